@@ -1,0 +1,133 @@
+# Every task of this repository, for people, for pre-commit and for CI alike. Plain GNU make and a POSIX shell;
+# all paths are relative, so a checkout may live anywhere.
+
+PYTHON    ?= python3
+VENV      := .venv
+DEMO_VENV := .venv-demo
+LOCK_VENV := .venv-lock
+PY        := $(VENV)/bin/python
+
+# What a recipe hands on: `make test ARGS="-k pause -x"`, `make run ARGS=--help`.
+ARGS  ?=
+# Simulated runs of `make sim`; SEED picks one of them instead.
+SEEDS ?= 2000
+SEED  ?=
+
+MAKEFLAGS += --no-print-directory
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo check test test-all sim bench format lint types imports generated generate docs crds \
+        run lock clean
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+# ---- environments ------------------------------------------------------------------------------------------------
+
+# Says in one sentence what is wrong with $(PYTHON), or nothing.
+define check_python
+@found=$$("$(PYTHON)" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || { \
+    echo "jobledger needs Python 3.11 or newer, and '$(PYTHON)' does not run here; name another with PYTHON=, for example PYTHON=python3.12" >&2; \
+    exit 2; }; \
+"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+    echo "jobledger needs Python 3.11 or newer, and '$(PYTHON)' is $$found; name another with PYTHON=, for example PYTHON=python3.12" >&2; \
+    exit 2; }; \
+"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+    echo "'$(PYTHON)' has no venv module; install it (on Debian and Ubuntu: the package python3-venv) and try again" >&2; \
+    exit 2; }
+endef
+
+# $(call environment,folder,lock): a virtual environment with exactly the locked packages, and this checkout on top.
+# An environment of another Python, or one whose Python is gone, is made anew; any other is brought up to date.
+define environment
+@echo "making $(1) from $(2)"
+@version='import sys; print(sys.version, sys.implementation.name)'; \
+if [ "$$("$(1)/bin/python" -c "$$version" 2>/dev/null)" != "$$("$(PYTHON)" -c "$$version")" ]; then \
+    "$(PYTHON)" -m venv --clear $(1); \
+fi
+@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(2)
+@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+@touch $@
+endef
+
+install: $(VENV)/.stamp ## make .venv with everything for working on jobledger
+	@echo "$(VENV) is up to date"
+
+$(VENV)/.stamp: requirements/dev.txt pyproject.toml
+	$(check_python)
+	$(call environment,$(VENV),requirements/dev.txt)
+
+$(DEMO_VENV)/.stamp: requirements/run.txt pyproject.toml
+	$(check_python)
+	$(call environment,$(DEMO_VENV),requirements/run.txt)
+
+demo: $(DEMO_VENV)/.stamp ## a training job that fails, restarts and finishes, in a small environment of its own
+	@$(DEMO_VENV)/bin/python examples/demo.py $(ARGS)
+
+run: $(VENV)/.stamp ## start jobledger on this machine: controller, API and console
+	@$(PY) -m jobledger serve $(ARGS)
+
+# ---- tests -------------------------------------------------------------------------------------------------------
+
+check: lint types imports generated test ## what has to be green before a commit
+
+test: $(VENV)/.stamp ## all tests that need nothing but this checkout
+	@$(PY) -m pytest --ignore=tests/integration $(ARGS)
+
+test-all: $(VENV)/.stamp ## the same and tests/integration, which starts real programs
+	@$(PY) -m pytest $(ARGS)
+
+sim: $(VENV)/.stamp ## more simulated runs: SEEDS=10000, or one again: SEED=123
+	@JOBLEDGER_SIM_SEEDS='$(SEEDS)' $(if $(SEED),JOBLEDGER_SIM_SEED='$(SEED)') \
+	    $(PY) -m pytest --timeout=0 tests/simulation $(ARGS)
+
+bench: $(VENV)/.stamp ## measure throughput and latency, print a table
+	@$(PY) -m tests.bench $(ARGS)
+
+# ---- code --------------------------------------------------------------------------------------------------------
+
+format: $(VENV)/.stamp ## sort imports, lay code out
+	@$(PY) -m ruff check --quiet --select I --fix .
+	@$(PY) -m ruff format .
+
+lint: $(VENV)/.stamp ## ruff: rules and layout, changes nothing
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+
+types: $(VENV)/.stamp ## mypy, strict
+	@$(PY) -m mypy
+
+imports: $(VENV)/.stamp ## who may import whom
+	@$(VENV)/bin/lint-imports --no-logo
+
+# ---- generated files ---------------------------------------------------------------------------------------------
+
+generated: $(VENV)/.stamp ## fail when a checked-in generated file is stale
+	@$(PY) -m jobledger.generate --check
+
+generate: $(VENV)/.stamp ## write all generated files: crds/, docs/cli.md, diagram, schemas
+	@$(PY) -m jobledger.generate
+
+docs: generate ## same as generate
+
+crds: generate ## same as generate
+
+# ---- upkeep ------------------------------------------------------------------------------------------------------
+
+UV_COMPILE = $(LOCK_VENV)/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 $(UPGRADE) \
+             --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links
+
+# Keeps every pin that still fits; `make lock UPGRADE=--upgrade` takes the newest of everything.
+lock: ## write requirements/*.txt anew from pyproject.toml
+	$(check_python)
+	@"$(PYTHON)" -m venv --clear $(LOCK_VENV)
+	@$(LOCK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@$(UV_COMPILE) --group build --output-file requirements/run.txt
+	@$(UV_COMPILE) --group build --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
+	@rm -rf $(LOCK_VENV)
+	@if grep -n '://' requirements/*.txt; then echo "an address got into a lock, see above" >&2; exit 1; fi
+
+clean: ## remove environments, caches and build results
+	@rm -rf $(VENV) $(DEMO_VENV) $(LOCK_VENV) build dist *.egg-info
+	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name .git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
