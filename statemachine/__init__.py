@@ -1,0 +1,1 @@
+"""The pure core of jobledger (observations, events, state, decide, evolve, kinds) and the log around it."""

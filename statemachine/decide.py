@@ -1,0 +1,26 @@
+"""(state, observation) → events: what something noticed outside means for one job. Pure."""
+
+from typing import Final
+
+from statemachine.events import Event
+from statemachine.evolve import evolve
+from statemachine.observations import JobObserved, Observation
+from statemachine.phases import Phase
+from statemachine.rules import RULES
+from statemachine.state import JobState
+
+POLICY: Final = 1
+"""Version of the rules, written into every entry. Raised when the same observation may be decided
+differently."""
+
+
+def decide(state: JobState, seen: Observation) -> tuple[Event, ...]:
+    """What `seen` means for the job, in log order; empty if it changes nothing."""
+    if state.closed or (state.phase is Phase.NEW and not isinstance(seen, JobObserved)):
+        return ()
+    events: list[Event] = []
+    for rule in RULES:
+        for event in rule(state, seen):
+            state = evolve(state, event)
+            events.append(event)
+    return tuple(events)

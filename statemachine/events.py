@@ -1,0 +1,355 @@
+"""What has happened in a job's life: the output of `decide`, the input of `evolve`. Past tense, immutable.
+
+An event says everything that folding it needs, and what it was decided by (limit, delay, attempt, rule): a
+setting that changes later must not change the past. A changed event gets its `v` raised and an upcaster.
+Fields that hold their default are not written; `type` and `v` always are.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from statemachine.errors import Problem
+from statemachine.ids import PodUid, ReplicaName
+from statemachine.observations import Container
+from statemachine.phases import Phase, Trigger
+from statemachine.spec import Plan, Wire
+
+
+class CauseClass(StrEnum):
+    """Why something ended or was let go; taken from evidence, never guessed from an exit code alone."""
+
+    APPLICATION_EXIT = "application exit"
+    OUT_OF_MEMORY = "out of memory"
+    DISRUPTED = "preempted or evicted"
+    NODE_LOST = "node lost"
+    DELETED_BY_SOMEONE = "deleted by someone"
+    DELETED_BY_US = "deleted by us"
+    REFUSED_BY_API = "refused by the API"
+    DEADLINE = "deadline"
+    EVIDENCE_LOST = "evidence lost"
+
+
+class Cause(Wire):
+    """The cause class of a failure, restart or deletion, with its evidence.
+
+    `rule` is the spec's rule that matched; the budget is the number of restarts left before and after (None:
+    unlimited, or not touched by this event).
+    """
+
+    kind: CauseClass
+    rule: str
+    pod_uid: PodUid = PodUid("")
+    node: str = ""
+    container: str = ""
+    exit_code: int | None = None
+    reason: str = ""
+    message: str = ""
+    budget_before: int | None = None
+    budget_after: int | None = None
+
+
+class Condition(Wire):
+    """A condition as decided; when it last changed is `evolve`'s to say. Source: spec R6."""
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: str
+    message: str
+
+
+class JobAdmitted(Wire):
+    """The job was seen for the first time; `spec` is the canonical form (aliases rewritten)."""
+
+    type: Literal["JobAdmitted"] = "JobAdmitted"
+    v: Literal[1] = 1
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    generation: int
+    at: datetime
+    spec: dict[str, Any]
+    plan: Plan | None = None
+    """None when the spec breaks a rule: there is nothing to run."""
+
+
+class SpecChanged(Wire):
+    """A wish of the user was accepted. `changes` maps the path of each changed field to its new value."""
+
+    type: Literal["SpecChanged"] = "SpecChanged"
+    v: Literal[1] = 1
+    generation: int
+    changes: dict[str, Any]
+    spec: dict[str, Any]
+    plan: Plan
+
+
+class UpdateIgnored(Wire):
+    """A new generation was seen that changes nothing, or only what may not change (`problems` says what)."""
+
+    type: Literal["UpdateIgnored"] = "UpdateIgnored"
+    v: Literal[1] = 1
+    generation: int
+    problems: tuple[Problem, ...] = ()
+
+
+class PhaseEntered(Wire):
+    """The job's phase changed by `trigger`, row `rule` of spec R5."""
+
+    type: Literal["PhaseEntered"] = "PhaseEntered"
+    v: Literal[1] = 1
+    phase: Phase
+    trigger: Trigger
+    rule: str
+    at: datetime
+    cause: Cause | None = None
+
+
+class ConditionsChanged(Wire):
+    """Conditions took these values; those named in `removed` are absent from now on."""
+
+    type: Literal["ConditionsChanged"] = "ConditionsChanged"
+    v: Literal[1] = 1
+    at: datetime
+    conditions: tuple[Condition, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+class Announced(Wire):
+    """Something users are told once: becomes a Kubernetes Event on the job. Source: spec R16."""
+
+    type: Literal["Announced"] = "Announced"
+    v: Literal[1] = 1
+    reason: str
+    message: str
+    level: Literal["Normal", "Warning"] = "Normal"
+
+
+class ReplicaRequested(Wire):
+    """A pod is wanted: attempt number `attempt` (1, 2 …) of this replica."""
+
+    type: Literal["ReplicaRequested"] = "ReplicaRequested"
+    v: Literal[1] = 1
+    replica: ReplicaName
+    attempt: int
+
+
+class _PodSeen(Wire):
+    replica: ReplicaName
+    uid: PodUid
+    containers: tuple[Container, ...] = ()
+
+
+class ReplicaCreated(_PodSeen):
+    """The pod of the current attempt exists: `uid` is the replica's current uid from now on."""
+
+    type: Literal["ReplicaCreated"] = "ReplicaCreated"
+    v: Literal[1] = 1
+
+
+class ReplicaStarted(_PodSeen):
+    """The pod is Running."""
+
+    type: Literal["ReplicaStarted"] = "ReplicaStarted"
+    v: Literal[1] = 1
+    node: str = ""
+
+
+class ReplicaUpdated(_PodSeen):
+    """Containers of the pod changed, or its deletion began, while its phase stayed."""
+
+    type: Literal["ReplicaUpdated"] = "ReplicaUpdated"
+    v: Literal[1] = 1
+    ready: bool = False
+    deleting: bool = False
+
+
+class ReplicaSucceeded(_PodSeen):
+    """The pod ended with Succeeded."""
+
+    type: Literal["ReplicaSucceeded"] = "ReplicaSucceeded"
+    v: Literal[1] = 1
+
+
+class ReplicaFailed(_PodSeen):
+    """The pod ended with Failed, and nobody had asked for its end."""
+
+    type: Literal["ReplicaFailed"] = "ReplicaFailed"
+    v: Literal[1] = 1
+    cause: Cause
+
+
+class ReplicaEnded(_PodSeen):
+    """A pod whose deletion had begun has ended; that is neither a success nor a failure."""
+
+    type: Literal["ReplicaEnded"] = "ReplicaEnded"
+    v: Literal[1] = 1
+    cause: Cause
+
+
+class ReplicaUnreachable(_PodSeen):
+    """The pod's phase is Unknown, or its status could not be made out for 60 s (T16)."""
+
+    type: Literal["ReplicaUnreachable"] = "ReplicaUnreachable"
+    v: Literal[1] = 1
+
+
+class ReplicaLost(Wire):
+    """The pod vanished without having ended and without having been asked to (T18)."""
+
+    type: Literal["ReplicaLost"] = "ReplicaLost"
+    v: Literal[1] = 1
+    replica: ReplicaName
+    uid: PodUid
+    cause: Cause
+
+
+class ReplicaDismissed(Wire):
+    """The controller will delete the replica's pod. In the log before the call is made. `why` in a word."""
+
+    type: Literal["ReplicaDismissed"] = "ReplicaDismissed"
+    v: Literal[1] = 1
+    replica: ReplicaName
+    why: Literal["pause", "scale", "clean-up", "deadline", "job ended"]
+    cause: Cause
+
+
+class ReplicaReleased(Wire):
+    """The pod is gone, as asked or after its end."""
+
+    type: Literal["ReplicaReleased"] = "ReplicaReleased"
+    v: Literal[1] = 1
+    replica: ReplicaName
+    uid: PodUid = PodUid("")
+
+
+class RestartScheduled(Wire):
+    """A restart was granted, and paid for: the pod will be deleted and, once gone, created again."""
+
+    type: Literal["RestartScheduled"] = "RestartScheduled"
+    v: Literal[1] = 1
+    replica: ReplicaName
+    spent: int
+    limit: int | None = None
+    after_success: bool = False
+    cause: Cause
+
+
+class RestartDenied(Wire):
+    """An ended replica stays ended: by its policy, or (`exhausted`) because the budget is used up."""
+
+    type: Literal["RestartDenied"] = "RestartDenied"
+    v: Literal[1] = 1
+    replica: ReplicaName
+    exhausted: bool = False
+    limit: int | None = None
+    cause: Cause
+
+
+class TimerSet(Wire):
+    """The job wants to be woken at `due_at`; a timer of the same name is replaced."""
+
+    type: Literal["TimerSet"] = "TimerSet"
+    v: Literal[1] = 1
+    timer: str
+    due_at: datetime
+
+
+class TimerCleared(Wire):
+    """The timer is no longer wanted, or has done its work."""
+
+    type: Literal["TimerCleared"] = "TimerCleared"
+    v: Literal[1] = 1
+    timer: str
+
+
+class ChildRefused(Wire):
+    """The cluster refused a child object; `refusals` is the number in a row, this one included."""
+
+    type: Literal["ChildRefused"] = "ChildRefused"
+    v: Literal[1] = 1
+    kind: str
+    name: str
+    verb: Literal["create", "delete"]
+    refusals: int
+    retryable: bool
+    cause: Cause
+
+
+class ChildrenAccepted(Wire):
+    """Every child planned for the start number `start` (1, one more at each resume) exists (T4)."""
+
+    type: Literal["ChildrenAccepted"] = "ChildrenAccepted"
+    v: Literal[1] = 1
+    start: int
+
+
+class CleanedUp(Wire):
+    """The clean-up policy was applied, once; `pods` are being deleted."""
+
+    type: Literal["CleanedUp"] = "CleanedUp"
+    v: Literal[1] = 1
+    policy: str
+    pods: int
+
+
+class TensorBoardChanged(Wire):
+    """The state of the job's TensorBoard. `error` is set when the cluster refused it. Source: spec R14."""
+
+    type: Literal["TensorBoardChanged"] = "TensorBoardChanged"
+    v: Literal[1] = 1
+    name: str
+    uid: str = ""
+    running: bool = False
+    error: str = ""
+
+
+class JobDeleted(Wire):
+    """The job object is gone; its children are being deleted."""
+
+    type: Literal["JobDeleted"] = "JobDeleted"
+    v: Literal[1] = 1
+    at: datetime
+    actor: str = ""
+
+
+class JobClosed(Wire):
+    """The job object and every pod of the job are gone: nothing will be appended any more."""
+
+    type: Literal["JobClosed"] = "JobClosed"
+    v: Literal[1] = 1
+
+
+Event = Annotated[
+    JobAdmitted
+    | SpecChanged
+    | UpdateIgnored
+    | PhaseEntered
+    | ConditionsChanged
+    | Announced
+    | ReplicaRequested
+    | ReplicaCreated
+    | ReplicaStarted
+    | ReplicaUpdated
+    | ReplicaSucceeded
+    | ReplicaFailed
+    | ReplicaEnded
+    | ReplicaUnreachable
+    | ReplicaLost
+    | ReplicaDismissed
+    | ReplicaReleased
+    | RestartScheduled
+    | RestartDenied
+    | TimerSet
+    | TimerCleared
+    | ChildRefused
+    | ChildrenAccepted
+    | CleanedUp
+    | TensorBoardChanged
+    | JobDeleted
+    | JobClosed,
+    Field(discriminator="type"),
+]

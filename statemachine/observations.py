@@ -1,0 +1,163 @@
+"""What was noticed outside: the input of `decide`.
+
+Comes from `k8s_bridge.observe` (jobs, pods), from the children projector (`WriteRefused`) and from the
+timers. Delivered at least once, possibly late, twice or out of order; never trusted to be complete. Small:
+only what a decision can depend on, plus ids. Written whole into the entry that it causes, so that it can be
+decided again.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from statemachine.ids import JobUid, PodUid, ReplicaName
+from statemachine.spec import Wire
+
+
+class PodPhase(StrEnum):
+    """`status.phase` of a pod. Source: Kubernetes, core/v1 PodStatus."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+class ContainerStatus(StrEnum):
+    """What a container is doing: the key of `containerStatuses[].state`."""
+
+    WAITING = "Waiting"
+    RUNNING = "Running"
+    TERMINATED = "Terminated"
+    UNKNOWN = "Unknown"
+
+
+class Container(Wire):
+    """One container of a pod as last seen. `exit_code` only when terminated; `reason` is the kubelet's."""
+
+    name: str
+    state: ContainerStatus
+    exit_code: int | None = None
+    reason: str = ""
+    init: bool = False
+
+
+class Seen(Wire):
+    """What every observation has: whose it is, when it was noticed, and when it happened if that is known."""
+
+    job: JobUid
+    at: datetime
+    happened_at: datetime | None = None
+
+
+class JobObserved(Seen):
+    """The job object as it stands. `spec` is the user's, as stored; `actor` wrote it last, if known."""
+
+    type: Literal["JobObserved"] = "JobObserved"
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    generation: int
+    spec: dict[str, Any]
+    actor: str = ""
+
+
+class JobGone(Seen):
+    """The job object has been deleted (or is being deleted and nothing holds it)."""
+
+    type: Literal["JobGone"] = "JobGone"
+    actor: str = ""
+
+
+class PodObserved(Seen):
+    """A pod of a replica as it stands.
+
+    `attempt` is the number in the pod's annotation; `deleting` says that it has a deletionTimestamp;
+    `disruption` is the reason of its DisruptionTarget condition; `reason` and `message` are the pod status's
+    own.
+    """
+
+    type: Literal["PodObserved"] = "PodObserved"
+    replica: ReplicaName
+    attempt: int
+    pod: str
+    uid: PodUid
+    phase: PodPhase
+    containers: tuple[Container, ...] = ()
+    node: str = ""
+    reason: str = ""
+    message: str = ""
+    disruption: str = ""
+    deleting: bool = False
+    ready: bool = False
+
+
+class PodGone(Seen):
+    """A pod no longer exists. An empty `uid`: no pod of `attempt` exists, the projector looked for it."""
+
+    type: Literal["PodGone"] = "PodGone"
+    replica: ReplicaName
+    attempt: int
+    uid: PodUid = PodUid("")
+
+
+class PodUnreadable(Seen):
+    """A pod exists, but its status cannot be made out (spec T16: lost after 60 s)."""
+
+    type: Literal["PodUnreadable"] = "PodUnreadable"
+    replica: ReplicaName
+    uid: PodUid
+
+
+class TimerFired(Seen):
+    """A timer that the job has set is due."""
+
+    type: Literal["TimerFired"] = "TimerFired"
+    timer: str
+    due_at: datetime
+
+
+class WriteRefused(Seen):
+    """The cluster did not take a write of the children projector.
+
+    `status` and `message` are the API server's; `name_taken` says that an object of that name exists which
+    this job does not control; `retryable` that the same write may succeed later (409, 403 for quota, 429,
+    5xx).
+    """
+
+    type: Literal["WriteRefused"] = "WriteRefused"
+    verb: Literal["create", "delete"]
+    kind: str
+    name: str
+    status: int
+    message: str
+    retryable: bool
+    name_taken: bool = False
+    replica: ReplicaName = ReplicaName("")
+    attempt: int = 0
+
+
+class TensorBoardObserved(Seen):
+    """The job's TensorBoard object: its uid, and whether it runs; an empty uid says that it is gone."""
+
+    type: Literal["TensorBoardObserved"] = "TensorBoardObserved"
+    name: str
+    uid: str
+    running: bool = False
+
+
+Observation = Annotated[
+    JobObserved
+    | JobGone
+    | PodObserved
+    | PodGone
+    | PodUnreadable
+    | TimerFired
+    | WriteRefused
+    | TensorBoardObserved,
+    Field(discriminator="type"),
+]

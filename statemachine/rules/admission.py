@@ -1,0 +1,117 @@
+"""A job is seen for the first time, changes, or goes: what is accepted of it (spec R2, T1–T3)."""
+
+from collections.abc import Iterator
+
+from statemachine.errors import Problem
+from statemachine.events import (
+    Announced,
+    ConditionsChanged,
+    Event,
+    JobAdmitted,
+    JobDeleted,
+    PhaseEntered,
+    SpecChanged,
+    UpdateIgnored,
+)
+from statemachine.kinds import kind_of
+from statemachine.kinds.base import Admission
+from statemachine.observations import JobGone, JobObserved, Observation
+from statemachine.phases import Phase, Trigger, step
+from statemachine.rules import words
+from statemachine.spec import Plan
+from statemachine.state import JobState
+
+
+def admission(state: JobState, seen: Observation) -> Iterator[Event]:
+    """New jobs are admitted or refused, newer generations change the spec or are ignored."""
+    match seen:
+        case JobObserved() if state.phase is Phase.NEW:
+            yield from _first_seen(state, seen)
+        case JobObserved() if not state.deleted and seen.generation > state.generation:
+            yield from _updated(state, seen)
+        case JobGone() if state.phase is not Phase.NEW and not state.deleted:
+            yield JobDeleted(at=seen.at, actor=seen.actor)
+        case _:
+            return
+
+
+def _first_seen(state: JobState, seen: JobObserved) -> Iterator[Event]:
+    found = kind_of(seen.api_version, seen.kind).admit(seen.name, seen.spec, uid=state.uid)
+    yield JobAdmitted(
+        api_version=seen.api_version,
+        kind=seen.kind,
+        namespace=seen.namespace,
+        name=seen.name,
+        generation=seen.generation,
+        at=seen.at,
+        spec=found.spec,
+        plan=found.plan,
+    )
+    yield Announced(reason="Created", message=f"A {seen.kind} has been created: {seen.name}")
+    yield from _notices(found)
+    if found.plan is None:
+        yield from _refused(state, seen, found)
+    elif found.plan.paused:
+        yield _entered(state, Trigger.ADMITTED_PAUSED, "T2", seen)
+        yield ConditionsChanged(at=seen.at, conditions=words.WHEN_PAUSED)
+        yield Announced(reason="Paused", message=words.PAUSED_MESSAGE)
+    else:
+        yield _entered(state, Trigger.ADMITTED, "T1", seen)
+
+
+def _refused(state: JobState, seen: JobObserved, found: Admission) -> Iterator[Event]:
+    text = joined(found.problems)
+    yield _entered(state, Trigger.FOUND_INVALID, "T3", seen)
+    yield ConditionsChanged(at=seen.at, conditions=words.when_invalid(text))
+    yield Announced(reason="InvalidSpec", message=text, level="Warning")
+
+
+def _entered(state: JobState, trigger: Trigger, rule: str, seen: JobObserved) -> PhaseEntered:
+    return PhaseEntered(phase=step(state.phase, trigger), trigger=trigger, rule=rule, at=seen.at)
+
+
+def _notices(found: Admission) -> Iterator[Event]:
+    for notice in found.notices:
+        yield Announced(reason=notice.reason, message=notice.message, level="Warning")
+
+
+def joined(problems: tuple[Problem, ...]) -> str:
+    """Several problems in one message (spec R2)."""
+    return "; ".join(map(str, problems))
+
+
+def _updated(state: JobState, seen: JobObserved) -> Iterator[Event]:
+    """A newer generation. What may not change is reported once, and again only when it differs (spec R2)."""
+    if state.plan is None:
+        yield UpdateIgnored(generation=seen.generation, problems=state.ignored)
+        return
+    found = kind_of(state.api_version, state.kind).admit(state.name, seen.spec, state.spec, uid=state.uid)
+    if found.plan is None:
+        yield UpdateIgnored(generation=seen.generation, problems=found.problems)
+        if found.problems != state.ignored:
+            yield Announced(reason="InvalidUpdate", message=joined(found.problems), level="Warning")
+        return
+    frozen = tuple(Problem("G17", path, _FROZEN) for path in found.frozen)
+    if found.changes:
+        yield from _accepted(state, seen, found.plan, found)
+    if not found.changes or frozen:
+        yield UpdateIgnored(generation=seen.generation, problems=frozen)
+    for problem in frozen:
+        if problem not in state.ignored:
+            message = f"{problem.path} {problem.text}"
+            yield Announced(reason="ImmutableFieldChanged", message=message, level="Warning")
+
+
+_FROZEN = "cannot be changed after creation; delete and create the job again"
+
+
+def _accepted(state: JobState, seen: JobObserved, after: Plan, found: Admission) -> Iterator[Event]:
+    changes = dict(found.changes or {})
+    yield SpecChanged(generation=seen.generation, changes=changes, spec=found.spec, plan=after)
+    before = state.running_plan
+    if before.scale != after.scale:
+        message = f"Scale changed from {before.scale} to {after.scale} replicas"
+        yield Announced(reason="Scaled", message=message)
+    if state.is_final and after.paused and not before.paused:
+        message = f"The job has ended ({state.phase}); pausing it does nothing."
+        yield Announced(reason="PauseIgnored", message=message, level="Warning")

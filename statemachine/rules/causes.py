@@ -1,0 +1,73 @@
+"""Evidence → cause class (design.md, Entry): what an ended pod tells of why it ended, and nothing more."""
+
+from statemachine.events import Cause, CauseClass
+from statemachine.ids import split_replica
+from statemachine.kinds import kind_of
+from statemachine.observations import Container, ContainerStatus, PodObserved
+from statemachine.state import JobState, ReplicaState
+
+_DISRUPTED = frozenset(
+    {"Evicted", "Preempting", "Preempted", "PreemptionByScheduler", "TerminationByKubelet"}
+)
+_DISRUPTED |= {"EvictionByEvictionAPI", "DeletionByTaintManager", "UnexpectedAdmissionError"}
+_NODE_LOST = frozenset({"NodeLost", "NodeShutdown", "Terminated", "Shutdown", "DeletionByPodGC"})
+
+
+def of_failure(job: JobState, seen: PodObserved, rule: str) -> Cause:
+    """Why the pod in `seen` failed; `rule` is the spec rule by which that is judged.
+
+    Source: spec R4 (which exit code counts), design.md (cause classes).
+    """
+    container = exit_container(job, seen)
+    return Cause(
+        kind=_classify(seen, container),
+        rule=rule,
+        pod_uid=seen.uid,
+        node=seen.node,
+        container=container.name if container else "",
+        exit_code=container.exit_code if container else None,
+        reason=seen.disruption or seen.reason or (container.reason if container else ""),
+        message=seen.message,
+    )
+
+
+def exit_container(job: JobState, seen: PodObserved) -> Container | None:
+    """The container whose exit code is the replica's; None if the pod failed without any (infrastructure).
+
+    The training container's, unless that is 0 or missing; then the first non-zero one, init containers first.
+    """
+    type_ = split_replica(seen.replica)[0]
+    training = kind_of(job.api_version, job.kind).training_container(job, type_)
+    ordered = sorted(seen.containers, key=lambda each: (each.name != training or each.init, not each.init))
+    return next(
+        (each for each in ordered if each.state is ContainerStatus.TERMINATED and each.exit_code), None
+    )
+
+
+def _classify(seen: PodObserved, container: Container | None) -> CauseClass:
+    if container and container.reason == "OOMKilled":
+        return CauseClass.OUT_OF_MEMORY
+    if seen.reason in _NODE_LOST or seen.disruption in _NODE_LOST:
+        return CauseClass.NODE_LOST
+    if seen.disruption or seen.reason in _DISRUPTED:
+        return CauseClass.DISRUPTED
+    if seen.deleting:
+        return CauseClass.DELETED_BY_SOMEONE
+    return CauseClass.APPLICATION_EXIT if container else CauseClass.EVIDENCE_LOST
+
+
+def of_deletion(replica: ReplicaState, rule: str) -> Cause:
+    """A pod that the controller deletes, or has deleted."""
+    return Cause(
+        kind=CauseClass.DELETED_BY_US,
+        rule=rule,
+        pod_uid=replica.uid,
+        node=replica.node,
+        reason=replica.leaving,
+    )
+
+
+def of_loss(replica: ReplicaState) -> Cause:
+    """A pod that vanished: its deletion was seen to begin, or nothing is known (T18)."""
+    kind = CauseClass.DELETED_BY_SOMEONE if replica.deleting else CauseClass.EVIDENCE_LOST
+    return Cause(kind=kind, rule="T18", pod_uid=replica.uid, node=replica.node)

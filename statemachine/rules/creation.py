@@ -1,0 +1,148 @@
+"""Making the children: all accepted, or one refused (spec T4–T6), and which pods are asked for."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from statemachine.events import (
+    Announced,
+    Cause,
+    CauseClass,
+    ChildRefused,
+    ChildrenAccepted,
+    ConditionsChanged,
+    Event,
+    PhaseEntered,
+    ReplicaRequested,
+    TensorBoardChanged,
+    TimerCleared,
+    TimerSet,
+)
+from statemachine.observations import Observation, TensorBoardObserved, WriteRefused
+from statemachine.phases import Trigger, allows, step
+from statemachine.rules import words
+from statemachine.rules.timers import RETRY, is_due
+from statemachine.state import JobState
+
+NAME_TAKEN_RETRY: Final = timedelta(seconds=10)
+"""How long to wait for somebody else's object to go away. Source: spec R3."""
+
+LONGEST_RETRY: Final = timedelta(seconds=60)
+
+
+def retry_delay(refusals: int) -> timedelta:
+    """How long a refused child waits before it is tried again.
+
+    One second after the first of `refusals` in a row (≥ 1), doubling up to sixty; no jitter, so that replay
+    sets the same timer. Source: spec R5, T5.
+    """
+    return min(LONGEST_RETRY, timedelta(seconds=2 ** min(refusals - 1, 6)))
+
+
+def refusals(state: JobState, seen: Observation) -> Iterator[Event]:
+    """A refused write: tried again later, or, while starting and refused for good, the end of the job."""
+    if is_due(state, seen, RETRY):
+        yield TimerCleared(timer=RETRY)
+    if not isinstance(seen, WriteRefused) or state.plan is None or state.deleted:
+        return
+    if seen.kind == "TensorBoard":
+        yield from _board_refused(state, seen)
+    elif seen.verb == "delete":
+        yield _refused(state, seen, state.refusals)
+        yield Announced(reason="FailedDelete", message=_text(seen), level="Warning")
+    elif state.phase.is_active and _is_still_wanted(state, seen):
+        yield from _create_refused(state, seen)
+
+
+def _is_still_wanted(state: JobState, seen: WriteRefused) -> bool:
+    """A refusal of an attempt that exists by now, or is no longer asked for, is old news."""
+    if not seen.replica:
+        return True
+    replica = state.replicas.get(seen.replica)
+    return replica is not None and replica.attempt == seen.attempt and replica.has_pod and not replica.uid
+
+
+def _create_refused(state: JobState, seen: WriteRefused) -> Iterator[Event]:
+    text = _text(seen)
+    count = state.refusals + 1
+    yield _refused(state, seen, count)
+    yield Announced(reason="FailedCreate", message=text, level="Warning")
+    if not seen.retryable and allows(state.phase, Trigger.CHILD_REFUSED_FOR_GOOD):
+        phase = step(state.phase, Trigger.CHILD_REFUSED_FOR_GOOD)
+        trigger = Trigger.CHILD_REFUSED_FOR_GOOD
+        yield PhaseEntered(phase=phase, trigger=trigger, rule="T6", at=seen.at, cause=_cause(seen, "T6"))
+        yield ConditionsChanged(at=seen.at, conditions=words.when_invalid(text))
+        yield Announced(reason="Failed", message=text, level="Warning")
+        return
+    if allows(state.phase, Trigger.CHILD_REFUSED) and state.accepted < state.starts:
+        reason = "NameConflict" if seen.name_taken else "InitializationFailed"
+        yield ConditionsChanged(at=seen.at, conditions=(words.false(words.INITIALIZED, reason, text),))
+    delay = NAME_TAKEN_RETRY if seen.name_taken else retry_delay(count)
+    yield TimerSet(timer=RETRY, due_at=seen.at + delay)
+
+
+def _text(seen: WriteRefused) -> str:
+    if seen.name_taken:
+        return f'{seen.kind} "{seen.name}" already exists and is not controlled by this job'
+    return seen.message
+
+
+def _cause(seen: WriteRefused, rule: str) -> Cause:
+    return Cause(kind=CauseClass.REFUSED_BY_API, rule=rule, reason=str(seen.status), message=_text(seen))
+
+
+def _refused(state: JobState, seen: WriteRefused, count: int) -> ChildRefused:
+    return ChildRefused(
+        kind=seen.kind,
+        name=seen.name,
+        verb=seen.verb,
+        refusals=count,
+        retryable=seen.retryable,
+        cause=_cause(seen, "T5" if seen.retryable else "T6"),
+    )
+
+
+def acceptance(state: JobState, seen: Observation) -> Iterator[Event]:
+    """Pods are made last, so when each replica's pod has been seen every child was accepted (T4)."""
+    if state.accepted == state.starts or not allows(state.phase, Trigger.CHILDREN_ACCEPTED):
+        return
+    replicas = [state.replicas[name] for name in state.running_plan.replicas()]
+    if not all(each.uid or each.started for each in replicas):
+        return
+    yield ChildrenAccepted(start=state.starts)
+    if RETRY in state.timers:
+        yield TimerCleared(timer=RETRY)
+    unhurt = not any(each.recovering or each.lost_for_good for each in replicas)
+    conditions = (words.INITIALIZED_TRUE, words.NO_REPLICA_FAILURE)[: 1 + unhurt]
+    yield ConditionsChanged(at=seen.at, conditions=conditions)
+    yield Announced(reason="Start", message=words.INITIALIZED_MESSAGE)
+
+
+def requests(state: JobState, _: Observation) -> Iterator[Event]:
+    """A pod is asked for, for every replica that should have one and has none (T1, T11, T15, T18, R12)."""
+    if not state.phase.is_active or state.deleted:
+        return
+    for replica in state.replicas.values():
+        if replica.wanted and not replica.has_pod:
+            yield ReplicaRequested(replica=replica.name, attempt=replica.attempt + 1)
+
+
+def tensorboard(state: JobState, seen: Observation) -> Iterator[Event]:
+    """What the job's TensorBoard does; it never influences the phase (spec R14)."""
+    match seen:
+        case TensorBoardObserved() if (
+            state.plan and seen.name == state.plan.tensorboard and not state.deleted
+        ):
+            known = state.tensorboard
+            told = (known.uid, known.running, known.error, known.outdated) if known else None
+            if told != (seen.uid, seen.running, "", False):
+                yield TensorBoardChanged(name=seen.name, uid=seen.uid, running=seen.running)
+        case _:
+            return
+
+
+def _board_refused(state: JobState, seen: WriteRefused) -> Iterator[Event]:
+    known = state.tensorboard
+    if known is None or known.error != seen.message:
+        uid = known.uid if known else ""
+        yield TensorBoardChanged(name=seen.name, uid=uid, error=seen.message)

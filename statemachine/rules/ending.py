@@ -1,0 +1,97 @@
+"""How a job ends: success, failure, deadline (T8–T10), the clean-up after it (R9), and its closing."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from statemachine.events import (
+    Announced,
+    Cause,
+    CauseClass,
+    CleanedUp,
+    ConditionsChanged,
+    Event,
+    JobClosed,
+    PhaseEntered,
+    ReplicaDismissed,
+)
+from statemachine.observations import Observation, PodObserved
+from statemachine.phases import Trigger, allows, step
+from statemachine.rules import causes, words
+from statemachine.rules.timers import DEADLINE, is_due
+from statemachine.spec import CleanUpPolicy
+from statemachine.state import JobState, ReplicaPhase, ReplicaState
+
+
+def outcome(state: JobState, seen: Observation) -> Iterator[Event]:
+    """The primary decides: its success is the job's, so is its failure without a restart (T8, T9)."""
+    if not allows(state.phase, Trigger.SUCCESS_MET):
+        return
+    primary = state.replicas[state.running_plan.primary]
+    if primary.phase is ReplicaPhase.SUCCEEDED and not primary.leaving:
+        yield _enter(state, Trigger.SUCCESS_MET, "T8", seen)
+        yield ConditionsChanged(at=seen.at, conditions=words.WHEN_SUCCEEDED)
+        yield Announced(reason="Succeeded", message=words.DONE_MESSAGE)
+    elif primary.lost_for_good:
+        limit = state.running_plan.backoff_limit
+        reason, message = "Failed", words.EXIT_MESSAGE
+        if primary.exhausted:
+            reason, message = "BackoffLimitExceeded", words.limit_message(limit)
+        cause = causes.of_failure(state, seen, "T9") if isinstance(seen, PodObserved) else None
+        yield _enter(state, Trigger.FAILURE_MET, "T9", seen, cause)
+        yield from _failed(seen, reason, message)
+
+
+def deadline(state: JobState, seen: Observation) -> Iterator[Event]:
+    """The job was active for too long (T10)."""
+    if is_due(state, seen, DEADLINE) and allows(state.phase, Trigger.DEADLINE_PASSED):
+        message = words.deadline_message(state.running_plan.active_deadline_seconds)
+        cause = Cause(kind=CauseClass.DEADLINE, rule="T10", message=message)
+        yield _enter(state, Trigger.DEADLINE_PASSED, "T10", seen, cause)
+        yield from _failed(seen, "DeadlineExceeded", message)
+
+
+def _failed(seen: Observation, reason: str, message: str) -> Iterator[Event]:
+    yield ConditionsChanged(at=seen.at, conditions=words.when_failed(reason, message))
+    yield Announced(reason="Failed", message=message, level="Warning")
+
+
+def _enter(
+    state: JobState, trigger: Trigger, rule: str, seen: Observation, cause: Cause | None = None
+) -> PhaseEntered:
+    return PhaseEntered(phase=step(state.phase, trigger), trigger=trigger, rule=rule, at=seen.at, cause=cause)
+
+
+def clean_up(state: JobState, _: Observation) -> Iterator[Event]:
+    """The clean-up policy, once, when the job has ended; pods not made yet are not made any more (R9)."""
+    if not state.is_final or state.cleaned or state.plan is None:
+        return
+    past_deadline = state.failure is not None and state.failure.kind is CauseClass.DEADLINE
+    policy = state.plan.clean_up
+    count = 0
+    for replica in state.replicas.values():
+        if not replica.has_pod or replica.leaving:
+            continue
+        if _is_cleaned(replica, policy, past_deadline=past_deadline):
+            count += 1
+            cause = causes.of_deletion(replica, "T10" if past_deadline else "R9")
+            why: Literal["deadline", "clean-up"] = "deadline" if past_deadline else "clean-up"
+            yield ReplicaDismissed(replica=replica.name, why=why, cause=cause)
+        elif not replica.uid:
+            cause = causes.of_deletion(replica, "R9")
+            yield ReplicaDismissed(replica=replica.name, why="job ended", cause=cause)
+    yield CleanedUp(policy=policy, pods=count)
+    if count:
+        yield Announced(reason="CleanedUp", message=f"Deleted {count} pods (policy {policy})")
+
+
+def _is_cleaned(replica: ReplicaState, policy: CleanUpPolicy, *, past_deadline: bool) -> bool:
+    if policy is CleanUpPolicy.ALL:
+        return True
+    unfinished = replica.phase not in (ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED)
+    return unfinished and (past_deadline or policy is CleanUpPolicy.UNFINISHED)
+
+
+def closing(state: JobState, _: Observation) -> Iterator[Event]:
+    """The job is gone and so are its pods: nothing more will be said."""
+    if state.deleted and not state.closed and not any(each.has_pod for each in state.replicas.values()):
+        yield JobClosed()

@@ -1,0 +1,71 @@
+"""Starting, running, losing sight and finding again (spec T7, T13, T16, T17)."""
+
+from collections.abc import Iterator
+
+from statemachine.events import Announced, Condition, ConditionsChanged, Event, PhaseEntered
+from statemachine.observations import Observation
+from statemachine.phases import Phase, Trigger, allows, step
+from statemachine.rules import words
+from statemachine.rules.pods import pod_name
+from statemachine.state import JobState, ReplicaPhase
+
+
+def is_up(state: JobState) -> bool:
+    """Replicas up, as T7 has it: everybody has been Running or has ended since this start.
+
+    Elastic: the primary and at least `min_running` replicas are Running.
+    """
+    plan = state.running_plan
+    replicas = [state.replicas[name] for name in plan.replicas()]
+    if plan.min_running is None:
+        return all(each.started for each in replicas)
+    running = sum(each.phase is ReplicaPhase.RUNNING for each in replicas)
+    return state.replicas[plan.primary].phase is ReplicaPhase.RUNNING and running >= plan.min_running
+
+
+def lost_and_found(state: JobState, seen: Observation) -> Iterator[Event]:
+    """The primary's status is lost (T16), or known again (T17)."""
+    if not state.phase.is_active:
+        return
+    primary = state.replicas[state.running_plan.primary]
+    lost = primary.phase is ReplicaPhase.UNKNOWN
+    if lost and allows(state.phase, Trigger.STATUS_LOST):
+        yield _enter(state, Trigger.STATUS_LOST, "T16", seen)
+        message = words.unknown_message(pod_name(state, primary))
+        unknown = Condition(type=words.RUNNING, status="Unknown", reason="StatusUnknown", message=message)
+        yield ConditionsChanged(at=seen.at, conditions=(unknown,))
+    elif not lost and state.phase is Phase.UNKNOWN:
+        entered = _enter(state, _known_trigger(state), "T17", seen)
+        yield entered
+        conditions = words.known_again(entered.phase)
+        removed = () if conditions else (words.RUNNING,)
+        yield ConditionsChanged(at=seen.at, conditions=conditions, removed=removed)
+
+
+def _known_trigger(state: JobState) -> Trigger:
+    if is_up(state):
+        return Trigger.STATUS_KNOWN_UP
+    return Trigger.STATUS_KNOWN_RESUMING if state.resumed else Trigger.STATUS_KNOWN_PENDING
+
+
+def running(state: JobState, seen: Observation) -> Iterator[Event]:
+    """All replicas up: Running (T7)."""
+    if allows(state.phase, Trigger.REPLICAS_UP) and is_up(state):
+        yield _enter(state, Trigger.REPLICAS_UP, "T7", seen)
+        yield ConditionsChanged(at=seen.at, conditions=(words.RUNNING_TRUE,))
+        yield Announced(reason="Running", message=words.NORMAL_MESSAGE)
+
+
+def recovered(state: JobState, seen: Observation) -> Iterator[Event]:
+    """Every restarted replica runs again and none has failed for good: no replica failure any more (T13)."""
+    if not allows(state.phase, Trigger.REPLICAS_RECOVERED):
+        return
+    condition = state.condition(words.REPLICA_FAILURE)
+    if condition is None or condition.status != "True":
+        return
+    if not any(each.recovering or each.lost_for_good for each in state.replicas.values()):
+        yield ConditionsChanged(at=seen.at, conditions=(words.NO_REPLICA_FAILURE,))
+
+
+def _enter(state: JobState, trigger: Trigger, rule: str, seen: Observation) -> PhaseEntered:
+    return PhaseEntered(phase=step(state.phase, trigger), trigger=trigger, rule=rule, at=seen.at)

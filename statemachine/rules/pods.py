@@ -1,0 +1,149 @@
+"""What the pods of a job do: only a replica's current pod counts, and only what is newer (R5, R7, T18).
+
+A pod's phase, its containers, its readiness and its deletion only ever move forward, so that a report that
+comes late or twice says nothing new. A pod that is being deleted keeps the phase it had; how it ended is kept
+as evidence.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from statemachine.events import (
+    Announced,
+    Cause,
+    Event,
+    ReplicaCreated,
+    ReplicaEnded,
+    ReplicaFailed,
+    ReplicaLost,
+    ReplicaReleased,
+    ReplicaStarted,
+    ReplicaSucceeded,
+    ReplicaUnreachable,
+    ReplicaUpdated,
+)
+from statemachine.kinds import kind_of
+from statemachine.observations import (
+    Container,
+    ContainerStatus,
+    Observation,
+    PodGone,
+    PodObserved,
+    PodPhase,
+)
+from statemachine.phases import Trigger, allows
+from statemachine.rules import causes
+from statemachine.state import JobState, ReplicaPhase, ReplicaState
+
+_NOT_YET_RUNNING: Final = frozenset({ReplicaPhase.CREATING, ReplicaPhase.PENDING, ReplicaPhase.UNKNOWN})
+_ENDED: Final = frozenset({ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED})
+_PROGRESS: Final = {
+    ContainerStatus.UNKNOWN: 0,
+    ContainerStatus.WAITING: 0,
+    ContainerStatus.RUNNING: 1,
+    ContainerStatus.TERMINATED: 2,
+}
+
+
+def pods(state: JobState, seen: Observation) -> Iterator[Event]:
+    """Reports of current pods become events; reports of retired pods are dropped."""
+    match seen:
+        case PodObserved():
+            replica = state.replicas.get(seen.replica)
+            if replica and not replica.ended and _is_current(replica, seen):
+                yield from _observed(state, replica, seen)
+        case PodGone():
+            replica = state.replicas.get(seen.replica)
+            if replica and _is_its_end(replica, seen):
+                yield from _gone(state, replica, seen)
+        case _:
+            return
+
+
+def _is_current(replica: ReplicaState, seen: PodObserved) -> bool:
+    if not replica.has_pod:
+        return False
+    return seen.uid == replica.uid if replica.uid else seen.attempt == replica.attempt
+
+
+def _is_its_end(replica: ReplicaState, seen: PodGone) -> bool:
+    if not replica.has_pod:
+        return False
+    if replica.uid:
+        return seen.uid == replica.uid
+    return seen.attempt == replica.attempt and bool(seen.uid or replica.leaving)
+
+
+def _observed(state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
+    containers = merged(replica.containers, seen.containers)
+    known = replica.containers, replica.ready, replica.deleting
+    now = containers, seen.ready or replica.ready, seen.deleting or replica.deleting
+    move = _move(state, replica, seen, containers)
+    if not replica.uid:
+        yield ReplicaCreated(replica=replica.name, uid=seen.uid, containers=containers)
+    if move is not None:
+        yield move
+    if isinstance(move, _ENDS):
+        return
+    if now[1:] != known[1:] or (move is None and replica.uid and now != known):
+        yield ReplicaUpdated(
+            replica=replica.name, uid=seen.uid, containers=containers, ready=now[1], deleting=now[2]
+        )
+
+
+_ENDS: Final = (ReplicaSucceeded, ReplicaFailed, ReplicaEnded)
+
+
+def _move(
+    state: JobState, replica: ReplicaState, seen: PodObserved, containers: tuple[Container, ...]
+) -> Event | None:
+    """The event that takes the replica to the pod's phase; None if it is there, or beyond, already."""
+    name, uid = replica.name, seen.uid
+    match seen.phase:
+        case PodPhase.SUCCEEDED if not replica.leaving:
+            return ReplicaSucceeded(replica=name, uid=uid, containers=containers)
+        case PodPhase.FAILED if not replica.leaving and not seen.deleting:
+            cause = causes.of_failure(state, seen, "R4")
+            return ReplicaFailed(replica=name, uid=uid, containers=containers, cause=cause)
+        case PodPhase.SUCCEEDED | PodPhase.FAILED:
+            cause = _end_of_leaving(state, replica, seen)
+            return ReplicaEnded(replica=name, uid=uid, containers=containers, cause=cause)
+        case PodPhase.RUNNING if replica.phase in _NOT_YET_RUNNING and not replica.leaving:
+            return ReplicaStarted(replica=name, uid=uid, containers=containers, node=seen.node)
+        case PodPhase.PENDING if replica.phase is ReplicaPhase.UNKNOWN:
+            return ReplicaCreated(replica=name, uid=uid, containers=containers)
+        case PodPhase.UNKNOWN if replica.phase is not ReplicaPhase.UNKNOWN and not replica.leaving:
+            return ReplicaUnreachable(replica=name, uid=uid, containers=containers)
+        case _:
+            return None
+
+
+def _end_of_leaving(state: JobState, replica: ReplicaState, seen: PodObserved) -> Cause:
+    if replica.leaving:
+        return causes.of_deletion(replica, "R5")
+    return causes.of_failure(state, seen, "T18")
+
+
+def merged(before: tuple[Container, ...], after: tuple[Container, ...]) -> tuple[Container, ...]:
+    """Each container in the furthest state reported so far; the newer report on a tie."""
+    known = {(each.init, each.name): each for each in before}
+    for each in after:
+        old = known.get((each.init, each.name))
+        if old is None or _PROGRESS[each.state] >= _PROGRESS[old.state]:
+            known[each.init, each.name] = each
+    return tuple(known.values())
+
+
+def _gone(state: JobState, replica: ReplicaState, seen: PodGone) -> Iterator[Event]:
+    if replica.leaving or replica.phase in _ENDED:
+        yield ReplicaReleased(replica=replica.name, uid=seen.uid)
+        return
+    yield ReplicaLost(replica=replica.name, uid=seen.uid, cause=causes.of_loss(replica))
+    if allows(state.phase, Trigger.REPLICA_VANISHED):
+        message = f"Replica {pod_name(state, replica)} was deleted and is created again"
+        yield Announced(reason="ReplicaLost", message=message, level="Warning")
+
+
+def pod_name(state: JobState, replica: ReplicaState) -> str:
+    """Name of the replica's pods, which every attempt shares (spec R3)."""
+    return kind_of(state.api_version, state.kind).pod_name(state, replica.name)

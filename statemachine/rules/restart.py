@@ -1,0 +1,122 @@
+"""A replica ended: is it restarted, and what does that cost? Policy and shared budget (R8, T11, T12)."""
+
+from collections.abc import Iterator
+
+from statemachine.events import (
+    Announced,
+    Cause,
+    CauseClass,
+    Condition,
+    ConditionsChanged,
+    Event,
+    RestartDenied,
+    RestartScheduled,
+)
+from statemachine.kinds import kind_of
+from statemachine.observations import Observation, PodObserved
+from statemachine.phases import Trigger, allows
+from statemachine.rules import causes, words
+from statemachine.spec import RestartPolicy
+from statemachine.state import JobState, ReplicaPhase, ReplicaState
+
+
+def restart(state: JobState, seen: Observation) -> Iterator[Event]:
+    """Judges the replica that `seen` showed to have ended, once."""
+    if not isinstance(seen, PodObserved) or not allows(state.phase, Trigger.RESTART_GRANTED):
+        return
+    replica = state.replicas.get(seen.replica)
+    if replica is None or replica.uid != seen.uid or replica.judged or replica.leaving:
+        return
+    match replica.phase:
+        case ReplicaPhase.FAILED:
+            yield from _failed(state, replica, seen)
+        case ReplicaPhase.SUCCEEDED if replica.name != state.running_plan.primary:
+            yield from _succeeded(state, replica, seen)
+        case _:
+            return
+
+
+def _succeeded(state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
+    """Exit 0 under Always costs budget too; without budget the replica simply stays Succeeded (spec R8)."""
+    plan = state.running_plan
+    if plan.type_of(replica.name).restart_policy is not RestartPolicy.ALWAYS:
+        return
+    cause = Cause(
+        kind=CauseClass.APPLICATION_EXIT,
+        rule="R8 Always",
+        pod_uid=seen.uid,
+        node=seen.node,
+        exit_code=0,
+    )
+    if _has_budget(state):
+        yield from _grant(state, replica, seen, cause, after_success=True)
+    else:
+        yield RestartDenied(
+            replica=replica.name, exhausted=True, limit=plan.backoff_limit, cause=_unspent(state, cause)
+        )
+
+
+def _failed(state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
+    plan = state.running_plan
+    policy = plan.type_of(replica.name).restart_policy
+    cause = causes.of_failure(state, seen, f"R8 {policy}")
+    asked = _policy_restarts(state, policy, cause)
+    if asked and _has_budget(state):
+        yield from _grant(state, replica, seen, cause, after_success=False)
+    else:
+        yield RestartDenied(
+            replica=replica.name, exhausted=asked, limit=plan.backoff_limit, cause=_unspent(state, cause)
+        )
+        yield Announced(
+            reason="ReplicaFailed", message=words.replica_message(seen.pod, cause), level="Warning"
+        )
+    yield ConditionsChanged(at=seen.at, conditions=(_failure(seen, cause),))
+
+
+def _failure(seen: PodObserved, cause: Cause) -> Condition:
+    return words.true(words.REPLICA_FAILURE, "ReplicaFailed", words.replica_message(seen.pod, cause))
+
+
+def _policy_restarts(state: JobState, policy: RestartPolicy, cause: Cause) -> bool:
+    """The table of spec R8 for a failed pod; no exit code is an infrastructure failure."""
+    match policy:
+        case RestartPolicy.NEVER:
+            return False
+        case RestartPolicy.EXIT_CODE:
+            retryable = kind_of(state.api_version, state.kind).retryable_exit_codes
+            return cause.exit_code is None or cause.exit_code in retryable
+        case RestartPolicy.ON_FAILURE | RestartPolicy.ALWAYS:
+            return True
+
+
+def _left(state: JobState) -> int | None:
+    """Restarts left; None without a limit. A limit lowered below what was spent leaves none."""
+    limit = state.running_plan.backoff_limit
+    return None if limit is None else max(0, limit - state.spent)
+
+
+def _has_budget(state: JobState) -> bool:
+    return _left(state) != 0
+
+
+def _unspent(state: JobState, cause: Cause) -> Cause:
+    left = _left(state)
+    return cause.model_copy(update={"budget_before": left, "budget_after": left})
+
+
+def _grant(
+    state: JobState, replica: ReplicaState, seen: PodObserved, cause: Cause, *, after_success: bool
+) -> Iterator[Event]:
+    left, limit = _left(state), state.running_plan.backoff_limit
+    spent = state.spent + 1
+    yield RestartScheduled(
+        replica=replica.name,
+        spent=spent,
+        limit=limit,
+        after_success=after_success,
+        cause=cause.model_copy(
+            update={"budget_before": left, "budget_after": None if left is None else left - 1}
+        ),
+    )
+    message = words.restart_message(seen.pod, cause, spent, limit)
+    yield Announced(reason="ReplicaRestart", message=message, level="Warning")

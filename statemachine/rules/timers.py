@@ -1,0 +1,69 @@
+"""The timers of the shared rules, and the status that cannot be made out for a while (spec T16, R5, R9).
+
+A job keeps the timers it wants in its state; the engine wakes it when one is due. A firing of a timer that is
+no longer wanted, or was moved, says nothing.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from statemachine.events import Event, ReplicaUnreachable, TimerCleared, TimerSet
+from statemachine.observations import Observation, PodObserved, PodPhase, PodUnreadable, TimerFired
+from statemachine.state import JobState, ReplicaPhase
+
+DEADLINE: Final = "deadline"
+RETRY: Final = "retry"
+UNREADABLE: Final = "unreadable"
+
+UNREADABLE_FOR: Final = timedelta(seconds=60)
+"""How long a primary's status may be unreadable before the phase is Unknown. Source: spec T16."""
+
+
+def is_due(state: JobState, seen: Observation, timer: str) -> bool:
+    """`seen` is the firing of this timer as it is set now."""
+    return (
+        isinstance(seen, TimerFired)
+        and seen.timer == timer
+        and state.timers.get(timer) == seen.due_at
+        and seen.at >= seen.due_at
+    )
+
+
+def readability(state: JobState, seen: Observation) -> Iterator[Event]:
+    """The primary's status unreadable for a minute is the primary's status lost (T16)."""
+    if not state.phase.is_active:
+        return
+    primary = state.replicas.get(state.running_plan.primary)
+    if primary is None:
+        return
+    match seen:
+        case PodUnreadable(replica=primary.name, uid=primary.uid) if (
+            primary.phase is not ReplicaPhase.UNKNOWN and UNREADABLE not in state.timers
+        ):
+            yield TimerSet(timer=UNREADABLE, due_at=seen.at + UNREADABLE_FOR)
+        case PodObserved(replica=primary.name, uid=primary.uid) if (
+            seen.phase is not PodPhase.UNKNOWN and UNREADABLE in state.timers
+        ):
+            yield TimerCleared(timer=UNREADABLE)
+        case TimerFired() if is_due(state, seen, UNREADABLE):
+            yield TimerCleared(timer=UNREADABLE)
+            if primary.uid and not primary.ended:
+                yield ReplicaUnreachable(replica=primary.name, uid=primary.uid, containers=primary.containers)
+
+
+def deadline_timer(state: JobState, _: Observation) -> Iterator[Event]:
+    """The deadline timer is set exactly while the job is active and has a deadline (spec R9)."""
+    wished = _deadline(state)
+    if wished is None:
+        if DEADLINE in state.timers:
+            yield TimerCleared(timer=DEADLINE)
+    elif state.timers.get(DEADLINE) != wished:
+        yield TimerSet(timer=DEADLINE, due_at=wished)
+
+
+def _deadline(state: JobState) -> datetime | None:
+    if not state.phase.is_active or state.deleted or state.started_at is None:
+        return None
+    seconds = state.running_plan.active_deadline_seconds
+    return None if seconds is None else state.started_at + timedelta(seconds=seconds)

@@ -1,0 +1,89 @@
+"""What the spec of every job kind boils down to: the part that the shared rules and `evolve` understand.
+
+A kind makes a `Plan` from its own spec when a job is first seen and at every accepted change; the plan
+travels inside the events, so that folding a history needs no kind and no setting that may have changed
+meanwhile.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from statemachine.ids import ReplicaName, replica_name, split_replica
+
+
+class Wire(BaseModel):
+    """Base of everything that is written to the log: immutable, and strict about fields it does not know.
+
+    A field that holds its default is not written, so defaults are only ever empty values ("", None, False,
+    ()): those will mean the same for ever, where a default of 3 might one day be another number.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_timedelta="float")
+
+
+class RestartPolicy(StrEnum):
+    """`restartPolicy` of a replica type. Source: spec R8."""
+
+    NEVER = "Never"
+    ON_FAILURE = "OnFailure"
+    ALWAYS = "Always"
+    EXIT_CODE = "ExitCode"
+
+
+class CleanUpPolicy(StrEnum):
+    """`runPolicy.cleanUpPolicy`. Source: spec R9."""
+
+    NONE = "None"
+    UNFINISHED = "Unfinished"
+    ALL = "All"
+
+
+class ReplicaType(Wire):
+    """One replica type: `scale` is how many replicas there are now, elastic distribution included."""
+
+    type: str
+    scale: int
+    restart_policy: RestartPolicy
+
+
+class Plan(Wire):
+    """How a job is to be run. Order of `types` is the spec's.
+
+    `primary` decides the result. `min_running` is set for elastic jobs only: so many running replicas suffice
+    (spec R12). `backoff_limit` None means without limit; `active_deadline_seconds` None means without
+    deadline.
+    """
+
+    types: tuple[ReplicaType, ...]
+    primary: ReplicaName
+    min_running: int | None = None
+    paused: bool = False
+    debug: bool = False
+    backoff_limit: int | None
+    active_deadline_seconds: int | None = None
+    clean_up: CleanUpPolicy
+    tensorboard: str = ""
+    """Name of the TensorBoard object that belongs to the job; empty if it has none (spec R14)."""
+
+    def replicas(self) -> Iterator[ReplicaName]:
+        """Every replica of the current scale, in order: by type as the spec lists them, then by index."""
+        for type_ in self.types:
+            for index in range(type_.scale):
+                yield replica_name(type_.type, index)
+
+    def holds(self, replica: ReplicaName) -> bool:
+        """The replica belongs to the current scale."""
+        type_, index = split_replica(replica)
+        return any(each.type == type_ and index < each.scale for each in self.types)
+
+    def type_of(self, replica: ReplicaName) -> ReplicaType:
+        """The replica type that `replica` belongs to."""
+        type_ = split_replica(replica)[0]
+        return next(each for each in self.types if each.type == type_)
+
+    @property
+    def scale(self) -> int:
+        """Number of replicas over all types."""
+        return sum(each.scale for each in self.types)

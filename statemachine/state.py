@@ -1,0 +1,156 @@
+"""A job as its events tell it: immutable values, changed only by `evolve`.
+
+`changed` copies an object with some fields replaced. It does what `dataclasses.replace` does in a tenth of
+the time, which counts because a fold does little else; for its sake JobState and ReplicaState have no slots.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from statemachine.errors import InvariantBroken, Problem
+from statemachine.events import Cause
+from statemachine.ids import JobUid, PodUid, ReplicaName
+from statemachine.observations import Container
+from statemachine.phases import Phase
+from statemachine.spec import Plan
+
+STATE_VERSION = 1
+"""Raised when the fields below change; a snapshot of another version is not used."""
+
+
+class ReplicaPhase(StrEnum):
+    """`status.tasks[].replicas[].phase`. Source: spec R7."""
+
+    CREATING = "Creating"
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+    DELETED = "Deleted"
+
+
+@dataclass(frozen=True)
+class ReplicaState:
+    """One replica.
+
+    A pod of `attempt` exists or is asked for unless `phase` is Deleted. `uid` is empty until the pod has been
+    observed. `leaving` says why the pod is to be deleted ("" = it stays); `wanted` that there should be a
+    pod: when the current one is gone, another attempt follows. `ended`: the pod's end is in the log.
+    `started`: has been Running, or has ended, since this start. `judged`: it was decided what follows from
+    the pod's end. `recovering`: failed, its restart does not run yet. `lost_for_good`: failed, and stays so;
+    `exhausted`: because the budget is used up.
+    """
+
+    name: ReplicaName
+    attempt: int = 0
+    uid: PodUid = PodUid("")
+    phase: ReplicaPhase = ReplicaPhase.DELETED
+    containers: tuple[Container, ...] = ()
+    node: str = ""
+    ready: bool = False
+    deleting: bool = False
+    ended: bool = False
+    wanted: bool = False
+    leaving: str = ""
+    started: bool = False
+    judged: bool = False
+    recovering: bool = False
+    lost_for_good: bool = False
+    exhausted: bool = False
+
+    @property
+    def has_pod(self) -> bool:
+        """A pod of the current attempt exists, or has been asked for and may exist."""
+        return self.phase is not ReplicaPhase.DELETED
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionState:
+    """A condition of `status.conditions`; `changed_at` moves only when `status` does."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TensorBoardState:
+    """What is known of the job's TensorBoard object."""
+
+    name: str
+    uid: str = ""
+    running: bool = False
+    error: str = ""
+    outdated: bool = False
+    """Its spec was changed, and the object does not show it yet."""
+
+
+@dataclass(frozen=True)
+class JobState:
+    """One job. `replicas` is ordered by type as the spec lists them, then by index."""
+
+    uid: JobUid
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    generation: int = 0
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    plan: Plan | None = None
+    phase: Phase = Phase.NEW
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    conditions: tuple[ConditionState, ...] = ()
+    replicas: Mapping[ReplicaName, ReplicaState] = field(default_factory=dict)
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    spent: int = 0
+    starts: int = 0
+    accepted: int = 0
+    refusals: int = 0
+    timers: Mapping[str, datetime] = field(default_factory=dict)
+    failure: Cause | None = None
+    tensorboard: TensorBoardState | None = None
+    ignored: tuple[Problem, ...] = ()
+    cleaned: bool = False
+    deleted: bool = False
+    closed: bool = False
+
+    @property
+    def is_final(self) -> bool:
+        """Succeeded or Failed: phase and conditions never change again."""
+        return self.phase.is_final
+
+    @property
+    def running_plan(self) -> Plan:
+        """The plan of a job that has one; only a job refused at admission has none."""
+        if self.plan is None:
+            raise InvariantBroken(f"job {self.uid} has no plan")
+        return self.plan
+
+    @property
+    def resumed(self) -> bool:
+        """A pause has ended at least once: pods use resumeSpecs from then on (spec R11)."""
+        return self.starts > 1
+
+    def condition(self, type_: str) -> ConditionState | None:
+        """The condition of this type, None while it was never set."""
+        return next((each for each in self.conditions if each.type == type_), None)
+
+
+T = TypeVar("T", JobState, ReplicaState)
+
+
+def changed(old: T, **new: object) -> T:
+    """A copy of `old` with the fields in `new` replaced."""
+    copy = object.__new__(type(old))
+    fields = copy.__dict__
+    fields |= old.__dict__
+    fields |= new
+    return copy

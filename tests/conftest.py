@@ -1,0 +1,25 @@
+"""What the whole test run obeys: nothing skips where everything was installed."""
+
+import os
+
+import pytest
+
+OPTIONAL = "optional_server"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", f"{OPTIONAL}: needs a server that CI does not start; may skip there too"
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> object:
+    """With JOBLEDGER_REQUIRE_ALL a skipped test is a failed one: the machine was said to have everything."""
+    report = yield
+    required = os.environ.get("JOBLEDGER_REQUIRE_ALL") == "1" and item.get_closest_marker(OPTIONAL) is None
+    if required and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"this test must run here, and was skipped: {reason}"
+    return report

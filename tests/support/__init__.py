@@ -1,0 +1,1 @@
+"""Builders, fakes and the words that scenarios are written in."""
