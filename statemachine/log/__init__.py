@@ -1,0 +1,1 @@
+"""The event log: its port, the entries it holds, and its adapters."""

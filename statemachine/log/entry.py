@@ -1,0 +1,45 @@
+"""The entry: what one decision appends to the log, in one record."""
+
+from datetime import datetime
+from typing import Literal
+
+from statemachine.events import Event
+from statemachine.ids import JobUid, Seq
+from statemachine.observations import Observation
+from statemachine.spec import Wire
+
+GENESIS = ""
+"""`prev` of a job's first entry."""
+
+
+class Entry(Wire):
+    """One decision: the observation that caused it, whole, and the events that it decided, in order.
+
+    `prev` is the SHA-256 (hex) of the bytes of the job's entry before this one, so that a history cannot be
+    changed unseen. `seen_at` is when the observation was noticed, `happened_at` when the thing itself
+    happened, if known. `actor` is who changed the spec, as far as known. `policy` is the version of the
+    deciding code (`statemachine.decide.POLICY`). `source` is the place of the observation in its topic, where
+    it has one.
+    """
+
+    v: Literal[1] = 1
+    job: JobUid
+    seq: Seq
+    prev: str
+    policy: int
+    seen_at: datetime
+    happened_at: datetime | None = None
+    actor: str = ""
+    source: str = ""
+    cause: Observation
+    events: tuple[Event, ...]
+
+
+class EntryEvents(Wire, extra="ignore"):
+    """The part of an entry that folding needs; decoding it skips over the cause."""
+
+    v: Literal[1] = 1
+    job: JobUid
+    seq: Seq
+    prev: str
+    events: tuple[Event, ...]

@@ -1,0 +1,93 @@
+"""The event log in memory: for tests, simulation and what-if."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+from statemachine.errors import SeqConflict
+from statemachine.ids import JobUid, Position, Seq
+from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
+
+BATCH = 1000
+"""Records that `scan` hands out at once."""
+
+
+class MemoryLog:
+    """An EventLog in lists and dicts. `close` keeps everything, so that a restart can be played on it."""
+
+    def __init__(self) -> None:
+        self._records: list[Record] = []
+        self._of_job: dict[JobUid, list[Record]] = {}
+        self._taken: set[tuple[JobUid, Seq]] = set()
+        self._snapshots: dict[JobUid, Snapshot] = {}
+        self._covered: Position = 0
+        self._checkpoints: dict[str, Position] = {}
+        self._letters: list[DeadLetter] = []
+
+    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+        """See EventLog."""
+        keys: set[tuple[JobUid, Seq]] = set()
+        for draft in drafts:
+            key = draft.job, draft.seq
+            if key in self._taken or key in keys:
+                raise SeqConflict(draft.job, draft.seq, self._last_seq(draft.job))
+            keys.add(key)
+        self._taken |= keys
+        return [self._add(draft) for draft in drafts]
+
+    def _last_seq(self, job: JobUid) -> Seq:
+        return max((record.seq for record in self._of_job.get(job, ())), default=0)
+
+    def _add(self, draft: Draft) -> Record:
+        record = Record(len(self._records) + 1, draft.job, draft.seq, draft.body)
+        self._records.append(record)
+        self._of_job.setdefault(draft.job, []).append(record)
+        return record
+
+    async def scan(
+        self, after: Position = 0, *, job: JobUid | None = None, after_seq: Seq = 0
+    ) -> AsyncIterator[Sequence[Record]]:
+        """See EventLog."""
+        if job is None:
+            found = self._records[after:]  # a record's position is its index + 1
+        else:
+            mine = self._of_job.get(job, ())
+            found = [each for each in mine if each.position > after and each.seq > after_seq]
+        for start in range(0, len(found), BATCH):
+            yield found[start : start + BATCH]
+
+    async def end(self) -> Position:
+        """See EventLog."""
+        return len(self._records)
+
+    async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
+        """See EventLog."""
+        return self._covered, list(self._snapshots.values())
+
+    async def save_snapshots(self, position: Position, snapshots: Sequence[Snapshot]) -> None:
+        """See EventLog."""
+        self._snapshots.update((each.job, each) for each in snapshots)
+        self._covered = position
+
+    async def drop_snapshots(self) -> None:
+        """See EventLog."""
+        self._snapshots.clear()
+        self._covered = 0
+
+    async def checkpoint(self, reader: str) -> Position:
+        """See EventLog."""
+        return self._checkpoints.get(reader, 0)
+
+    async def save_checkpoint(self, reader: str, position: Position) -> None:
+        """See EventLog."""
+        self._checkpoints[reader] = position
+
+    async def add_dead_letter(self, letter: DeadLetter) -> None:
+        """See EventLog."""
+        self._letters.append(replace(letter, id=len(self._letters) + 1))
+
+    async def dead_letters(self) -> Sequence[DeadLetter]:
+        """See EventLog."""
+        return list(self._letters)
+
+    async def close(self) -> None:
+        """See EventLog."""

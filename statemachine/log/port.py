@@ -1,0 +1,102 @@
+"""The EventLog port: what the engine, the projectors and the CLI ask of a log, whatever holds it.
+
+One log instance is one partition. Adapters: `memory`, `sqlite`. One test suite runs on all of them
+(`tests/ports/test_event_log.py`).
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from statemachine.ids import JobUid, Position, Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An encoded entry that is to be appended."""
+
+    job: JobUid
+    seq: Seq
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An entry as the log holds it: its bytes, and where it stands. Nothing is said about its being right."""
+
+    position: Position
+    job: JobUid
+    seq: Seq
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A job's state folded up to `seq`: a cache. `head`: that entry's hash; `version`: the state's layout."""
+
+    job: JobUid
+    seq: Seq
+    head: str
+    version: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An observation that could not be read or decided, whole, with the error."""
+
+    at: datetime
+    job: JobUid
+    observation: bytes
+    error: str
+    id: int = 0
+    """Given by the log."""
+
+
+class EventLog(Protocol):
+    """An append-only log of entries with the small stores that belong to it."""
+
+    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+        """All of `drafts` are durable, in this order, when this returns; or none is.
+
+        Raises:
+            SeqConflict: a (job, seq) is taken.
+            LogUnavailable: the log cannot be written now (no space, locked); nothing was appended.
+            StoreUnusable: it never will (read-only, damaged, closed).
+        """
+
+    def scan(
+        self, after: Position = 0, *, job: JobUid | None = None, after_seq: Seq = 0
+    ) -> AsyncIterator[Sequence[Record]]:
+        """The records behind position `after`, in log order, in batches, up to the end as it is now.
+
+        With `job` only that job's, behind its entry `after_seq`.
+        """
+
+    async def end(self) -> Position:
+        """Position of the last record; 0 in an empty log."""
+
+    async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
+        """All snapshots, and the position that they cover: every entry up to it is in one of them."""
+
+    async def save_snapshots(self, position: Position, snapshots: Sequence[Snapshot]) -> None:
+        """Replace the snapshots of these jobs; from now on all snapshots together cover `position`."""
+
+    async def drop_snapshots(self) -> None:
+        """No snapshot is left. Loses nothing but time."""
+
+    async def checkpoint(self, reader: str) -> Position:
+        """How far `reader` has come; 0 for one that never said."""
+
+    async def save_checkpoint(self, reader: str, position: Position) -> None:
+        """`reader` has come as far as `position`."""
+
+    async def add_dead_letter(self, letter: DeadLetter) -> None:
+        """The letter is durable."""
+
+    async def dead_letters(self) -> Sequence[DeadLetter]:
+        """All dead letters, oldest first."""
+
+    async def close(self) -> None:
+        """Everything is flushed and released; idempotent."""

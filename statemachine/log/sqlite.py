@@ -1,0 +1,197 @@
+"""The event log in a SQLite file: the embedded default."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from statemachine.errors import SeqConflict
+from statemachine.ids import JobUid, Position, Seq
+from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
+from statemachine.log.store import SqliteStore
+
+BATCH = 1000
+"""Records that `scan` hands out at once, and for which the store's thread is kept."""
+
+_TABLES = (
+    # (job, seq) unique: of two writers only one can have its say (design rule 3)
+    """CREATE TABLE IF NOT EXISTS entries (
+        position INTEGER PRIMARY KEY, job TEXT NOT NULL, seq INTEGER NOT NULL, body BLOB NOT NULL,
+        UNIQUE (job, seq))""",
+    """CREATE TABLE IF NOT EXISTS snapshots (
+        job TEXT PRIMARY KEY, seq INTEGER NOT NULL, head TEXT NOT NULL, version INTEGER NOT NULL,
+        body BLOB NOT NULL)""",
+    "CREATE TABLE IF NOT EXISTS checkpoints (reader TEXT PRIMARY KEY, position INTEGER NOT NULL)",
+    """CREATE TABLE IF NOT EXISTS dead_letters (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, job TEXT NOT NULL, observation BLOB NOT NULL,
+        error TEXT NOT NULL)""",
+)
+
+_COVERED = " snapshots"
+"""The checkpoint under which the position of all snapshots is kept; no reader's name begins with a space."""
+
+
+class SqliteLog:
+    """An EventLog in a store; closing the log closes the store."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.store = store
+
+    @classmethod
+    async def open(cls, path: Path, *, read_only: bool = False) -> Self:
+        """The log in the store at `path`, made if there is none (unless `read_only`).
+
+        Raises:
+            StoreInUse: another process writes it.
+            StoreUnusable: it cannot be opened, and why.
+        """
+        store = await SqliteStore.open(path, read_only=read_only)
+        try:
+            if not read_only:
+                await store.run(_create)
+        except BaseException:
+            await store.close()
+            raise
+        return cls(store)
+
+    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+        """See EventLog."""
+        return await self.store.run(partial(_append, drafts)) if drafts else ()
+
+    async def scan(
+        self, after: Position = 0, *, job: JobUid | None = None, after_seq: Seq = 0
+    ) -> AsyncIterator[Sequence[Record]]:
+        """See EventLog."""
+        end = await self.end()
+        while after < end:
+            page = (
+                partial(_page, after, end) if job is None else partial(_page_of, job, after_seq, after, end)
+            )
+            batch = await self.store.read(page)
+            if not batch:
+                return
+            after = batch[-1].position
+            yield batch
+
+    async def end(self) -> Position:
+        """See EventLog."""
+        return await self.store.read(partial(_number, "SELECT max(position) FROM entries", ()))
+
+    async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
+        """See EventLog."""
+        return await self.store.read(_snapshots)
+
+    async def save_snapshots(self, position: Position, snapshots: Sequence[Snapshot]) -> None:
+        """See EventLog."""
+        await self.store.run(partial(_save_snapshots, position, snapshots))
+
+    async def drop_snapshots(self) -> None:
+        """See EventLog."""
+        await self.store.run(_drop_snapshots)
+
+    async def checkpoint(self, reader: str) -> Position:
+        """See EventLog."""
+        return await self.store.read(partial(_checkpoint, reader))
+
+    async def save_checkpoint(self, reader: str, position: Position) -> None:
+        """See EventLog."""
+        await self.store.run(partial(_save_checkpoint, reader, position))
+
+    async def add_dead_letter(self, letter: DeadLetter) -> None:
+        """See EventLog."""
+        await self.store.run(partial(_add_dead_letter, letter))
+
+    async def dead_letters(self) -> Sequence[DeadLetter]:
+        """See EventLog."""
+        return await self.store.read(_dead_letters)
+
+    async def close(self) -> None:
+        """See EventLog."""
+        await self.store.close()
+
+
+def _create(db: sqlite3.Connection) -> None:
+    for table in _TABLES:
+        db.execute(table)
+
+
+def _number(query: str, values: tuple[object, ...], db: sqlite3.Connection) -> int:
+    """The one number that `query` finds; 0 for none."""
+    row = db.execute(query, values).fetchone()
+    return (row[0] or 0) if row else 0
+
+
+def _append(drafts: Sequence[Draft], db: sqlite3.Connection) -> list[Record]:
+    before = _number("SELECT max(position) FROM entries", (), db)
+    records = []
+    for position, draft in enumerate(drafts, before + 1):
+        row = position, draft.job, draft.seq, draft.body
+        try:
+            db.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", row)
+        except sqlite3.IntegrityError as error:
+            last = "SELECT max(seq) FROM entries WHERE job = ? AND position <= ?"
+            raise SeqConflict(draft.job, draft.seq, _number(last, (draft.job, before), db)) from error
+        records.append(Record(*row))
+    return records
+
+
+def _page(after: Position, end: Position, db: sqlite3.Connection) -> list[Record]:
+    found = db.execute(
+        "SELECT position, job, seq, body FROM entries WHERE position > ? AND position <= ? "
+        "ORDER BY position LIMIT ?",
+        (after, end, BATCH),
+    )
+    return [Record(*row) for row in found]
+
+
+def _page_of(
+    job: JobUid, after_seq: Seq, after: Position, end: Position, db: sqlite3.Connection
+) -> list[Record]:
+    found = db.execute(
+        "SELECT position, job, seq, body FROM entries "
+        "WHERE job = ? AND seq > ? AND position > ? AND position <= ? ORDER BY position LIMIT ?",
+        (job, after_seq, after, end, BATCH),
+    )
+    return [Record(*row) for row in found]
+
+
+def _snapshots(db: sqlite3.Connection) -> tuple[Position, list[Snapshot]]:
+    rows = db.execute("SELECT job, seq, head, version, body FROM snapshots ORDER BY rowid")
+    return _checkpoint(_COVERED, db), [Snapshot(*row) for row in rows]
+
+
+def _save_snapshots(position: Position, snapshots: Sequence[Snapshot], db: sqlite3.Connection) -> None:
+    db.executemany(
+        "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?) ON CONFLICT (job) DO UPDATE SET "
+        "seq = excluded.seq, head = excluded.head, version = excluded.version, body = excluded.body",
+        [(each.job, each.seq, each.head, each.version, each.body) for each in snapshots],
+    )
+    _save_checkpoint(_COVERED, position, db)
+
+
+def _drop_snapshots(db: sqlite3.Connection) -> None:
+    db.execute("DELETE FROM snapshots")
+    _save_checkpoint(_COVERED, 0, db)
+
+
+def _checkpoint(reader: str, db: sqlite3.Connection) -> Position:
+    return _number("SELECT position FROM checkpoints WHERE reader = ?", (reader,), db)
+
+
+def _save_checkpoint(reader: str, position: Position, db: sqlite3.Connection) -> None:
+    db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?)", (reader, position))
+
+
+def _add_dead_letter(letter: DeadLetter, db: sqlite3.Connection) -> None:
+    row = letter.at.isoformat(), letter.job, letter.observation, letter.error
+    db.execute("INSERT INTO dead_letters (at, job, observation, error) VALUES (?, ?, ?, ?)", row)
+
+
+def _dead_letters(db: sqlite3.Connection) -> list[DeadLetter]:
+    rows = db.execute("SELECT at, job, observation, error, id FROM dead_letters ORDER BY id")
+    return [
+        DeadLetter(datetime.fromisoformat(at), job, observation, error, id_)
+        for at, job, observation, error, id_ in rows
+    ]

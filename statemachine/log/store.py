@@ -1,0 +1,191 @@
+"""One SQLite file, one connection, one thread: where the log, the history view and others keep their tables.
+
+All calls are done by a thread of the store's own, as SQLite blocks. Writes that come in while a transaction
+is being made durable share the next one, so that many small appends cost one sync.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from statemachine.errors import StoreUnusable
+from statemachine.log import storefile
+from statemachine.log.lock import StoreLock
+
+T = TypeVar("T")
+
+Work = Callable[[sqlite3.Connection], T]
+"""Statements on the store's connection. Begins and ends no transaction, and has no effects but on the store:
+it is done again when the transaction that it shared with others failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    work: Work[Any]
+    answer: asyncio.Future[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    value: Any = None
+    error: Exception | None = None
+
+
+class SqliteStore:
+    """An open store. Belongs to the event loop that opened it; `close` it there."""
+
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, thread: ThreadPoolExecutor, lock: StoreLock | None
+    ) -> None:
+        self.path = path
+        self.read_only = lock is None
+        self._connection = connection
+        self._thread = thread
+        self._lock = lock
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[_Call] = []
+        self._group: asyncio.Future[list[_Outcome]] | None = None
+        self._closed = False
+
+    @classmethod
+    async def open(cls, path: Path, *, read_only: bool = False) -> Self:
+        """The store at `path`, made if there is none, with this as its only writer.
+
+        With `read_only` it has to be there, and may have a writer elsewhere.
+
+        Raises:
+            StoreInUse: another process writes it.
+            StoreUnusable: it cannot be opened, and why.
+        """
+        thread = ThreadPoolExecutor(1, thread_name_prefix="jobledger-store")
+        start = storefile.open_reader if read_only else storefile.open_writer
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(thread, start, path)
+        except BaseException:
+            thread.shutdown(wait=False)
+            raise
+        return cls(found.path, found.connection, thread, found.lock)
+
+    async def run(self, work: Work[T]) -> T:
+        """What `work` gives, its changes durable; if it raises, none was made.
+
+        Raises:
+            LogUnavailable: the store cannot be written now; nothing was changed.
+            StoreUnusable: it never will, or it is closed or read-only.
+        """
+        self._check_open()
+        if self.read_only:
+            raise StoreUnusable(f"store {self.path} is open for reading only")
+        call = _Call(work, self._loop.create_future())
+        self._waiting.append(call)
+        if self._group is None:
+            self._start()
+        answer: T = await call.answer
+        return answer
+
+    async def read(self, work: Work[T]) -> T:
+        """What `work` gives; everything that it sees is durable, and of one moment.
+
+        Raises:
+            LogUnavailable: the store cannot be read now.
+            StoreUnusable: it never will, or it is closed.
+        """
+        self._check_open()
+        outcome = await self._loop.run_in_executor(self._thread, self._look, work)
+        if outcome.error:
+            raise outcome.error
+        value: T = outcome.value
+        return value
+
+    async def close(self) -> None:
+        """What was asked for is done, and everything is released; idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        while self._group is not None:
+            await asyncio.wait([self._group])  # `_settle` comes first, and may have started another
+        try:
+            await self._loop.run_in_executor(self._thread, self._connection.close)
+        finally:
+            self._thread.shutdown(wait=False)
+            if self._lock:
+                self._lock.release()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreUnusable(f"store {self.path} is closed")
+
+    # ---- in the event loop ----
+
+    def _start(self) -> None:
+        """Everybody who waits now is in the next transaction."""
+        calls, self._waiting = self._waiting, []
+        self._group = self._loop.run_in_executor(self._thread, self._do, [each.work for each in calls])
+        self._group.add_done_callback(lambda group: self._settle(calls, group))
+
+    def _settle(self, calls: Sequence[_Call], group: "asyncio.Future[list[_Outcome]]") -> None:
+        self._group = None
+        if self._waiting:
+            self._start()
+        for call, outcome in zip(calls, group.result(), strict=True):
+            if call.answer.done():
+                continue  # whoever asked was cancelled; the work is done all the same
+            if outcome.error:
+                call.answer.set_exception(outcome.error)
+            else:
+                call.answer.set_result(outcome.value)
+
+    # ---- in the thread ----
+
+    def _do(self, group: Sequence[Work[Any]]) -> list[_Outcome]:
+        try:
+            return self._together(group)
+        except Exception as error:  # noqa: BLE001 - it is handed to those who asked
+            self._abandon()
+            if len(group) == 1:
+                return [self._failed(error)]
+        return [outcome for each in group for outcome in self._do([each])]  # whose fault it was, shows alone
+
+    def _together(self, group: Sequence[Work[Any]]) -> list[_Outcome]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        outcomes = [self._one(each) for each in group]
+        self._connection.execute("COMMIT")
+        return outcomes
+
+    def _one(self, work: Work[Any]) -> _Outcome:
+        """The work's changes are in the transaction, or, if it raised, none of them are."""
+        self._connection.execute("SAVEPOINT call")
+        try:
+            value = work(self._connection)
+        except Exception as error:
+            if not self._connection.in_transaction:
+                raise  # on some errors (disk full) SQLite gives up the whole transaction
+            self._connection.execute("ROLLBACK TO call")
+            self._connection.execute("RELEASE call")
+            return self._failed(error)
+        self._connection.execute("RELEASE call")
+        return _Outcome(value)
+
+    def _look(self, work: Work[Any]) -> _Outcome:
+        try:
+            self._connection.execute("BEGIN")
+            return _Outcome(work(self._connection))
+        except Exception as error:  # noqa: BLE001 - it is handed to the one who asked
+            return self._failed(error)
+        finally:
+            self._abandon()
+
+    def _abandon(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _failed(self, error: Exception) -> _Outcome:
+        if not isinstance(error, sqlite3.Error):
+            return _Outcome(error=error)
+        ours = storefile.translated(error, self.path)
+        ours.__cause__ = error
+        return _Outcome(error=ours)

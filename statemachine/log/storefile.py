@@ -1,0 +1,208 @@
+"""The file of a store: how it is found, made and opened, and what its errors mean to whoever must act."""
+
+import os
+import sqlite3
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from urllib.parse import quote
+
+from statemachine.errors import InvariantBroken, JobledgerError, LogUnavailable, StoreUnusable
+from statemachine.log.lock import PRIVATE, StoreLock
+
+FORMAT = 1
+"""Version of the tables; a file of a higher one is not touched."""
+
+APPLICATION = 0x6A6F626C
+"""In the file's header: it is one of ours. Spells `jobl`."""
+
+BUSY = 5.0
+"""Seconds to wait for another program that has the file locked; no jobledger does for long."""
+
+ELSEWHERE = "choose another file with --store"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A connection that is ready for use in this thread. `lock` is None for one that reads only."""
+
+    path: Path
+    connection: sqlite3.Connection
+    lock: StoreLock | None = None
+
+
+def open_writer(path: Path) -> Opened:
+    """The store at `path`, made if there is none, with the right to write it."""
+    path = path.resolve()  # one store has one lock, whatever it is called by
+    _check_place(path)
+    lock = StoreLock.acquire(path)
+    try:
+        return Opened(path, _ready_to_write(path), lock)
+    except sqlite3.Error as error:
+        lock.release()
+        raise translated(error, path) from error
+    except BaseException:
+        lock.release()
+        raise
+
+
+def open_reader(path: Path) -> Opened:
+    """The store at `path` for reading, beside a writer or without, also where nothing can be written."""
+    path = path.resolve()
+    if not path.exists():
+        raise StoreUnusable(f"there is no store {path}; {ELSEWHERE}")
+    if path.is_dir():
+        raise StoreUnusable(f"{path} is a directory; name a file in it with --store")
+    try:
+        return Opened(path, _ready_to_read(path, "mode=ro"))
+    except sqlite3.Error as error:
+        if _code(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+            raise translated(error, path) from error
+        return Opened(path, _as_it_lies(path, error))
+
+
+def _as_it_lies(path: Path, refused: sqlite3.Error) -> sqlite3.Connection:
+    """For a directory in which SQLite cannot make the files that tell readers and writers of each other."""
+    left = path.with_name(path.name + "-wal")
+    if left.exists() and left.stat().st_size:
+        raise StoreUnusable(
+            f"{path} cannot be read where it is: its last entries are in {left.name}, and its directory "
+            "cannot be written; copy both to another"
+        ) from refused
+    try:
+        return _ready_to_read(path, "immutable=1")
+    except sqlite3.Error as error:
+        raise translated(error, path) from error
+
+
+def _check_place(path: Path) -> None:
+    place = path.parent
+    if path.is_dir():
+        raise StoreUnusable(f"{path} is a directory; name a file in it with --store")
+    if not place.is_dir():
+        raise StoreUnusable(f"there is no directory {place} for the store; make it, or {ELSEWHERE}")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise StoreUnusable(f"the directory {place} of the store cannot be written; {ELSEWHERE}")
+    if path.exists() and not os.access(path, os.R_OK | os.W_OK):
+        raise StoreUnusable(f"store {path} is read-only; make it writable, or {ELSEWHERE}")
+
+
+def _ready_to_write(path: Path) -> sqlite3.Connection:
+    _make(path)
+    connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None)
+    try:
+        _identify(connection, path)
+        _make_durable(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _make_durable(connection: sqlite3.Connection, path: Path) -> None:
+    """What is committed survives a power cut, and readers do not hinder the writer."""
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise StoreUnusable(f"the file system of {path} cannot hold a store; {ELSEWHERE}")
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def _ready_to_read(path: Path, how: str) -> sqlite3.Connection:
+    uri = f"file:{quote(str(path))}?{how}"
+    connection = sqlite3.connect(uri, uri=True, timeout=BUSY, isolation_level=None)
+    try:
+        ours = _is_ours(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    if not ours:
+        connection.close()
+        raise StoreUnusable(f"{path} is empty: there is no store in it; {ELSEWHERE}")
+    return connection
+
+
+def _make(path: Path) -> None:
+    """There is a file, private if it is new, and its name is durable.
+
+    An existing file is not opened here: closing it would take away the locks that SQLite holds on it for
+    another connection of this process.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise StoreUnusable(f"store {path} cannot be made ({error.strerror}); {ELSEWHERE}") from error
+    place = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(place)
+    finally:
+        os.close(place)
+
+
+def _identify(connection: sqlite3.Connection, path: Path) -> None:
+    """The file is a store of a format that is known here; an empty one has become one."""
+    if _is_ours(connection, path):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+    made = [("format", str(FORMAT)), ("created by", f"jobledger {_release()}")]
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", made)
+    connection.execute("COMMIT")
+
+
+def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
+    """The file is a store that can be used here; False if it is empty."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application == 0 and tables == 0:
+        return False
+    if application != APPLICATION:
+        raise StoreUnusable(f"{path} is a database of another program; {ELSEWHERE}")
+    found = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('format', 'created by')"))
+    if int(found["format"]) > FORMAT:
+        raise StoreUnusable(
+            f"store {path} has format {found['format']}, and this jobledger knows {FORMAT}: use the release "
+            f"that wrote it, or {ELSEWHERE}"
+        )
+    return True
+
+
+def _release() -> str:
+    try:
+        return version("jobledger")
+    except PackageNotFoundError:
+        return "from a checkout"
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the extended part
+
+
+def translated(error: sqlite3.Error, path: Path) -> JobledgerError:
+    """What an error of SQLite means: whether trying again may help, and what there is to do."""
+    match _code(error):
+        case sqlite3.SQLITE_FULL:
+            return LogUnavailable(
+                f"no space is left for store {path}; nothing was lost: free some, and writing goes on"
+            )
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return LogUnavailable(
+                f"another program has store {path} locked; nothing was lost: close it there"
+            )
+        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_NOMEM | sqlite3.SQLITE_INTERRUPT | sqlite3.SQLITE_PROTOCOL:
+            return LogUnavailable(f"store {path} cannot be read or written now ({error})")
+        case sqlite3.SQLITE_NOTADB:
+            return StoreUnusable(f"{path} is not a jobledger store (no SQLite database); {ELSEWHERE}")
+        case sqlite3.SQLITE_CORRUPT:
+            return StoreUnusable(
+                f"store {path} is damaged ({error}); put a backup in its place, or keep a copy of it and try "
+                "what `sqlite3` saves with `.recover`"
+            )
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_AUTH:
+            return StoreUnusable(
+                f"store {path} cannot be used ({error}); check its permissions, or {ELSEWHERE}"
+            )
+        case _:
+            return InvariantBroken(f"store {path}: {error}")
