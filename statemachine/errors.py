@@ -4,9 +4,9 @@ JobledgerError                 fields rather than prose; `.retryable` says wheth
 ├── SpecInvalid                all problems of a manifest at once
 ├── LogError
 │   ├── SeqConflict            somebody else wrote this seq: fold theirs in, decide again
-│   ├── LogUnavailable         retryable
+│   ├── LogUnavailable         retryable: full, locked, out of reach
 │   ├── StoreInUse             another process owns the store
-│   ├── StoreUnusable          unreadable, read-only, full, damaged, or of another version
+│   ├── StoreUnusable          unreadable, read-only, damaged, or of another version
 │   └── EntryUnreadable        a record that cannot be decoded, with its bytes
 ├── ClusterError
 │   ├── ClusterUnavailable     retryable: 429, 5xx, time-outs

@@ -191,10 +191,11 @@ class ReplicaEnded(_PodSeen):
 
 
 class ReplicaUnreachable(_PodSeen):
-    """The pod's phase is Unknown, or its status could not be made out for 60 s (T16)."""
+    """The pod's phase is Unknown, or its status could not be made out for 60 s (T16). Noticed at `at`."""
 
     type: Literal["ReplicaUnreachable"] = "ReplicaUnreachable"
     v: Literal[1] = 1
+    at: datetime
 
 
 class ReplicaLost(Wire):

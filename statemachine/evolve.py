@@ -50,7 +50,7 @@ def evolve(state: JobState, event: e.Event) -> JobState:
             return _with(state, _ended(replica, event, replica.phase))
         case "ReplicaUnreachable":
             replica = state.replicas[event.replica]
-            return _with(state, changed(replica, uid=event.uid, phase=ReplicaPhase.UNKNOWN))
+            return _with(state, changed(replica, phase=ReplicaPhase.UNKNOWN, unknown_at=event.at))
         case "PhaseEntered":
             return _phase_entered(state, event)
         case "ConditionsChanged":

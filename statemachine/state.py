@@ -42,7 +42,8 @@ class ReplicaState:
     pod: when the current one is gone, another attempt follows. `ended`: the pod's end is in the log.
     `started`: has been Running, or has ended, since this start. `judged`: it was decided what follows from
     the pod's end. `recovering`: failed, its restart does not run yet. `lost_for_good`: failed, and stays so;
-    `exhausted`: because the budget is used up.
+    `exhausted`: because the budget is used up. `unknown_at`: when its phase became Unknown; only what was
+    noticed later says otherwise.
     """
 
     name: ReplicaName
@@ -61,6 +62,7 @@ class ReplicaState:
     recovering: bool = False
     lost_for_good: bool = False
     exhausted: bool = False
+    unknown_at: datetime | None = None
 
     @property
     def has_pod(self) -> bool:

@@ -6,7 +6,7 @@ that is next but cannot be read or folded puts its job in quarantine, alone. Sou
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -186,11 +186,12 @@ class Reader:
                 if record.seq > ahead.get(record.job, 0):
                     self.accept(record)
 
-    async def catch_up(self, log: EventLog) -> None:
-        """The reader stands at the end of `log`, having folded what came behind its position."""
+    async def catch_up(self, log: EventLog) -> AsyncIterator[Folded]:
+        """What `log` holds behind the reader's position, folded in and accepted; at its end the reader is too."""
         async for batch in log.scan(self.position):
             for record in batch:
-                self.accept(record)
+                if (folded := self.accept(record)) is not None:
+                    yield folded
 
     async def fold_job(self, log: EventLog, job: JobUid, *, upto: Position) -> None:
         """The reader has seen all of `job`'s records up to position `upto`."""

@@ -36,6 +36,7 @@ from statemachine.rules import causes
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
 _NOT_YET_RUNNING: Final = frozenset({ReplicaPhase.CREATING, ReplicaPhase.PENDING, ReplicaPhase.UNKNOWN})
+_OVER: Final = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
 _ENDED: Final = frozenset({ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED})
 _PROGRESS: Final = {
     ContainerStatus.UNKNOWN: 0,
@@ -63,7 +64,17 @@ def pods(state: JobState, seen: Observation) -> Iterator[Event]:
 def _is_current(replica: ReplicaState, seen: PodObserved) -> bool:
     if not replica.has_pod:
         return False
-    return seen.uid == replica.uid if replica.uid else seen.attempt == replica.attempt
+    if not replica.uid:
+        return seen.attempt == replica.attempt
+    return seen.uid == replica.uid and not _is_older_than_unknown(replica, seen)
+
+
+def _is_older_than_unknown(replica: ReplicaState, seen: PodObserved) -> bool:
+    """Into Unknown and out of it a pod may go any number of times, so only time tells a late report there."""
+    if replica.unknown_at is None or seen.phase in _OVER:
+        return False
+    around = replica.phase is ReplicaPhase.UNKNOWN or seen.phase is PodPhase.UNKNOWN
+    return around and seen.at <= replica.unknown_at
 
 
 def _is_its_end(replica: ReplicaState, seen: PodGone) -> bool:
@@ -113,7 +124,7 @@ def _move(
         case PodPhase.PENDING if replica.phase is ReplicaPhase.UNKNOWN:
             return ReplicaCreated(replica=name, uid=uid, containers=containers)
         case PodPhase.UNKNOWN if replica.phase is not ReplicaPhase.UNKNOWN and not replica.leaving:
-            return ReplicaUnreachable(replica=name, uid=uid, containers=containers)
+            return ReplicaUnreachable(replica=name, uid=uid, containers=containers, at=seen.at)
         case _:
             return None
 

@@ -49,7 +49,9 @@ def readability(state: JobState, seen: Observation) -> Iterator[Event]:
         case TimerFired() if is_due(state, seen, UNREADABLE):
             yield TimerCleared(timer=UNREADABLE)
             if primary.uid and not primary.ended:
-                yield ReplicaUnreachable(replica=primary.name, uid=primary.uid, containers=primary.containers)
+                yield ReplicaUnreachable(
+                    replica=primary.name, uid=primary.uid, containers=primary.containers, at=seen.at
+                )
 
 
 def deadline_timer(state: JobState, _: Observation) -> Iterator[Event]:

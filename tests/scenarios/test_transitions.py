@@ -290,16 +290,16 @@ def test_t16_a_status_readable_again_in_time_is_not_lost() -> None:
 
 
 def test_t17_a_known_primary_brings_the_job_back_to_running() -> None:
-    story = started(2).pod("worker-0", "Unknown").pod("worker-0", "Running")
+    story = started(2).at(10).pod("worker-0", "Unknown").at(20).pod("worker-0", "Running")
     assert story.phase is Phase.RUNNING
     assert story.condition("Running") == ("True", "-", "All pods are running normally.")
 
 
 def test_t17_a_job_that_was_not_up_goes_back_to_where_it_was() -> None:
     story = Story(workers(2)).submit().all_pods("Pending").pod("worker-0", "Unknown")
-    assert story.pod("worker-0", "Pending").phase is Phase.PENDING
+    assert story.at(9).pod("worker-0", "Pending").phase is Phase.PENDING
     assert story.condition("Running") is None
-    story = in_phase(Phase.RESUMING).pod("worker-0", "Unknown").pod("worker-0", "Pending")
+    story = in_phase(Phase.RESUMING).pod("worker-0", "Unknown").at(9).pod("worker-0", "Pending")
     assert story.phase is Phase.RESUMING
     assert story.conditions["Running"] == "False"
 

@@ -1,0 +1,108 @@
+"""The engine of one process: a queue in front of the owner, its timers, and who is told of entries."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from statemachine.engine.clock import Clock
+from statemachine.engine.step import Owner
+from statemachine.engine.timers import Timers
+from statemachine.errors import LogUnavailable
+from statemachine.log.port import EventLog
+from statemachine.log.reader import Folded
+from statemachine.observations import Observation
+
+log = logging.getLogger(__name__)
+
+_BATCH: Final = 256
+"""Most observations decided in one go: bounds the time a batch holds up the loop (some 15 ms)."""
+
+_QUEUE: Final = 4096
+_SNAPSHOT_EVERY: Final = 2000
+"""Entries after which changed states are saved: start-up folds at most so many (20 ms)."""
+
+_RETRY: Final = 0.2
+"""Seconds between attempts while the log cannot be written."""
+
+Listener = Callable[[Folded], None]
+
+
+class Engine:
+    """Takes observations from anywhere in the process and makes the log follow them.
+
+    `listeners` are called, in log order, with every entry once it is durable and folded.
+    """
+
+    def __init__(self, event_log: EventLog, owner: Owner, clock: Clock) -> None:
+        self._log = event_log
+        self._owner = owner
+        self._queue: asyncio.Queue[Observation] = asyncio.Queue(_QUEUE)
+        self._timers = Timers(clock, self.observe)
+        self._entries = 0
+        self.listeners: list[Listener] = []
+        self.log_error = ""
+        """Why the log cannot be written at the moment; empty while it can."""
+
+    async def observe(self, seen: Observation) -> None:
+        """`seen` is in the queue; waits while that is full.
+
+        It reaches the owner, or is lost in a crash, after which whoever noticed it notices it again.
+        """
+        await self._queue.put(seen)
+
+    async def start(self) -> None:
+        """States are recovered from snapshots and the tail; timers are set."""
+        await self._owner.reader.recover(self._log)
+        reader = self._owner.reader
+        for job in reader.jobs:
+            self._timers.sync(job, reader.tracked(job).state.timers, {})
+
+    async def run(self) -> None:
+        """Decides, for ever; on cancellation the batch in hand is finished first."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._timers.run(), name="timers")
+            tasks.create_task(self._decide(), name="engine")
+
+    async def _decide(self) -> None:
+        while True:
+            batch = [await self._queue.get()]
+            while len(batch) < _BATCH and not self._queue.empty():
+                batch.append(self._queue.get_nowait())
+            await self._take(batch)
+
+    async def _take(self, batch: Sequence[Observation]) -> None:
+        """The batch is in the log, however long the log takes to be writable again."""
+        while True:
+            try:
+                folded = await self._owner.take(batch)
+            except LogUnavailable as error:
+                if not self.log_error:
+                    fields = {"action": "log-unavailable", "error": str(error)}
+                    log.warning("the log cannot be written, decisions wait", extra=fields)
+                self.log_error = str(error)
+                await asyncio.sleep(_RETRY)
+                continue
+            self.log_error = ""
+            self._tell(folded)
+            await self._snapshot(len(folded))
+            return
+
+    def _tell(self, folded: Sequence[Folded]) -> None:
+        for each in folded:
+            self._timers.sync(each.record.job, each.state.timers, each.before.timers)
+            for listener in self.listeners:
+                listener(each)
+
+    async def _snapshot(self, entries: int) -> None:
+        self._entries += entries
+        if self._entries >= _SNAPSHOT_EVERY:
+            await self.save_snapshots()
+
+    async def save_snapshots(self) -> None:
+        """Every state that changed since the last time is saved, so that the next start is quick."""
+        self._entries = 0
+        reader = self._owner.reader
+        snapshots = reader.unsaved()
+        await self._log.save_snapshots(reader.position, snapshots)
+        reader.saved(snapshots)

@@ -1,0 +1,147 @@
+"""Observations to durable entries: the owner of a log, its only writer (design.md rule 3).
+
+Observations come in batches from whoever feeds the engine. Each is decided on the state that the ones before
+it left; what was decided is appended in one go, and only then becomes the state that everybody sees. A crash
+at any point loses at most observations whose batch was not acknowledged, and those are delivered again.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from statemachine.decide import POLICY, decide
+from statemachine.engine.clock import Clock
+from statemachine.errors import InvariantBroken, SeqConflict
+from statemachine.evolve import fold
+from statemachine.ids import JobUid, Seq
+from statemachine.log.codec import encode, entry_hash
+from statemachine.log.entry import Entry
+from statemachine.log.port import DeadLetter, Draft, EventLog, Record
+from statemachine.log.reader import Folded, Reader
+from statemachine.observations import JobObserved, Observation
+from statemachine.state import JobState
+
+log = logging.getLogger(__name__)
+
+_ATTEMPTS: Final = 5
+"""How often a batch is decided again because somebody else had written; an exclusive log needs one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """Where a job's history stands within a batch."""
+
+    state: JobState
+    seq: Seq
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    draft: Draft
+    entry: Entry
+    head: _Head
+
+
+class Owner:
+    """Decides observations and appends entries; `reader` holds the states and is advanced by nobody else."""
+
+    def __init__(self, event_log: EventLog, reader: Reader, clock: Clock) -> None:
+        self._log = event_log
+        self.reader = reader
+        self._clock = clock
+        self._untold: list[Folded] = []
+        self.dead_letters = 0
+
+    async def take(self, batch: Sequence[Observation]) -> Sequence[Folded]:
+        """Every observation of `batch` has been decided, and the entries are durable and folded.
+
+        Gives what was folded since the last time, in log order: these entries, and any that somebody else has
+        written (an owner believed dead; or this one, if the log took entries and its answer was lost). An
+        observation that cannot be decided goes to the dead letters; the others go on.
+
+        Raises:
+            LogUnavailable: nothing of the batch was appended; take it again later.
+        """
+        for _ in range(_ATTEMPTS):
+            decided, letters = self._decide(batch)
+            try:
+                records = await self._log.append([each.draft for each in decided]) if decided else ()
+            except SeqConflict as conflict:
+                log.warning(
+                    "somebody else wrote this history", extra={"action": "conflict", "job": conflict.job}
+                )
+                await self._catch_up()
+                continue
+            await self._fold(records, decided)
+            for letter in letters:
+                await self._log.add_dead_letter(letter)
+            self.dead_letters += len(letters)
+            told, self._untold = self._untold, []
+            return told
+        raise InvariantBroken(f"{_ATTEMPTS} conflicts in a row: two writers share this log")
+
+    async def _fold(self, records: Sequence[Record], decided: Sequence[_Decided]) -> None:
+        """What was appended is folded in, and before it whatever somebody else had written meanwhile."""
+        if records and records[0].position != self.reader.position + 1:
+            await self._catch_up()
+            return
+        self._untold += [
+            self.reader.adopt(record, each.entry, each.head.state, each.head.hash)
+            for record, each in zip(records, decided, strict=True)
+        ]
+
+    async def _catch_up(self) -> None:
+        async for folded in self.reader.catch_up(self._log):
+            self._untold.append(folded)
+
+    def _decide(self, batch: Sequence[Observation]) -> tuple[list[_Decided], list[DeadLetter]]:
+        heads: dict[JobUid, _Head] = {}
+        decided: list[_Decided] = []
+        letters: list[DeadLetter] = []
+        for seen in batch:
+            try:
+                one = self._decide_one(heads.get(seen.job) or self._head(seen.job), seen)
+            except Exception as error:
+                fields = {"action": "dead-letter", "job": seen.job}
+                log.exception("an observation cannot be decided", extra=fields)
+                letters.append(self._letter(seen, error))
+                continue
+            if one is not None:
+                heads[seen.job] = one.head
+                decided.append(one)
+        return decided, letters
+
+    def _letter(self, seen: Observation, error: Exception) -> DeadLetter:
+        text = f"{type(error).__name__}: {error}"
+        return DeadLetter(self._clock.now(), seen.job, seen.model_dump_json().encode(), text)
+
+    def _head(self, job: JobUid) -> _Head:
+        tracked = self.reader.tracked(job)
+        if tracked.quarantined:
+            raise Quarantined(f"the history of this job cannot be folded: {tracked.quarantined}")
+        return _Head(tracked.state, tracked.seq, tracked.head)
+
+    def _decide_one(self, head: _Head, seen: Observation) -> _Decided | None:
+        events = decide(head.state, seen)
+        if not events:
+            return None
+        entry = Entry(
+            job=seen.job,
+            seq=head.seq + 1,
+            prev=head.hash,
+            policy=POLICY,
+            seen_at=seen.at,
+            happened_at=seen.happened_at,
+            actor=seen.actor if isinstance(seen, JobObserved) else "",
+            cause=seen,
+            events=events,
+        )
+        body = encode(entry)
+        after = _Head(fold(head.state, events), entry.seq, entry_hash(body))
+        return _Decided(Draft(seen.job, entry.seq, body), entry, after)
+
+
+class Quarantined(InvariantBroken):
+    """The job's history cannot be folded; observations of it are kept as dead letters."""

@@ -1,0 +1,65 @@
+"""Wakes jobs when their timers are due.
+
+What is to be fired is read off the states, so a restart forgets nothing and a timer that a job no longer
+wants is not fired. Each (job, timer, due time) fires once; the wall clock is looked at anew at least every
+half minute, because it may jump.
+"""
+
+import asyncio
+import heapq
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Final
+
+from statemachine.engine.clock import Clock
+from statemachine.ids import JobUid
+from statemachine.observations import TimerFired
+
+_LONGEST_SLEEP: Final = 30.0
+
+
+class Timers:
+    """The timers of all jobs of one log."""
+
+    def __init__(self, clock: Clock, sink: Callable[[TimerFired], Awaitable[None]]) -> None:
+        self._clock = clock
+        self._sink = sink
+        self._wanted: dict[tuple[JobUid, str], datetime] = {}
+        self._heap: list[tuple[datetime, JobUid, str]] = []
+        self._changed = asyncio.Event()
+
+    def sync(self, job: JobUid, timers: Mapping[str, datetime], before: Mapping[str, datetime]) -> None:
+        """`job` wants exactly `timers` now; it wanted `before` so far."""
+        if timers is before:
+            return
+        for name in before:
+            if name not in timers:
+                self._wanted.pop((job, name), None)
+        for name, due_at in timers.items():
+            if self._wanted.get((job, name)) != due_at:
+                self._wanted[job, name] = due_at
+                heapq.heappush(self._heap, (due_at, job, name))
+                self._changed.set()
+
+    async def run(self) -> None:
+        """Fires what is due, for ever."""
+        while True:
+            self._changed.clear()
+            while due := self._pop_due():
+                await self._sink(due)
+            wait = _LONGEST_SLEEP
+            if self._heap:
+                wait = min(wait, max(0.001, (self._heap[0][0] - self._clock.now()).total_seconds()))
+            try:
+                async with asyncio.timeout(wait):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    def _pop_due(self) -> TimerFired | None:
+        now = self._clock.now()
+        while self._heap and self._heap[0][0] <= now:
+            due_at, job, name = heapq.heappop(self._heap)
+            if self._wanted.get((job, name)) == due_at:
+                return TimerFired(job=job, at=now, timer=name, due_at=due_at)
+        return None

@@ -1,0 +1,48 @@
+"""The job kinds that jobledger knows. A new kind is a folder here and one line in `KINDS`."""
+
+import difflib
+
+from statemachine.errors import Problem, SpecInvalid
+from statemachine.kinds.base import Kind
+from statemachine.kinds.common.problems import shown
+from statemachine.kinds.common.update import FIXED_WHEN_FINISHED, fixed_when_finished
+from statemachine.kinds.pytorchtrainingjob import KIND as PYTORCH_TRAINING_JOB
+
+__all__ = ["FIXED_WHEN_FINISHED", "KINDS", "KNOWN", "UnknownKind", "fixed_when_finished", "kind_of"]
+
+KINDS: tuple[Kind, ...] = (PYTORCH_TRAINING_JOB,)
+"""Every kind, in the order of spec R1."""
+
+KNOWN: tuple[str, ...] = tuple(kind.names.kind for kind in KINDS)
+"""The kinds' names, in the same order."""
+
+_BY_NAME = {(kind.names.api_version, kind.names.kind): kind for kind in KINDS}
+
+
+class UnknownKind(SpecInvalid):
+    """A manifest is of a kind that jobledger does not handle."""
+
+
+def kind_of(api_version: str, kind: str) -> Kind:
+    """The kind of a manifest.
+
+    Raises:
+        UnknownKind: there is no such kind; the problem names the nearest that there is.
+    """
+    found = _BY_NAME.get((api_version, kind))
+    if found is None:
+        raise UnknownKind([_unknown(api_version, kind)])
+    return found
+
+
+def _unknown(api_version: str, kind: str) -> Problem:
+    versions = [each.names.api_version for each in KINDS if each.names.kind == kind]
+    if versions:
+        supported = ", ".join(shown(each) for each in versions)
+        return Problem(
+            "", "apiVersion", f"Unsupported value: {shown(api_version)}: supported values: {supported}"
+        )
+    near = difflib.get_close_matches(kind.lower(), [each.lower() for each in KNOWN], n=1, cutoff=0.5)
+    hint = next((f'; did you mean "{each}"?' for each in KNOWN if each.lower() in near), "")
+    supported = ", ".join(shown(each) for each in KNOWN)
+    return Problem("", "kind", f"Unsupported value: {shown(kind)}: supported values: {supported}{hint}")

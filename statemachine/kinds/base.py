@@ -1,0 +1,117 @@
+"""What a job kind has to say: the port between the shared rules and one folder per kind."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from statemachine.errors import Problem
+from statemachine.ids import JobUid, ReplicaName
+from statemachine.rulebook import Notice, Rule
+from statemachine.spec import Plan
+from statemachine.state import JobState
+
+Manifest = dict[str, Any]
+"""A Kubernetes object as plain data."""
+
+NO_UID = JobUid("")
+"""For a manifest that is examined before the API server has given it a uid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What a kind makes of a manifest.
+
+    `spec` is the canonical form; for an update, the old spec with only the mutable fields taken from the new
+    one. `plan` is None exactly when there are `problems`. `frozen` are the paths inside pod templates that an
+    update tried to change (spec R2: ignored and reported).
+    """
+
+    spec: dict[str, Any]
+    plan: Plan | None
+    problems: tuple[Problem, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    frozen: tuple[str, ...] = ()
+    changes: Mapping[str, Any] | None = None
+    """For an update: path of each mutable field that changed → its new value (None: removed)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """An object that should exist. `build` gives its whole manifest, owner reference and labels included.
+
+    Order of a job's children is the order of creation. `replica` and `attempt` are set for pods. A `mutable`
+    child is compared with the live one and updated; an `optional` one (TensorBoard) never holds up the
+    others.
+    """
+
+    api_version: str
+    kind: str
+    name: str
+    build: Callable[[], Manifest]
+    replica: ReplicaName = ReplicaName("")
+    attempt: int = 0
+    mutable: bool = False
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """How the API server and users call the kind. Source: spec R1."""
+
+    kind: str
+    group: str
+    version: str
+    plural: str
+    singular: str
+    list_kind: str
+    short: tuple[str, ...]
+
+    @property
+    def api_version(self) -> str:
+        """`<group>/<version>`."""
+        return f"{self.group}/{self.version}"
+
+
+class Kind(Protocol):
+    """One job kind. Pure: the same arguments give the same answer."""
+
+    @property
+    def names(self) -> Names:
+        """The kind's names."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Every validation rule of the kind, shared ones (G…) included, in the order of the spec."""
+
+    @property
+    def retryable_exit_codes(self) -> frozenset[int]:
+        """Exit codes that restart policy ExitCode restarts (spec R8)."""
+
+    def admit(
+        self,
+        name: str,
+        spec: Mapping[str, Any],
+        old: Mapping[str, Any] | None = None,
+        *,
+        uid: JobUid = NO_UID,
+    ) -> Admission:
+        """Examine the spec of job `name`; with `old` (canonical), as an update of it. Finds every problem.
+
+        `uid` is needed for the plan only: it is part of the TensorBoard's name. Never raises, whatever `spec`
+        holds.
+        """
+
+    def children(self, job: JobState) -> Iterator[Child]:
+        """All objects of a job with every replica of its scale in existence, in creation order.
+
+        Whether a pod should exist right now is not the kind's to say: `statemachine.desired` picks.
+        """
+
+    def pod_name(self, job: JobState, replica: ReplicaName) -> str:
+        """Name of the replica's pod, the same for every attempt (spec R3)."""
+
+    def training_container(self, job: JobState, type_: str) -> str:
+        """Name of the container whose exit code counts, for pods of replica type `type_`."""
+
+    def crd(self) -> Manifest:
+        """The CustomResourceDefinition: structural schema, CEL rules, printer columns, subresources."""

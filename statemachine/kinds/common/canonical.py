@@ -1,0 +1,113 @@
+"""A spec as the user wrote it → its canonical form: old spellings rewritten, what nobody knows taken out.
+
+Defaults are not filled in: whether a user said 3 or nothing stays visible. Objects come out in the model's
+field order, so that two spellings of a spec give the same bytes. Source: spec R2, aliases.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from statemachine.errors import Problem
+from statemachine.kinds.common.fields import SpecPart
+from statemachine.kinds.common.problems import problem
+from statemachine.kinds.common.shape import FieldShape, fields
+from statemachine.rulebook import Notice
+
+
+@dataclass(slots=True)
+class Reading:
+    """A canonical spec and what was noticed on the way.
+
+    `renamed`: canonical path → path as written, of every field that came under its old name.
+    """
+
+    spec: dict[str, Any] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
+
+
+def read(model: type[SpecPart], raw: Mapping[str, Any]) -> Reading:
+    """The canonical form of `raw`. Values of a wrong type are left as they are."""
+    reading = Reading()
+    reading.spec = _object(model, raw, "spec", reading)
+    return reading
+
+
+def _object(model: type[SpecPart], raw: Mapping[str, Any], path: str, reading: Reading) -> dict[str, Any]:
+    known = fields(model)
+    result: dict[str, Any] = {}
+    for shape in known.values():
+        value = _renamed(shape, raw, path, reading)
+        if value is None:
+            continue
+        here = f"{path}.{shape.name}"
+        if shape.ignored is not None:
+            reading.notices.append(_deprecated(here, shape.ignored))
+        else:
+            result[shape.name] = _value(shape, value, here, reading)
+    spellings = [name for shape in known.values() for name in (shape.name, shape.was) if name]
+    strangers = {name: value for name, value in raw.items() if name not in spellings}
+    if model.model_config.get("extra") == "allow":
+        return result | strangers
+    reading.notices.extend(_unknown(f"{path}.{name}", name, list(known)) for name in strangers)
+    return result
+
+
+def _renamed(shape: FieldShape, raw: Mapping[str, Any], path: str, reading: Reading) -> Any:
+    """The field's value, from its old name if need be. A null is no value, as for the API server."""
+    value, old = raw.get(shape.name), raw.get(shape.was) if shape.was else None
+    if old is None:
+        return value
+    now, was = f"{path}.{shape.name}", f"{path}.{shape.was}"
+    reading.notices.append(_deprecated(was, now))
+    if value is None:
+        reading.renamed[now] = was
+        return old
+    if type(value) is not type(old) or value != old:
+        reading.problems.append(problem("G12", f"{was} is a deprecated alias of {now}; set only one"))
+    return value
+
+
+def _value(shape: FieldShape, value: Any, path: str, reading: Reading) -> Any:
+    if shape.as_text and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if shape.part is None:
+        return value
+    if shape.many and isinstance(value, list):
+        return [_item(shape.part, each, f"{path}[{index}]", reading) for index, each in enumerate(value)]
+    return _item(shape.part, value, path, reading) if not shape.many else value
+
+
+def _item(part: type[SpecPart], value: Any, path: str, reading: Reading) -> Any:
+    return _object(part, value, path, reading) if isinstance(value, Mapping) else value
+
+
+def _deprecated(old: str, use: str) -> Notice:
+    return Notice("DeprecatedField", f"{old} is deprecated, use {use}")
+
+
+def _unknown(path: str, name: str, known: list[str]) -> Notice:
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f'; did you mean "{near[0]}"?' if near else ""
+    return Notice("UnknownField", f"{path} is no known field and is ignored{hint}")
+
+
+def as_written(path: str, renamed: Mapping[str, str]) -> str:
+    """A canonical path as the user wrote it."""
+    for now, was in renamed.items():
+        if path == now or path.startswith((f"{now}.", f"{now}[")):
+            return was + path[len(now) :]
+    return path
+
+
+def aliases(model: type[SpecPart], path: str = "spec") -> Iterator[tuple[str, str]]:
+    """Every field with an old name: paths of the old and the canonical one; `[]` stands for any index."""
+    for shape in fields(model).values():
+        here = f"{path}.{shape.name}"
+        if shape.was:
+            yield f"{path}.{shape.was}", here
+        if shape.part is not None:
+            yield from aliases(shape.part, f"{here}[]" if shape.many else here)

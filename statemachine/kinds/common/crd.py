@@ -1,0 +1,193 @@
+"""The CustomResourceDefinition of a kind, from its model and its rules.
+
+Source: Kubernetes, "Structural schemas" and "Validation rules"; spec R2. What the API server cannot take from
+a pydantic schema is rewritten: references are put in place, titles and nulls go, old spellings become fields.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from statemachine.kinds.base import Manifest, Names
+from statemachine.kinds.common.fields import INT32_MAX, INT64_MAX, SpecPart
+from statemachine.kinds.common.shape import FieldShape, fields
+from statemachine.rulebook import Layer, Rule
+
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What the API server shows of a kind besides its spec.
+
+    `about`: what `kubectl explain` says first. `status`: schema of the status. `columns`: printer columns.
+    `scale`: the scale subresource, None if the kind has none. `deprecation`: the API server's warning at
+    every use of a kind that only exists for old manifests.
+    """
+
+    about: str
+    status: Schema
+    columns: tuple[Mapping[str, Any], ...] = ()
+    scale: Mapping[str, str] | None = None
+    deprecation: str = ""
+
+
+def crd(names: Names, model: type[SpecPart], rules: tuple[Rule, ...], served: Served) -> Manifest:
+    """The kind's CRD. Source: spec R1, R2, R7."""
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{names.plural}.{names.group}"},
+        "spec": {
+            "group": names.group,
+            "names": _names(names),
+            "scope": "Namespaced",
+            "versions": [_version(names, _root(model, rules, served), served)],
+        },
+    }
+
+
+def _names(names: Names) -> Schema:
+    found: Schema = {
+        "kind": names.kind,
+        "listKind": names.list_kind,
+        "plural": names.plural,
+        "singular": names.singular,
+    }
+    return (
+        found
+        | ({"shortNames": list(names.short)} if names.short else {})
+        | {"categories": ["all", "jobledger"]}
+    )
+
+
+def _version(names: Names, root: Schema, served: Served) -> Schema:
+    found: Schema = {"name": names.version, "served": True, "storage": True}
+    if served.deprecation:
+        found |= {"deprecated": True, "deprecationWarning": served.deprecation}
+    subresources: Schema = {"status": {}}
+    if served.scale:
+        subresources["scale"] = dict(served.scale)
+    return found | {
+        "additionalPrinterColumns": [dict(column) for column in served.columns],
+        "subresources": subresources,
+        "schema": {"openAPIV3Schema": root},
+    }
+
+
+def _root(model: type[SpecPart], rules: tuple[Rule, ...], served: Served) -> Schema:
+    spec = object_schema(model) | _validations(rules, "spec")
+    return {
+        "type": "object",
+        "description": served.about,
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": spec,
+            "status": served.status,
+        },
+    } | _validations(rules, "")
+
+
+def _validations(rules: tuple[Rule, ...], at: str) -> Schema:
+    here = [rule for rule in rules if rule.layer is Layer.CEL and rule.cel and rule.cel_at == at]
+    return {"x-kubernetes-validations": [_validation(rule) for rule in here]} if here else {}
+
+
+def _validation(rule: Rule) -> Schema:
+    found = {"rule": expanded(rule.cel), "message": rule.text}
+    return found | ({"messageExpression": rule.cel_message} if rule.cel_message else {})
+
+
+_ON: Final = re.compile(r"\bon\(([A-Za-z.]+)\)")
+
+
+def expanded(cel: str) -> str:
+    """A CEL expression with `on(x)` written out: x is switched on, by its new or its old name (spec R2)."""
+    return _ON.sub(
+        r"(has(\1.enabled) ? \1.enabled : (has(\1.enable) ? \1.enable : false))", " ".join(cel.split())
+    )
+
+
+def object_schema(model: type[SpecPart]) -> Schema:
+    """The structural schema of a spec part."""
+    leaves = model.model_json_schema(by_alias=True)["properties"]
+    properties: dict[str, Schema] = {}
+    required: list[str] = []
+    for shape in fields(model).values():
+        schema = _field(shape, leaves[shape.name])
+        properties[shape.name] = schema
+        if shape.was:
+            properties[shape.was] = schema | {"description": f"Deprecated: use {shape.name}."}
+        if shape.info.is_required():
+            required.append(shape.name)
+    found: Schema = {"type": "object"}
+    if model.__doc__:
+        found["description"] = _one_line(model.__doc__)
+    if required:
+        found["required"] = required
+    if model.model_config.get("extra") == "allow":
+        found["x-kubernetes-preserve-unknown-fields"] = True
+    return found | {"properties": properties}
+
+
+def _field(shape: FieldShape, leaf: Schema) -> Schema:
+    about = {"description": _one_line(shape.info.description or "")}
+    if shape.ignored is not None:
+        about = {"description": f"Deprecated and ignored: use {shape.ignored.removeprefix('spec.')}."}
+    if shape.opaque:
+        return about | {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    if shape.part is None:
+        return about | _leaf(shape, leaf)
+    inner = object_schema(shape.part)
+    if not shape.many:
+        return inner | about
+    return about | {"type": "array", **_limits(_not_null(leaf)), "items": inner}
+
+
+def _leaf(shape: FieldShape, leaf: Schema) -> Schema:
+    """A scalar or a list of scalars. No default for a field with an old name: it would hide the old one."""
+    schema = _cleaned(_not_null(leaf))
+    if shape.as_text:
+        schema = {"x-kubernetes-int-or-string": True} | {
+            key: schema[key] for key in ("pattern", "maxLength") if key in schema
+        }
+    default = leaf.get("default")
+    if isinstance(default, str | int) and not shape.was:
+        schema["default"] = default
+    return schema
+
+
+def _not_null(schema: Schema) -> Schema:
+    """The schema's branch that is not null."""
+    branches = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
+    return branches[0] if branches else schema
+
+
+def _cleaned(schema: Schema) -> Schema:
+    """The keywords of a structural schema; bounds that the format says already are left out."""
+    kept: Schema = {key: schema[key] for key in _KEYWORDS if key in schema}
+    if kept.get("maximum") in (INT32_MAX, INT64_MAX):
+        del kept["maximum"]
+    if kept.get("minimum") == -INT32_MAX - 1:
+        del kept["minimum"]
+    if "items" in schema:
+        kept["items"] = _cleaned(schema["items"])
+    return kept
+
+
+_KEYWORDS: Final = (
+    *("type", "format", "enum", "pattern", "minLength", "maxLength"),
+    *("minimum", "maximum", "minItems", "maxItems"),
+)
+
+
+def _limits(schema: Schema) -> Schema:
+    return {key: schema[key] for key in ("minItems", "maxItems") if key in schema}
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

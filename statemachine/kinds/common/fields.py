@@ -1,0 +1,77 @@
+"""Building blocks of spec models: the base class, markers that say more than a type can, and common types.
+
+A kind's spec is one tree of `SpecPart`s. Everything else is read off it: what `admit` refuses (layer S), the
+CRD's schema, what may change after creation, the tables in `docs/kinds/`.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+INT32_MAX = 2**31 - 1
+INT64_MAX = 2**63 - 1
+
+
+class SpecPart(BaseModel):
+    """An object inside a spec. Strict: a number in quotes is no number, as for the API server."""
+
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="ignore", alias_generator=to_camel, populate_by_name=True
+    )
+
+
+class OpenPart(SpecPart):
+    """An object whose unknown fields are kept and handed on."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+@dataclass(frozen=True, slots=True)
+class Was:
+    """The field has an older spelling, accepted and rewritten (spec R2, aliases; G12)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """The field is accepted, reported as deprecated and dropped; `use` is what replaced it (spec R2)."""
+
+    use: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mutable:
+    """The field, with all below it, may change after creation (spec R2)."""
+
+    until_finished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A Kubernetes type that is passed on; the CRD keeps whatever is inside (spec R2)."""
+
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class AsText:
+    """An integer is accepted and turned into a string (the CRD says int-or-string)."""
+
+
+Count = Annotated[int, Field(ge=0, le=INT32_MAX, json_schema_extra={"format": "int32"})]
+"""int32 ≥ 0."""
+
+Number = Annotated[int, Field(ge=-INT32_MAX - 1, le=INT32_MAX, json_schema_extra={"format": "int32"})]
+"""int32 of any sign: the bounds are a CEL rule's, so that its sentence is what the user reads."""
+
+Seconds = Annotated[int, Field(ge=1, le=INT64_MAX, json_schema_extra={"format": "int64"})]
+"""int64 ≥ 1."""
+
+Word = Annotated[str, Field(max_length=8192)]
+"""One word of a command line. The length bounds what CEL may have to compare."""
+
+PodTemplate = Annotated[dict[str, Any], Opaque("PodTemplateSpec")]
+"""A pod template, as the user wrote it."""

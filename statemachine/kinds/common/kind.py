@@ -1,0 +1,144 @@
+"""A job kind made of data: names, spec model, rules, and two functions for its plan and its children."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from statemachine.errors import InvariantBroken, Problem
+from statemachine.ids import JobUid, ReplicaName
+from statemachine.kinds.base import NO_UID, Admission, Child, Manifest, Names
+from statemachine.kinds.common.canonical import Reading, as_written, read
+from statemachine.kinds.common.crd import Served, crd
+from statemachine.kinds.common.fields import SpecPart
+from statemachine.kinds.common.layout import Layout
+from statemachine.kinds.common.look import text
+from statemachine.kinds.common.problems import by_rule, in_field_order, parsed, shown
+from statemachine.kinds.common.tree import unreadable
+from statemachine.kinds.common.update import (
+    frozen_changes,
+    mutable_changes,
+    rendered,
+    value_at,
+    with_value,
+)
+from statemachine.rulebook import Draft, Notice, Rule
+from statemachine.spec import Plan
+from statemachine.state import JobState
+
+S = TypeVar("S", bound=SpecPart)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable that a kind sets, for its documentation: value by mode, and what it is for."""
+
+    name: str
+    values: tuple[str, ...]
+    says: str
+
+
+@dataclass(frozen=True)
+class ModelKind(Generic[S]):
+    """A `Kind` (see `kinds.base`).
+
+    `plan` gets the job's name and uid. `objects` are a job's children.
+    `modes` are the columns of `env`, the documentation's table of variables.
+    """
+
+    names: Names
+    model: type[S]
+    rules: tuple[Rule, ...]
+    layout: Layout
+    plan: Callable[[str, JobUid, S], Plan]
+    objects: Callable[[JobState, S], Iterator[Child]]
+    pod_name: Callable[[JobState, ReplicaName], str]
+    served: Served
+    retryable_exit_codes: frozenset[int]
+    modes: tuple[str, ...] = ()
+    env: tuple[Variable, ...] = ()
+
+    def admit(
+        self,
+        name: str,
+        spec: Mapping[str, Any],
+        old: Mapping[str, Any] | None = None,
+        *,
+        uid: JobUid = NO_UID,
+    ) -> Admission:
+        """See `Kind.admit`. Source: spec R2."""
+        fault = _no_object(spec) or unreadable(dict(spec))
+        if fault is not None:
+            return Admission(dict(old or {}), None, (fault,))
+        if old is not None:
+            return self._update(name, uid, read(self.model, old).spec, read(self.model, spec))
+        reading = read(self.model, spec)
+        model, problems, notices = self._judged(Draft(name, reading.spec), reading)
+        plan = None if model is None else self.plan(name, uid, model)
+        return Admission(reading.spec, plan, problems, (*reading.notices, *notices))
+
+    def _judged(self, draft: Draft, reading: Reading) -> tuple[S | None, tuple[Problem, ...], list[Notice]]:
+        """The model if nothing is wrong, all problems in field order, and what the rules warn of."""
+        model, broken = parsed(self.model, draft.spec)
+        said = [each for rule in self.rules if rule.check for each in rule.check(draft)]
+        problems = [*_named(broken, reading, self.rules), *reading.problems]
+        problems += [each for each in said if isinstance(each, Problem)]
+        notices = list(dict.fromkeys(each for each in said if isinstance(each, Notice)))
+        return None if problems else model, in_field_order(self.model, problems), notices
+
+    def _update(self, name: str, uid: JobUid, old: dict[str, Any], reading: Reading) -> Admission:
+        """The old spec with what may change taken from the new one. Source: spec R2."""
+        before, _, warned = self._judged(Draft(name, old), Reading())
+        after, problems, notices = self._judged(Draft(name, reading.spec, old), reading)
+        fresh = (*_unknown_fields(reading), *(each for each in notices if each not in warned))
+        frozen = tuple(map(rendered, frozen_changes(self.model, old, reading.spec)))
+        if before is None or after is None:
+            return Admission(old, None, problems or _OLD_INVALID, fresh, frozen, {})
+        spec, changes = old, {}
+        for place in mutable_changes(before, after):
+            value = changes[rendered(place)] = value_at(reading.spec, place)
+            spec = with_value(spec, place, value)
+        spec = read(self.model, spec).spec
+        return Admission(spec, self.plan(name, uid, self._parsed(spec)), (), fresh, frozen, changes)
+
+    def _parsed(self, spec: Mapping[str, Any]) -> S:
+        model, problems = parsed(self.model, spec)
+        if model is None:
+            raise InvariantBroken(f"an admitted {self.names.kind} is no longer valid: {problems[0]}")
+        return model
+
+    def children(self, job: JobState) -> Iterator[Child]:
+        """See `Kind.children`. A job that was refused has none."""
+        return iter(()) if job.plan is None else self.objects(job, self._parsed(job.spec))
+
+    def training_container(self, job: JobState, type_: str) -> str:
+        """See `Kind.training_container`. Empty if the job has no such replica type."""
+        slots = (slot for slot in self.layout.slots(job.spec) if slot.type == type_)
+        found = next(map(self.layout.training, slots), None)
+        return "" if found is None else text(found[1], "name")
+
+    def crd(self) -> Manifest:
+        """See `Kind.crd`."""
+        return crd(self.names, self.model, self.rules, self.served)
+
+
+_OLD_INVALID = (Problem("", "spec", "the job was refused when it was created; delete and create it again"),)
+
+
+def _no_object(spec: object) -> Problem | None:
+    if isinstance(spec, Mapping):
+        return None
+    wrong = f"Invalid value: {shown(spec)}: must be of type object"
+    return Problem("", "spec", "Required value" if spec is None else wrong)
+
+
+def _named(broken: list[Problem], reading: Reading, rules: tuple[Rule, ...]) -> list[Problem]:
+    """Layer S problems with rule ids, at the paths that the user wrote."""
+    return [
+        Problem(each.rule, as_written(each.path, reading.renamed), each.text)
+        for each in by_rule(broken, rules)
+    ]
+
+
+def _unknown_fields(reading: Reading) -> Iterator[Notice]:
+    """What reading an update warns of: old spellings were reported when the job was created."""
+    return (each for each in reading.notices if each.reason == "UnknownField")

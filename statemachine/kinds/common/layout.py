@@ -1,0 +1,48 @@
+"""Where a kind keeps its pod templates, and which container of a pod trains."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from statemachine.kinds.common.look import entries, items, text
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A pod template in a spec: replica type, path of the template's `spec`, the template."""
+
+    type: str
+    path: str
+    template: Mapping[str, Any]
+
+    @property
+    def containers(self) -> tuple[tuple[int, Mapping[str, Any]], ...]:
+        """The containers with their indexes; what is not an object is left out."""
+        return tuple(items(self.template, "spec.containers"))
+
+    @property
+    def annotations(self) -> Mapping[str, Any]:
+        """The annotations of the pods to be."""
+        return entries(self.template, "metadata.annotations")
+
+
+Container = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How to find one's way in the specs of a kind; every function copes with broken specs.
+
+    `slots`: all pod templates in field order. `training_names`: names of the training container, best first;
+    with none of them it is the first. `generated_env`: names of the environment variables that the kind sets.
+    """
+
+    slots: Callable[[Mapping[str, Any]], Iterator[Slot]]
+    training_names: tuple[str, ...]
+    generated_env: Callable[[Mapping[str, Any]], tuple[str, ...]]
+
+    def training(self, slot: Slot) -> tuple[int, Container] | None:
+        """Index and container that trains; None if the template has no containers."""
+        by_name = {text(each, "name"): (index, each) for index, each in reversed(slot.containers)}
+        named = (by_name[name] for name in self.training_names if name in by_name)
+        return next(named, slot.containers[0] if slot.containers else None)

@@ -1,0 +1,53 @@
+"""Looking into a spec that may hold anything: what is not there, or of another type, reads as absent.
+
+Rules run on every manifest, broken ones too, so that all problems are found at once; none of them may trip.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+
+def find(tree: object, path: str) -> Any:
+    """The value at `path` (`runMode.debug.enabled`, no indexes); None where there is none."""
+    for key in path.split("."):
+        if not isinstance(tree, Mapping):
+            return None
+        tree = tree.get(key)
+    return tree
+
+
+def flag(tree: object, path: str) -> bool:
+    """The value at `path` is true."""
+    return find(tree, path) is True
+
+
+def number(tree: object, path: str) -> int | None:
+    """The integer at `path`, None if there is none."""
+    value = find(tree, path)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def text(tree: object, path: str) -> str:
+    """The string at `path`, empty if there is none."""
+    value = find(tree, path)
+    return value if isinstance(value, str) else ""
+
+
+def texts(tree: object, path: str) -> Sequence[str]:
+    """The strings in the list at `path`."""
+    value = find(tree, path)
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def items(tree: object, path: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The objects in the list at `path`, with their indexes."""
+    value = find(tree, path)
+    for index, each in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(each, Mapping):
+            yield index, each
+
+
+def entries(tree: object, path: str) -> Mapping[str, Any]:
+    """The object at `path`, empty if there is none."""
+    value = find(tree, path)
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,59 @@
+"""Making `Rule`s: from a claim that holds or not, and from the model's own bounds."""
+
+from collections.abc import Callable, Iterator
+
+from statemachine.errors import Problem
+from statemachine.kinds.common.canonical import aliases
+from statemachine.kinds.common.fields import SpecPart
+from statemachine.kinds.common.problems import GENERIC, problem
+from statemachine.rulebook import Draft, Layer, Rule
+
+Claim = Callable[[Draft], bool]
+
+
+def claim(
+    id_: str, sentence: str, holds: Claim, *, says: str, cel: str, cel_at: str = "spec", source: str = ""
+) -> Rule:
+    """A layer C rule with one fixed sentence: broken when `holds` denies what `cel` denies."""
+
+    def check(draft: Draft) -> Iterator[Problem]:
+        if not holds(draft):
+            yield problem(id_, sentence)
+
+    return Rule(id_, Layer.CEL, says, sentence, check, cel, cel_at, source=source)
+
+
+def bounds(id_: str, *fields: str, says: str, text: str = GENERIC, source: str = "") -> Rule:
+    """A layer S rule: the model holds it, in these fields; `text` replaces the API server's sentence."""
+    return Rule(id_, Layer.SCHEMA, says, text, fields=fields, source=source)
+
+
+def alias_rules(model: type[SpecPart]) -> Iterator[Rule]:
+    """G12 for every old spelling in the model; `canonical.read` finds breaches, later the old one is gone."""
+    for was, now in aliases(model):
+        yield Rule(
+            "G12",
+            Layer.CEL,
+            says=f"`{was}` and `{now}` may both be present only with equal values",
+            text=f"{was} is a deprecated alias of {now}; set only one",
+            cel=both_or_equal(was.removeprefix("spec."), now.rpartition(".")[2]),
+            source="spec R2, G12",
+        )
+
+
+def both_or_equal(was: str, now: str, on: str = "self") -> str:
+    """CEL: the field at path `was` and its sibling `now` do not contradict each other."""
+    parent, _, rest = was.partition("[].")
+    if rest:
+        inside = both_or_equal(rest, now, "each")
+        return f"{unless_absent(parent, on)} || {on}.{parent}.all(each, {inside})"
+    above, _, name = was.rpartition(".")
+    owner = f"{on}.{above}" if above else on
+    guard = f"{unless_absent(above, on)} || " if above else ""
+    return f"{guard}!has({owner}.{name}) || !has({owner}.{now}) || {owner}.{name} == {owner}.{now}"
+
+
+def unless_absent(path: str, on: str = "self") -> str:
+    """CEL: some object on the way to `path`, or what is there, is absent."""
+    steps = path.split(".")
+    return " || ".join(f"!has({on}.{'.'.join(steps[: end + 1])})" for end in range(len(steps)))

@@ -1,0 +1,29 @@
+"""PyTorchTrainingJob: distributed PyTorch training, started plainly or with torchrun, elastic if wished."""
+
+from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.pytorchtrainingjob.children import ENV, children
+from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT, NAMES, plan
+from statemachine.kinds.pytorchtrainingjob.rules import RULES
+from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
+from statemachine.kinds.t9k.kind import RETRYABLE, t9k_served
+from statemachine.kinds.t9k.objects import hashed_pod_name
+
+KIND = ModelKind(
+    names=NAMES,
+    model=PyTorchTrainingSpec,
+    rules=RULES,
+    layout=LAYOUT,
+    plan=plan,
+    objects=children,
+    pod_name=hashed_pod_name,
+    served=t9k_served(
+        "Distributed training with PyTorch. The first replica of replicaSpecs[0] is the master: its end is "
+        "the job's end.",
+        restarts=True,
+        tensorboard=True,
+        elastic=True,
+    ),
+    retryable_exit_codes=RETRYABLE,
+    modes=("plain", "torchrun"),
+    env=ENV,
+)

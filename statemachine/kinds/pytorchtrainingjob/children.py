@@ -1,0 +1,122 @@
+"""The objects of a PyTorchTrainingJob. Source: pytorchtrainingjob.md, sections 3 and 4."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from statemachine.errors import InvariantBroken
+from statemachine.ids import ReplicaName, split_replica
+from statemachine.kinds.base import Child, Manifest
+from statemachine.kinds.common.kind import Variable
+from statemachine.kinds.common.layout import Container, Slot
+from statemachine.kinds.common.look import items, number, text
+from statemachine.kinds.pytorchtrainingjob.launch import Meeting, torchrun_args
+from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT, slots
+from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
+from statemachine.kinds.t9k.kind import DEBUG_COMMAND
+from statemachine.kinds.t9k.modes import overridden, override
+from statemachine.kinds.t9k.objects import (
+    Member,
+    hashed_name,
+    hashed_pod_name,
+    pod_group,
+    service,
+    tensorboard,
+)
+from statemachine.kinds.t9k.pods import pod, with_env
+from statemachine.state import JobState
+
+PORT_NAMES = ("pytorch-port", "pytorchjob-port")
+DEFAULT_PORT = 23456
+
+ENV = (
+    Variable("MASTER_ADDR", ("master pod name", "same"), "host of the master"),
+    Variable(
+        "MASTER_PORT", (f"container port pytorch-port, else {DEFAULT_PORT}", "same"), "port of the master"
+    ),
+    Variable("WORLD_SIZE", ("number of replicas", "left to torchrun"), "how many replicas there are"),
+    Variable("RANK", ("position over all types", "left to torchrun"), "which of them this one is"),
+    Variable("PYTHONUNBUFFERED", ("1 unless you set it", "same"), "output appears in the log at once"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A job with what all its pods need: found once, not for every pod."""
+
+    state: JobState
+    spec: PyTorchTrainingSpec
+    slots: Mapping[str, Slot]
+    meeting: Meeting
+
+    def member(self, replica: ReplicaName) -> Member:
+        primary = self.state.running_plan.primary
+        return Member(replica, hashed_pod_name(self.state, replica), primary=replica == primary)
+
+
+def children(state: JobState, spec: PyTorchTrainingSpec) -> Iterator[Child]:
+    """PodGroup, Services, TensorBoard and pods, in the order of creation (spec R4); built when asked for."""
+    plan = state.running_plan
+    job = _Job(state, spec, {slot.type: slot for slot in slots(state.spec)}, _meeting(state))
+    members = [job.member(replica) for replica in plan.replicas()]
+    scheduler = spec.scheduler.t9k_scheduler if spec.scheduler else None
+    if scheduler is not None:
+        yield pod_group(state, scheduler, plan.scale if plan.min_running is None else plan.min_running)
+    for member in members:
+        yield service(state, member, {"pytorch-port": job.meeting.port})
+    if state.spec.get("tensorboardSpec") is not None:
+        yield tensorboard(state, state.spec["tensorboardSpec"])
+    for rank, member in enumerate(members):
+        replica = state.replicas.get(member.replica)
+        attempt = replica.attempt if replica else 0
+        build = partial(_pod, job, member, rank)
+        yield Child("v1", "Pod", member.pod, build, replica=member.replica, attempt=attempt)
+
+
+def _meeting(state: JobState) -> Meeting:
+    base, plan = hashed_name(state), state.running_plan
+    return Meeting(base, hashed_pod_name(state, plan.primary), _master_port(state), plan.scale)
+
+
+def _master_port(state: JobState) -> int:
+    """The port that the master's training container declares for it, else the usual one."""
+    type_ = split_replica(state.running_plan.primary)[0]
+    training = next((LAYOUT.training(slot) for slot in slots(state.spec) if slot.type == type_), None)
+    declared = [
+        number(port, "containerPort")
+        for name in PORT_NAMES
+        for _, port in items(training[1] if training else None, "ports")
+        if text(port, "name") == name
+    ]
+    return next((port for port in declared if port), DEFAULT_PORT)
+
+
+def _pod(job: _Job, member: Member, rank: int) -> Manifest:
+    slot = job.slots[member.role]
+    index, container = _training(slot)
+    how = override(job.spec.run_mode, member.role, resumed=job.state.resumed, debug_command=DEBUG_COMMAND)
+    if job.spec.torchrun_config.enabled and how.command is None:
+        script = container.get("args") or [] if how.args is None else how.args
+        args = torchrun_args(job.spec, job.meeting, member.role, script)
+        container = {**container, "command": ["torchrun"], "args": args}
+    else:
+        container = overridden(container, how)
+    container = with_env(container, _env(job, rank))
+    scheduler = job.spec.scheduler.t9k_scheduler if job.spec.scheduler else None
+    return pod(job.state, member, slot, (index, container), scheduler=scheduler, skip_init=how.skip_init)
+
+
+def _training(slot: Slot) -> tuple[int, Container]:
+    found = LAYOUT.training(slot)
+    if found is None:
+        raise InvariantBroken(f"{slot.path} has no container")  # G5 sees to it
+    return found
+
+
+def _env(job: _Job, rank: int) -> dict[str, str]:
+    """The variables that distributed PyTorch looks for; under torchrun that sets the ranks (section 3)."""
+    meeting = job.meeting
+    always = {"MASTER_ADDR": meeting.host, "MASTER_PORT": str(meeting.port)}
+    if job.spec.torchrun_config.enabled:
+        return always
+    return always | {"WORLD_SIZE": str(meeting.replicas), "RANK": str(rank)}

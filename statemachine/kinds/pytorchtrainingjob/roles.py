@@ -1,0 +1,62 @@
+"""Who is who in a PyTorchTrainingJob: names, pod templates, the master, the plan.
+
+Source: pytorchtrainingjob.md, sections 3 and 5.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from statemachine.ids import JobUid, replica_name, short_hash
+from statemachine.kinds.common.layout import Layout, Slot
+from statemachine.kinds.common.look import entries, flag, items, text
+from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
+from statemachine.kinds.t9k.elastic import distributed
+from statemachine.kinds.t9k.kind import t9k_names
+from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
+
+NAMES = t9k_names("PyTorchTrainingJob", "pj")
+
+
+def slots(spec: Mapping[str, Any]) -> Iterator[Slot]:
+    """The pod templates of a spec, in order."""
+    for index, replica_spec in items(spec, "replicaSpecs"):
+        path = f"spec.replicaSpecs[{index}].template.spec"
+        if isinstance(replica_spec.get("template"), Mapping):
+            yield Slot(text(replica_spec, "type"), path, entries(replica_spec, "template"))
+
+
+def generated_env(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the variables that replace the user's. Source: section 3."""
+    always = ("MASTER_ADDR", "MASTER_PORT")
+    return always if flag(spec, "torchrunConfig.enabled") else (*always, "WORLD_SIZE", "RANK")
+
+
+LAYOUT = Layout(slots=slots, training_names=("python", "pytorch"), generated_env=generated_env)
+
+
+def scales(spec: PyTorchTrainingSpec) -> tuple[int, ...]:
+    """Number of replicas of each type, in the order of the spec. Source: section 5."""
+    numbers = tuple(each.replicas for each in spec.replica_specs)
+    if not spec.elastic.enabled or spec.elastic.expected_replicas is None:
+        return numbers
+    shares = [(each.scaling_weight, each.replicas) for each in spec.replica_specs]
+    return distributed(spec.elastic.expected_replicas, shares)
+
+
+def plan(name: str, uid: JobUid, spec: PyTorchTrainingSpec) -> Plan:
+    """How the job is to be run: the master decides, elastic jobs are up with `minReplicas`."""
+    types = tuple(
+        ReplicaType(type=each.type, scale=scale, restart_policy=RestartPolicy(each.restart_policy))
+        for each, scale in zip(spec.replica_specs, scales(spec), strict=True)
+    )
+    return Plan(
+        types=types,
+        primary=replica_name(types[0].type, 0),
+        min_running=spec.elastic.min_replicas if spec.elastic.enabled else None,
+        paused=spec.run_mode.pause.enabled,
+        debug=spec.run_mode.debug.enabled,
+        backoff_limit=spec.run_policy.backoff_limit,
+        active_deadline_seconds=spec.run_policy.active_deadline_seconds,
+        clean_up=CleanUpPolicy(spec.run_policy.clean_up_policy),
+        tensorboard="" if spec.tensorboard_spec is None else f"{name}-{short_hash(uid)}",
+    )

@@ -1,0 +1,207 @@
+"""Which PyTorchTrainingJobs are accepted: the shared rules and PT1-PT12.
+
+Source: README R2 and pytorchtrainingjob.md, section 2.
+"""
+
+from collections.abc import Iterator
+
+from statemachine.errors import Problem
+from statemachine.kinds.common.look import find, flag, items, number, text, texts
+from statemachine.kinds.common.says import alias_rules, bounds, claim
+from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT
+from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
+from statemachine.kinds.t9k import general, immutable
+from statemachine.kinds.t9k.elastic import elastic_rules
+from statemachine.kinds.t9k.modes import RESUME_IGNORED
+from statemachine.kinds.t9k.templates import template_rules
+from statemachine.kinds.t9k.tensorboard import FILESETS
+from statemachine.rulebook import Draft, Layer, Notice, Rule
+
+_SOURCE = "pytorchtrainingjob.md, section 2"
+
+_NAME_LENGTH = general.name_length(
+    lambda draft: all(
+        len(draft.name) + 6 + 1 + len(text(each, "type")) + 1 + 4 <= 63
+        for _, each in items(draft.spec, "replicaSpecs")
+    ),
+    says="`<job>-<5 digits>-<type>-<4 digits>` has at most 63 characters",
+    cel="self.spec.replicaSpecs.all(r, size(self.metadata.name) + 6 + 1 + size(r.type) + 1 + 4 <= 63)",
+)
+
+
+def _has_master(draft: Draft) -> bool:
+    first = next(items(draft.spec, "replicaSpecs"), None)
+    return (
+        first is None
+        or first[0] != 0
+        or (number(first[1], "replicas") or 0 if "replicas" in first[1] else 1) != 0
+    )
+
+
+_MASTER = claim(
+    "PT1",
+    "spec.replicaSpecs[0].replicas: must be at least 1, its first replica is the master",
+    _has_master,
+    says="`replicaSpecs[0].replicas` ≥ 1",
+    cel="!has(self.replicaSpecs[0].replicas) || self.replicaSpecs[0].replicas >= 1",
+    source=_SOURCE,
+)
+
+_ELASTIC_NEEDS_TORCHRUN = claim(
+    "PT2",
+    "spec.elastic: elastic training is only supported with torchrunConfig.enabled=true",
+    lambda draft: not flag(draft.spec, "elastic.enabled") or flag(draft.spec, "torchrunConfig.enabled"),
+    says="elastic training is started with torchrun",
+    cel="!(has(self.elastic) && on(self.elastic)) || (has(self.torchrunConfig) && on(self.torchrunConfig))",
+    source=_SOURCE,
+)
+
+_PROC_PER_NODE = bounds(
+    "PT7",
+    "spec.torchrunConfig.procPerNode",
+    says='`torchrunConfig.procPerNode` is a positive number, "gpu", "cpu" or "auto"',
+    text='spec.torchrunConfig.procPerNode: must be a positive number, "gpu", "cpu" or "auto"',
+    source=_SOURCE,
+)
+
+
+def _has_endpoint(draft: Draft) -> bool:
+    backend = text(draft.spec, "torchrunConfig.rdzvBackend") or "c10d"
+    options = texts(draft.spec, "torchrunConfig.extraOptions")
+    return backend == "c10d" or any(
+        each.startswith(("--rdzv_endpoint", "--rdzv-endpoint")) for each in options
+    )
+
+
+_ENDPOINT = claim(
+    "PT8",
+    "spec.torchrunConfig: rdzvBackend etcd needs --rdzv_endpoint in extraOptions",
+    _has_endpoint,
+    says="a rendezvous backend other than c10d has its endpoint in `extraOptions`",
+    cel="!has(self.torchrunConfig) || self.torchrunConfig.?rdzvBackend.orValue('c10d') == 'c10d' || "
+    "(has(self.torchrunConfig.extraOptions) && self.torchrunConfig.extraOptions.exists(o, "
+    "o.startsWith('--rdzv_endpoint') || o.startsWith('--rdzv-endpoint')))",
+    source=_SOURCE,
+)
+
+
+def _script_missing(draft: Draft) -> Iterator[Problem]:
+    if not flag(draft.spec, "torchrunConfig.enabled") or flag(draft.spec, "runMode.debug.enabled"):
+        return
+    for slot in LAYOUT.slots(draft.spec):
+        training = LAYOUT.training(slot)
+        if training is not None and not training[1].get("args"):
+            path = f"{slot.path}.containers[{training[0]}].args"
+            yield Problem("PT9", path, "Required value: torchrun needs the training script in args")
+
+
+_SCRIPT = Rule(
+    "PT9",
+    Layer.CONTROLLER,
+    says="with torchrun, and not in debug mode, the training container of every template has `args`",
+    text="<path>.containers[<i>].args: Required value: torchrun needs the training script in args",
+    check=_script_missing,
+    source=_SOURCE,
+)
+
+
+def _command_ignored(draft: Draft) -> Iterator[Notice]:
+    trainings = [LAYOUT.training(slot) for slot in LAYOUT.slots(draft.spec)]
+    if flag(draft.spec, "torchrunConfig.enabled") and any(
+        each and each[1].get("command") for each in trainings
+    ):
+        yield Notice("CommandIgnored", "command is ignored when torchrun is enabled")
+
+
+_COMMAND = Rule(
+    "PT10",
+    Layer.WARNING,
+    says="with torchrun the training container has no `command`",
+    text="command is ignored when torchrun is enabled",
+    check=_command_ignored,
+    source=_SOURCE,
+)
+
+
+def _enough_for_all_types(draft: Draft) -> bool:
+    low = number(draft.spec, "elastic.minReplicas")
+    if not flag(draft.spec, "elastic.enabled") or low is None:
+        return True
+    specs = [each for _, each in items(draft.spec, "replicaSpecs")]
+    stay = [_or_one(find(each, "replicas")) for each in specs if find(each, "scalingWeight") == 0]
+    return len(stay) < len(specs) and low >= sum(stay) + len(specs) - len(stay)
+
+
+def _or_one(value: object) -> int:
+    return value if isinstance(value, int) else 1
+
+
+_WEIGHT_0 = "self.replicaSpecs.filter(r, r.?scalingWeight.orValue(1) == 0)"
+
+_ENOUGH = claim(
+    "PT11",
+    "spec.elastic.minReplicas: too small for the number of replica types",
+    _enough_for_all_types,
+    says="`elastic.minReplicas` leaves one replica for every type that is scaled, and there is such a type",
+    cel="!has(self.elastic) || !on(self.elastic) || !has(self.elastic.minReplicas) || "
+    f"(size({_WEIGHT_0}) < size(self.replicaSpecs) && self.elastic.minReplicas >= "
+    f"{_WEIGHT_0}.map(r, r.?replicas.orValue(1)).sum() + size(self.replicaSpecs) - size({_WEIGHT_0}))",
+    source=_SOURCE,
+)
+
+
+def _late_master(draft: Draft) -> Iterator[Notice]:
+    if any(index > 0 and text(each, "type") == "master" for index, each in items(draft.spec, "replicaSpecs")):
+        yield Notice("MasterNotFirst", "the master is the first replica of replicaSpecs[0]")
+
+
+_FIRST = Rule(
+    "PT12",
+    Layer.WARNING,
+    says="a replica type called master comes first",
+    text="the master is the first replica of replicaSpecs[0]",
+    check=_late_master,
+    source=_SOURCE,
+)
+
+_G_RULES = (
+    general.NAME,
+    _NAME_LENGTH,
+    general.TYPE_NAME,
+    general.UNIQUE_TYPES,
+    *template_rules(LAYOUT)[:2],
+    *general.known_types(),
+    immutable.DEBUG,
+    immutable.RESUME_SPECS,
+    general.PRIORITY,
+    general.DEADLINE_AND_BUDGET,
+    *alias_rules(PyTorchTrainingSpec),
+    FILESETS,
+    *template_rules(LAYOUT)[2:],
+    *immutable.fixed_replicas(),
+    immutable.fixed_in_items("replicaSpecs", "scalingWeight", 1),
+    immutable.fixed_switch("torchrunConfig"),
+    immutable.fixed("torchrunConfig.maxRestarts"),
+    immutable.fixed("torchrunConfig.procPerNode", "", as_text=True),
+    immutable.fixed("torchrunConfig.rdzvBackend", "c10d"),
+    immutable.fixed("torchrunConfig.extraOptions"),
+    immutable.SCHEDULER,
+    immutable.FINISHED,
+)
+
+_ELASTIC = elastic_rules("PT3", "PT4", "PT5", "PT6")
+
+RULES: tuple[Rule, ...] = (
+    *_G_RULES,
+    _MASTER,
+    _ELASTIC_NEEDS_TORCHRUN,
+    *_ELASTIC,
+    _PROC_PER_NODE,
+    _ENDPOINT,
+    _SCRIPT,
+    _COMMAND,
+    _ENOUGH,
+    _FIRST,
+    RESUME_IGNORED,
+)
+"""In the order of the spec."""

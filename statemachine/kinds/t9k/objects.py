@@ -1,0 +1,160 @@
+"""The children of T9k jobs as plain data: names, labels, owners, Services, PodGroup, TensorBoard.
+
+Source: spec R3, R4, R13, R14.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from statemachine.ids import ReplicaName, short_hash, split_replica
+from statemachine.kinds.base import Child, Manifest
+from statemachine.kinds.t9k.parts import T9kScheduler
+from statemachine.state import JobState
+
+ATTEMPT_ANNOTATION: Final = "jobledger.dev/attempt"
+"""Annotation on pods: the number of the attempt that the pod is."""
+
+POD_GROUP_VERSION: Final = "scheduler.tensorstack.dev/v1beta1"
+TENSORBOARD_VERSION: Final = "tensorstack.dev/v1beta1"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One replica as its objects need it: `role` is the replica type, `pod` the name of pod and Service."""
+
+    replica: ReplicaName
+    pod: str
+    primary: bool
+
+    @property
+    def role(self) -> str:
+        """The replica type."""
+        return split_replica(self.replica)[0]
+
+    @property
+    def index(self) -> int:
+        """The index within the type."""
+        return split_replica(self.replica)[1]
+
+
+def hashed_name(job: JobState) -> str:
+    """`<job>-<h5>`: the TensorBoard's name, and the first part of pod names. Source: spec R3."""
+    return f"{job.name}-{short_hash(job.uid)}"
+
+
+def hashed_pod_name(job: JobState, replica: ReplicaName) -> str:
+    """`<job>-<h5>-<type>-<index>`: how three of the T9k kinds name pods and Services. Source: spec R3."""
+    return f"{hashed_name(job)}-{replica}"
+
+
+def metadata(job: JobState, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    """Metadata of a child: in the job's namespace and controlled by the job. Source: spec R3."""
+    return {
+        "name": name,
+        "namespace": job.namespace,
+        "labels": dict(labels),
+        "ownerReferences": [
+            {
+                "apiVersion": job.api_version,
+                "kind": job.kind,
+                "name": job.name,
+                "uid": job.uid,
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ],
+    }
+
+
+def job_labels(job: JobState) -> dict[str, str]:
+    """The four labels that every child has. Source: spec R3."""
+    return {
+        "tensorstack.dev/owner-name": job.name,
+        "tensorstack.dev/owner-kind": job.kind,
+        "tensorstack.dev/component": job.kind.lower(),
+        "tensorstack.dev/component-type": "user",
+    }
+
+
+def member_labels(job: JobState, member: Member) -> dict[str, str]:
+    """The labels of a replica's pod and Service. Source: spec R3."""
+    kind = job.kind.lower()
+    role = {"job-role": "master"} if member.primary else {}
+    return {
+        **job_labels(job),
+        "replica-type": member.role,
+        "replica-index": str(member.index),
+        **role,
+        kind: job.name,
+        f"{kind}-replica": member.pod,
+    }
+
+
+def selector(job: JobState, member: Member) -> dict[str, str]:
+    """The labels by which a Service finds its pod: two kinds may share a job name. Source: spec R3, R4."""
+    return {
+        "tensorstack.dev/owner-name": job.name,
+        "tensorstack.dev/owner-kind": job.kind,
+        "replica-type": member.role,
+        "replica-index": str(member.index),
+    }
+
+
+def service(job: JobState, member: Member, ports: Mapping[str, int]) -> Child:
+    """The headless Service that gives a replica its host name. Source: spec R4."""
+    return Child("v1", "Service", member.pod, partial(_service, job, member, dict(ports)))
+
+
+def _service(job: JobState, member: Member, ports: Mapping[str, int]) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(job, member.pod, member_labels(job, member)),
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": selector(job, member),
+            "ports": [{"name": name, "port": port, "targetPort": port} for name, port in ports.items()],
+        },
+    }
+
+
+def pod_group(job: JobState, scheduler: T9kScheduler, members: int) -> Child:
+    """The PodGroup that makes the T9k scheduler place the pods together. Source: spec R13."""
+    return Child(POD_GROUP_VERSION, "PodGroup", job.name, partial(_pod_group, job, scheduler, members))
+
+
+def _pod_group(job: JobState, scheduler: T9kScheduler, members: int) -> Manifest:
+    return {
+        "apiVersion": POD_GROUP_VERSION,
+        "kind": "PodGroup",
+        "metadata": metadata(job, job.name, job_labels(job)),
+        "spec": {"minMember": members, "queue": scheduler.queue, "priority": scheduler.priority},
+    }
+
+
+def tensorboard(job: JobState, spec: Mapping[str, Any]) -> Child:
+    """The job's TensorBoard with the spec that the user gave; never holds up the pods. Source: spec R14."""
+    name = hashed_name(job)
+    build = partial(_tensorboard, job, name, spec)
+    return Child(TENSORBOARD_VERSION, "TensorBoard", name, build, mutable=True, optional=True)
+
+
+def _tensorboard(job: JobState, name: str, spec: Mapping[str, Any]) -> Manifest:
+    return {
+        "apiVersion": TENSORBOARD_VERSION,
+        "kind": "TensorBoard",
+        "metadata": metadata(job, name, job_labels(job)),
+        "spec": copied(spec),
+    }
+
+
+def copied(value: Any) -> Any:
+    """A copy of a JSON value that shares nothing with it."""
+    if isinstance(value, Mapping):
+        return {key: copied(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [copied(inner) for inner in value]
+    return value

@@ -1,0 +1,73 @@
+"""A replica's pod, from its template. Source: spec R3, R4, R13."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from statemachine.kinds.base import Manifest
+from statemachine.kinds.common.layout import Container, Slot
+from statemachine.kinds.common.look import entries, items, text
+from statemachine.kinds.t9k.objects import ATTEMPT_ANNOTATION, Member, copied, member_labels, metadata
+from statemachine.kinds.t9k.parts import T9kScheduler
+from statemachine.state import JobState
+
+
+def pod(
+    job: JobState,
+    member: Member,
+    slot: Slot,
+    training: tuple[int, Container],
+    *,
+    scheduler: T9kScheduler | None = None,
+    skip_init: bool = False,
+) -> Manifest:
+    """The pod of a replica's current attempt; `training` says which container is replaced, and by what.
+
+    Labels and annotations of the template are kept; on a clash the controller's win.
+    """
+    attempt = job.replicas[member.replica].attempt if member.replica in job.replicas else 0
+    labels = member_labels(job, member) | _queue_labels(job, member, scheduler)
+    meta = metadata(job, member.pod, {**entries(slot.template, "metadata.labels"), **labels})
+    meta["annotations"] = {**slot.annotations, ATTEMPT_ANNOTATION: str(attempt)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta,
+        "spec": _pod_spec(slot, training, scheduler, skip_init=skip_init),
+    }
+
+
+def _pod_spec(
+    slot: Slot, training: tuple[int, Container], scheduler: T9kScheduler | None, *, skip_init: bool
+) -> dict[str, Any]:
+    spec: dict[str, Any] = copied(entries(slot.template, "spec"))
+    spec["containers"][training[0]] = copied(training[1])
+    spec["restartPolicy"] = "Never"
+    if scheduler is not None:
+        spec["schedulerName"] = "t9k-scheduler"
+    if skip_init:
+        spec.pop("initContainers", None)
+    return spec
+
+
+def _queue_labels(job: JobState, member: Member, scheduler: T9kScheduler | None) -> dict[str, str]:
+    """The labels that put a pod into its group and queue. Source: spec R13."""
+    if scheduler is None:
+        return {}
+    return {
+        "scheduler.tensorstack.dev/group-name": job.name,
+        "scheduler.tensorstack.dev/queue": scheduler.queue,
+        "scheduler.tensorstack.dev/role": member.role,
+    }
+
+
+def with_env(container: Container, generated: Mapping[str, str]) -> dict[str, Any]:
+    """The container with generated variables before the user's, so that those may refer to them (spec R4).
+
+    The user's entries of the same names go; PYTHONUNBUFFERED is the user's if set.
+    """
+    own = [entry for _, entry in items(container, "env") if text(entry, "name") not in generated]
+    variables = dict(generated)
+    if not any(text(entry, "name") == "PYTHONUNBUFFERED" for entry in own):
+        variables["PYTHONUNBUFFERED"] = "1"
+    env: Sequence[object] = [{"name": name, "value": value} for name, value in variables.items()]
+    return {**container, "env": [*env, *own]}

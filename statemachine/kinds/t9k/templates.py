@@ -1,0 +1,173 @@
+"""Rules about the inside of pod templates, which CEL cannot read: G5, G6, G14-G16. Source: spec R2."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from statemachine.errors import Problem
+from statemachine.kinds.common.layout import Container, Layout, Slot
+from statemachine.kinds.common.look import entries, find, items, text
+from statemachine.kinds.common.problems import parsed, problem, shown
+from statemachine.kinds.common.quantities import quantity
+from statemachine.kinds.common.template import Template
+from statemachine.rulebook import Draft, Layer, Notice, Rule
+
+
+def template_rules(layout: Layout) -> tuple[Rule, ...]:
+    """G5, G6 and the warnings G14-G16 for every pod template of a kind."""
+    return (
+        _containers(layout),
+        _resources(layout),
+        _restart_policy(layout),
+        _shared_memory(layout),
+        _env(layout),
+    )
+
+
+def _containers(layout: Layout) -> Rule:
+    def check(draft: Draft) -> Iterator[Problem]:
+        for slot in layout.slots(draft.spec):
+            if not find(slot.template, "spec.containers"):
+                yield problem("G5", f"{slot.path}.containers: Required value: at least one container")
+            else:
+                yield from _malformed(slot)
+                yield from _same_names(slot)
+
+    return Rule(
+        "G5",
+        Layer.CONTROLLER,
+        says="a template has a container; every container has a name, its own, and an image",
+        text="<path>.containers: Required value: at least one container",
+        check=check,
+        source="spec R2, G5",
+    )
+
+
+def _malformed(slot: Slot) -> Iterator[Problem]:
+    """What in the template is not of the type that Kubernetes wants there."""
+    _, problems = parsed(Template, slot.template, slot.path.removesuffix(".spec"))
+    return (Problem("G5", each.path, each.text) for each in problems)
+
+
+def _same_names(slot: Slot) -> Iterator[Problem]:
+    seen: list[str] = []
+    for path, container in _all_containers(slot):
+        name = text(container, "name")
+        if name and name in seen:
+            yield Problem("G5", f"{path}.name", f"Duplicate value: {shown(name)}")
+        seen.append(name)
+
+
+def _all_containers(slot: Slot) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for where in ("containers", "initContainers"):
+        for index, container in items(slot.template, f"spec.{where}"):
+            yield f"{slot.path}.{where}[{index}]", container
+
+
+def _resources(layout: Layout) -> Rule:
+    def check(draft: Draft) -> Iterator[Problem]:
+        for slot in layout.slots(draft.spec):
+            for path, container in _all_containers(slot):
+                yield from _requests_within_limits(f"{path}.resources", container)
+
+    return Rule(
+        "G6",
+        Layer.CONTROLLER,
+        says="no container requests more of a resource than its limit",
+        text='<path>.resources.requests: Invalid value: "<request>": must be less than or equal to '
+        "<resource> limit of <limit>",
+        check=check,
+        source="spec R2, G6",
+    )
+
+
+def _requests_within_limits(path: str, container: Mapping[str, Any]) -> Iterator[Problem]:
+    limits = entries(container, "resources.limits")
+    for where in ("requests", "limits"):
+        for name, amount in entries(container, f"resources.{where}").items():
+            if quantity(amount) is None:
+                text_ = f"Invalid value: {shown(amount)}: must be a quantity such as 2, 500m or 4Gi"
+                yield Problem("G6", f"{path}.{where}[{name}]", text_)
+    for name, request in entries(container, "resources.requests").items():
+        asked, limit = quantity(request), quantity(limits.get(name))
+        if asked is not None and limit is not None and asked > limit:
+            text_ = (
+                f'Invalid value: "{request}": must be less than or equal to {name} limit of {limits[name]}'
+            )
+            yield Problem("G6", f"{path}.requests", text_)
+
+
+def _restart_policy(layout: Layout) -> Rule:
+    message = "restartPolicy in the pod template is ignored; the controller sets Never"
+
+    def check(draft: Draft) -> Iterator[Notice]:
+        if any(find(slot.template, "spec.restartPolicy") is not None for slot in layout.slots(draft.spec)):
+            yield Notice("PodTemplateRestartPolicyIgnored", message)
+
+    return Rule(
+        "G14",
+        Layer.WARNING,
+        says="a pod template says nothing about `restartPolicy`",
+        text=message,
+        check=check,
+        source="spec R2, G14",
+    )
+
+
+def _shared_memory(layout: Layout) -> Rule:
+    def check(draft: Draft) -> Iterator[Notice]:
+        for slot in layout.slots(draft.spec):
+            training = layout.training(slot)
+            if training is not None:
+                yield from _larger_than_memory(slot, training[1])
+
+    return Rule(
+        "G15",
+        Layer.WARNING,
+        says="shared memory is no larger than the memory limit of the training container",
+        text='volume "<v>" sizeLimit exceeds the memory limit of container "<c>"',
+        check=check,
+        source="spec R2, G15",
+    )
+
+
+def _larger_than_memory(slot: Slot, container: Container) -> Iterator[Notice]:
+    limit = quantity(find(container, "resources.limits.memory"))
+    for _, volume in items(slot.template, "spec.volumes"):
+        size = quantity(find(volume, "emptyDir.sizeLimit"))
+        if (
+            find(volume, "emptyDir.medium") == "Memory"
+            and size is not None
+            and limit is not None
+            and size > limit
+        ):
+            yield Notice(
+                "SharedMemoryTooLarge",
+                f'volume "{text(volume, "name")}" sizeLimit exceeds the memory limit of container '
+                f'"{text(container, "name")}"',
+            )
+
+
+def _env(layout: Layout) -> Rule:
+    def check(draft: Draft) -> Iterator[Notice]:
+        generated = layout.generated_env(draft.spec)
+        for slot in layout.slots(draft.spec):
+            training = layout.training(slot)
+            if training is not None:
+                yield from _replaced(training[1], generated)
+
+    return Rule(
+        "G16",
+        Layer.WARNING,
+        says="the user's environment has no variable that the controller sets",
+        text='env "<name>" of container "<c>" is replaced by the controller',
+        check=check,
+        source="spec R2, G16",
+    )
+
+
+def _replaced(container: Container, generated: tuple[str, ...]) -> Iterator[Notice]:
+    names = [text(entry, "name") for _, entry in items(container, "env")]
+    for name in names:
+        if name in generated:
+            of = text(container, "name")
+            yield Notice("EnvOverridden", f'env "{name}" of container "{of}" is replaced by the controller')

@@ -1,0 +1,1 @@
+"""The tests of jobledger, a folder for each way of testing."""

@@ -1,0 +1,284 @@
+"""What every EventLog has to do, on every adapter: the sentences of `statemachine/log/port.py`, one by one."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from statemachine.errors import SeqConflict
+from statemachine.ids import JobUid
+from statemachine.log.memory import MemoryLog
+from statemachine.log.port import DeadLetter, Draft, EventLog, Record, Snapshot
+from statemachine.log.sqlite import SqliteLog
+from tests.support.logs import JOB, OTHER, everything, history, records
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def log(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EventLog]:
+    made: EventLog = MemoryLog() if request.param == "memory" else await SqliteLog.open(tmp_path / "store.db")
+    yield made
+    await made.close()
+
+
+def drafts(*pairs: tuple[JobUid, int]) -> list[Draft]:
+    return [Draft(job, seq, f"{job} {seq}".encode()) for job, seq in pairs]
+
+
+def snapshot(job: JobUid, seq: int = 1) -> Snapshot:
+    return Snapshot(job, seq, "ab" * 32, 1, b'{"uid":"x"}')
+
+
+# ---- append ----
+
+
+async def test_an_append_gives_a_record_for_each_draft_in_their_order(log: EventLog) -> None:
+    wanted = drafts((JOB, 1), (OTHER, 1), (JOB, 2))
+    assert [(each.job, each.seq, each.body) for each in await log.append(wanted)] == [
+        (each.job, each.seq, each.body) for each in wanted
+    ]
+
+
+async def test_what_append_gives_is_what_scan_finds(log: EventLog) -> None:
+    given = await log.append(drafts((JOB, 1), (OTHER, 1)))
+    assert await records(log) == list(given)
+
+
+async def test_positions_grow_from_one_append_to_the_next(log: EventLog) -> None:
+    places = [(await log.append(drafts((JOB, seq))))[0].position for seq in range(1, 6)]
+    assert places == sorted(set(places))
+    assert places[0] > 0
+
+
+async def test_an_append_of_nothing_changes_nothing(log: EventLog) -> None:
+    assert list(await log.append([])) == []
+    assert await log.end() == 0
+
+
+async def test_any_bytes_come_back_as_they_were(log: EventLog) -> None:
+    body = bytes(range(256)) + "é\u2028".encode()
+    await log.append([Draft(JOB, 1, body)])
+    assert (await records(log))[0].body == body
+
+
+async def test_a_taken_seq_is_refused_and_the_error_says_how_far_the_log_is(log: EventLog) -> None:
+    await log.append(drafts((JOB, 1), (JOB, 2), (JOB, 3)))
+    with pytest.raises(SeqConflict) as refused:
+        await log.append(drafts((JOB, 2)))
+    assert (refused.value.job, refused.value.seq, refused.value.found) == (JOB, 2, 3)
+
+
+async def test_of_an_append_with_a_taken_seq_nothing_is_written(log: EventLog) -> None:
+    await log.append(drafts((JOB, 1)))
+    with pytest.raises(SeqConflict):
+        await log.append(drafts((OTHER, 1), (JOB, 1), (JOB, 2)))
+    assert [(each.job, each.seq) for each in await records(log)] == [(JOB, 1)]
+
+
+async def test_one_append_cannot_take_a_seq_twice(log: EventLog) -> None:
+    with pytest.raises(SeqConflict) as refused:
+        await log.append(drafts((JOB, 1), (JOB, 1)))
+    assert refused.value.found == 0
+    assert await records(log) == []
+
+
+async def test_two_jobs_may_have_the_same_seq(log: EventLog) -> None:
+    await log.append(drafts((JOB, 1)))
+    await log.append(drafts((OTHER, 1)))
+    assert await log.end() == (await records(log))[-1].position
+
+
+async def test_after_a_refusal_the_log_goes_on(log: EventLog) -> None:
+    await log.append(drafts((JOB, 1)))
+    with pytest.raises(SeqConflict):
+        await log.append(drafts((JOB, 1)))
+    await log.append(drafts((JOB, 2)))
+    assert [each.seq for each in await records(log)] == [1, 2]
+
+
+async def test_appends_at_the_same_time_are_all_in_the_log_once(log: EventLog) -> None:
+    jobs = [JobUid(f"job-{number}") for number in range(40)]
+    await asyncio.gather(*(log.append(drafts((job, 1), (job, 2))) for job in jobs))
+    assert sorted((each.job, each.seq) for each in await records(log)) == sorted(
+        (job, seq) for job in jobs for seq in (1, 2)
+    )
+
+
+async def test_the_drafts_of_one_append_stand_side_by_side_whoever_else_appends(log: EventLog) -> None:
+    jobs = [JobUid(f"job-{number}") for number in range(20)]
+    await asyncio.gather(*(log.append(drafts((job, 1), (job, 2), (job, 3))) for job in jobs))
+    found = [each.job for each in await records(log)]
+    assert all(len(set(found[start : start + 3])) == 1 for start in range(0, len(found), 3))
+
+
+async def test_a_conflict_fails_only_the_append_that_has_it(log: EventLog) -> None:
+    await log.append(drafts((JOB, 1)))
+    jobs = [JobUid(f"job-{number}") for number in range(10)]
+    tries = [log.append(drafts((job, 1))) for job in (*jobs[:5], JOB, *jobs[5:])]
+    results = await asyncio.gather(*tries, return_exceptions=True)
+    assert [isinstance(each, SeqConflict) for each in results] == [False] * 5 + [True] + [False] * 5
+    assert [each.job for each in await records(log)] == [JOB, *jobs]
+
+
+# ---- scan and end ----
+
+
+async def test_a_scan_of_an_empty_log_gives_nothing(log: EventLog) -> None:
+    assert await records(log) == []
+
+
+async def test_a_scan_begins_behind_the_position_it_is_given(log: EventLog) -> None:
+    given = await log.append(history(5))
+    assert await everything(log.scan(given[1].position)) == list(given[2:])
+
+
+async def test_a_scan_behind_the_end_gives_nothing(log: EventLog) -> None:
+    await log.append(history(3))
+    assert await everything(log.scan(await log.end())) == []
+
+
+async def test_a_scan_of_a_job_gives_only_its_records(log: EventLog) -> None:
+    given = await log.append(drafts((JOB, 1), (OTHER, 1), (JOB, 2), (OTHER, 2)))
+    assert await everything(log.scan(job=OTHER)) == [given[1], given[3]]
+
+
+async def test_a_scan_of_a_job_can_begin_behind_an_entry(log: EventLog) -> None:
+    given = await log.append(drafts((JOB, 1), (OTHER, 1), (JOB, 2), (JOB, 3)))
+    assert await everything(log.scan(job=JOB, after_seq=1)) == [given[2], given[3]]
+
+
+async def test_a_scan_of_a_job_minds_the_position_too(log: EventLog) -> None:
+    given = await log.append(drafts((JOB, 1), (JOB, 2), (JOB, 3)))
+    assert await everything(log.scan(given[1].position, job=JOB)) == [given[2]]
+
+
+async def test_a_scan_of_an_unknown_job_gives_nothing(log: EventLog) -> None:
+    await log.append(drafts((JOB, 1)))
+    assert await everything(log.scan(job=OTHER)) == []
+
+
+async def test_a_scan_keeps_the_order_over_many_batches(log: EventLog) -> None:
+    given = await log.append(drafts(*((JOB, seq) for seq in range(1, 2502))))
+    assert await records(log) == list(given)
+    assert await everything(log.scan(job=JOB)) == list(given)
+
+
+async def test_a_scan_of_a_job_is_in_log_order_even_if_the_log_is_not_in_seq_order(log: EventLog) -> None:
+    given = await log.append(drafts((JOB, 3), (JOB, 1), (JOB, 2)))
+    assert await everything(log.scan(job=JOB)) == list(given)
+
+
+async def test_a_scan_ends_where_the_log_ended_when_it_began(log: EventLog) -> None:
+    given = await log.append(drafts(*((JOB, seq) for seq in range(1, 1501))))
+    found: list[Record] = []
+    async for batch in log.scan():
+        if not found:
+            await log.append(drafts((OTHER, 1)))
+        found += batch
+    assert found == list(given)
+
+
+async def test_a_scan_gives_no_empty_batches(log: EventLog) -> None:
+    await log.append(drafts(*((JOB, seq) for seq in range(1, 1001))))
+    assert all([len(batch) async for batch in log.scan()])
+
+
+async def test_the_end_of_an_empty_log_is_zero(log: EventLog) -> None:
+    assert await log.end() == 0
+
+
+async def test_the_end_is_the_position_of_the_last_record(log: EventLog) -> None:
+    given = await log.append(history(4))
+    assert await log.end() == given[-1].position
+
+
+# ---- snapshots ----
+
+
+async def test_a_new_log_has_no_snapshots_and_covers_nothing(log: EventLog) -> None:
+    position, found = await log.snapshots()
+    assert (position, list(found)) == (0, [])
+
+
+async def test_saved_snapshots_come_back_with_the_position_they_cover(log: EventLog) -> None:
+    await log.save_snapshots(7, [snapshot(JOB), snapshot(OTHER, 3)])
+    position, found = await log.snapshots()
+    assert position == 7
+    assert sorted(found, key=lambda each: each.job) == [snapshot(JOB), snapshot(OTHER, 3)]
+
+
+async def test_a_saved_snapshot_takes_the_place_of_the_one_of_its_job(log: EventLog) -> None:
+    await log.save_snapshots(7, [snapshot(JOB), snapshot(OTHER)])
+    await log.save_snapshots(9, [snapshot(JOB, 5)])
+    position, found = await log.snapshots()
+    assert position == 9
+    assert {each.job: each.seq for each in found} == {JOB: 5, OTHER: 1}
+
+
+async def test_the_position_moves_without_a_new_snapshot(log: EventLog) -> None:
+    await log.save_snapshots(7, [snapshot(JOB)])
+    await log.save_snapshots(8, [])
+    assert await log.snapshots() == (8, [snapshot(JOB)])
+
+
+async def test_dropped_snapshots_are_gone_and_cover_nothing(log: EventLog) -> None:
+    given = await log.append(history(2))
+    await log.save_snapshots(2, [snapshot(JOB)])
+    await log.drop_snapshots()
+    assert await log.snapshots() == (0, [])
+    assert await records(log) == list(given)
+
+
+# ---- checkpoints ----
+
+
+async def test_a_reader_that_never_said_stands_at_zero(log: EventLog) -> None:
+    assert await log.checkpoint("status") == 0
+
+
+async def test_a_checkpoint_is_remembered_for_its_reader_alone(log: EventLog) -> None:
+    await log.save_checkpoint("status", 4)
+    await log.save_checkpoint("children", 9)
+    await log.save_checkpoint("status", 5)
+    assert (await log.checkpoint("status"), await log.checkpoint("children")) == (5, 9)
+
+
+async def test_snapshots_and_checkpoints_do_not_touch_each_other(log: EventLog) -> None:
+    await log.save_snapshots(7, [snapshot(JOB)])
+    await log.save_checkpoint("snapshots", 3)
+    assert (await log.snapshots())[0] == 7
+
+
+# ---- dead letters ----
+
+
+async def test_dead_letters_come_back_whole_and_oldest_first(log: EventLog) -> None:
+    when = datetime(2024, 1, 1, 10, 0, 0, 123, tzinfo=UTC)
+    await log.add_dead_letter(DeadLetter(when, JOB, b"\x00\xff not json", "the observation is not JSON"))
+    await log.add_dead_letter(DeadLetter(when - timedelta(hours=1), JobUid(""), b"{}", "no job"))
+    first, second = await log.dead_letters()
+    assert (first.at, first.job, first.observation) == (when, JOB, b"\x00\xff not json")
+    assert (second.job, second.error) == ("", "no job")
+
+
+async def test_each_dead_letter_gets_an_id_of_its_own(log: EventLog) -> None:
+    when = datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=2)))
+    for _ in range(3):
+        await log.add_dead_letter(DeadLetter(when, JOB, b"{}", "again"))
+    ids = [each.id for each in await log.dead_letters()]
+    assert ids == sorted(set(ids))
+    assert ids[0] > 0
+
+
+async def test_a_new_log_has_no_dead_letters(log: EventLog) -> None:
+    assert list(await log.dead_letters()) == []
+
+
+# ---- close ----
+
+
+async def test_close_can_be_called_again(log: EventLog) -> None:
+    await log.append(history(1))
+    await log.close()
+    await log.close()

@@ -1,0 +1,228 @@
+"""What users, kubelets, networks and operators do to the system while the chaos lasts."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import fields
+from datetime import timedelta
+from random import Random
+from typing import Final
+
+from k8s_bridge.port import Manifest, Ref
+from statemachine.log.codec import decode
+from tests.simulation.shapes import EXIT_CODES, edit
+from tests.simulation.world import World
+from tests.support.faults import Odds
+
+Action = Callable[[World], Awaitable[None]]
+
+_HIGHEST: Final = {
+    "crash": 0.02,
+    "unavailable": 0.2,
+    "lost_reply": 0.15,
+    "invalid": 0.01,
+    "quota": 0.15,
+    "conflict": 0.1,
+    "expired": 0.05,
+    "late": 0.3,
+    "twice": 0.3,
+    "log_fails": 0.1,
+    "log_lost_reply": 0.1,
+}
+
+
+def odds(chance: Random) -> Odds:
+    """Each fault is possible in two seeds of five, so that some are seen alone and some together."""
+    drawn = {name: chance.random() * most for name, most in _HIGHEST.items() if chance.random() < 0.4}
+    return Odds(**drawn, slow=chance.choice((0.001, 0.02, 0.3)))
+
+
+async def chaos(world: World) -> None:
+    """For a while something happens every few seconds; then the weather is calm for ever."""
+    chance, loop = world.chance, asyncio.get_running_loop()
+    world.weather.odds = odds(chance)
+    actions = [each for each in ACTIONS if chance.random() < 0.5] or [edit_spec]
+    pause = chance.choice((0.5, 2.0, 6.0))
+    ends = loop.time() + chance.uniform(5, 45)
+    while loop.time() < ends:
+        await asyncio.sleep(chance.expovariate(1 / pause))
+        await chance.choice(actions)(world)
+    world.weather.odds.calm()
+    world.weather.log_down_until = world.weather.cluster_down_until = 0.0
+    world.clock.jumped = timedelta(0)
+    await world.end_zombies()
+    world.note("calm")
+
+
+async def crash(world: World) -> None:
+    """Kill -9."""
+    if world.process is not None:
+        world.note("controller killed")
+        world.process.kill()
+
+
+async def stop(world: World) -> None:
+    """An orderly restart."""
+    if world.process is not None:
+        world.note("controller stopped")
+        world.process.stop()
+
+
+async def usurp(world: World) -> None:
+    """A second controller starts while the first, which was believed dead, lives on for a while."""
+    if world.process is not None and not world.process.task.done():
+        old = world.process
+        world.note("second controller starts")
+        world.start()
+        asyncio.get_running_loop().call_later(world.chance.expovariate(1 / 6), old.kill)
+
+
+async def drop_watches(world: World) -> None:
+    """410 Gone, for everybody."""
+    world.note("watches dropped")
+    world.cluster.drop_watches()
+
+
+async def log_down(world: World) -> None:
+    """The log is out of reach for a while."""
+    seconds = world.chance.expovariate(1 / 4)
+    world.note(f"log down for {seconds:.1f} s")
+    world.weather.log_down_until = asyncio.get_running_loop().time() + seconds
+
+
+async def cluster_down(world: World) -> None:
+    """The API server is out of reach for a while."""
+    seconds = world.chance.expovariate(1 / 4)
+    world.note(f"cluster down for {seconds:.1f} s")
+    world.weather.cluster_down_until = asyncio.get_running_loop().time() + seconds
+
+
+async def jump(world: World) -> None:
+    """The clock is put forward or back."""
+    seconds = world.chance.gauss(0, 30)
+    world.note(f"clock jumps to {seconds:+.1f} s")
+    world.clock.jumped = timedelta(seconds=round(seconds, 6))
+
+
+async def delete_pod(world: World) -> None:
+    """Somebody deletes a pod."""
+    if pod := _some(world, "Pod"):
+        world.delete_pod(pod, force=world.chance.random() < 0.2)
+
+
+async def evict(world: World) -> None:
+    """The kubelet needs the memory, or the node goes away."""
+    if pod := _some(world, "Pod"):
+        reason = world.chance.choice(("Evicted", "NodeLost", "Preempting"))
+        world.note(f"pod {pod['metadata']['name']} {pod['metadata']['uid']}: {reason}")
+        world.cluster.evict(pod["metadata"]["namespace"], pod["metadata"]["name"], reason)
+
+
+async def end_pod(world: World) -> None:
+    """A pod's containers end now."""
+    if pod := _some(world, "Pod"):
+        code = world.chance.choice(EXIT_CODES)
+        world.note(f"pod {pod['metadata']['name']} {pod['metadata']['uid']} ends with {code}")
+        world.cluster.end_pod(pod["metadata"]["namespace"], pod["metadata"]["name"], code)
+
+
+async def lose_sight(world: World) -> None:
+    """The kubelet does not report: the pod's phase is Unknown or senseless, for a while."""
+    pod = _some(world, "Pod")
+    if pod is None or pod["status"]["phase"] not in ("Pending", "Running"):
+        return
+    before, phase = pod["status"], world.chance.choice(("Unknown", "Lost in space"))
+    ref, uid = Ref.of(pod), pod["metadata"]["uid"]
+    world.note(f"pod {ref.name} {uid} shows phase {phase}")
+    world.cluster.objects.set_status(ref, uid, {**before, "phase": phase})
+
+    def again() -> None:
+        found = world.cluster.objects.peek(ref)
+        if found is not None and found["status"]["phase"] == phase:
+            world.cluster.objects.set_status(ref, uid, before)
+
+    asyncio.get_running_loop().call_later(world.chance.uniform(5, 64), again)
+
+
+async def edit_spec(world: World) -> None:
+    """A user has a wish."""
+    if world.live_jobs():
+        job = world.chance.choice(world.live_jobs())
+        world.change(job, edit(world.chance, job["spec"]))
+
+
+async def delete_job(world: World) -> None:
+    """A user deletes a job, and may create another under its name."""
+    if world.live_jobs():
+        job = world.chance.choice(world.live_jobs())
+        world.delete(job)
+        if world.chance.random() < 0.5:
+            await asyncio.sleep(world.chance.expovariate(1 / 2))
+            await world.submit(job["metadata"]["name"])
+
+
+async def repeat(world: World) -> None:
+    """Something that was observed long ago is delivered again."""
+    records = list(world.records())
+    if records and world.process is not None and not world.process.task.done():
+        record = world.chance.choice(records)
+        world.note(f"the cause of {record.job} {record.seq} is delivered again")
+        await world.process.controller.engine.observe(decode(record.body).cause)
+
+
+async def tensorboard(world: World) -> None:
+    """A TensorBoard runs, or is deleted."""
+    if board := _some(world, "TensorBoard"):
+        if world.chance.random() < 0.7:
+            world.cluster.objects.set_status(Ref.of(board), board["metadata"]["uid"], {"phase": "Running"})
+        else:
+            world.note("TensorBoard deleted")
+            world.cluster.objects.delete(Ref.of(board))
+
+
+async def squat(world: World) -> None:
+    """Somebody else's Service has the name that a replica needs, for a while; or a Service is deleted."""
+    service = _some(world, "Service")
+    if service is None:
+        return
+    ref = Ref.of(service)
+    world.note(f"service {ref.name} deleted")
+    world.cluster.objects.delete(ref)
+    if world.chance.random() < 0.5:
+        other: Manifest = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": ref.name}}
+        other["metadata"]["namespace"] = ref.namespace
+        uid = world.cluster.objects.create(other)["metadata"]["uid"]
+        world.note(f"service {ref.name} is somebody else's")
+
+        def away() -> None:
+            found = world.cluster.objects.peek(ref)
+            if found is not None and found["metadata"]["uid"] == uid:
+                world.cluster.objects.delete(ref)
+
+        asyncio.get_running_loop().call_later(world.chance.uniform(1, 30), away)
+
+
+def _some(world: World, kind: str) -> Manifest | None:
+    found = list(world.cluster.objects.peek_all(kind))
+    return world.chance.choice(found) if found else None
+
+
+ACTIONS: Final[tuple[Action, ...]] = (
+    crash,
+    stop,
+    usurp,
+    drop_watches,
+    log_down,
+    cluster_down,
+    jump,
+    delete_pod,
+    evict,
+    end_pod,
+    lose_sight,
+    edit_spec,
+    edit_spec,
+    delete_job,
+    repeat,
+    tensorboard,
+    squat,
+)
+assert {each.name for each in fields(Odds)} == {*_HIGHEST, "slow"}

@@ -1,0 +1,321 @@
+"""What must hold, whatever happened. Each function yields a sentence for each thing that does not."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+from k8s_bridge.port import ATTEMPT, EVIDENCE, Manifest, Ref
+from statemachine import events as e
+from statemachine.decide import decide
+from statemachine.desired import desired
+from statemachine.evolve import fold
+from statemachine.ids import JobUid, PodUid, short_hash
+from statemachine.log.audit import verify
+from statemachine.log.codec import decode, encode, encode_state
+from statemachine.log.entry import Entry
+from statemachine.log.port import Record
+from statemachine.log.reader import Reader
+from statemachine.observations import PodUnreadable, TensorBoardObserved, WriteRefused
+from statemachine.phases import Trigger, allows, step
+from statemachine.state import JobState, ReplicaPhase
+from statemachine.status import status
+from tests.simulation.world import World
+
+Findings = Iterator[str]
+
+
+class Story:
+    """One job's history: each entry with the states before and after it."""
+
+    def __init__(self, records: list[Record]) -> None:
+        self.records = records
+        self.steps: list[tuple[JobState, Entry, JobState]] = []
+        state = JobState(records[0].job)
+        for record in records:
+            entry = decode(record.body)
+            after = fold(state, entry.events)
+            self.steps.append((state, entry, after))
+            state = after
+        self.state = state
+
+    def events(self) -> Iterator[tuple[JobState, e.Event]]:
+        """Each event with the state that it met."""
+        for before, entry, _ in self.steps:
+            state = before
+            for event in entry.events:
+                yield state, event
+                state = fold(state, (event,))
+
+
+def stories(world: World) -> dict[JobUid, Story]:
+    """The histories of all jobs."""
+    found: dict[JobUid, list[Record]] = {}
+    for record in world.records():
+        found.setdefault(record.job, []).append(record)
+    return {job: Story(records) for job, records in found.items()}
+
+
+# ---- of a history, at any time -----------------------------------------------------------------------------
+
+
+def numbers_have_no_holes(_: World, story: Story) -> Findings:
+    """1, 2, 3 … in log order, each naming the one before it by hash."""
+    seqs = [record.seq for record in story.records]
+    if seqs != list(range(1, len(seqs) + 1)):
+        yield f"numbers are {seqs}"
+    yield from (f"entry {flaw.seq}: {flaw.reason}" for flaw in verify(story.records))
+
+
+def deciding_again_says_the_same(_: World, story: Story) -> Findings:
+    """The recorded cause, decided on the state before it, gives the recorded bytes."""
+    for record, (before, entry, _after) in zip(story.records, story.steps, strict=True):
+        again = encode(entry.model_copy(update={"events": decide(before, entry.cause)}))
+        if again != record.body:
+            yield f"entry {record.seq} is {record.body!r}, decided again {again!r}"
+
+
+def phases_move_along_the_table(_: World, story: Story) -> Findings:
+    """Every change of phase is a row of spec R5; final phases are never left."""
+    for before, event in story.events():
+        if isinstance(event, e.PhaseEntered):
+            if before.is_final or not allows(before.phase, event.trigger):
+                yield f"{before.phase} was left by {event.trigger}"
+            elif step(before.phase, event.trigger) is not event.phase:
+                yield f"{event.trigger} led from {before.phase} to {event.phase}"
+
+
+def final_phases_absorb(_: World, story: Story) -> Findings:
+    """Phase and conditions of a job that has ended stay as they are."""
+    for before, entry, after in story.steps:
+        if before.is_final and (after.phase, after.conditions) != (before.phase, before.conditions):
+            yield f"entry {entry.seq} changed an ended job from {before.phase} to {after.phase}"
+
+
+def restarts_are_counted_once(_: World, story: Story) -> Findings:
+    """One unit of budget for each restart, never more than there is, and no pod is restarted twice."""
+    granted = [event for _, event in story.events() if isinstance(event, e.RestartScheduled)]
+    if not story.state.spent == len(granted) == sum(story.state.restarts.values()):
+        yield f"{len(granted)} restarts, spent {story.state.spent}, by type {dict(story.state.restarts)}"
+    if [each.spent for each in granted] != list(range(1, len(granted) + 1)):
+        yield f"restarts are numbered {[each.spent for each in granted]}"
+    for before, event in story.events():
+        if isinstance(event, e.RestartScheduled):
+            limit = before.running_plan.backoff_limit
+            if event.limit != limit or (limit is not None and event.spent > limit):
+                yield f"restart {event.spent} of {event.limit}, the limit was {limit}"
+
+
+def every_failure_is_judged_once(_: World, story: Story) -> Findings:
+    """Exactly one verdict for each failed pod of an active job, and none for any other."""
+    verdicts: Counter[PodUid] = Counter()
+    failures: Counter[PodUid] = Counter()
+    for before, event in story.events():
+        match event:
+            case e.ReplicaFailed() if allows(before.phase, Trigger.RESTART_GRANTED):
+                failures[event.uid] += 1
+            case e.RestartScheduled(after_success=False):
+                verdicts[event.cause.pod_uid] += 1
+            case e.RestartDenied() if event.cause.exit_code != 0:
+                verdicts[event.cause.pod_uid] += 1
+            case _:
+                continue
+    if failures != verdicts or any(count > 1 for count in verdicts.values()):
+        yield f"failures {dict(failures)}, verdicts {dict(verdicts)}"
+
+
+def attempts_count_up(_: World, story: Story) -> Findings:
+    """A replica's attempts are 1, 2, 3 …: none is asked for twice, and each pod is one attempt."""
+    asked: Counter[str] = Counter()
+    for _before, event in story.events():
+        if isinstance(event, e.ReplicaRequested):
+            asked[event.replica] += 1
+            if event.attempt != asked[event.replica]:
+                yield f"{event.replica} was asked for as attempt {event.attempt}, {asked[event.replica]} follows"
+
+
+def timers_end(_: World, story: Story) -> Findings:
+    """An ended job waits for nothing."""
+    if (story.state.is_final or story.state.deleted) and story.state.timers:
+        yield f"{story.state.phase}, and waits for {dict(story.state.timers)}"
+
+
+OF_HISTORIES: Final = (
+    numbers_have_no_holes,
+    deciding_again_says_the_same,
+    phases_move_along_the_table,
+    final_phases_absorb,
+    restarts_are_counted_once,
+    every_failure_is_judged_once,
+    attempts_count_up,
+    timers_end,
+)
+
+
+# ---- of a history and the cluster, at rest -----------------------------------------------------------------
+
+
+def _live(world: World, job: JobUid) -> list[Manifest]:
+    return [each for ns in ("demo",) for each in world.cluster.objects.peek_children(ns, job)]
+
+
+def _is_there(world: World, state: JobState) -> Manifest | None:
+    found = world.cluster.objects.peek(Ref(state.api_version, state.kind, state.namespace, state.name))
+    return found if found and found["metadata"]["uid"] == state.uid else None
+
+
+def live_is_desired(world: World, story: Story) -> Findings:
+    """At rest exactly the desired children exist, the pods in the attempt that is asked for."""
+    there = sorted((each["kind"], each["metadata"]["name"], _attempt(each)) for each in _live(world, story.state.uid))
+    wanted = sorted((each.kind, each.name, each.attempt) for each in desired(story.state))
+    if there != wanted:
+        yield f"there are {there}, desired {wanted}"
+    for replica in story.state.replicas.values():
+        if replica.leaving or (replica.wanted and not replica.has_pod):
+            yield f"{replica.name} has not come to rest: {replica}"
+    for each in _live(world, story.state.uid):
+        if each["kind"] == "Pod" and _known_uid(story.state, each) != each["metadata"]["uid"]:
+            yield f"{each['metadata']['name']} is {each['metadata']['uid']}, which the log does not know"
+
+
+def _attempt(manifest: Manifest) -> int:
+    return int(manifest["metadata"].get("annotations", {}).get(ATTEMPT, 0))
+
+
+def _known_uid(state: JobState, pod: Manifest) -> str:
+    labels = pod["metadata"]["labels"]
+    replica = state.replicas.get(f"{labels['replica-type']}-{labels['replica-index']}")  # type: ignore[call-overload]
+    return "" if replica is None else str(replica.uid)
+
+
+def nothing_is_stuck(world: World, story: Story) -> Findings:
+    """No object that was deleted is still there, least of all for its evidence."""
+    for each in _live(world, story.state.uid):
+        meta = each["metadata"]
+        if "deletionTimestamp" in meta:
+            held = " held for evidence" if EVIDENCE in meta.get("finalizers", ()) else ""
+            yield f"{each['kind']} {meta['name']} {meta['uid']} is being deleted for ever{held}"
+
+
+def status_is_folded(world: World, story: Story) -> Findings:
+    """The status on the object is the one that the log tells."""
+    found = _is_there(world, story.state)
+    if found is None:
+        if not story.state.deleted:
+            yield "the object is gone, and the log does not know"
+        return
+    told: dict[str, Any] = status(story.state)
+    if found.get("status") != told:
+        yield f"the object says {found.get('status')}, the log {told}"
+
+
+def announced_once(world: World, story: Story) -> Findings:
+    """Each announcement is one Kubernetes Event."""
+    state = story.state
+    told = Counter(
+        (f"{state.name}.{short_hash(state.uid)}.{entry.seq}.{number}", said.reason, said.message)
+        for _, entry, _ in story.steps
+        for number, said in enumerate(each for each in entry.events if isinstance(each, e.Announced))
+    )
+    kept = world.cluster.kept_events.of(state.namespace, state.uid)
+    there = Counter((each.name, each.reason, each.message) for each in kept)
+    if told != there:
+        yield f"missing {told - there}, too many {there - told}"
+
+
+def no_end_is_lost(world: World, story: Story) -> Findings:
+    """A pod that was held for its evidence and ended has its end in the log."""
+    told = {
+        each.uid for _, each in story.events() if isinstance(each, e.ReplicaFailed | e.ReplicaSucceeded | e.ReplicaEnded)
+    }
+    for pod in world.pods.pods.values():
+        safe = pod.held and pod.uid not in world.pods.forced
+        if pod.key[0] == story.state.uid and pod.ended and safe and pod.uid not in told and not story.state.closed:
+            yield f"{pod.uid} ended ({pod.ended}), and the log does not say so"
+
+
+def repeats_say_nothing(_: World, story: Story) -> Findings:
+    """Whatever was observed, seen again, changes nothing: deliveries come twice, and late.
+
+    But for what tells of the present (refusals, a TensorBoard, an unreadable status), and for a pod that
+    nobody can see: any report of it is news.
+    """
+    if any(each.phase is ReplicaPhase.UNKNOWN for each in story.state.replicas.values()):
+        return
+    for _before, entry, _after in story.steps:
+        if not isinstance(entry.cause, WriteRefused | TensorBoardObserved | PodUnreadable):
+            said = decide(story.state, entry.cause)
+            if said:
+                yield f"the cause of entry {entry.seq}, seen again, says {said}"
+
+
+def replay_gives_the_state(world: World, story: Story) -> Findings:
+    """A reader from the first entry on, and the controller that lives, believe the same."""
+    reader = Reader()
+    for record in story.records:
+        reader.accept(record)
+    folded = reader.tracked(story.state.uid)
+    if folded.quarantined or encode_state(folded.state) != encode_state(story.state):
+        yield f"replayed: {folded}"
+    if world.process is not None:
+        held = world.process.controller.reader.tracked(story.state.uid)
+        if (held.seq, held.head) != (folded.seq, folded.head):
+            yield f"the controller is at entry {held.seq}, the log at {folded.seq}"
+        elif encode_state(held.state) != encode_state(folded.state):
+            yield f"the controller holds {held.state}, the log tells {folded.state}"
+
+
+AT_REST: Final = (
+    live_is_desired,
+    nothing_is_stuck,
+    status_is_folded,
+    announced_once,
+    no_end_is_lost,
+    repeats_say_nothing,
+    replay_gives_the_state,
+)
+
+
+# ---- of the whole -----------------------------------------------------------------------------------------
+
+
+def nothing_was_logged(world: World) -> Findings:
+    """No error was logged, no controller died, nothing lies among the dead letters."""
+    yield from world.broken
+    for letter in world.log._letters:  # noqa: SLF001 - read without an await
+        yield f"dead letter: {letter.error}: {letter.observation!r}"
+
+
+def no_twins(world: World) -> Findings:
+    """No pod was made twice for one attempt."""
+    yield from world.pods.twins
+
+
+def jobs_are_known(world: World) -> Findings:
+    """Every job object is in the log."""
+    known = set(world.uids())
+    for job in world.live_jobs():
+        if job["metadata"]["uid"] not in known:
+            yield f"job {job['metadata']['name']} {job['metadata']['uid']} is not in the log"
+
+
+def check_rest(world: World) -> list[str]:
+    """All that is wrong with a system at rest."""
+    found = [*nothing_was_logged(world), *no_twins(world), *jobs_are_known(world)]
+    for job, story in stories(world).items():
+        for rule in (*OF_HISTORIES, *AT_REST):
+            found += [f"{rule.__name__}: job {job}: {each}" for each in rule(world, story)]
+    return found
+
+
+def check_end(world: World) -> list[str]:
+    """All that is wrong when every job object has been deleted: jobs end closed, and leave nothing."""
+    found = [*nothing_was_logged(world), *no_twins(world)]
+    for job, story in stories(world).items():
+        if not story.state.closed:
+            found.append(f"job {job} is not closed: {story.state.replicas}")
+        for rule in (numbers_have_no_holes, attempts_count_up, timers_end, announced_once):
+            found += [f"{rule.__name__}: job {job}: {each}" for each in rule(world, story)]
+    for kind in ("Pod", "Service", "PodGroup", "TensorBoard"):
+        for each in world.cluster.objects.peek_all(kind):
+            found.append(f"{kind} {each['metadata']['name']} {each['metadata']['uid']} remains")
+    return found

@@ -1,0 +1,73 @@
+"""What really happened to the pods, whatever the controllers believe: the cluster's own record."""
+
+from dataclasses import dataclass
+
+from k8s_bridge.port import ATTEMPT, EVIDENCE, Change, Manifest, Verb
+from statemachine.ids import JobUid, PodUid, ReplicaName, replica_name
+from statemachine.log.memory import MemoryLog
+
+Key = tuple[JobUid, ReplicaName, int]
+"""Job, replica, attempt."""
+
+
+@dataclass
+class PodLife:
+    """One pod. `known`: its uid was in the log when a second pod of its attempt was made."""
+
+    uid: PodUid
+    key: Key
+    held: bool
+    ended: str = ""
+    ended_before_deletion: bool = False
+    deleted: bool = False
+    gone: bool = False
+
+
+class PodRegister:
+    """Listens to the cluster, and remembers every pod that ever was. `forced` are those removed by force."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        self._log = log
+        self.pods: dict[PodUid, PodLife] = {}
+        self.forced: set[PodUid] = set()
+        self.twins: list[str] = []
+        """Pods made although one of their attempt had been made, and could be known."""
+        self._of_attempt: dict[Key, list[PodLife]] = {}
+
+    def changed(self, change: Change) -> None:
+        """The cluster says that an object changed."""
+        pod = change.object
+        if pod["kind"] != "Pod":
+            return
+        if change.verb is Verb.ADDED:
+            self._added(pod)
+        life = self.pods[pod["metadata"]["uid"]]
+        phase, deleted = pod["status"]["phase"], "deletionTimestamp" in pod["metadata"]
+        if phase in ("Succeeded", "Failed") and not life.ended:
+            life.ended, life.ended_before_deletion = phase, not life.deleted
+        life.deleted |= deleted
+        life.gone |= change.verb is Verb.DELETED
+
+    def _added(self, pod: Manifest) -> None:
+        meta = pod["metadata"]
+        life = PodLife(meta["uid"], key_of(pod), EVIDENCE in meta.get("finalizers", ()))
+        earlier = self._of_attempt.setdefault(life.key, [])
+        self.twins += [f"{life.uid} follows {each.uid} as {life.key}" for each in earlier if self._knowable(each)]
+        earlier.append(life)
+        self.pods[life.uid] = life
+
+    def _knowable(self, pod: PodLife) -> bool:
+        """Its existence could not be missed: something held it until it was seen, or it was seen."""
+        return (pod.held and pod.uid not in self.forced) or self._is_in_log(pod.uid)
+
+    def _is_in_log(self, uid: PodUid) -> bool:
+        quoted = f'"uid":"{uid}"'.encode()
+        return any(quoted in record.body for record in self._log._records)  # noqa: SLF001
+
+
+def key_of(pod: Manifest) -> Key:
+    """Whose pod it is, and which attempt."""
+    meta = pod["metadata"]
+    owner = next(each["uid"] for each in meta["ownerReferences"] if each["controller"])
+    replica = replica_name(meta["labels"]["replica-type"], int(meta["labels"]["replica-index"]))
+    return JobUid(owner), replica, int(meta["annotations"][ATTEMPT])

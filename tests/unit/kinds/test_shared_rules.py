@@ -1,0 +1,305 @@
+"""Rules G1-G17 of spec R2, on the kind that has them all."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.kinds.build import (
+    ELASTIC,
+    TORCHRUN,
+    admit,
+    container,
+    merged,
+    notices,
+    of_rule,
+    replicas,
+    spec,
+    template,
+    texts,
+)
+
+NAME = "metadata.name must be a DNS-1035 label: lower-case letters, digits and '-', starting with a letter"
+TOO_LONG = "metadata.name is too long: the name of a replica would exceed 63 characters"
+CONTAINERS = "spec.replicaSpecs[0].template.spec.containers"
+
+
+@pytest.mark.parametrize("name", ["a", "mnist", "a-1", "x2"])
+def test_g1_dns_labels_are_good_names(name: str) -> None:
+    assert texts(admit(spec(), name=name)) == []
+
+
+@pytest.mark.parametrize("name", ["", "1a", "A", "a.b", "a-", "-a", "a_b", "é", "a\n"])
+def test_g1_refuses_what_no_service_can_be_called(name: str) -> None:
+    assert texts(admit(spec(), name=name)) == [NAME]
+
+
+def test_g2_leaves_room_for_four_digits_of_index() -> None:
+    longest = 63 - 6 - 1 - len("worker") - 1 - 4
+    assert texts(admit(spec(), name="a" * longest)) == []
+    assert texts(admit(spec(), name="a" * (longest + 1))) == [TOO_LONG]
+
+
+@pytest.mark.parametrize("type_", ["Worker", "1", "w-", "", "w.1", "a" * 21])
+def test_g3_refuses_types_that_are_no_labels(type_: str) -> None:
+    found = admit(spec(replicas(type_)))
+    assert [problem.path for problem in of_rule(found, "G3")] == ["spec.replicaSpecs[0].type"]
+
+
+def test_g3_says_what_a_type_must_look_like() -> None:
+    pattern = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
+    assert texts(admit(spec(replicas("W")))) == [
+        f"spec.replicaSpecs[0].type: Invalid value: \"W\": must match '{pattern}'"
+    ]
+
+
+def test_g4_refuses_a_type_listed_twice() -> None:
+    assert texts(admit(spec(replicas("a"), replicas("b"), replicas("a")))) == [
+        "spec.replicaSpecs: replica types must be unique"
+    ]
+    assert texts(admit(spec(replicas("a"), replicas("b")))) == []
+
+
+@pytest.mark.parametrize("bad", [{}, {"spec": {}}, {"spec": {"containers": []}}])
+def test_g5_wants_a_container(bad: dict[str, Any]) -> None:
+    found = admit(spec({"type": "worker", "template": bad}))
+    assert texts(found) == [f"{CONTAINERS}: Required value: at least one container"]
+
+
+def test_g5_wants_names_and_images() -> None:
+    first: dict[str, Any] = {"name": "pytorch"}
+    second: dict[str, Any] = {"image": "i", "name": ""}
+    assert texts(admit(spec(replicas("worker", 1, first, second)))) == [
+        f"{CONTAINERS}[0].image: Required value",
+        f"{CONTAINERS}[1].name: Required value",
+    ]
+
+
+def test_g5_wants_different_names() -> None:
+    found = admit(spec(replicas("worker", 1, container(), container(name="x"), container(name="x"))))
+    assert texts(found) == [f'{CONTAINERS}[2].name: Duplicate value: "x"']
+
+
+def test_g5_knows_init_containers_too() -> None:
+    item = {"type": "worker", "template": template(initContainers=[container(), {"name": "init"}])}
+    where = "spec.replicaSpecs[0].template.spec.initContainers"
+    assert texts(admit(spec(item))) == [
+        f"{where}[1].image: Required value",
+        f'{where}[0].name: Duplicate value: "pytorch"',
+    ] or texts(admit(spec(item))) == [
+        f'{where}[0].name: Duplicate value: "pytorch"',
+        f"{where}[1].image: Required value",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"args": ["train.py", 5]}, "args[1]: Invalid value: 5: must be of type string"),
+        ({"args": "train.py"}, 'args: Invalid value: "train.py": must be of type array'),
+        ({"env": {"A": "b"}}, 'env: Invalid value: "object": must be of type array'),
+        ({"env": [{"name": "A", "value": 1}]}, "env[0].value: Invalid value: 1: must be of type string"),
+    ],
+)
+def test_g5_finds_values_of_a_wrong_type(change: dict[str, Any], text: str) -> None:
+    found = admit(spec(replicas("worker", 1, container(**change))))
+    assert texts(found) == [f"{CONTAINERS}[0].{text}"]
+
+
+@pytest.mark.parametrize(
+    ("resource", "request_", "limit"),
+    [("cpu", "4", "2"), ("cpu", 4, 2), ("cpu", "2001m", "2"), ("memory", "1Gi", "1G"), ("memory", "1e3", "999")],
+)
+def test_g6_refuses_requests_above_the_limit(resource: str, request_: object, limit: object) -> None:
+    resources = {"requests": {resource: request_}, "limits": {resource: limit}}
+    assert texts(admit(spec(replicas("worker", 1, container(resources=resources))))) == [
+        f'{CONTAINERS}[0].resources.requests: Invalid value: "{request_}": '
+        f"must be less than or equal to {resource} limit of {limit}"
+    ]
+
+
+@pytest.mark.parametrize(("request_", "limit"), [("2", 2), ("2000m", "2"), ("1Gi", "1024Mi"), ("1G", "1Gi")])
+def test_g6_allows_requests_up_to_the_limit(request_: object, limit: object) -> None:
+    resources = {"requests": {"cpu": request_, "memory": "1Gi"}, "limits": {"cpu": limit}}
+    assert texts(admit(spec(replicas("worker", 1, container(resources=resources))))) == []
+
+
+def test_g6_wants_quantities() -> None:
+    found = admit(spec(replicas("worker", 1, container(resources={"limits": {"memory": "4Gb"}}))))
+    assert texts(found) == [
+        f'{CONTAINERS}[0].resources.limits[memory]: Invalid value: "4Gb": '
+        "must be a quantity such as 2, 500m or 4Gi"
+    ]
+
+
+@pytest.mark.parametrize("types", [["ps"], ["worker", "worker"]])
+@pytest.mark.parametrize("mode", ["debug.replicaSpecs", "pause.resumeSpecs"])
+def test_g7_refuses_unknown_and_repeated_types(mode: str, types: list[str]) -> None:
+    first, _, second = mode.partition(".")
+    found = admit(spec(runMode={first: {second: [{"type": each} for each in types]}}))
+    assert texts(found) == [f"spec.runMode.{mode}: unknown or repeated replica type"]
+
+
+def test_g7_accepts_each_type_once() -> None:
+    both = [{"type": "ps"}, {"type": "worker"}]
+    mode = {"debug": {"replicaSpecs": both}, "pause": {"resumeSpecs": both}}
+    assert texts(admit(spec(replicas("worker"), replicas("ps"), runMode=mode))) == []
+
+
+@pytest.mark.parametrize(
+    "debug", [{"enabled": True}, {"replicaSpecs": [{"type": "worker", "command": ["sh"]}]}]
+)
+def test_g8_keeps_debug_as_it_was(debug: dict[str, Any]) -> None:
+    text = "spec.runMode.debug is immutable; create the job again without debug"
+    assert texts(admit(spec(runMode={"debug": debug}), spec())) == [text]
+    assert texts(admit(spec(), spec(runMode={"debug": debug}))) == [text]
+
+
+def test_g8_lets_defaults_be_written_out() -> None:
+    old = spec(runMode={"debug": {"enable": True, "replicaSpecs": [{"type": "worker"}]}})
+    new = spec(
+        runMode={"debug": {"enabled": True, "replicaSpecs": [{"type": "worker", "skipInitContainer": False}]}}
+    )
+    assert texts(admit(new, old)) == []
+    assert texts(admit(spec(runMode={"debug": {"enabled": False}}), spec())) == []
+
+
+def test_g9_keeps_resume_specs_as_they_were() -> None:
+    old = spec(runMode={"pause": {"resumeSpecs": [{"type": "worker", "args": ["a"]}]}})
+    new = spec(runMode={"pause": {"resumeSpecs": [{"type": "worker", "args": ["b"]}]}})
+    assert texts(admit(new, old)) == ["spec.runMode.pause.resumeSpecs is immutable"]
+    assert texts(admit(merged(old), old)) == []
+
+
+@pytest.mark.parametrize(("priority", "bound"), [(-1, "greater than or equal to 0"), (101, "less than or equal to 100")])
+def test_g10_bounds_the_priority(priority: int, bound: str) -> None:
+    found = admit(spec(scheduler={"t9kScheduler": {"priority": priority}}))
+    path = "spec.scheduler.t9kScheduler.priority"
+    assert texts(found) == [f"{path}: Invalid value: {priority}: must be {bound}"]
+    assert [problem.rule for problem in found.problems] == ["G10"]
+
+
+def test_g11_bounds_the_run_policy() -> None:
+    policy = {"activeDeadlineSeconds": 0, "backoffLimit": -1, "cleanUpPolicy": "Some"}
+    found = admit(spec(runPolicy=policy))
+    assert texts(found) == [
+        "spec.runPolicy.activeDeadlineSeconds: Invalid value: 0: must be greater than or equal to 1",
+        "spec.runPolicy.backoffLimit: Invalid value: -1: must be greater than or equal to 0",
+        'spec.runPolicy.cleanUpPolicy: Unsupported value: "Some": supported values: "None", "All", "Unfinished"',
+    ]
+    assert {problem.rule for problem in found.problems} == {"G11"}
+    assert texts(admit(spec(runPolicy={"activeDeadlineSeconds": 1, "backoffLimit": 0}))) == []
+
+
+@pytest.mark.parametrize("path", ["torchrunConfig", "elastic", "runMode.debug", "runMode.pause"])
+def test_g12_refuses_two_spellings_that_disagree(path: str) -> None:
+    def both(old: bool, new: bool) -> dict[str, Any]:
+        tree: dict[str, Any] = {"enable": old, "enabled": new}
+        for step in reversed(path.split(".")):
+            tree = {step: tree}
+        return spec(**tree)
+
+    text = f"spec.{path}.enable is a deprecated alias of spec.{path}.enabled; set only one"
+    assert text in texts(admit(both(old=True, new=False)))
+    assert of_rule(admit(both(old=True, new=True)), "G12") == []
+
+
+def test_g12_holds_for_the_old_spelling_of_sub_path() -> None:
+    claim = {"name": "logs", "subpath": ["a"], "subPath": ["b"]}
+    found = admit(spec(tensorboardSpec={"logDir": {"pvc": [claim]}}))
+    where = "spec.tensorboardSpec.logDir.pvc[0]"
+    assert texts(found) == [f"{where}.subpath is a deprecated alias of {where}.subPath; set only one"]
+
+
+@pytest.mark.parametrize("good", ["t9k://pvc/logs", "t9k://pvc/logs/a/b", "t9k://minio/key/bucket/path"])
+def test_g13_accepts_volumes_and_buckets(good: str) -> None:
+    assert texts(admit(spec(tensorboardSpec={"trainingLogFilesets": [good]}))) == []
+
+
+@pytest.mark.parametrize("bad", ["", "/logs", "t9k://pvc/", "t9k://minio/key", "s3://bucket"])
+def test_g13_refuses_other_addresses(bad: str) -> None:
+    found = admit(spec(tensorboardSpec={"trainingLogFilesets": ["t9k://pvc/logs", bad]}))
+    assert texts(found) == [
+        "spec.tensorboardSpec.trainingLogFilesets[1]: "
+        "must be t9k://pvc/<name>/<path> or t9k://minio/<secret>/<bucket>/<path>"
+    ]
+
+
+def test_g14_warns_once_of_a_restart_policy_in_templates() -> None:
+    item = {"template": template(restartPolicy="OnFailure")}
+    found = admit(spec({"type": "a", **item}, {"type": "b", **item}))
+    message = "restartPolicy in the pod template is ignored; the controller sets Never"
+    assert notices(found) == [("PodTemplateRestartPolicyIgnored", message)]
+    assert found.plan is not None
+
+
+@pytest.mark.parametrize(("size", "warned"), [("2Gi", True), ("1Gi", False), ("1025Mi", True), (None, False)])
+def test_g15_warns_of_shared_memory_above_the_memory_limit(size: str | None, warned: bool) -> None:
+    volume = {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": size}}
+    trains = container(resources={"limits": {"memory": "1Gi"}})
+    found = admit(spec({"type": "worker", "template": template(trains, volumes=[volume])}))
+    message = 'volume "dshm" sizeLimit exceeds the memory limit of container "pytorch"'
+    assert notices(found) == ([("SharedMemoryTooLarge", message)] if warned else [])
+
+
+def test_g16_warns_of_variables_that_the_controller_sets() -> None:
+    own = [{"name": "MASTER_ADDR", "value": "me"}, {"name": "RANK", "value": "7"}, {"name": "LR", "value": "1"}]
+    found = admit(spec(replicas("worker", 1, container(env=own))))
+    assert notices(found) == [
+        ("EnvOverridden", 'env "MASTER_ADDR" of container "pytorch" is replaced by the controller'),
+        ("EnvOverridden", 'env "RANK" of container "pytorch" is replaced by the controller'),
+    ]
+
+
+def test_g16_leaves_ranks_to_the_user_under_torchrun() -> None:
+    trains = container(env=[{"name": "RANK", "value": "7"}])
+    assert notices(admit(spec(replicas("worker", 1, trains), **TORCHRUN))) == []
+
+
+@pytest.mark.parametrize(
+    ("new", "text"),
+    [
+        ({"replicaSpecs": [replicas("worker", 2, scalingWeight=2)]}, "spec.replicaSpecs[0].scalingWeight"),
+        ({"replicaSpecs": [replicas("worker", 3)]}, "spec.replicaSpecs[0].replicas"),
+        ({"replicaSpecs": [replicas("node", 2)]}, "spec.replicaSpecs[0].type"),
+        ({"replicaSpecs": [replicas("worker", 2, restartPolicy="Never")]}, "spec.replicaSpecs[0].restartPolicy"),
+        ({"replicaSpecs": [replicas("worker", 2), replicas("ps")]}, "spec.replicaSpecs"),
+        ({"torchrunConfig": {"enabled": True}}, "spec.torchrunConfig.enabled"),
+        ({"torchrunConfig": {"maxRestarts": 3}}, "spec.torchrunConfig.maxRestarts"),
+        ({"torchrunConfig": {"procPerNode": "gpu"}}, "spec.torchrunConfig.procPerNode"),
+        ({"torchrunConfig": {"extraOptions": ["--tee=3"]}}, "spec.torchrunConfig.extraOptions"),
+        ({"scheduler": {"t9kScheduler": {}}}, "spec.scheduler"),
+    ],
+)
+def test_g17_keeps_what_cannot_change(new: dict[str, Any], text: str) -> None:
+    old = spec(replicas("worker", 2))
+    found = admit(merged(old, **new), old)
+    assert texts(found) == [f"{text} is immutable"]
+    assert found.spec == old
+
+
+def test_g17_keeps_the_rendezvous_backend() -> None:
+    options = ["--rdzv_endpoint=etcd:2379"]
+    old = spec(torchrunConfig={"extraOptions": options})
+    new = spec(torchrunConfig={"extraOptions": options, "rdzvBackend": "etcd"})
+    assert texts(admit(new, old)) == ["spec.torchrunConfig.rdzvBackend is immutable"]
+
+
+def test_g17_keeps_queue_and_priority() -> None:
+    old = spec(scheduler={"t9kScheduler": {"queue": "a"}})
+    for change in ({"queue": "b"}, {"queue": "a", "priority": 1}):
+        found = admit(spec(scheduler={"t9kScheduler": change}), old)
+        assert texts(found) == ["spec.scheduler is immutable"]
+
+
+def test_g17_is_not_broken_by_writing_defaults_out() -> None:
+    old = spec({"type": "worker", "template": template()}, **TORCHRUN, **ELASTIC)
+    new = spec(
+        replicas("worker", 1, restartPolicy="OnFailure", scalingWeight=1),
+        torchrunConfig={"enabled": True, "rdzvBackend": "c10d"},
+        elastic={"enabled": True, "minReplicas": 2, "maxReplicas": 4, "expectedReplicas": 2},
+        runPolicy={"backoffLimit": 3, "cleanUpPolicy": "None"},
+        runMode={"debug": {"enabled": False}, "pause": {"enabled": False}},
+    )
+    found = admit(new, old)
+    assert texts(found) == []
+    assert (found.changes, found.spec) == ({}, old)
