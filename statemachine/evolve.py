@@ -125,7 +125,7 @@ def _spec_changed(state: JobState, event: e.SpecChanged) -> JobState:
     replicas = _fit(state.replicas, event.plan)
     if state.phase.is_active:
         for name in event.plan.replicas():
-            if replicas[name].attempt == 0 or replicas[name].leaving == "scale":
+            if not state.running_plan.holds(name):
                 replicas[name] = changed(replicas[name], wanted=True)
     board = state.tensorboard
     if board and any(path.startswith("spec.tensorboardSpec") for path in event.changes):
@@ -142,10 +142,15 @@ def _spec_changed(state: JobState, event: e.SpecChanged) -> JobState:
 
 
 def _fit(replicas: Mapping[ReplicaName, ReplicaState], plan: Plan) -> dict[ReplicaName, ReplicaState]:
-    """The replicas of the plan's scale, in order; beyond it only those whose pod is still there."""
+    """The replicas of the plan's scale, in order, and behind them those that have been in it."""
     wished = {name: replicas.get(name) or ReplicaState(name) for name in plan.replicas()}
-    beyond = {name: each for name, each in replicas.items() if name not in wished and each.has_pod}
+    beyond = {name: each if each.has_pod else _left(each) for name, each in replicas.items() if name not in wished}
     return wished | beyond
+
+
+def _left(replica: ReplicaState) -> ReplicaState:
+    """Outside the scale only the attempts count: should the replica come back, no number is used again."""
+    return ReplicaState(replica.name, attempt=replica.attempt)
 
 
 def _requested(replica: ReplicaState, attempt: int) -> ReplicaState:
@@ -198,9 +203,9 @@ def _ended(
 
 
 def _released(state: JobState, name: ReplicaName, *, wanted: bool) -> JobState:
-    """The pod is gone. A replica outside the scale leaves the list; the others keep their exit codes."""
+    """The pod is gone. A replica of the scale keeps its exit codes."""
     if state.plan is not None and not state.plan.holds(name):
-        return changed(state, replicas={key: each for key, each in state.replicas.items() if key != name})
+        return _with(state, _left(state.replicas[name]))
     return _with(
         state,
         changed(

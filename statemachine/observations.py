@@ -142,12 +142,16 @@ class WriteRefused(Seen):
 
 
 class TensorBoardObserved(Seen):
-    """The job's TensorBoard object: its uid, and whether it runs; an empty uid says that it is gone."""
+    """The job's TensorBoard object: its uid, and whether it runs; an empty uid says that it is gone.
+
+    `generation` grows with its spec: that an update has arrived is news although nothing else differs.
+    """
 
     type: Literal["TensorBoardObserved"] = "TensorBoardObserved"
     name: str
     uid: str
     running: bool = False
+    generation: int = 0
 
 
 Observation = Annotated[

@@ -143,6 +143,8 @@ def tensorboard(state: JobState, seen: Observation) -> Iterator[Event]:
 
 def _board_refused(state: JobState, seen: WriteRefused) -> Iterator[Event]:
     known = state.tensorboard
+    if known and known.uid and not known.outdated:
+        return  # it was made after all, and has been seen: old news
     if known is None or known.error != seen.message:
         uid = known.uid if known else ""
         yield TensorBoardChanged(name=seen.name, uid=uid, error=seen.message)

@@ -63,7 +63,8 @@ def recovered(state: JobState, seen: Observation) -> Iterator[Event]:
     condition = state.condition(words.REPLICA_FAILURE)
     if condition is None or condition.status != "True":
         return
-    if not any(each.recovering or each.lost_for_good for each in state.replicas.values()):
+    replicas = [state.replicas[name] for name in state.running_plan.replicas()]
+    if not any(each.recovering or each.lost_for_good for each in replicas):
         yield ConditionsChanged(at=seen.at, conditions=(words.NO_REPLICA_FAILURE,))
 
 

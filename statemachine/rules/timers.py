@@ -43,7 +43,7 @@ def readability(state: JobState, seen: Observation) -> Iterator[Event]:
         ):
             yield TimerSet(timer=UNREADABLE, due_at=seen.at + UNREADABLE_FOR)
         case PodObserved(replica=primary.name, uid=primary.uid) if (
-            seen.phase is not PodPhase.UNKNOWN and UNREADABLE in state.timers
+            seen.phase is not PodPhase.UNKNOWN and _is_news(state, seen)
         ):
             yield TimerCleared(timer=UNREADABLE)
         case TimerFired() if is_due(state, seen, UNREADABLE):
@@ -52,6 +52,12 @@ def readability(state: JobState, seen: Observation) -> Iterator[Event]:
                 yield ReplicaUnreachable(
                     replica=primary.name, uid=primary.uid, containers=primary.containers, at=seen.at
                 )
+
+
+def _is_news(state: JobState, seen: PodObserved) -> bool:
+    """The status was read after it could not be: a repeat of an older report is no news."""
+    due_at = state.timers.get(UNREADABLE)
+    return due_at is not None and seen.at > due_at - UNREADABLE_FOR
 
 
 def deadline_timer(state: JobState, _: Observation) -> Iterator[Event]:

@@ -185,6 +185,7 @@ async def squat(world: World) -> None:
     if service is None:
         return
     ref = Ref.of(service)
+    world.harmed = True
     world.note(f"service {ref.name} deleted")
     world.cluster.objects.delete(ref)
     if world.chance.random() < 0.5:

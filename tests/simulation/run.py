@@ -62,6 +62,8 @@ async def _submit(world: World) -> None:
 async def _rest(world: World) -> None:
     """No fault any more: the watches have told everything, and everything has been done."""
     world.cluster.drop_watches()
+    if world.harmed and world.process is not None:
+        world.process.kill()
     await world.settle()
     _demand("at rest", check_rest(world))
 

@@ -100,10 +100,12 @@ def _add_modes(chance: Random, spec: Spec) -> None:
 
 def edit(chance: Random, spec: Spec) -> Spec:
     """What somebody changes in `spec`: a merge patch of it; now and then one that must not be accepted."""
-    wishes = [_pause, _budget, _deadline, _frozen_template, _immutable, _nonsense]
+    wishes = [_pause] * 5 + [_budget, _budget, _deadline, _frozen_template, _immutable, _nonsense]
+    if "tensorboardSpec" in spec:
+        wishes += [_board, _board]
     if "elastic" in spec:
-        wishes += [_scale, _scale, _scale]
-    return chance.choices(wishes, [6, 2, 2, 1, 1, 1, 3, 3, 3][: len(wishes)])[0](chance, spec)
+        wishes += [_scale] * 9
+    return chance.choice(wishes)(chance, spec)
 
 
 def _pause(_: Random, spec: Spec) -> Spec:
@@ -122,6 +124,10 @@ def _budget(chance: Random, _: Spec) -> Spec:
 
 def _deadline(chance: Random, _: Spec) -> Spec:
     return {"runPolicy": {"activeDeadlineSeconds": chance.choice((None, 20, 60, 600))}}
+
+
+def _board(chance: Random, _: Spec) -> Spec:
+    return {"tensorboardSpec": {"image": f"tensorboard:{chance.randint(3, 9)}"}}
 
 
 def _frozen_template(chance: Random, spec: Spec) -> Spec:

@@ -119,6 +119,8 @@ class World:
         self.cluster.objects.subscribe(self.pods.changed)
         self.cluster.objects.subscribe(self._changed)
         self.changes = 0
+        self.harmed = False
+        """An object that no controller watches was changed from outside: only the next visit sees it."""
         self.process: Process | None = None
         self._zombies: list[Process] = []
 

@@ -263,6 +263,8 @@ class FaultyCluster:
     async def patch(self, ref: Ref, merge: Mapping[str, Any], *, uid: str = "") -> Manifest:
         """See Cluster."""
         await self._meet()
+        if self._weather.happens(self._weather.odds.invalid):
+            raise Refused(422, "Invalid", f'{ref.kind} "{ref.name}" is invalid: spec: Invalid value')
         stored = await self._cluster.patch(ref, merge, uid=uid)
         await self._done()
         return stored

@@ -182,14 +182,17 @@ asyncio.run(main())
 
 def opened_without_rights(path: Path, how: str, *, directory: int = 0o555, file: int = 0o444) -> str:
     """What comes of opening the store for somebody who is stopped by these modes."""
+    above = {each: each.stat() for each in path.parents}
     modes = {
-        each: each.stat().st_mode for each in (path.parent, *path.parents) if each.owner() == path.owner()
+        each: found.st_mode
+        for each, found in above.items()
+        if found.st_uid == os.geteuid() and (each == path.parent or found.st_mode & 0o055 != 0o055)
     }
     for each in path.parent.iterdir():
         each.chmod(file)
     try:
-        for each in modes:
-            each.chmod(modes[each] | 0o055)
+        for each, mode in modes.items():
+            each.chmod(mode | 0o055)
         path.parent.chmod(directory)
         command = [sys.executable, "-c", OPEN, str(path), how]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

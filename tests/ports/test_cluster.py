@@ -1,0 +1,439 @@
+"""What every Cluster adapter must do: one test a sentence of `k8s_bridge.port`."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from k8s_bridge.local import LocalCluster
+from k8s_bridge.memory import MemoryCluster
+from k8s_bridge.port import EVIDENCE, Change, Cluster, JobEvent, Manifest, Ref, Synced, Verb
+from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
+from statemachine.log.store import SqliteStore
+from tests.unit.bridge.words import (
+    AT,
+    JOB_API,
+    code,
+    config_map,
+    gone,
+    job,
+    listed,
+    next_change,
+    owned,
+    phase,
+    pod,
+)
+
+JOB = Ref(JOB_API, "PyTorchTrainingJob", "demo", "mnist")
+POD = Ref("v1", "Pod", "demo", "mnist-7ac1b-worker-0")
+
+
+@asynccontextmanager
+async def opened(adapter: str, folder: Path) -> AsyncIterator[Cluster]:
+    if adapter == "memory":
+        cluster = MemoryCluster()
+        yield cluster
+        await cluster.close()
+    else:
+        store = await SqliteStore.open(folder / "store.db")
+        async with LocalCluster(store, folder / "store.db.d") as local:
+            yield local
+            with suppress(ClusterUnavailable):  # a test has closed it
+                await emptied(local)
+        await store.close()
+
+
+async def emptied(cluster: Cluster) -> None:
+    """No pod, and so no process, is left."""
+    for each in await cluster.list("v1", "Pod"):
+        await cluster.patch(Ref.of(each), {"metadata": {"finalizers": None}})
+        with suppress(Missing):
+            await cluster.delete(Ref.of(each), grace=0)
+        await gone(cluster, Ref.of(each))
+
+
+@pytest.fixture(params=["memory", "local"])
+async def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with opened(request.param, tmp_path) as found:
+        yield found
+
+
+async def test_an_object_is_read_as_it_was_created(cluster: Cluster) -> None:
+    created = await cluster.create(job())
+    assert await cluster.get(JOB) == created
+
+
+async def test_create_gives_uid_version_generation_and_time(cluster: Cluster) -> None:
+    meta = (await cluster.create(job()))["metadata"]
+    assert meta["uid"]
+    assert meta["generation"] == 1
+    assert int(meta["resourceVersion"]) > 0
+    assert meta["creationTimestamp"].endswith("Z")
+
+
+async def test_create_chooses_the_uid_itself(cluster: Cluster) -> None:
+    assert (await cluster.create(job(uid="mine")))["metadata"]["uid"] != "mine"
+
+
+async def test_a_missing_namespace_is_default(cluster: Cluster) -> None:
+    manifest = config_map()
+    del manifest["metadata"]["namespace"]
+    assert Ref.of(await cluster.create(manifest)).namespace == "default"
+
+
+async def test_create_with_a_taken_name_conflicts(cluster: Cluster) -> None:
+    await cluster.create(job())
+    with pytest.raises(Conflict):
+        await cluster.create(job())
+
+
+async def test_create_refuses_an_object_without_a_name(cluster: Cluster) -> None:
+    with pytest.raises(Refused) as refused:
+        await cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}})
+    assert refused.value.status == 422
+
+
+async def test_what_the_caller_does_to_its_manifest_later_is_not_stored(cluster: Cluster) -> None:
+    manifest = config_map(a="1")
+    stored = await cluster.create(manifest)
+    manifest["data"]["a"] = stored["data"]["a"] = "2"
+    assert (await cluster.get(Ref.of(manifest)))["data"] == {"a": "1"}
+
+
+async def test_get_of_nothing_is_missing(cluster: Cluster) -> None:
+    with pytest.raises(Missing):
+        await cluster.get(JOB)
+
+
+async def test_list_is_by_namespace_and_name(cluster: Cluster) -> None:
+    for namespace, name in (("b", "a"), ("a", "z"), ("a", "b")):
+        manifest = config_map(name)
+        manifest["metadata"]["namespace"] = namespace
+        await cluster.create(manifest)
+    refs = [Ref.of(each) for each in await cluster.list("v1", "ConfigMap")]
+    assert [(ref.namespace, ref.name) for ref in refs] == [("a", "b"), ("a", "z"), ("b", "a")]
+    assert [each["metadata"]["name"] for each in await cluster.list("v1", "ConfigMap", "b")] == ["a"]
+
+
+async def test_list_is_of_one_kind_of_one_group(cluster: Cluster) -> None:
+    await cluster.create(job())
+    await cluster.create(config_map())
+    assert len(await cluster.list(JOB_API, "PyTorchTrainingJob")) == 1
+    assert not await cluster.list("other/v1", "PyTorchTrainingJob")
+
+
+async def test_children_are_those_the_job_controls(cluster: Cluster) -> None:
+    owner = await cluster.create(job())
+    await cluster.create(config_map("other"))
+    await cluster.create(
+        {**config_map("mine"), "metadata": {"name": "mine", "namespace": "demo", **owned(owner)}}
+    )
+    await cluster.create(pod(owner))
+    names = [each["metadata"]["name"] for each in await cluster.children("demo", owner["metadata"]["uid"])]
+    assert names == ["mine", POD.name]
+
+
+async def test_patch_merges_and_null_removes(cluster: Cluster) -> None:
+    await cluster.create(config_map(a="1", b="2"))
+    ref = Ref("v1", "ConfigMap", "demo", "settings")
+    patched = await cluster.patch(ref, {"data": {"a": None, "c": "3"}})
+    assert patched["data"] == {"b": "2", "c": "3"} == (await cluster.get(ref))["data"]
+
+
+async def test_patch_of_the_spec_raises_the_generation(cluster: Cluster) -> None:
+    await cluster.create(job())
+    assert (await cluster.patch(JOB, {"spec": {"runPolicy": {"backoffLimit": 1}}}))["metadata"][
+        "generation"
+    ] == 2
+    assert (await cluster.patch(JOB, {"metadata": {"labels": {"a": "b"}}}))["metadata"]["generation"] == 2
+
+
+async def test_patch_cannot_change_what_an_object_is(cluster: Cluster) -> None:
+    created = await cluster.create(job())
+    patched = await cluster.patch(JOB, {"kind": "Other", "metadata": {"uid": "x", "name": "y"}})
+    assert patched == created
+
+
+async def test_patch_leaves_the_status_alone(cluster: Cluster) -> None:
+    await cluster.create(job())
+    assert "status" not in await cluster.patch(JOB, {"status": {"phase": "Running"}})
+
+
+async def test_patch_of_nothing_is_missing(cluster: Cluster) -> None:
+    with pytest.raises(Missing):
+        await cluster.patch(JOB, {})
+
+
+async def test_patch_of_another_uid_conflicts(cluster: Cluster) -> None:
+    await cluster.create(job())
+    with pytest.raises(Conflict):
+        await cluster.patch(JOB, {"spec": {}}, uid="another")
+
+
+async def test_patch_of_an_older_version_conflicts(cluster: Cluster) -> None:
+    old = await cluster.create(job())
+    await cluster.patch(JOB, {"metadata": {"labels": {"a": "b"}}})
+    version = old["metadata"]["resourceVersion"]
+    with pytest.raises(Conflict):
+        await cluster.patch(JOB, {"metadata": {"resourceVersion": version, "labels": {"a": "c"}}})
+
+
+async def test_a_status_is_written_whole(cluster: Cluster) -> None:
+    uid = (await cluster.create(job()))["metadata"]["uid"]
+    await cluster.patch_status(JOB, uid, {"phase": "Pending", "old": 1}, 1)
+    await cluster.patch_status(JOB, uid, {"phase": "Running"}, 2)
+    found = await cluster.get(JOB)
+    assert found["status"] == {"phase": "Running"}
+    assert found["metadata"]["generation"] == 1
+
+
+async def test_a_status_of_a_lower_seq_is_not_written(cluster: Cluster) -> None:
+    uid = (await cluster.create(job()))["metadata"]["uid"]
+    await cluster.patch_status(JOB, uid, {"phase": "Running"}, 5)
+    await cluster.patch_status(JOB, uid, {"phase": "Pending"}, 4)
+    assert (await cluster.get(JOB))["status"] == {"phase": "Running"}
+
+
+async def test_a_status_of_the_same_seq_is_written(cluster: Cluster) -> None:
+    uid = (await cluster.create(job()))["metadata"]["uid"]
+    await cluster.patch_status(JOB, uid, {"phase": "Running"}, 5)
+    await cluster.patch_status(JOB, uid, {"phase": "Failed"}, 5)
+    assert (await cluster.get(JOB))["status"] == {"phase": "Failed"}
+
+
+async def test_a_status_for_another_uid_is_missing(cluster: Cluster) -> None:
+    await cluster.create(job())
+    with pytest.raises(Missing):
+        await cluster.patch_status(JOB, "another", {}, 1)
+
+
+async def test_delete_of_nothing_is_missing(cluster: Cluster) -> None:
+    with pytest.raises(Missing):
+        await cluster.delete(JOB)
+
+
+async def test_delete_of_another_uid_conflicts(cluster: Cluster) -> None:
+    await cluster.create(job())
+    with pytest.raises(Conflict):
+        await cluster.delete(JOB, uid="another")
+
+
+async def test_what_nothing_holds_is_gone_when_deleted(cluster: Cluster) -> None:
+    uid = (await cluster.create(job()))["metadata"]["uid"]
+    await cluster.delete(JOB, uid=uid)
+    with pytest.raises(Missing):
+        await cluster.get(JOB)
+
+
+async def test_an_object_with_a_finalizer_stays_until_it_is_off(cluster: Cluster) -> None:
+    await cluster.create(job(finalizers=["example.org/hold"]))
+    await cluster.delete(JOB)
+    assert (await cluster.get(JOB))["metadata"]["deletionTimestamp"]
+    await cluster.patch(JOB, {"metadata": {"finalizers": None}})
+    with pytest.raises(Missing):
+        await cluster.get(JOB)
+
+
+async def test_a_name_is_free_again_and_the_uid_another(cluster: Cluster) -> None:
+    first = await cluster.create(job())
+    await cluster.delete(JOB)
+    assert (await cluster.create(job()))["metadata"]["uid"] != first["metadata"]["uid"]
+
+
+async def test_a_pod_runs_on_a_node(cluster: Cluster) -> None:
+    created = await cluster.create(pod())
+    assert created["status"]["phase"] == "Pending"
+    running = await phase(cluster, POD, "Running")
+    assert running["spec"]["nodeName"]
+    assert running["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]
+    assert {"type": "Ready", "status": "True"} in running["status"]["conditions"]
+
+
+@pytest.mark.parametrize("wanted", [0, 3])
+async def test_a_pod_ends_with_its_containers_exit_code(cluster: Cluster, wanted: int) -> None:
+    await cluster.create(pod(command=["sh", "-c", f"exit {wanted}"], run_seconds="0", exit_code=str(wanted)))
+    ended = await phase(cluster, POD, "Succeeded", "Failed")
+    assert ended["status"]["phase"] == ("Failed" if wanted else "Succeeded")
+    assert code(ended) == wanted
+
+
+async def test_a_deleted_pod_is_marked_and_goes_when_its_processes_are_gone(cluster: Cluster) -> None:
+    await cluster.create(pod())
+    await phase(cluster, POD, "Running")
+    items = cluster.watch()
+    await listed(items)
+    await cluster.delete(POD)
+    marked = await next_change(items, lambda change: "deletionTimestamp" in change.object["metadata"])
+    assert marked.verb is Verb.MODIFIED
+    last = await next_change(items, lambda change: change.verb is Verb.DELETED)
+    assert last.object["status"]["phase"] == "Failed"
+    assert code(last.object) == 143
+
+
+async def test_a_deleted_pod_with_evidence_stays_until_released(cluster: Cluster) -> None:
+    created = await cluster.create(pod(evidence=True))
+    await phase(cluster, POD, "Running")
+    await cluster.delete(POD, grace=1)
+    held = await phase(cluster, POD, "Failed")
+    assert held["metadata"]["finalizers"] == [EVIDENCE]
+    await cluster.release(POD, created["metadata"]["uid"])
+    await gone(cluster, POD)
+
+
+async def test_a_released_pod_that_nobody_deletes_stays(cluster: Cluster) -> None:
+    created = await cluster.create(pod(evidence=True))
+    await cluster.release(POD, created["metadata"]["uid"])
+    assert not (await cluster.get(POD))["metadata"].get("finalizers")
+
+
+async def test_an_ended_pod_is_gone_at_once_when_deleted(cluster: Cluster) -> None:
+    await cluster.create(pod(command=["true"], run_seconds="0"))
+    await phase(cluster, POD, "Succeeded")
+    await cluster.delete(POD)
+    await gone(cluster, POD)
+
+
+async def test_release_of_nothing_is_missing(cluster: Cluster) -> None:
+    with pytest.raises(Missing):
+        await cluster.release(POD, "any")
+
+
+async def test_release_of_another_uid_conflicts(cluster: Cluster) -> None:
+    await cluster.create(pod(evidence=True))
+    with pytest.raises(Conflict):
+        await cluster.release(POD, "another")
+
+
+async def test_a_watch_lists_what_exists_jobs_first_then_says_synced(cluster: Cluster) -> None:
+    await cluster.create(config_map())
+    await cluster.create(pod())
+    owner = await cluster.create(job())
+    found = await listed(cluster.watch())
+    assert [(each.verb, each.object["kind"]) for each in found] == [
+        (Verb.ADDED, "PyTorchTrainingJob"),
+        (Verb.ADDED, "Pod"),
+    ]
+    assert found[0].object == owner
+
+
+async def test_a_watch_tells_changes_after_synced(cluster: Cluster) -> None:
+    items = cluster.watch()
+    assert await listed(items) == []
+    await cluster.create(job())
+    await cluster.patch(JOB, {"spec": {"a": 1}})
+    await cluster.delete(JOB)
+    found = [await next_change(items, lambda _: True) for _ in range(3)]
+    assert [each.verb for each in found] == [Verb.ADDED, Verb.MODIFIED, Verb.DELETED]
+    assert found[2].object["spec"]["a"] == 1
+
+
+async def test_every_watch_tells_everything(cluster: Cluster) -> None:
+    watches = [cluster.watch(), cluster.watch()]
+    await cluster.create(job())
+    for items in watches:
+        assert (await next_change(items, lambda _: True)).object["metadata"]["name"] == "mnist"
+
+
+async def test_a_change_that_changes_nothing_is_not_told(cluster: Cluster) -> None:
+    await cluster.create(job(labels={"a": "b"}))
+    items = cluster.watch()
+    await listed(items)
+    await cluster.patch(JOB, {"metadata": {"labels": {"a": "b"}}})
+    await cluster.patch(JOB, {"metadata": {"labels": {"a": "c"}}})
+    assert (await next_change(items, lambda _: True)).object["metadata"]["labels"] == {"a": "c"}
+
+
+async def test_watches_begin_with_synced_when_nothing_exists(cluster: Cluster) -> None:
+    assert isinstance(await anext(cluster.watch()), Synced)
+
+
+def happening(about: Manifest, name: str, *, after: int = 0) -> JobEvent:
+    uid = about["metadata"]["uid"]
+    return JobEvent(JOB, uid, name, "Start", f"said by {name}", "Normal", AT + timedelta(seconds=after))
+
+
+async def test_events_of_a_job_are_oldest_first(cluster: Cluster) -> None:
+    owner = await cluster.create(job())
+    second, first = happening(owner, "b", after=2), happening(owner, "a", after=1)
+    await cluster.emit(second)
+    await cluster.emit(first)
+    assert await cluster.events("demo", owner["metadata"]["uid"]) == [first, second]
+
+
+async def test_an_event_of_a_name_is_written_once(cluster: Cluster) -> None:
+    owner = await cluster.create(job())
+    await cluster.emit(happening(owner, "a"))
+    await cluster.emit(happening(owner, "a", after=5))
+    assert await cluster.events("demo", owner["metadata"]["uid"]) == [happening(owner, "a")]
+
+
+async def test_events_of_another_job_are_not_told(cluster: Cluster) -> None:
+    owner = await cluster.create(job())
+    await cluster.emit(happening(owner, "a"))
+    assert not await cluster.events("demo", "another")
+    assert not await cluster.events("other", owner["metadata"]["uid"])
+
+
+async def written(cluster: Cluster, *, container: str = "", follow: bool = True, uid: str = "") -> bytes:
+    async with asyncio.timeout(20):
+        pieces = cluster.logs("demo", POD.name, container=container, follow=follow, uid=uid)
+        return b"".join([piece async for piece in pieces])
+
+
+async def says_hello(cluster: Cluster) -> Manifest:
+    """A pod that has written `hello` and a byte that is no UTF-8, and has ended."""
+    created = await cluster.create(pod(command=["printf", "hello\\377"], run_seconds="0.1"))
+    if isinstance(cluster, MemoryCluster):
+        cluster.write_log("demo", POD.name, b"hello\xff")
+    await phase(cluster, POD, "Succeeded")
+    return created
+
+
+async def test_a_log_is_what_the_container_wrote_byte_by_byte(cluster: Cluster) -> None:
+    await says_hello(cluster)
+    assert await written(cluster) == await written(cluster, follow=False) == b"hello\xff"
+
+
+async def test_a_log_followed_ends_with_the_container(cluster: Cluster) -> None:
+    await cluster.create(pod(command=["sh", "-c", "echo one; sleep 0.2; echo two"], run_seconds="0.2"))
+    if isinstance(cluster, MemoryCluster):
+        cluster.write_log("demo", POD.name, b"one\ntwo\n")
+    assert await written(cluster) == b"one\ntwo\n"
+
+
+async def test_a_log_not_followed_is_what_there_is(cluster: Cluster) -> None:
+    await cluster.create(pod())
+    assert await written(cluster, follow=False) == b""
+
+
+async def test_a_log_can_be_read_by_uid_when_the_pod_is_gone(cluster: Cluster) -> None:
+    first = await says_hello(cluster)
+    await cluster.delete(POD)
+    await gone(cluster, POD)
+    await cluster.create(pod())
+    assert await written(cluster, uid=first["metadata"]["uid"]) == b"hello\xff"
+
+
+async def test_the_log_of_a_pod_that_never_was_is_missing(cluster: Cluster) -> None:
+    with pytest.raises(Missing):
+        await written(cluster)
+    with pytest.raises(Missing):
+        await written(cluster, uid="../../etc")
+
+
+async def test_the_log_of_another_container_is_missing(cluster: Cluster) -> None:
+    await cluster.create(pod())
+    with pytest.raises(Missing):
+        await written(cluster, container="other")
+
+
+async def test_close_is_idempotent(cluster: Cluster) -> None:
+    await cluster.close()
+    await cluster.close()
+
+
+def test_changes_are_compared_by_what_they_say() -> None:
+    assert Change(Verb.ADDED, job(), AT) == Change(Verb.ADDED, job(), AT)

@@ -1,0 +1,122 @@
+"""Manifests and waiting, for everything that tests clusters."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from k8s_bridge.port import ATTEMPT, EVIDENCE, Change, Cluster, Manifest, Ref, Synced
+
+DEADLINE = 20.0
+JOB_API = "batch.tensorstack.dev/v1beta1"
+AT = datetime(2024, 1, 9, 15, 24, 26, tzinfo=UTC)
+
+
+def job(name: str = "mnist", uid: str = "", **meta: Any) -> Manifest:
+    identity = {"uid": uid} if uid else {}
+    spec = {"replicaSpecs": [{"type": "worker", "replicas": 1, "template": {"spec": {"containers": []}}}]}
+    metadata = {"name": name, "namespace": "demo", **identity, **meta}
+    return {"apiVersion": JOB_API, "kind": "PyTorchTrainingJob", "metadata": metadata, "spec": spec}
+
+
+def owned(owner: Manifest) -> dict[str, Any]:
+    meta = owner["metadata"]
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"]}
+    return {"ownerReferences": [{**reference, "uid": meta["uid"], "controller": True}]}
+
+
+def pod(
+    owner: Manifest | None = None,
+    *,
+    name: str = "mnist-7ac1b-worker-0",
+    replica: tuple[str, int] = ("worker", 0),
+    attempt: int = 1,
+    command: list[str] | None = None,
+    evidence: bool = False,
+    spec: dict[str, Any] | None = None,
+    **annotations: str,
+) -> Manifest:
+    """A pod; `annotations` are those of the simulation, with `_` for `-`."""
+    simulated = {f"sim.jobledger.dev/{key.replace('_', '-')}": value for key, value in annotations.items()}
+    meta: dict[str, Any] = {
+        "name": name,
+        "namespace": "demo",
+        "labels": {"replica-type": replica[0], "replica-index": str(replica[1])},
+        "annotations": {ATTEMPT: str(attempt), **simulated},
+    }
+    if owner is not None:
+        meta |= owned(owner)
+    if evidence:
+        meta["finalizers"] = [EVIDENCE]
+    container = {"name": "pytorch", "image": "none", "command": command or ["sleep", "1000"]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta,
+        "spec": {"restartPolicy": "Never", "containers": [container], **(spec or {})},
+    }
+
+
+def config_map(name: str = "settings", **data: str) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "demo"},
+        "data": data,
+    }
+
+
+async def until(holds: Callable[[], bool], what: str = "", seconds: float = DEADLINE) -> None:
+    """Wait for a condition; fails with `what` when it does not come true in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not holds():  # noqa: ASYNC110 - conditions about files and processes set no event
+                await asyncio.sleep(0.005)
+    except TimeoutError:
+        raise AssertionError(f"did not happen in {seconds} s: {what or holds}") from None
+
+
+async def phase(cluster: Cluster, ref: Ref, *wanted: str, seconds: float = DEADLINE) -> Manifest:
+    """The pod, once it is in one of the phases `wanted`."""
+    async with asyncio.timeout(seconds):
+        while True:
+            found = await cluster.get(ref)
+            if found["status"]["phase"] in wanted:
+                return found
+            await asyncio.sleep(0.005)
+
+
+async def gone(cluster: Cluster, ref: Ref, seconds: float = DEADLINE) -> None:
+    async with asyncio.timeout(seconds):
+        while True:
+            there = await cluster.list(ref.api_version, ref.kind, ref.namespace)
+            if ref.name not in [each["metadata"]["name"] for each in there]:
+                return
+            await asyncio.sleep(0.005)
+
+
+async def listed(items: AsyncIterator[Change | Synced]) -> list[Change]:
+    """What a watch tells before `Synced`."""
+    found = []
+    async with asyncio.timeout(DEADLINE):
+        async for item in items:
+            if isinstance(item, Synced):
+                break
+            found.append(item)
+    return found
+
+
+async def next_change(items: AsyncIterator[Change | Synced], matches: Callable[[Change], bool]) -> Change:
+    """The next change that `matches`."""
+    async with asyncio.timeout(DEADLINE):
+        async for item in items:
+            if isinstance(item, Change) and matches(item):
+                return item
+    raise AssertionError("the watch ended")
+
+
+def code(found: Manifest) -> int | None:
+    """The exit code of a pod's first container."""
+    state = found["status"]["containerStatuses"][0]["state"]
+    exit_code: int | None = state.get("terminated", {}).get("exitCode")
+    return exit_code

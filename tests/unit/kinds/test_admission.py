@@ -1,0 +1,242 @@
+"""What `admit` makes of manifests: aliases, unknown fields, broken values, updates."""
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from statemachine.kinds.common.update import fixed_when_finished
+from tests.unit.kinds.build import (
+    ELASTIC,
+    TORCHRUN,
+    admit,
+    container,
+    merged,
+    notices,
+    replicas,
+    spec,
+    template,
+    texts,
+)
+
+WORKER = replicas()
+
+# ---- canonical form ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["torchrunConfig", "elastic", "runMode.debug", "runMode.pause"])
+def test_enable_becomes_enabled_with_a_warning(path: str) -> None:
+    def tree(name: str) -> dict[str, Any]:
+        found: dict[str, Any] = {name: False}
+        for step in reversed(path.split(".")):
+            found = {step: found}
+        return found
+
+    found = admit(spec(**tree("enable")))
+    assert found.spec == spec(**tree("enabled"))
+    message = f"spec.{path}.enable is deprecated, use spec.{path}.enabled"
+    assert notices(found) == [("DeprecatedField", message)]
+
+
+def test_min_nodes_is_dropped_with_a_warning() -> None:
+    found = admit(spec(torchrunConfig={"enabled": True, "minNodes": 2}))
+    assert found.spec["torchrunConfig"] == {"enabled": True}
+    message = "spec.torchrunConfig.minNodes is deprecated, use spec.elastic.minReplicas"
+    assert notices(found) == [("DeprecatedField", message)]
+
+
+def test_unknown_fields_are_dropped_and_the_nearest_known_one_is_named() -> None:
+    found = admit({**spec(), "replicaSpec": [], "replicaSpecs": [{**WORKER, "restartpolicy": "Never"}]})
+    assert found.spec == spec()
+    assert notices(found) == [
+        (
+            "UnknownField",
+            "spec.replicaSpecs[0].restartpolicy is no known field and is ignored; "
+            'did you mean "restartPolicy"?',
+        ),
+        ("UnknownField", 'spec.replicaSpec is no known field and is ignored; did you mean "replicaSpecs"?'),
+    ]
+
+
+def test_templates_and_tensorboard_keep_what_nobody_knows() -> None:
+    item = {"type": "worker", "template": {**template(hostPID=True), "x": 1}}
+    whole = spec(item, tensorboardSpec={"image": "tb", "tolerations": []})
+    found = admit(whole)
+    assert (found.spec, notices(found)) == (whole, [])
+
+
+def test_a_null_is_no_value() -> None:
+    nothing = spec(runMode=None, elastic={"enabled": None}, replicaSpecs=[{**WORKER, "replicas": None}])
+    found = admit(nothing)
+    assert texts(found) == []
+    assert found.plan is not None
+    assert found.plan.scale == 1
+
+
+def test_the_order_of_fields_does_not_matter() -> None:
+    backwards = dict(reversed(spec(runPolicy={"backoffLimit": 1}, **TORCHRUN).items()))
+    assert list(admit(backwards).spec) == ["replicaSpecs", "torchrunConfig", "runPolicy"]
+
+
+# ---- broken values ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("broken", "text"),
+    [
+        (None, "spec: Required value"),
+        ([], 'spec: Invalid value: "array": must be of type object'),
+        ("x", 'spec: Invalid value: "x": must be of type object'),
+        ({}, "spec.replicaSpecs: Required value"),
+        ({"replicaSpecs": []}, "spec.replicaSpecs: Too few: 0: must have at least 1 items"),
+        ({"replicaSpecs": {}}, 'spec.replicaSpecs: Invalid value: "object": must be of type array'),
+        ({"replicaSpecs": [None]}, "spec.replicaSpecs[0]: Required value"),
+        ({"replicaSpecs": [{"type": "a"}]}, "spec.replicaSpecs[0].template: Required value"),
+        (spec(elastic=[]), 'spec.elastic: Invalid value: "array": must be of type object'),
+        (spec(elastic={"enabled": "yes"}), 'spec.elastic.enabled: Invalid value: "yes": must be of type boolean'),
+        (spec(elastic={"enable": 1}), "spec.elastic.enable: Invalid value: 1: must be of type boolean"),
+        (
+            spec(runPolicy={"backoffLimit": 2**31}),
+            "spec.runPolicy.backoffLimit: Invalid value: 2147483648: must be less than or equal to 2147483647",
+        ),
+        (
+            spec(runPolicy={"backoffLimit": "3"}),
+            'spec.runPolicy.backoffLimit: Invalid value: "3": must be of type integer',
+        ),
+    ],
+)
+def test_broken_values_are_named_with_their_paths(broken: Any, text: str) -> None:
+    assert texts(admit(broken)) == [text]
+
+
+def test_more_than_sixteen_types_are_too_many() -> None:
+    found = admit(spec(*(replicas(f"t{index}") for index in range(17))))
+    assert texts(found) == ["spec.replicaSpecs: Too many: 17: must have at most 16 items"]
+
+
+def test_all_problems_come_at_once_in_field_order() -> None:
+    item = replicas("worker", 0, {"name": "a"})
+    found = admit(spec(item, runPolicy={"backoffLimit": -1}, **ELASTIC), name="A")
+    assert [problem.rule for problem in found.problems] == ["G1", "PT1", "G5", "PT2", "G11"]
+    assert found.plan is None
+
+
+def test_a_loop_in_yaml_is_a_problem() -> None:
+    loop: dict[str, Any] = spec()
+    loop["replicaSpecs"][0]["template"]["spec"]["self"] = loop["replicaSpecs"][0]["template"]
+    (text,) = texts(admit(loop))
+    assert text == "spec.replicaSpecs[0].template.spec.self: Invalid value: contains itself"
+
+
+def test_a_spec_that_holds_itself_is_a_problem() -> None:
+    loop: dict[str, Any] = {}
+    loop["replicaSpecs"] = loop
+    (text,) = texts(admit(loop))
+    assert text.endswith("Invalid value: contains itself")
+
+
+def test_deep_nesting_is_a_problem() -> None:
+    deep: Any = {}
+    for _ in range(5000):
+        deep = [deep]
+    (text,) = texts(admit({**spec(), "runMode": deep}))
+    assert text.endswith("Invalid value: nested more than 64 levels deep")
+
+
+def test_a_yaml_bomb_is_a_problem() -> None:
+    bomb: list[Any] = ["x"]
+    for _ in range(30):
+        bomb = [bomb, bomb]
+    assert texts(admit(spec(bomb=bomb))) == ["spec: Too long: holds more than 200000 values"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (date(2024, 1, 1), "a date is no JSON value; put it in quotes to make it a string"),
+        (float("nan"), "must be a finite number"),
+        (2**63, "must be an integer of 64 bits"),
+        ({1: "a"}, "field name 1 must be a string"),
+    ],
+)
+def test_what_json_cannot_say_is_a_problem(value: object, text: str) -> None:
+    assert texts(admit(spec(tensorboardSpec={"image": value}))) == [
+        f"spec.tensorboardSpec.image: Invalid value: {text}"
+    ]
+
+
+# ---- updates ----------------------------------------------------------------------------------------------------
+
+
+def test_mutable_values_are_taken_over_and_named() -> None:
+    old = spec(**TORCHRUN, **ELASTIC, runPolicy={"backoffLimit": 3, "activeDeadlineSeconds": 60})
+    new = merged(
+        old,
+        elastic={**ELASTIC["elastic"], "expectedReplicas": 3},
+        runMode={"pause": {"enable": True}},
+        runPolicy={"backoffLimit": 5},
+        tensorboardSpec={"image": "tb"},
+    )
+    found = admit(new, old)
+    assert found.changes == {
+        "spec.elastic.expectedReplicas": 3,
+        "spec.runPolicy.activeDeadlineSeconds": None,
+        "spec.runPolicy.backoffLimit": 5,
+        "spec.runMode.pause.enabled": True,
+        "spec.tensorboardSpec": {"image": "tb"},
+    }
+    assert found.spec == merged(new, runMode={"pause": {"enabled": True}})
+    assert found.plan is not None
+    assert (found.plan.scale, found.plan.paused, found.plan.tensorboard) == (3, True, "mnist-7ac1b")
+
+
+def test_parts_of_the_tensorboard_are_named() -> None:
+    old = spec(tensorboardSpec={"image": "a", "resources": {"limits": {"example.com/gpu": 1}}})
+    new = spec(tensorboardSpec={"image": "a", "resources": {"limits": {"example.com/gpu": 2}}})
+    found = admit(new, old)
+    assert found.changes == {"spec.tensorboardSpec.resources.limits[example.com/gpu]": 2}
+    assert found.spec == new
+    assert admit(spec(), new).changes == {"spec.tensorboardSpec": None}
+
+
+def test_edits_inside_templates_are_no_problem_but_have_no_effect() -> None:
+    old = spec(replicas(), replicas("ps", 1, container(env=[{"name": "A", "value": "1"}])))
+    new = spec(
+        replicas("worker", 1, container(image="other")),
+        replicas("ps", 1, container(env=[{"name": "A", "value": "2"}, {"name": "B"}])),
+    )
+    found = admit(new, old)
+    assert texts(found) == []
+    assert found.frozen == (
+        "spec.replicaSpecs[0].template.spec.containers[0].image",
+        "spec.replicaSpecs[1].template.spec.containers[0].env",
+    )
+    assert (found.spec, found.changes) == (old, {})
+
+
+def test_a_refused_update_changes_nothing() -> None:
+    old = spec()
+    found = admit(spec(replicas("worker", 2), runMode={"pause": {"enabled": True}}), old)
+    assert found.plan is None
+    assert (found.spec, found.changes) == (old, {})
+
+
+def test_warnings_are_given_once() -> None:
+    old = spec(replicas("worker", 1, container(command=["python"])), torchrunConfig={"enable": True})
+    assert [reason for reason, _ in notices(admit(old))] == ["DeprecatedField", "CommandIgnored"]
+    assert notices(admit(merged(old, runMode={"pause": {"enabled": True}}), old)) == []
+
+
+def test_an_update_of_a_job_that_was_never_valid_is_refused() -> None:
+    assert texts(admit(spec(), {"replicaSpecs": []})) != []
+
+
+def test_a_finished_job_keeps_its_run_policy() -> None:
+    changes = {"spec.runPolicy.backoffLimit": 4, "spec.runMode.pause.enabled": True}
+    assert fixed_when_finished(changes) == ("spec.runPolicy",)
+    assert fixed_when_finished({"spec.tensorboardSpec": None}) == ()
+
+
+def test_a_number_too_long_to_print_is_a_problem() -> None:
+    found = admit(spec(runPolicy={"backoffLimit": 10**5000}))
+    assert texts(found) == ["spec.runPolicy.backoffLimit: Invalid value: must be an integer of 64 bits"]

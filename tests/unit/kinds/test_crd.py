@@ -1,0 +1,97 @@
+"""What the CustomResourceDefinitions say; that an API server takes them is in `tests/integration/`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from statemachine.kinds import KINDS
+from statemachine.kinds.base import Kind, Manifest
+from statemachine.kinds.common.crd import expanded
+from statemachine.rulebook import Layer
+
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
+
+
+def root(kind: Kind) -> Manifest:
+    """The schema of a kind's objects."""
+    schema: Manifest = kind.crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def schemas(schema: Manifest, path: str = "") -> Iterator[tuple[str, Manifest]]:
+    """A schema and all inside it."""
+    yield path, schema
+    for name, inner in schema.get("properties", {}).items():
+        yield from schemas(inner, f"{path}.{name}")
+    if "items" in schema:
+        yield from schemas(schema["items"], f"{path}[]")
+
+
+@every_kind
+def test_every_schema_is_structural(kind: Kind) -> None:
+    strange = ("$ref", "title", "anyOf", "$defs", "additionalProperties")
+    for path, schema in schemas(root(kind)):
+        assert "type" in schema or "x-kubernetes-int-or-string" in schema, path
+        assert [key for key in strange if key in schema] == [], path
+
+
+@every_kind
+def test_every_field_of_spec_and_status_is_explained(kind: Kind) -> None:
+    parts = [each for each in schemas(root(kind)) if each[0].startswith((".spec", ".status"))]
+    silent = [path for path, schema in parts if not schema.get("description") and not path.endswith("[]")]
+    assert silent == []
+
+
+@every_kind
+def test_every_rule_for_the_api_server_is_in_the_crd_with_its_text(kind: Kind) -> None:
+    found = root(kind)
+    there = found["x-kubernetes-validations"] + found["properties"]["spec"]["x-kubernetes-validations"]
+    wanted = [rule for rule in kind.rules if rule.layer is Layer.CEL]
+    assert sorted(each["message"] for each in there) == sorted(rule.text for rule in wanted)
+
+
+@every_kind
+def test_switches_have_no_default_which_would_hide_their_old_name(kind: Kind) -> None:
+    for path, schema in schemas(root(kind)):
+        if path.endswith((".enabled", ".enable")):
+            assert "default" not in schema, path
+
+
+@every_kind
+def test_names_columns_and_subresources_are_the_spec_s(kind: Kind) -> None:
+    found: dict[str, Any] = kind.crd()["spec"]
+    assert found["names"]["categories"] == ["all", "jobledger"]
+    assert found["scope"] == "Namespaced"
+    (version,) = found["versions"]
+    assert "status" in version["subresources"]
+    columns = [column["name"] for column in version["additionalPrinterColumns"] if not column.get("priority")]
+    assert columns == ["Phase", "Running", "Succeeded", "Failed", "Age"]
+
+
+def test_integers_have_formats_and_defaults() -> None:
+    spec = root(KINDS[0])["properties"]["spec"]["properties"]
+    item = spec["replicaSpecs"]["items"]["properties"]
+    assert {key: item["replicas"][key] for key in ("type", "format", "minimum", "default")} == {
+        "type": "integer",
+        "format": "int32",
+        "minimum": 0,
+        "default": 1,
+    }
+    assert spec["runPolicy"]["properties"]["activeDeadlineSeconds"]["format"] == "int64"
+    assert spec["replicaSpecs"]["maxItems"] == 16
+    assert item["template"]["x-kubernetes-preserve-unknown-fields"] is True
+
+
+def test_processes_per_node_may_be_a_number_or_a_word() -> None:
+    spec = root(KINDS[0])["properties"]["spec"]["properties"]
+    field = spec["torchrunConfig"]["properties"]["procPerNode"]
+    assert field["x-kubernetes-int-or-string"] is True
+    assert "type" not in field
+
+
+def test_on_is_written_out() -> None:
+    assert expanded("on(self.elastic) && x") == (
+        "(has(self.elastic.enabled) ? self.elastic.enabled : "
+        "(has(self.elastic.enable) ? self.elastic.enable : false)) && x"
+    )

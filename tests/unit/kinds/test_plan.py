@@ -1,0 +1,62 @@
+"""What a PyTorchTrainingJob's spec boils down to."""
+
+import pytest
+
+from statemachine.kinds.t9k.elastic import distributed
+from statemachine.spec import CleanUpPolicy, Plan, RestartPolicy
+from tests.unit.kinds.build import TORCHRUN, Spec, admit, replicas, spec
+
+
+def plan(of: Spec) -> Plan:
+    """The plan of a spec with nothing wrong in it."""
+    found = admit(of).plan
+    assert found is not None
+    return found
+
+
+def test_defaults_are_the_spec_s() -> None:
+    found = plan(spec({"type": "worker", "template": replicas()["template"]}))
+    assert found.primary == "worker-0"
+    assert (found.backoff_limit, found.active_deadline_seconds) == (3, None)
+    assert (found.clean_up, found.min_running, found.tensorboard) == (CleanUpPolicy.NONE, None, "")
+    assert [(each.type, each.scale, each.restart_policy) for each in found.types] == [
+        ("worker", 1, RestartPolicy.ON_FAILURE)
+    ]
+
+
+def test_the_first_replica_of_the_first_type_is_the_master() -> None:
+    found = plan(spec(replicas("ps"), replicas("worker", 4)))
+    assert found.primary == "ps-0"
+    assert list(found.replicas()) == ["ps-0", "worker-0", "worker-1", "worker-2", "worker-3"]
+
+
+def test_elastic_jobs_are_up_with_the_fewest() -> None:
+    elastic = {"enabled": True, "minReplicas": 4, "maxReplicas": 10, "expectedReplicas": 7}
+    found = plan(spec(replicas("worker", 1), **TORCHRUN, elastic=elastic))
+    assert (found.scale, found.min_running) == (7, 4)
+
+
+def test_without_a_wish_an_elastic_job_has_the_fewest() -> None:
+    elastic = {"enabled": True, "minReplicas": 4, "maxReplicas": 10}
+    assert plan(spec(replicas("worker", 9), **TORCHRUN, elastic=elastic)).scale == 4
+
+
+def test_elastic_switched_off_counts_for_nothing() -> None:
+    elastic = {"minReplicas": 4, "maxReplicas": 10, "expectedReplicas": 7}
+    found = plan(spec(replicas("worker", 2), elastic=elastic))
+    assert (found.scale, found.min_running) == (2, None)
+
+
+@pytest.mark.parametrize(
+    ("expected", "shares", "scales"),
+    [
+        (7, [(1, 1)], (7,)),
+        (7, [(1, 1), (1, 1)], (4, 3)),
+        (8, [(0, 2), (1, 1), (2, 1)], (2, 2, 4)),
+        (10, [(3, 1), (1, 1)], (7, 3)),
+        (5, [(1, 1), (0, 3), (1, 1)], (1, 3, 1)),
+        (9, [(1, 1), (5, 1)], (2, 7)),
+    ],
+)
+def test_replicas_spread_by_weight(expected: int, shares: list[tuple[int, int]], scales: tuple[int, ...]) -> None:
+    assert distributed(expected, shares) == scales
