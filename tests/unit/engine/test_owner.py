@@ -1,0 +1,102 @@
+"""The owner of a log: decided observations become durable entries, each once, one bad one hurting nobody."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from statemachine.engine.clock import LoopClock
+from statemachine.engine.step import Owner
+from statemachine.errors import LogUnavailable
+from statemachine.log.codec import decode
+from statemachine.log.memory import MemoryLog
+from statemachine.log.port import Draft, Record
+from statemachine.log.reader import Reader
+from statemachine.observations import Observation
+from tests.support.scenario import START, Story, workers
+
+
+def causes(story: Story) -> list[Observation]:
+    return [entry.cause for entry in story.entries]
+
+
+def life(uid: str = "u1") -> Story:
+    story = Story(workers(2), uid=uid).submit().at(5).all_pods("Running")
+    return story.at(9).pod("worker-0", "Succeeded").delete().gone("worker-0").gone("worker-1")
+
+
+async def records(log: MemoryLog) -> list[Record]:
+    return [record async for batch in log.scan() for record in batch]
+
+
+async def test_a_batch_gives_the_same_entries_as_one_by_one() -> None:
+    story, other = life("u1"), life("u2")
+    together, single = MemoryLog(), MemoryLog()
+    seen = [each for pair in zip(causes(story), causes(other), strict=True) for each in pair]
+    await Owner(together, Reader(), LoopClock(START)).take(seen)
+    owner = Owner(single, Reader(), LoopClock(START))
+    for each in seen:
+        await owner.take([each])
+    bodies = [record.body for record in await records(together)]
+    assert bodies == [record.body for record in await records(single)]
+    assert [decode(body).seq for body in bodies if decode(body).job == "u1"] == list(
+        range(1, len(story.entries) + 1)
+    )
+
+
+async def test_what_was_delivered_twice_is_appended_once() -> None:
+    log = MemoryLog()
+    owner = Owner(log, Reader(), LoopClock(START))
+    seen = causes(life())
+    await owner.take(seen)
+    assert await owner.take(seen) == []
+    assert len(await records(log)) == len(seen)
+
+
+async def test_an_entry_of_another_writer_is_folded_in_and_the_batch_decided_again() -> None:
+    log = MemoryLog()
+    first, second = (Owner(log, Reader(), LoopClock(START)) for _ in range(2))
+    seen = causes(life())
+    await first.take(seen[:3])
+    folded = await second.take(seen)
+    assert [each.record.seq for each in folded] == list(range(1, len(seen) + 1)), "the others' are told too"
+    assert len(await records(log)) == len(seen)
+    assert first.reader.tracked(seen[0].job).seq == 3
+
+
+async def test_a_log_that_cannot_be_written_changes_nothing() -> None:
+    class Full(MemoryLog):
+        async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+            raise LogUnavailable("disk full")
+
+    owner = Owner(Full(), Reader(), LoopClock(START))
+    seen = causes(life())
+    with pytest.raises(LogUnavailable):
+        await owner.take(seen)
+    assert owner.reader.tracked(seen[0].job).seq == 0
+
+
+async def test_an_observation_that_cannot_be_decided_is_kept_and_the_others_go_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    log = MemoryLog()
+    owner = Owner(log, Reader(), LoopClock(START))
+    good = causes(life("u1"))
+    bad = good[0].model_copy(update={"job": "u2", "kind": "NoSuchJob"})
+    await owner.take([bad, *good])
+    letters = await log.dead_letters()
+    assert [letter.job for letter in letters] == ["u2"]
+    assert b"NoSuchJob" in letters[0].observation
+    assert len(await records(log)) == len(good)
+    caplog.clear()
+
+
+async def test_a_job_in_quarantine_gets_no_entries_and_loses_no_observation() -> None:
+    log = MemoryLog()
+    seen = causes(life("u1"))
+    await Owner(log, Reader(), LoopClock(START)).take(seen[:1])
+    await log.append([Draft(seen[0].job, 2, b"not an entry")])
+    reader = Reader()
+    await reader.recover(log)
+    await Owner(log, reader, LoopClock(START)).take([*seen[1:3], *causes(life("u2"))])
+    assert len(await log.dead_letters()) == 2
+    assert reader.tracked(causes(life("u2"))[0].job).state.closed

@@ -1,0 +1,67 @@
+"""Timers fire when they are due, once, and not when they are no longer wanted."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from statemachine.engine.clock import LoopClock
+from statemachine.engine.timers import Timers
+from statemachine.observations import TimerFired
+from tests.support.scenario import START, UID
+from tests.support.simulated import run_simulated
+
+DUE = START + timedelta(seconds=30)
+
+
+def fired(use: Callable[[Timers], Awaitable[None]]) -> list[TimerFired]:
+    """What fires within ten minutes of simulated time."""
+
+    async def main() -> list[TimerFired]:
+        found: list[TimerFired] = []
+
+        async def sink(seen: TimerFired) -> None:
+            found.append(seen)
+
+        timers = Timers(LoopClock(START), sink)
+        task = asyncio.create_task(timers.run())
+        await use(timers)
+        await asyncio.sleep(600)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return found
+
+    return run_simulated(main(), seed=1)
+
+
+def test_a_timer_fires_once_when_it_is_due() -> None:
+    async def use(timers: Timers) -> None:
+        timers.sync(UID, {"deadline": DUE}, {})
+
+    assert [(each.timer, each.due_at, each.at >= DUE) for each in fired(use)] == [("deadline", DUE, True)]
+
+
+def test_a_cleared_timer_does_not_fire() -> None:
+    async def use(timers: Timers) -> None:
+        timers.sync(UID, {"deadline": DUE}, {})
+        timers.sync(UID, {}, {"deadline": DUE})
+
+    assert fired(use) == []
+
+
+def test_a_moved_timer_fires_at_its_new_time_only() -> None:
+    later = DUE + timedelta(seconds=60)
+
+    async def use(timers: Timers) -> None:
+        timers.sync(UID, {"deadline": DUE}, {})
+        timers.sync(UID, {"deadline": later}, {"deadline": DUE})
+
+    assert [each.due_at for each in fired(use)] == [later]
+
+
+def test_a_timer_of_the_past_fires_at_once() -> None:
+    async def use(timers: Timers) -> None:
+        timers.sync(UID, {"retry": START - timedelta(days=1)}, {})
+
+    found = fired(use)
+    assert [each.timer for each in found] == ["retry"]
+    assert found[0].at - START < timedelta(seconds=1)

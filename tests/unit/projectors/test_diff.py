@@ -1,0 +1,139 @@
+"""Desired and live → writes: what is created, deleted, released, left alone."""
+
+from typing import Any
+
+import pytest
+
+from k8s_bridge.port import ATTEMPT, EVIDENCE, Manifest
+from projectors.diff import Create, Delete, Release, SayAbsent, Update, Write, diff
+from statemachine.desired import desired
+from tests.support.scenario import Story, workers
+
+
+def writes(story: Story, live: list[Manifest]) -> list[Write]:
+    return list(diff(story.state, desired(story.state), live))
+
+
+def pod(replica: str = "worker-0", *, attempt: int = 1, uid: str = "", **more: Any) -> Manifest:
+    type_, _, index = replica.rpartition("-")
+    meta = {
+        "name": f"mnist-7ac1b-{replica}",
+        "namespace": "demo",
+        "uid": uid or f"{replica}.{attempt}",
+        "labels": {"replica-type": type_, "replica-index": index},
+        "annotations": {ATTEMPT: str(attempt)},
+        "finalizers": [EVIDENCE],
+        **({"deletionTimestamp": "2024-01-09T15:00:00Z"} if more.pop("deleting", False) else {}),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta,
+        "spec": {"nodeName": "n"},
+        "status": {},
+        **more,
+    }
+
+
+def service(story: Story, name: str = "mnist-7ac1b-worker-0") -> Manifest:
+    built = story.children[f"Service/{name}"]
+    return {**built, "metadata": {**built["metadata"], "uid": "s-1"}}
+
+
+def running() -> Story:
+    return Story(workers(1)).submit().at(5).pod("worker-0", "Running")
+
+
+def names(found: list[Write]) -> list[str]:
+    return [f"{type(each).__name__} {each.child.kind}" for each in found if isinstance(each, Create | Update)]
+
+
+def test_missing_children_are_created_services_before_pods() -> None:
+    assert names(writes(Story(workers(1)).submit(), [])) == ["Create Service", "Create Pod"]
+
+
+def test_nothing_is_created_while_the_retry_timer_runs() -> None:
+    assert writes(Story(workers(1)).submit().refused(status_=403), []) == []
+
+
+def test_a_pod_that_was_observed_and_is_gone_is_not_created_for_the_same_attempt() -> None:
+    story = running()
+    assert writes(story, [service(story)]) == []
+
+
+def test_a_failed_pod_whose_end_is_known_is_deleted_and_released() -> None:
+    story = running().pod("worker-0", "Failed", exit_code=137)
+    found = writes(story, [service(story), pod()])
+    assert [(type(each), each.uid) for each in found if isinstance(each, Delete | Release)] == [
+        (Delete, "worker-0.1"),
+        (Release, "worker-0.1"),
+    ]
+
+
+def test_a_running_pod_is_not_released_before_its_end_is_in_the_log() -> None:
+    story = running().pause()
+    found = writes(story, [service(story), pod()])
+    assert [type(each) for each in found] == [Delete]
+    assert writes(story, [service(story), pod(deleting=True)]) == []
+    story.pod("worker-0", "Failed", exit_code=143, deleting=True)
+    assert [type(each) for each in writes(story, [service(story), pod(deleting=True)])] == [Release]
+
+
+def test_a_pod_deleted_by_somebody_is_held_until_its_end_is_known() -> None:
+    story = running()
+    live = [service(story), pod(deleting=True)]
+    assert writes(story, live) == []
+    story.pod("worker-0", "Failed", exit_code=143, deleting=True)
+    assert [type(each) for each in writes(story, live)] == [Release]
+
+
+def test_a_deleted_pod_that_never_had_a_node_is_released() -> None:
+    story = Story(workers(1)).submit().pod("worker-0", "Pending").pod("worker-0", "Pending", deleting=True)
+    live = [service(story), pod(deleting=True, spec={}, status={"phase": "Pending"})]
+    assert [type(each) for each in writes(story, live)] == [Release]
+
+
+def test_a_pod_of_a_later_attempt_than_the_state_knows_is_left_alone() -> None:
+    story = running()
+    assert writes(story, [service(story), pod(attempt=2)]) == []
+
+
+@pytest.mark.parametrize("deleting", [False, True])
+def test_a_second_pod_of_one_attempt_is_removed(deleting: bool) -> None:
+    story = running()
+    found = writes(story, [service(story), pod(uid="twin", deleting=deleting)])
+    assert [type(each) for each in found] == ([Release] if deleting else [Delete, Release])
+
+
+def test_a_pod_asked_for_dismissed_and_never_made_is_said_to_be_absent() -> None:
+    story = Story(workers(1)).submit().pause()
+    assert writes(story, [service(story)]) == [SayAbsent("worker-0", 1)]
+
+
+def test_a_changed_tensorboard_is_updated_and_an_unwanted_one_deleted() -> None:
+    story = Story(workers(1, tensorboardSpec={"image": "tb:1"})).submit().pod("worker-0", "Running")
+    built = story.children["TensorBoard/mnist-7ac1b"]
+    board = {**built, "metadata": {**built["metadata"], "uid": "t-1"}, "status": {"phase": "Running"}}
+    live = [service(story), pod(), board]
+    assert writes(story, live) == []
+    story.edit(tensorboardSpec={"image": "tb:2"})
+    (update,) = writes(story, live)
+    assert isinstance(update, Update)
+    assert update.merge == {"spec": {"image": "tb:2"}}
+    story.edit(tensorboardSpec=None)
+    (delete,) = writes(story, live)
+    assert isinstance(delete, Delete)
+    assert delete.uid == "t-1"
+
+
+def test_what_jobledger_does_not_make_is_not_touched() -> None:
+    story = running()
+    other = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "uid": "p"}}
+    assert writes(story, [service(story), pod(), other]) == []
+
+
+def test_everything_goes_with_a_deleted_job() -> None:
+    story = running()
+    live = [service(story), pod()]
+    found = writes(story.delete(), live)
+    assert sorted(each.ref.kind for each in found if isinstance(each, Delete)) == ["Pod", "Service"]

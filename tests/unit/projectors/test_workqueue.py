@@ -1,0 +1,125 @@
+"""The work queue: coalescing, one visit at a time per key, back-off that holds up nobody else."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from itertools import pairwise
+
+from projectors.workqueue import WorkQueue
+from statemachine.errors import ClusterUnavailable
+from statemachine.ids import JobUid
+from tests.support.simulated import run_simulated
+
+A, B = JobUid("a"), JobUid("b")
+Visit = Callable[[JobUid], Awaitable[float | None]]
+
+
+def visits_of(visit: Visit, use: Callable[[WorkQueue], Awaitable[None]]) -> WorkQueue:
+    """The queue after `use` has been followed by an hour of simulated time."""
+
+    async def main() -> WorkQueue:
+        queue = WorkQueue("test", visit, workers=2, jitter=random.Random(1))
+        task = asyncio.create_task(queue.run())
+        await use(queue)
+        await asyncio.sleep(3600)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return queue
+
+    return run_simulated(main(), seed=1)
+
+
+def test_a_burst_of_additions_is_one_visit() -> None:
+    async def visit(_: JobUid) -> None:
+        return None
+
+    async def use(queue: WorkQueue) -> None:
+        for _ in range(100):
+            queue.add(A)
+
+    assert visits_of(visit, use).visits == 1
+
+
+def test_a_key_added_while_it_is_visited_is_visited_once_more_and_never_at_once() -> None:
+    running, most = 0, 0
+
+    async def visit(_: JobUid) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(1)
+        running -= 1
+
+    async def use(queue: WorkQueue) -> None:
+        queue.add(A)
+        await asyncio.sleep(0.5)
+        for _ in range(10):
+            queue.add(A)
+
+    assert visits_of(visit, use).visits == 2
+    assert most == 1
+
+
+def test_a_failing_key_comes_back_later_and_later_and_does_not_block_others() -> None:
+    times: dict[JobUid, list[float]] = {A: [], B: []}
+
+    async def visit(key: JobUid) -> None:
+        times[key].append(asyncio.get_running_loop().time())
+        if key == A and len(times[A]) < 8:
+            raise ClusterUnavailable("try again")
+
+    async def use(queue: WorkQueue) -> None:
+        queue.add(A)
+        queue.add(B)
+
+    visits_of(visit, use)
+    gaps = [later - earlier for earlier, later in pairwise(times[A])]
+    assert len(times[A]) == 8
+    assert gaps == sorted(gaps)
+    assert times[B] == [0.0]
+
+
+def test_the_server_says_when_to_come_back() -> None:
+    times: list[float] = []
+
+    async def visit(_: JobUid) -> None:
+        times.append(asyncio.get_running_loop().time())
+        if len(times) == 1:
+            raise ClusterUnavailable("busy", retry_after=7.0)
+
+    async def use(queue: WorkQueue) -> None:
+        queue.add(A)
+
+    visits_of(visit, use)
+    assert times == [0.0, 7.0]
+
+
+def test_an_unexpected_error_is_retried_too() -> None:
+    async def visit(_: JobUid) -> None:
+        if queue_visits() == 1:
+            raise ZeroDivisionError
+
+    seen: list[WorkQueue] = []
+
+    def queue_visits() -> int:
+        return seen[0].visits
+
+    async def use(queue: WorkQueue) -> None:
+        seen.append(queue)
+        queue.add(A)
+
+    assert visits_of(visit, use).visits == 2
+
+
+def test_a_visit_may_ask_to_come_back() -> None:
+    times: list[float] = []
+
+    async def visit(_: JobUid) -> float | None:
+        times.append(asyncio.get_running_loop().time())
+        return 60.0 if len(times) < 3 else None
+
+    async def use(queue: WorkQueue) -> None:
+        queue.add(A)
+
+    visits_of(visit, use)
+    assert times == [0.0, 60.0, 120.0]
