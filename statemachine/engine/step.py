@@ -52,6 +52,8 @@ class Owner:
         self.reader = reader
         self._clock = clock
         self._untold: list[Folded] = []
+        self.silent: Sequence[Observation] = ()
+        """The observations of the last batch that changed nothing."""
         self.dead_letters = 0
 
     async def take(self, batch: Sequence[Observation]) -> Sequence[Folded]:
@@ -100,6 +102,7 @@ class Owner:
         heads: dict[JobUid, _Head] = {}
         decided: list[_Decided] = []
         letters: list[DeadLetter] = []
+        silent: list[Observation] = []
         for seen in batch:
             try:
                 one = self._decide_one(heads.get(seen.job) or self._head(seen.job), seen)
@@ -108,9 +111,12 @@ class Owner:
                 log.exception("an observation cannot be decided", extra=fields)
                 letters.append(self._letter(seen, error))
                 continue
-            if one is not None:
+            if one is None:
+                silent.append(seen)
+            else:
                 heads[seen.job] = one.head
                 decided.append(one)
+        self.silent = silent
         return decided, letters
 
     def _letter(self, seen: Observation, error: Exception) -> DeadLetter:

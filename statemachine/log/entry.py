@@ -30,7 +30,6 @@ class Entry(Wire):
     seen_at: datetime
     happened_at: datetime | None = None
     actor: str = ""
-    source: str = ""
     cause: Observation
     events: tuple[Event, ...]
 

@@ -105,6 +105,7 @@ def _make_durable(connection: sqlite3.Connection, path: Path) -> None:
     if mode != "wal":
         raise StoreUnusable(f"the file system of {path} cannot hold a store; {ELSEWHERE}")
     connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA fullfsync = ON")  # macOS syncs no further than the drive's cache without it
 
 
 def _ready_to_read(path: Path, how: str) -> sqlite3.Connection:

@@ -134,6 +134,8 @@ def tensorboard(state: JobState, seen: Observation) -> Iterator[Event]:
             state.plan and seen.name == state.plan.tensorboard and not state.deleted
         ):
             known = state.tensorboard
+            if known and not seen.uid and known.uid not in ("", seen.gone_uid):
+                return  # an earlier one is gone, and there is another since
             told = (known.uid, known.running, known.error, known.outdated) if known else None
             if told != (seen.uid, seen.running, "", False):
                 yield TensorBoardChanged(name=seen.name, uid=seen.uid, running=seen.running)

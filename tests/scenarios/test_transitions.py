@@ -69,6 +69,13 @@ def test_t4_all_pods_accepted_initializes_the_job() -> None:
     assert ("Start", "The job has been initialized successfully.") in story.announced()
 
 
+def test_t4_an_elastic_job_that_runs_already_is_initialized_when_the_last_pod_is_accepted() -> None:
+    story = Story(elastic(1, 4, 2)).submit().pod("worker-0", "Running").refused(status_=403)
+    assert (story.phase, story.conditions["Initialized"]) == (Phase.RUNNING, "False")
+    story.timer("retry").pod("worker-1", "Pending")
+    assert story.conditions["Initialized"] == "True"
+
+
 def test_t5_a_child_refused_for_now_is_tried_again_later_and_later() -> None:
     story = Story(workers(1)).submit()
     delays = []

@@ -29,7 +29,9 @@ def test_an_event_climbs_one_version_after_the_other() -> None:
         ("Told", 1): lambda old: {"type": "Told", "v": 2, "words": [old["word"]]},
         ("Told", 2): lambda old: {"type": "Told", "v": 3, "text": " ".join(old["words"])},
     }
-    lifted = upcast(raw_entry({"type": "Told", "v": 1, "word": "yes"}), 1, registry=steps, versions={"Told": 3})
+    lifted = upcast(
+        raw_entry({"type": "Told", "v": 1, "word": "yes"}), 1, registry=steps, versions={"Told": 3}
+    )
     assert lifted["events"] == [{"type": "Told", "v": 3, "text": "yes"}]
 
 

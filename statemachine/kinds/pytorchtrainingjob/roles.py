@@ -54,7 +54,6 @@ def plan(name: str, uid: JobUid, spec: PyTorchTrainingSpec) -> Plan:
         primary=replica_name(types[0].type, 0),
         min_running=spec.elastic.min_replicas if spec.elastic.enabled else None,
         paused=spec.run_mode.pause.enabled,
-        debug=spec.run_mode.debug.enabled,
         backoff_limit=spec.run_policy.backoff_limit,
         active_deadline_seconds=spec.run_policy.active_deadline_seconds,
         clean_up=CleanUpPolicy(spec.run_policy.clean_up_policy),

@@ -30,12 +30,8 @@ _NAME_LENGTH = general.name_length(
 
 
 def _has_master(draft: Draft) -> bool:
-    first = next(items(draft.spec, "replicaSpecs"), None)
-    return (
-        first is None
-        or first[0] != 0
-        or (number(first[1], "replicas") or 0 if "replicas" in first[1] else 1) != 0
-    )
+    first = next((each for index, each in items(draft.spec, "replicaSpecs") if index == 0), None)
+    return first is None or number(first, "replicas") != 0
 
 
 _MASTER = claim(
@@ -182,7 +178,7 @@ _G_RULES = (
     immutable.fixed_in_items("replicaSpecs", "scalingWeight", 1),
     immutable.fixed_switch("torchrunConfig"),
     immutable.fixed("torchrunConfig.maxRestarts"),
-    immutable.fixed("torchrunConfig.procPerNode", "", as_text=True),
+    immutable.fixed("torchrunConfig.procPerNode", as_text=True),
     immutable.fixed("torchrunConfig.rdzvBackend", "c10d"),
     immutable.fixed("torchrunConfig.extraOptions"),
     immutable.SCHEDULER,

@@ -100,8 +100,8 @@ def state(
     start = [(Phase.PENDING, Trigger.ADMITTED, "T1")]
     for phase, trigger, rule in pause if resumed else start:
         events.append(PhaseEntered(phase=phase, trigger=trigger, rule=rule, at=START))
-    for replica in found.plan.replicas():
-        events.append(ReplicaRequested(replica=replica, attempt=(attempts or {}).get(replica, 1)))
+    wanted = {replica: (attempts or {}).get(replica, 1) for replica in found.plan.replicas()}
+    events += [ReplicaRequested(replica=replica, attempt=attempt) for replica, attempt in wanted.items()]
     return fold(JobState(UID), events)
 
 

@@ -93,7 +93,10 @@ def test_the_order_of_fields_does_not_matter() -> None:
         ({"replicaSpecs": [None]}, "spec.replicaSpecs[0]: Required value"),
         ({"replicaSpecs": [{"type": "a"}]}, "spec.replicaSpecs[0].template: Required value"),
         (spec(elastic=[]), 'spec.elastic: Invalid value: "array": must be of type object'),
-        (spec(elastic={"enabled": "yes"}), 'spec.elastic.enabled: Invalid value: "yes": must be of type boolean'),
+        (
+            spec(elastic={"enabled": "yes"}),
+            'spec.elastic.enabled: Invalid value: "yes": must be of type boolean',
+        ),
         (spec(elastic={"enable": 1}), "spec.elastic.enable: Invalid value: 1: must be of type boolean"),
         (
             spec(runPolicy={"backoffLimit": 2**31}),

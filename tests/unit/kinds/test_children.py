@@ -56,7 +56,12 @@ def test_every_child_is_the_job_s_own() -> None:
         meta = child["metadata"]
         assert meta["namespace"] == "team"
         (owner,) = meta["ownerReferences"]
-        assert (owner["apiVersion"], owner["kind"], owner["name"], owner["uid"]) == (API, KIND, "mnist", job.uid)
+        assert (owner["apiVersion"], owner["kind"], owner["name"], owner["uid"]) == (
+            API,
+            KIND,
+            "mnist",
+            job.uid,
+        )
         assert (owner["controller"], owner["blockOwnerDeletion"]) == (True, True)
         assert meta["labels"]["tensorstack.dev/owner-name"] == "mnist"
         assert meta["labels"]["tensorstack.dev/owner-kind"] == KIND

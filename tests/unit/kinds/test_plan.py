@@ -58,5 +58,7 @@ def test_elastic_switched_off_counts_for_nothing() -> None:
         (9, [(1, 1), (5, 1)], (2, 7)),
     ],
 )
-def test_replicas_spread_by_weight(expected: int, shares: list[tuple[int, int]], scales: tuple[int, ...]) -> None:
+def test_replicas_spread_by_weight(
+    expected: int, shares: list[tuple[int, int]], scales: tuple[int, ...]
+) -> None:
     assert distributed(expected, shares) == scales

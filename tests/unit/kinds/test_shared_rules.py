@@ -104,7 +104,13 @@ def test_g5_finds_values_of_a_wrong_type(change: dict[str, Any], text: str) -> N
 
 @pytest.mark.parametrize(
     ("resource", "request_", "limit"),
-    [("cpu", "4", "2"), ("cpu", 4, 2), ("cpu", "2001m", "2"), ("memory", "1Gi", "1G"), ("memory", "1e3", "999")],
+    [
+        ("cpu", "4", "2"),
+        ("cpu", 4, 2),
+        ("cpu", "2001m", "2"),
+        ("memory", "1Gi", "1G"),
+        ("memory", "1e3", "999"),
+    ],
 )
 def test_g6_refuses_requests_above_the_limit(resource: str, request_: object, limit: object) -> None:
     resources = {"requests": {resource: request_}, "limits": {resource: limit}}
@@ -167,7 +173,9 @@ def test_g9_keeps_resume_specs_as_they_were() -> None:
     assert texts(admit(merged(old), old)) == []
 
 
-@pytest.mark.parametrize(("priority", "bound"), [(-1, "greater than or equal to 0"), (101, "less than or equal to 100")])
+@pytest.mark.parametrize(
+    ("priority", "bound"), [(-1, "greater than or equal to 0"), (101, "less than or equal to 100")]
+)
 def test_g10_bounds_the_priority(priority: int, bound: str) -> None:
     found = admit(spec(scheduler={"t9kScheduler": {"priority": priority}}))
     path = "spec.scheduler.t9kScheduler.priority"
@@ -239,7 +247,11 @@ def test_g15_warns_of_shared_memory_above_the_memory_limit(size: str | None, war
 
 
 def test_g16_warns_of_variables_that_the_controller_sets() -> None:
-    own = [{"name": "MASTER_ADDR", "value": "me"}, {"name": "RANK", "value": "7"}, {"name": "LR", "value": "1"}]
+    own = [
+        {"name": "MASTER_ADDR", "value": "me"},
+        {"name": "RANK", "value": "7"},
+        {"name": "LR", "value": "1"},
+    ]
     found = admit(spec(replicas("worker", 1, container(env=own))))
     assert notices(found) == [
         ("EnvOverridden", 'env "MASTER_ADDR" of container "pytorch" is replaced by the controller'),
@@ -258,7 +270,10 @@ def test_g16_leaves_ranks_to_the_user_under_torchrun() -> None:
         ({"replicaSpecs": [replicas("worker", 2, scalingWeight=2)]}, "spec.replicaSpecs[0].scalingWeight"),
         ({"replicaSpecs": [replicas("worker", 3)]}, "spec.replicaSpecs[0].replicas"),
         ({"replicaSpecs": [replicas("node", 2)]}, "spec.replicaSpecs[0].type"),
-        ({"replicaSpecs": [replicas("worker", 2, restartPolicy="Never")]}, "spec.replicaSpecs[0].restartPolicy"),
+        (
+            {"replicaSpecs": [replicas("worker", 2, restartPolicy="Never")]},
+            "spec.replicaSpecs[0].restartPolicy",
+        ),
         ({"replicaSpecs": [replicas("worker", 2), replicas("ps")]}, "spec.replicaSpecs"),
         ({"torchrunConfig": {"enabled": True}}, "spec.torchrunConfig.enabled"),
         ({"torchrunConfig": {"maxRestarts": 3}}, "spec.torchrunConfig.maxRestarts"),

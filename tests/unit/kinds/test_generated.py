@@ -1,0 +1,49 @@
+"""Generated files that are checked in are what they should be, and `--check` says so if not."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from jobledger import generate
+
+
+def test_checked_in_files_are_fresh() -> None:
+    assert generate.stale() == []
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout that holds nothing but the hand-written introductions, and then the generated files."""
+    intros = tmp_path / "docs" / "kinds"
+    intros.mkdir(parents=True)
+    for path in sorted((generate.ROOT / "docs" / "kinds").glob("_*.md")):
+        shutil.copy(path, intros)
+    generate.write(tmp_path)
+    return tmp_path
+
+
+def test_written_files_are_fresh(checkout: Path) -> None:
+    assert generate.stale(checkout) == []
+
+
+def test_changed_missing_and_left_over_files_are_named(checkout: Path) -> None:
+    (checkout / "docs" / "phases.md").write_text("old", encoding="utf-8")
+    crd = next((checkout / "crds").iterdir())
+    crd.rename(crd.with_name("other.yaml"))
+    assert sorted(generate.stale(checkout)) == sorted([
+        f"crds/{crd.name}",
+        "docs/phases.md",
+        "crds/other.yaml",
+    ])  # fmt: skip
+
+
+def test_check_fails_and_names_what_is_stale(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / "docs" / "phases.md").unlink()
+    monkeypatch.setattr(generate, "stale", lambda: ["docs/phases.md"])
+    assert generate.main(["--check"]) == 1
+    assert "docs/phases.md is stale" in capsys.readouterr().err
+    monkeypatch.setattr(generate, "stale", list)
+    assert generate.main(["--check"]) == 0
