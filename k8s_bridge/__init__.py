@@ -1,0 +1,1 @@
+"""Everything that touches a cluster: the Cluster port, its adapters, and objects → observations."""

@@ -1,0 +1,49 @@
+"""What an API server with our CRDs would refuse, for clusters that have none.
+
+Only the layers that the API server checks refuse here: S (schema) and C (CEL). Everything else is the
+controller's to find, and lets the job be stored and fail visibly. Source: spec R2.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from k8s_bridge.observe import is_job
+from k8s_bridge.port import Manifest
+from statemachine.errors import Problem, Refused
+from statemachine.kinds import UnknownKind, kind_of
+from statemachine.rulebook import Layer, Rule
+
+_REFUSING = (Layer.SCHEMA, Layer.CEL)
+
+
+def admit(new: Manifest, old: Manifest | None) -> None:
+    """Nothing, unless `new` is a job that the API server would not store.
+
+    Raises:
+        Refused: 422 with every problem, in field order as the kind found them; 404 for a kind that is not
+        served.
+    """
+    if not is_job(new):
+        return
+    api_version, name = new["apiVersion"], new["metadata"]["name"]
+    try:
+        kind = kind_of(api_version, new["kind"])
+    except UnknownKind as error:
+        raise Refused(404, "NotFound", str(error)) from error
+    before = None if old is None else kind.admit(name, _spec(old)).spec
+    admission = kind.admit(name, _spec(new), before)
+    refusals = list(refused(kind.rules, admission.problems))
+    if refusals:
+        said = "; ".join(map(str, refusals))
+        raise Refused(422, "Invalid", f'{new["kind"]}.{kind.names.group} "{name}" is invalid: {said}')
+
+
+def refused(rules: Iterable[Rule], problems: Iterable[Problem]) -> Iterable[Problem]:
+    """The problems that are the API server's to refuse; one without a known rule is about the schema."""
+    layers = {rule.id: rule.layer for rule in rules}
+    return (each for each in problems if layers.get(each.rule, Layer.SCHEMA) in _REFUSING)
+
+
+def _spec(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    spec = manifest.get("spec")
+    return spec if isinstance(spec, Mapping) else {}

@@ -1,0 +1,163 @@
+"""The Cluster port over processes of this machine."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+from k8s_bridge.base import StoredCluster
+from k8s_bridge.kept_events import KeptEvents
+from k8s_bridge.local import logs
+from k8s_bridge.local.folders import DataFolder, PodFolder
+from k8s_bridge.local.kubelet import Kubelet
+from k8s_bridge.local.machine import this_machine
+from k8s_bridge.local.storage import Storage, Store
+from k8s_bridge.objects import Admit, ObjectStore
+from k8s_bridge.port import Manifest, Ref
+from statemachine.errors import ClusterUnavailable, Missing
+
+_AT_ONCE = ("create", "patch", "delete")
+"""Writes that are durable when the call returns. The others can be derived from the log, and are again."""
+
+
+class LocalCluster(StoredCluster):
+    """Jobs and their objects in the store, pods as process groups. Enter it before use.
+
+    `store` is what `statemachine.log.store` opens; `data` the folder for everything that pods write.
+    `workdir` is where processes start that name no folder, `python` the Python for `python`, `python3` and
+    `torchrun` where it is not to be the one on the PATH (annotations of a job win over both).
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        data: Path,
+        *,
+        admit: Admit | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        workdir: Path | None = None,
+        python: str = "",
+    ) -> None:
+        self._storage = Storage(store)
+        self._data = DataFolder(data.absolute())
+        self.kept_events = KeptEvents(persist=self._storage.put_event)
+        host = this_machine((workdir or Path.cwd()).absolute(), python)
+        kept: dict[str, Any] = {} if admit is None else {"admit": admit}
+        self.objects = ObjectStore(
+            clock=clock,
+            new_uid=lambda: str(uuid4()),
+            prepare=self._prepare,
+            persist=self._storage.put_object,
+            **kept,
+        )
+        self._kubelet = Kubelet(
+            self.objects,
+            self.kept_events,
+            self._data,
+            host,
+            durable=self._durable,
+            name=socket.gethostname(),
+        )
+        self._open = False
+
+    async def open(self) -> Self:
+        """What was kept is there again, and pods that live on are looked after."""
+        self._data.open()
+        objects, events = await self._storage.load()
+        for each in sorted(objects, key=lambda stored: str(stored.object["metadata"]["creationTimestamp"])):
+            self.objects.restore(each)
+        for event in events:
+            self.kept_events.restore(event)
+        self._storage.start()
+        self._kubelet.start()
+        self._open = True
+        return self
+
+    async def close(self) -> None:
+        """Nothing of the adapter runs any more; idempotent. Pods live on, and are found again."""
+        if self._open:
+            self._open = False
+            self.objects.drop_watches()
+            await self._kubelet.close()
+            await self._storage.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def logs(
+        self, namespace: str, pod: str, *, uid: str = "", container: str = "", follow: bool = False
+    ) -> AsyncIterator[bytes]:
+        """What the pod's container wrote, in pieces; with `follow` until it ends. Raises Missing."""
+        return self._logs(Ref("v1", "Pod", namespace, pod), uid, container, follow=follow)
+
+    def purge(self, job_uid: str) -> None:
+        """The logs of the job's pods that are gone are gone too."""
+        for folder in self._data.all():
+            about = folder.about()
+            if about and about.job == job_uid and not self._exists(about.namespace, about.name, folder.uid):
+                folder.drop()
+
+    # ---- inside ------------------------------------------------------------------------------------------
+
+    def _prepare(self, new: Manifest) -> None:
+        self._kubelet.prepare(new)
+
+    async def _before(self, verb: str, ref: Ref) -> None:
+        if not self._open:
+            raise ClusterUnavailable("the local cluster is closed")
+
+    async def _after(self, verb: str, ref: Ref) -> None:
+        if verb in _AT_ONCE:
+            await self._storage.flush()
+
+    async def _durable(self) -> None:
+        """All objects are kept; waits for as long as the store cannot be written."""
+        while True:
+            try:
+                return await self._storage.flush()
+            except ClusterUnavailable:
+                await asyncio.sleep(1.0)
+
+    async def _logs(self, ref: Ref, uid: str, container: str, *, follow: bool) -> AsyncIterator[bytes]:
+        current = self.objects.peek(ref)
+        uid = uid or (current["metadata"]["uid"] if current else "")
+        names, folder = self._containers(ref, uid)
+        name = container or next(iter(names), "")
+        if name not in names:
+            raise Missing(f'container "{name}" is not one of pod "{ref.name}"')
+
+        def has_ended() -> bool:
+            ended = folder.container(name).ended() is not None
+            return ended or not self._exists(ref.namespace, ref.name, uid) or self._is_over(ref)
+
+        async for piece in logs.read(folder.log(name), has_ended, follow=follow):
+            yield piece
+
+    def _containers(self, ref: Ref, uid: str) -> tuple[tuple[str, ...], PodFolder]:
+        """The pod's containers, main ones first, and its folder. Raises Missing."""
+        pod, folder = self.objects.peek(ref), self._data.existing(uid)
+        if pod is not None and pod["metadata"]["uid"] == uid:
+            spec = pod.get("spec") or {}
+            everyone = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+            return tuple(each["name"] for each in everyone), self._data.pod(uid)
+        about = folder.about() if folder else None
+        if folder is None or about is None or (about.namespace, about.name) != (ref.namespace, ref.name):
+            raise Missing(f'pod "{ref.name}" not found')
+        return about.containers, folder
+
+    def _exists(self, namespace: str, name: str, uid: str) -> bool:
+        pod = self.objects.peek(Ref("v1", "Pod", namespace, name))
+        return pod is not None and pod["metadata"]["uid"] == uid
+
+    def _is_over(self, ref: Ref) -> bool:
+        pod = self.objects.peek(ref) or {}
+        return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")

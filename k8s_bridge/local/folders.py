@@ -1,0 +1,163 @@
+"""Where the pods of a local cluster keep their things, under one data folder that only its owner can enter.
+
+pods/<uid>/pod.json             whose it was: namespace, name, job, containers in order
+pods/<uid>/<container>.log      what the container wrote; stays when the pod is gone
+pods/<uid>/state/<container>/   see `shim`; stays too
+pods/<uid>/volumes/<volume>/    goes with the pod
+volumes/<namespace>/<claim>/    persistent volume claims; nothing ever deletes them
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from k8s_bridge.local.containers import MARKER, ContainerFolder
+from k8s_bridge.local.mounts import Mount, Roots, Volume
+
+_UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
+
+
+class NotMountable(Exception):
+    """A hostPath is not what its type says; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Whose folder it is. `containers`: the main ones first, so that the first is the default for logs."""
+
+    namespace: str
+    name: str
+    job: str
+    containers: tuple[str, ...]
+
+
+class DataFolder:
+    """The data folder of a local cluster."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def open(self) -> None:
+        """The folder is there, for its owner only."""
+        for each in (self.root, self.root / "pods", self.root / "volumes"):
+            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def pod(self, uid: str) -> "PodFolder":
+        """The folder of the pod `uid`, made or not."""
+        return PodFolder(self.root / "pods" / uid, uid)
+
+    def existing(self, uid: str) -> "PodFolder | None":
+        """The folder of a pod that has, or had, one; whatever `uid` holds, never anything else."""
+        if not _UID.fullmatch(uid):
+            return None
+        found = self.pod(uid)
+        return found if found.about() else None
+
+    def all(self) -> Iterator["PodFolder"]:
+        """The folders of all pods, those that are gone included."""
+        with contextlib.suppress(OSError):
+            for each in (self.root / "pods").iterdir():
+                yield PodFolder(each, each.name)
+
+    def claims(self, namespace: str) -> str:
+        """The folder for the persistent claims of a namespace."""
+        return str(self.root / "volumes" / namespace)
+
+
+class PodFolder:
+    """The folder of one pod."""
+
+    def __init__(self, path: Path, uid: str) -> None:
+        self.path, self.uid = path, uid
+
+    def make(self, about: About) -> None:
+        """Everything but the volumes is there. Raises OSError."""
+        for name in about.containers:
+            (self.path / "state" / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write(self.path / "pod.json", json.dumps(asdict(about)).encode(), 0o600)
+
+    def about(self) -> About | None:
+        """Whose folder it is; None if there is none."""
+        try:
+            found = json.loads((self.path / "pod.json").read_bytes())
+            return About(found["namespace"], found["name"], found["job"], tuple(found["containers"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def container(self, name: str) -> ContainerFolder:
+        """The state of a container."""
+        return ContainerFolder(self.path / "state" / name, self.log(name), f"{MARKER}={self.uid}/{name}")
+
+    def log(self, container: str) -> Path:
+        """What a container writes."""
+        return self.path / f"{container}.log"
+
+    def roots(self, claims: str) -> Roots:
+        """Where the pod's volumes are."""
+        return Roots(str(self.path / "volumes"), claims)
+
+    def make_volumes(self, volumes: tuple[Volume, ...], mounts: tuple[Mount, ...]) -> None:
+        """Every volume is there, with its files. Raises NotMountable, OSError."""
+        for volume in volumes:
+            if volume.check is not None:
+                _check_host_path(volume)
+                continue
+            path = Path(volume.path)
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for name, content in (volume.files or {}).items():
+                target = path / name
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _write(target, content, 0o600 if volume.private else 0o644)
+        made_here = {volume.name for volume in volumes if volume.check is None and volume.files is None}
+        for mount in mounts:
+            if mount.volume in made_here and mount.moved:
+                Path(mount.here).mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def drop_volumes(self) -> None:
+        """The pod's own volumes are gone; nothing else is."""
+        shutil.rmtree(self.path / "volumes", ignore_errors=True)
+
+    def drop(self) -> None:
+        """The folder is gone, logs and all."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
+    """The file has this content, at no moment another or half of it. Raises OSError."""
+    new = path.with_name(f".{path.name}.new")
+    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with open(handle, "wb") as file:  # noqa: PTH123 - an open descriptor, so that the mode is right from the start
+        file.write(content)
+    new.replace(path)
+
+
+_CHECKS: dict[str, tuple[Callable[[int], bool], str]] = {
+    "Directory": (stat.S_ISDIR, "a directory"),
+    "File": (stat.S_ISREG, "a file"),
+    "Socket": (stat.S_ISSOCK, "a socket"),
+    "CharDevice": (stat.S_ISCHR, "a character device"),
+    "BlockDevice": (stat.S_ISBLK, "a block device"),
+}
+
+
+def _check_host_path(volume: Volume) -> None:
+    path, kind = Path(volume.path), volume.check or ""
+    if kind == "DirectoryOrCreate":
+        path.mkdir(parents=True, exist_ok=True)
+    elif kind == "FileOrCreate" and not path.exists():
+        path.touch()
+    test = _CHECKS.get(kind.removesuffix("OrCreate"))
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise NotMountable(
+            f'volume "{volume.name}": hostPath {path} does not exist on this machine'
+        ) from None
+    if test is not None and not test[0](mode):
+        raise NotMountable(f'volume "{volume.name}": hostPath {path} is not {test[1]}')

@@ -1,0 +1,34 @@
+"""What local pods write: files, read while they grow."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+_PIECE = 1 << 16
+_LOOK = 0.05
+"""Seconds between two looks at a file that may have grown: the standard library cannot be told."""
+
+
+async def read(path: Path, has_ended: Callable[[], bool], *, follow: bool) -> AsyncIterator[bytes]:
+    """The file in pieces; with `follow` also what is added, until `has_ended` says that nothing will be.
+
+    A file that is not there yet is an empty one.
+    """
+    at = 0
+    while True:
+        ended = has_ended()  # before reading: what was written until then is read now
+        while piece := _piece(path, at):
+            at += len(piece)
+            yield piece
+        if ended or not follow:
+            return
+        await asyncio.sleep(_LOOK)
+
+
+def _piece(path: Path, at: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(at)
+            return file.read(_PIECE)
+    except FileNotFoundError:
+        return b""

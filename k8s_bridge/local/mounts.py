@@ -1,0 +1,175 @@
+"""Volumes on one machine: a folder each, and what becomes of the paths at which they would be mounted. Pure.
+
+A process sees the machine's own file tree, so nothing can be mounted for it. Where a mount path is the folder
+itself (a hostPath of the same path, /dev/shm), all is well; elsewhere the path is replaced by the folder in
+working directory, command, arguments and environment, and the folder is offered as JOBLEDGER_MOUNT_<VOLUME>.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from k8s_bridge.local.expansion import expanded
+from k8s_bridge.local.values import Capacity, Lookup, data, field, resource
+from k8s_bridge.port import Manifest
+from statemachine.errors import Refused
+
+_SHM = "/dev/shm"  # noqa: S108 - the mount path of shared memory in manifests
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """Folders of this machine: one for the pod's volumes, one for persistent claims of its namespace."""
+
+    pod: str
+    claims: str
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A volume as a folder (or file) of this machine.
+
+    `files`: what it contains, for volumes made of ConfigMaps, Secrets and the like; `private` ones are 0600.
+    `check`: the hostPath type that must hold before a container starts.
+    """
+
+    name: str
+    path: str
+    files: Mapping[str, bytes] | None = None
+    private: bool = False
+    check: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A path in the manifest, and what stands for it here."""
+
+    volume: str
+    path: str
+    here: str
+    variable: str
+
+    @property
+    def moved(self) -> bool:
+        """The path itself leads somewhere else, or nowhere."""
+        return self.path != self.here
+
+
+def volumes(pod: Manifest, roots: Roots, find: Lookup, has: Capacity) -> tuple[Volume, ...]:
+    """The pod's volumes, in its order. Raises NotYet (ConfigMap or Secret missing), Refused."""
+    return tuple(
+        _volume(each, pod, roots, find, has) for each in (pod.get("spec") or {}).get("volumes") or ()
+    )
+
+
+def unsupported(pod: Manifest) -> Iterator[str]:
+    """A sentence for every volume that this machine has no folder for."""
+    for each in (pod.get("spec") or {}).get("volumes") or ():
+        if not any(kind in each for kind in _SUPPORTED):
+            kinds = ", ".join(sorted(set(each) - {"name"})) or "nothing"
+            yield f'volume "{each.get("name")}": a local run has no {kinds}; use a hostPath or a claim'
+
+
+_SUPPORTED = (
+    "emptyDir",
+    "hostPath",
+    "persistentVolumeClaim",
+    "configMap",
+    "secret",
+    "downwardAPI",
+    "projected",
+    "ephemeral",
+)
+
+
+def _volume(raw: Mapping[str, Any], pod: Manifest, roots: Roots, find: Lookup, has: Capacity) -> Volume:
+    name = str(raw.get("name"))
+    own = f"{roots.pod}/{_folder(name)}"
+    if "hostPath" in raw:
+        return Volume(name, str(raw["hostPath"].get("path")), check=str(raw["hostPath"].get("type") or ""))
+    if "persistentVolumeClaim" in raw:
+        return Volume(name, f"{roots.claims}/{_folder(str(raw['persistentVolumeClaim'].get('claimName')))}")
+    if "emptyDir" in raw or "ephemeral" in raw:
+        return Volume(name, own)
+    sources = raw["projected"].get("sources") or () if "projected" in raw else (raw,)
+    files: dict[str, bytes] = {}
+    for source in sources:
+        files |= _files(source, pod, find, has)
+    private = "secret" in raw or any("secret" in each for each in sources)
+    return Volume(name, own, files, private)
+
+
+def _files(source: Mapping[str, Any], pod: Manifest, find: Lookup, has: Capacity) -> dict[str, bytes]:
+    for member, kind in (("configMap", "ConfigMap"), ("secret", "Secret")):
+        if member in source:
+            return dict(_items(source[member], data(kind, source[member], find)))
+    files = {}
+    for item in (source.get("downwardAPI") or {}).get("items") or ():
+        if "fieldRef" in item:
+            value = field(pod, str(item["fieldRef"].get("fieldPath")))
+        else:
+            value = resource(pod, {}, item.get("resourceFieldRef") or {}, has)
+        files[_inside(str(item.get("path")))] = value.encode()
+    return files
+
+
+def _items(source: Mapping[str, Any], found: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    """All keys as files, or those under `items`, each at its path."""
+    if not source.get("items"):
+        yield from found.items()
+        return
+    for item in source["items"]:
+        if item.get("key") in found:
+            yield _inside(str(item.get("path"))), found[item["key"]]
+
+
+def mounts(
+    container: Mapping[str, Any],
+    known: Sequence[Volume],
+    env: Mapping[str, str],
+    is_folder: Callable[[str], bool],
+) -> tuple[Mount, ...]:
+    """The container's mounts, in its order. Raises Refused."""
+    by_name = {each.name: each for each in known}
+    found: list[Mount] = []
+    for raw in container.get("volumeMounts") or ():
+        name, path = str(raw.get("name")), str(raw.get("mountPath")).rstrip("/") or "/"
+        if name not in by_name:
+            raise Refused(422, "Invalid", f'volumeMounts: no volume is named "{name}"')
+        sub = raw.get("subPath") or expanded(raw.get("subPathExpr") or "", env)
+        here = by_name[name].path.rstrip("/") + (f"/{_inside(sub)}" if sub else "")
+        if path == _SHM and is_folder(_SHM):
+            here = _SHM
+        variable = f"JOBLEDGER_MOUNT_{_variable(name)}"
+        if any(each.variable == variable for each in found):
+            variable += f"_{_variable(path.strip('/'))}"
+        found.append(Mount(name, path, here, variable))
+    return tuple(found)
+
+
+def rewriter(found: Sequence[Mount]) -> Callable[[str], str]:
+    """The function that puts folders in the place of mount paths, and of what lies below them."""
+    here = {each.path: each.here for each in found if each.moved and each.path != "/"}
+    if not here:
+        return lambda text: text
+    paths = "|".join(re.escape(path) for path in sorted(here, key=len, reverse=True))
+    pattern = re.compile(rf"(?:(?<![\w./)}}\]$-])|(?<=file://))({paths})(?=/|$|[^\w.-]|\.(?!\w))")
+    return lambda text: pattern.sub(lambda match: here[match[1]], text)
+
+
+def _folder(name: str) -> str:
+    if not re.fullmatch(r"[\w.-]+", name) or name in (".", ".."):
+        raise Refused(422, "Invalid", f'"{name}" cannot be the name of a volume')
+    return name
+
+
+def _inside(path: str) -> str:
+    """A relative path that stays below where it starts. Raises Refused."""
+    if path.startswith("/") or ".." in path.split("/"):
+        raise Refused(422, "Invalid", f'"{path}" must be a relative path without ".."')
+    return path.rstrip("/")
+
+
+def _variable(name: str) -> str:
+    return re.sub(r"\W", "_", name).upper()

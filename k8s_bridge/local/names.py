@@ -1,0 +1,84 @@
+"""Service names on one machine: every port of a job's Services is a port of 127.0.0.1. Pure.
+
+A pod that is a process has no name and no address of its own, so what a manifest says about Services is
+rewritten before the process sees it: `<service>:<port>`, pairs of variables such as MASTER_ADDR and
+MASTER_PORT, and the bare name wherever it stands as a word.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from k8s_bridge.local.values import ADDRESS
+
+Ports = Mapping[int, int]
+"""Port of a Service → the port of this machine that stands for it."""
+
+Entry = dict[str, Any]
+"""An entry of a container's `env`."""
+
+_HOSTS = ("_ADDR", "_HOST")
+
+
+class Names:
+    """The Services of a job, and what becomes of their names in text."""
+
+    def __init__(self, services: Mapping[str, Ports], namespace: str) -> None:
+        self._services = services
+        domain = rf"(?:\.{re.escape(namespace)}(?:\.svc(?:\.cluster\.local)?)?)?"
+        longest_first = sorted(services, key=len, reverse=True)
+        self._names = "|".join(map(re.escape, longest_first))
+        self._whole = re.compile(f"({self._names}){domain}") if services else None
+        self._domain = domain
+
+    def env(self, entries: Sequence[Entry]) -> tuple[list[Entry], Callable[[str], str]]:
+        """The entries, literal values rewritten, and the function that rewrites commands and arguments.
+
+        That function also knows the variables that hold a Service's name, as in `$(MASTER_ADDR):29500`.
+        """
+        aliases = self._aliases(entries)
+        ports = {
+            f"{prefix}_PORT": self._services[service]
+            for variable, service in aliases.items()
+            for prefix in (variable.removesuffix(suffix) for suffix in _HOSTS if variable.endswith(suffix))
+        }
+        rewrite = self._rewriter(aliases)
+        done = []
+        for entry in entries:
+            name, value = entry.get("name"), entry.get("value")
+            if name in aliases:
+                value = ADDRESS
+            elif name in ports and isinstance(value, str) and value.isdigit():
+                value = str(ports[name].get(int(value), value))
+            elif isinstance(value, str):
+                value = rewrite(value)
+            done.append({**entry, "value": value} if "value" in entry else entry)
+        return done, rewrite
+
+    def _aliases(self, entries: Sequence[Entry]) -> dict[str, str]:
+        """Variables whose whole value is a Service's name → the name."""
+        found: dict[str, str] = {}
+        for entry in entries:
+            match = self._whole and self._whole.fullmatch(str(entry.get("value") or ""))
+            if match:
+                found[str(entry.get("name"))] = match[1]
+        return found
+
+    def _rewriter(self, aliases: Mapping[str, str]) -> Callable[[str], str]:
+        if not self._services:
+            return lambda text: text
+        variables = "|".join(rf"(?<!\$)\$\({re.escape(name)}\)" for name in aliases)
+        word = rf"(?<![\w.-])(?<![^/]/)(?<!^/)(?P<name>{self._names}){self._domain}"
+        host = f"(?:{word}|(?P<alias>{variables}))" if variables else word
+        pattern = re.compile(rf"{host}(?::(?P<port>\d+))?(?![\w-]|\.\w)")
+        return lambda text: pattern.sub(lambda match: self._replaced(match, aliases), text)
+
+    def _replaced(self, match: re.Match[str], aliases: Mapping[str, str]) -> str:
+        groups = match.groupdict()
+        alias, port = groups.get("alias"), groups["port"]
+        if alias and not port:
+            return match[0]  # expands to the address
+        service = aliases[alias[2:-1]] if alias else groups["name"]
+        if not port:
+            return ADDRESS
+        return f"{ADDRESS}:{self._services[service].get(int(port), int(port))}"

@@ -1,0 +1,94 @@
+"""What a local run does in its own way, said once a job as Kubernetes Events of reason LocalRun. Pure."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from k8s_bridge.local.mounts import Mount
+from k8s_bridge.port import JobEvent, Manifest, Ref
+
+REASON = "LocalRun"
+
+_NOT_RUN = {
+    "TensorBoard": "TensorBoard objects are stored, but a local run starts nothing for them; "
+    "run tensorboard --logdir yourself",
+    "PodGroup": "PodGroup objects are stored, but a local run has no queue; pods start at once",
+}
+
+_POD_FIELDS = {
+    "nodeSelector": "nodeSelector",
+    "affinity": "affinity",
+    "tolerations": "tolerations",
+    "schedulerName": "schedulerName",
+    "priorityClassName": "priorityClassName",
+    "securityContext": "securityContext",
+    "serviceAccountName": "serviceAccountName",
+    "imagePullSecrets": "imagePullSecrets",
+    "runtimeClassName": "runtimeClassName",
+    "activeDeadlineSeconds": "activeDeadlineSeconds of the pod",
+    "hostNetwork": "hostNetwork",
+    "dnsPolicy": "dnsPolicy",
+}
+
+_CONTAINER_FIELDS = {
+    "image": "image",
+    "resources": "resources",
+    "securityContext": "securityContext",
+    "livenessProbe": "probes",
+    "readinessProbe": "probes",
+    "startupProbe": "probes",
+    "lifecycle": "lifecycle hooks",
+}
+
+
+def ignored(pod: Manifest) -> str:
+    """The sentence about what a local run ignores of `pod`; empty if there is nothing."""
+    found = list(dict.fromkeys(_ignored(pod.get("spec") or {})))
+    if not found:
+        return ""
+    return f"Pods run as processes of this machine; ignored here: {', '.join(found)}"
+
+
+def _ignored(spec: Mapping[str, Any]) -> Iterator[str]:
+    everyone = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    for field, said in _CONTAINER_FIELDS.items():
+        if any(each.get(field) for each in everyone):
+            yield said
+    yield from (said for field, said in _POD_FIELDS.items() if spec.get(field))
+    if spec.get("restartPolicy") not in (None, "Never"):
+        yield f"restartPolicy {spec['restartPolicy']} of the pod (taken as Never)"
+    if any(mount.get("readOnly") for each in everyone for mount in each.get("volumeMounts") or ()):
+        yield "readOnly of volume mounts"
+
+
+def moved(mounts: Sequence[Mount]) -> str:
+    """The sentence about mount paths that are folders elsewhere; empty if there are none."""
+    found = {each.path: each for each in mounts if each.moved}
+    if not found:
+        return ""
+    said = ", ".join(f"{each.path} is ${each.variable}" for each in found.values())
+    return (
+        f"Nothing can be mounted for a process: {said}. Paths in command, args, workingDir and env were "
+        "rewritten; one that stands in the program itself was not"
+    )
+
+
+def not_run(manifest: Manifest) -> str:
+    """The sentence about an object for which nothing is started; empty for any other."""
+    return _NOT_RUN.get(manifest["kind"], "")
+
+
+def notice(child: Manifest, topic: str, message: str, at: datetime) -> JobEvent | None:
+    """The event about `topic` on the job that controls `child`.
+
+    None if none does, or there is nothing to say.
+    """
+    for owner in child["metadata"].get("ownerReferences") or ():
+        if message and owner.get("controller"):
+            uid = str(owner.get("uid"))
+            namespace = child["metadata"].get("namespace") or "default"
+            about = Ref(str(owner["apiVersion"]), str(owner["kind"]), namespace, str(owner["name"]))
+            tag = hashlib.sha256(f"{uid}/{topic}".encode()).hexdigest()[:16]
+            return JobEvent(about, uid, f"{about.name}.local-{tag}", REASON, message, "Normal", at)
+    return None

@@ -1,0 +1,179 @@
+"""One local pod, from its creation (or from finding it again) to its end: what a kubelet does for a pod."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from k8s_bridge.local import containers
+from k8s_bridge.local.containers import Ended, Launch
+from k8s_bridge.local.folders import About, NotMountable, PodFolder
+from k8s_bridge.local.podspec import PodPlan
+from k8s_bridge.local.status import Running, State, Verdict, Waiting, pod_status, verdict
+from k8s_bridge.local.values import NotYet
+from k8s_bridge.port import Manifest, Ref
+from k8s_bridge.stored import controller
+from statemachine.errors import Refused
+
+_log = logging.getLogger(__name__)
+
+
+class Node(Protocol):
+    """What a pod needs of the machine that it runs on."""
+
+    async def durable(self) -> None:
+        """The pod's object is kept, so that it will be found again."""
+
+    def plan(self, pod: Manifest, folder: PodFolder) -> PodPlan:
+        """What to run. Raises NotYet, Refused."""
+
+    def report(self, ref: Ref, uid: str, status: Mapping[str, Any]) -> None:
+        """The pod's status is `status`."""
+
+    def finished(self, ref: Ref, uid: str) -> None:
+        """No process of the pod is left, and none will be."""
+
+
+class PodRunner:
+    """Runs one pod. Cancelling `run` leaves its processes alone: somebody else will find them."""
+
+    def __init__(self, pod: Manifest, folder: PodFolder, node: Node, *, same_boot: bool) -> None:
+        meta, spec = pod["metadata"], pod.get("spec") or {}
+        self.ref, self.uid, self.done = Ref.of(pod), str(meta["uid"]), False
+        self._pod, self._folder, self._node, self._same_boot = pod, folder, node, same_boot
+        self._init = [str(each["name"]) for each in spec.get("initContainers") or ()]
+        self._main = [str(each["name"]) for each in spec.get("containers") or ()]
+        self._states: dict[str, State] = {}
+        self._began = datetime.now(UTC)
+        self.grace: float | None = None
+        """Seconds given by the deletion that is being obeyed; None if there is none."""
+        self._stopping = asyncio.Event()
+        self._stop: asyncio.Task[None] | None = None
+        self._more = asyncio.Event()
+
+    async def run(self) -> None:
+        """The pod has ended and its status says how."""
+        try:
+            outcome = await self._live()
+        except (Refused, NotMountable, OSError) as error:
+            outcome = _trouble(error)
+        except Exception as error:  # noqa: BLE001 - what breaks one pod must not reach the others
+            _log.exception("a local pod broke", extra={"action": "pod-broke", "pod": str(self.ref)})
+            outcome = Verdict("Failed", "LocalError", f"{type(error).__name__}: {error}")
+        if outcome.reason:
+            await self._leave_nothing()
+        self._report(outcome)
+        self.done = True
+        self._node.finished(self.ref, self.uid)
+
+    def stop(self, grace: float) -> None:
+        """The pod's processes are asked to end, and have `grace` seconds for it. Again: with less time."""
+        self._stopping.set()
+        if self._stop is not None:
+            self._stop.cancel()
+        self._stop = asyncio.create_task(self._stop_all(grace), name=f"stop-{self.uid}")
+
+    def look_again(self) -> None:
+        """Something that the pod may wait for has changed."""
+        self._more.set()
+
+    async def close(self) -> None:
+        """Nobody works on the stop any more."""
+        if self._stop is not None:
+            self._stop.cancel()
+            await asyncio.gather(self._stop, return_exceptions=True)
+
+    # ---- inside ------------------------------------------------------------------------------------------
+
+    async def _live(self) -> Verdict:
+        await self._node.durable()
+        job = controller(self._pod)
+        names = (*self._main, *self._init)
+        self._folder.make(About(self.ref.namespace, self.ref.name, job, names))
+        if not self._same_boot:
+            self._nothing_lives()
+        launches = await self._launches()
+        for name in self._init:
+            ended = await self._container(name, launches.get(name))
+            if not ended.well:
+                return verdict({name: ended})
+        ends = await asyncio.gather(*(self._container(name, launches.get(name)) for name in self._main))
+        return verdict(dict(zip(self._main, ends, strict=True)))
+
+    async def _launches(self) -> dict[str, Launch]:
+        """What to run, by container name; nothing if everything was started before or nothing may be."""
+        while not self._stopping.is_set() and not self._all_claimed():
+            self._more.clear()
+            try:
+                plan = self._node.plan(self._pod, self._folder)
+            except NotYet as missing:
+                waiting = Waiting(missing.reason, missing.message)
+                self._states = dict.fromkeys((*self._init, *self._main), waiting)
+                self._report(Verdict("Pending"))
+                await self._woken()
+            else:
+                self._folder.make_volumes(plan.volumes, plan.mounts)
+                return {each.name: each for each in (*plan.init, *plan.main)}
+        return {}
+
+    async def _woken(self) -> None:
+        """Something changed, or the pod is to stop."""
+        waits = [asyncio.create_task(each.wait()) for each in (self._more, self._stopping)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+
+    async def _container(self, name: str, launch: Launch | None) -> Ended:
+        folder = self._folder.container(name)
+        if not folder.claimed and (launch is None or self._stopping.is_set()):
+            folder.forbid()
+
+        def started() -> None:
+            self._states[name] = Running(folder.started_at())
+            self._report(Verdict("Pending" if name in self._init else "Running"))
+
+        ended = await containers.run(folder, launch, started)
+        self._states[name] = ended
+        if any(isinstance(self._states.get(each), Running) for each in self._main):
+            self._report(Verdict("Running"))
+        return ended
+
+    def _all_claimed(self) -> bool:
+        return all(self._folder.container(name).claimed for name in (*self._init, *self._main))
+
+    def _nothing_lives(self) -> None:
+        """The machine was started anew since the pod began: whatever had not ended is lost."""
+        for name in (*self._init, *self._main):
+            folder = self._folder.container(name)
+            if folder.ended() is None:
+                folder.settle(containers.LOST, "the machine was restarted")
+                folder.forbid()
+
+    async def _stop_all(self, grace: float) -> None:
+        names = [name for name in (*self._init, *self._main) if self._folder.container(name).folder.exists()]
+        await asyncio.gather(*(containers.stop(self._folder.container(name), grace) for name in names))
+
+    async def _leave_nothing(self) -> None:
+        """After trouble: what was started is stopped, what was not never will be."""
+        try:
+            await self._stop_all(0.0)
+        except OSError as error:
+            _log.warning(
+                "stop failed", extra={"action": "stop-failed", "pod": str(self.ref), "error": str(error)}
+            )
+
+    def _report(self, outcome: Verdict) -> None:
+        self._node.report(self.ref, self.uid, pod_status(self._pod, self._states, outcome, self._began))
+
+
+def _trouble(error: Exception) -> Verdict:
+    if isinstance(error, NotMountable):
+        return Verdict("Failed", "FailedMount", str(error))
+    if isinstance(error, OSError):
+        return Verdict(
+            "Failed", "LocalDiskError", f"the pod's files cannot be written: {error.strerror or error}"
+        )
+    return Verdict("Failed", "LocalRefused", str(error))

@@ -1,0 +1,79 @@
+"""Ports of this machine for the ports of Services: chosen once, kept in an annotation of the Service."""
+
+import json
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from k8s_bridge.local.values import ADDRESS
+from k8s_bridge.port import Manifest
+from statemachine.errors import Refused
+
+PORTS = "local.jobledger.dev/ports"
+"""Annotation on Services: port of the Service → port of this machine, as JSON."""
+
+_FROM, _TO = 21_000, 32_000
+"""Below what Linux and macOS hand out to outgoing connections, which could take a chosen port before its
+server."""
+
+
+class PortPool:
+    """Gives out ports that nobody has, each to one Service only."""
+
+    def __init__(self) -> None:
+        self._owners: dict[int, str] = {}
+        self._next = _FROM
+
+    def assign(self, service: Manifest) -> None:
+        """The annotation of a new Service says a port for each of its ports."""
+        wanted = [each["port"] for each in (service.get("spec") or {}).get("ports") or () if _is_port(each)]
+        meta = service["metadata"]
+        chosen = {str(port): self._free() for port in wanted}
+        meta["annotations"] = {**(meta.get("annotations") or {}), PORTS: json.dumps(chosen)}
+
+    def take(self, uid: str, ports: Iterable[int]) -> None:
+        """The Service with this uid has these ports."""
+        self._owners.update(dict.fromkeys(ports, uid))
+
+    def give_back(self, uid: str) -> None:
+        """The Service is gone."""
+        self._owners = {port: owner for port, owner in self._owners.items() if owner != uid}
+
+    def _free(self) -> int:
+        """A port that no Service has and nobody listens on. Raises Refused if there is none."""
+        for _ in range(_FROM, _TO):
+            port, self._next = self._next, self._next + 1 if self._next + 1 < _TO else _FROM
+            if port not in self._owners and _bindable(port):
+                self._owners[port] = ""
+                return port
+        raise Refused(403, "Forbidden", f"no port from {_FROM} to {_TO} of this machine is free")
+
+
+def ports_of(service: Manifest) -> dict[int, int]:
+    """Port of the Service → port of this machine; empty if the annotation was destroyed."""
+    text = (service["metadata"].get("annotations") or {}).get(PORTS)
+    try:
+        return {int(port): int(here) for port, here in json.loads(text or "{}").items()}
+    except (ValueError, AttributeError, TypeError):
+        return {}
+
+
+def services(children: Iterable[Manifest]) -> Iterator[tuple[str, dict[int, int]]]:
+    """Name and ports of every Service among `children`."""
+    for each in children:
+        if each["kind"] == "Service":
+            yield each["metadata"]["name"], ports_of(each)
+
+
+def _is_port(raw: Mapping[str, Any]) -> bool:
+    return isinstance(raw.get("port"), int)
+
+
+def _bindable(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((ADDRESS, port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,208 @@
+"""Starts one container, waits for it, writes down how it ended. Run as `python -I -S shim.py FOLDER`.
+
+A program of its own, so that a container outlives the jobledger that started it and its end is not lost. It
+imports next to nothing: its start is part of every pod's start. `containers` is the other side; between them
+stand files in FOLDER, each made once and whole by linking it to its name, so that the first writer wins:
+
+    run       what to do, written before the shim starts, each part ended by NUL: working directory, log
+              file, marker, number of arguments, the arguments, the environment
+    claim     who has the right to start the container: this shim, or `void` (nobody ever)
+    started   the container's process, written by itself before it becomes the program; or `void`
+    exit      how it ended: code, time, reason, message, separated by tabs; blanks may follow
+
+Of all that may be killed here, at any moment, nothing leads to a second start: a claim is never taken back.
+File descriptor 3 is closed when the program runs (or never will), which is what the starter waits for.
+"""
+
+import _signal  # type: ignore[import-not-found]  # what `signal` wraps, in a third of the time
+
+# ruff: noqa: PTH108, PTH109, PTH110, PTH123, PTH208, SIM105 - pathlib and contextlib take longer to import than all of this
+import os
+import sys
+import time
+
+_NOTIFY = 3
+_RESERVED = 512
+_STOPPING = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM)
+_IGNORED = (*_STOPPING, _signal.SIGPIPE, _signal.SIGXFSZ)
+"""What the shim ignores, or Python does; a program must find it as usual."""
+
+
+def main() -> int:
+    """Be the shim of the container whose folder is the first argument."""
+    os.chdir(sys.argv[1])
+    os.set_inheritable(_NOTIFY, False)
+    for number in _STOPPING:
+        _signal.signal(number, _signal.SIG_IGN)
+    try:
+        folder, log, marker, argv, env = _read("run")
+        if not once("claim", identity(os.getpid())):
+            return 0
+        reserved = os.open("exit.reserved", os.O_WRONLY | os.O_CREAT, 0o600)
+        os.write(reserved, b" " * _RESERVED)  # a full disk must not swallow the end
+    except OSError as error:
+        os.write(_NOTIFY, f"the pod's folder cannot be used: {error.strerror}".encode())
+        return 1
+    child = os.fork()
+    if child == 0:
+        _become(folder, log, argv, env)
+    os.close(_NOTIFY)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # unreaped, its number cannot be another's
+    finished = time.time()
+    _kill_rest(child, marker)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    _record(reserved, code if code >= 0 else 128 - code, finished)
+    return 0
+
+
+def identity(pid: int) -> bytes:
+    """Process `pid` so that another one of the same number is not taken for it: number, start, boot."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            start = file.read().rpartition(b")")[2].split()[19]
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+            boot = file.read().strip()
+    except OSError:
+        return b"%d - -" % pid
+    return b"%d %s %s" % (pid, start, boot)
+
+
+def once(name: str, content: bytes) -> bool:
+    """File `name` is there, whole; True if it is ours, False if it was there before."""
+    mine = f"{name}.{os.getpid()}"
+    with open(mine, "wb") as file:
+        file.write(content)
+    try:
+        os.link(mine, name)
+    except FileExistsError:
+        return False
+    finally:
+        os.unlink(mine)
+    return True
+
+
+def _read(name: str) -> tuple[str, str, bytes, list[bytes], dict[bytes, bytes]]:
+    with open(name, "rb") as file:
+        folder, log, marker, count, *rest = file.read().split(b"\0")[:-1]
+    argv, env = rest[: int(count)], rest[int(count) :]
+    pairs = (each.partition(b"=") for each in env)
+    return os.fsdecode(folder), os.fsdecode(log), marker, argv, {key: value for key, _, value in pairs}
+
+
+def _become(folder: str, log: str, argv: list[bytes], env: dict[bytes, bytes]) -> None:
+    """The container's process: record itself, then be the program. Does not return."""
+    home = os.getcwd()
+    try:
+        os.setsid()
+        for number in _IGNORED:
+            _signal.signal(number, _signal.SIG_DFL)
+        if not once("started", identity(os.getpid()) + b" %f" % time.time()):
+            os._exit(137)
+        _redirect(log)
+        refusal = _execute(folder, argv, env)
+    except OSError as error:
+        refusal = (128, f"the pod's folder cannot be used: {error.strerror}")
+    os.chdir(home)
+    _refuse(*refusal)
+
+
+def _redirect(log: str) -> None:
+    null = os.open("/dev/null", os.O_RDONLY)
+    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for source, target in ((null, 0), (out, 1), (out, 2)):
+        os.dup2(source, target)
+
+
+def _execute(folder: str, argv: list[bytes], env: dict[bytes, bytes]) -> tuple[int, str]:
+    """Be the program. Returns only if that is impossible: the exit code a shell would give, and why."""
+    name = os.fsdecode(argv[0])
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        return 128, f'working directory "{folder}": {error.strerror}'
+    code, why = 127, f'"{name}" was not found on the PATH'
+    for path in _candidates(argv[0], env):
+        try:
+            os.execve(path, argv, env)  # noqa: S606 - the user's program, as asked
+        except (FileNotFoundError, NotADirectoryError):
+            if os.path.exists(path):
+                return 126, f'"{name}" needs an interpreter that is not there'
+            if b"/" in argv[0]:
+                return 127, f'"{name}" was not found'
+        except OSError as error:
+            code, why = 126, f'"{name}" cannot be executed: {error.strerror}'
+    return code, why
+
+
+def _candidates(program: bytes, env: dict[bytes, bytes]) -> list[bytes]:
+    if b"/" in program:
+        return [program]
+    return [(each or b".") + b"/" + program for each in env.get(b"PATH", b"/usr/bin:/bin").split(b":")]
+
+
+def _refuse(code: int, message: str) -> None:
+    """The program did not start: that is the container's end. Does not return."""
+    try:
+        text = message.replace("\t", " ").replace("\n", " ").encode("utf-8", "replace")
+        once("exit", b"%d\t%f\tStartError\t%s" % (code, time.time(), text))
+        os.write(2, text + b"\n")
+    finally:
+        os._exit(code)
+
+
+def _kill_rest(child: int, marker: bytes) -> None:
+    """Nothing of the container is left but its first process, ended and not yet reaped.
+
+    Its process group first; then, where /proc tells, whoever left the group but has kept the environment.
+    """
+    try:
+        os.killpg(child, _signal.SIGKILL)
+    except OSError:
+        pass
+    for _ in range(3):
+        found = [pid for pid in strays(marker) if pid != child]
+        for pid in found:
+            try:
+                os.kill(pid, _signal.SIGKILL)
+            except OSError:
+                pass
+        if not found:
+            return
+
+
+def strays(marker: bytes) -> list[int]:
+    """The living processes with `marker` (`NAME=value`) in their environment; nothing without /proc."""
+    found = []
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return []
+    for name in names:
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    if marker in file.read().split(b"\0"):
+                        found.append(int(name))
+            except OSError:
+                continue
+    return found
+
+
+def _record(reserved: int, code: int, finished: float) -> None:
+    """Write the end down, unless the process has done so itself; into room that was taken before."""
+    started = os.path.exists("started")
+    reason = b"Completed" if code == 0 else b"Error"
+    message = b""
+    if not started:
+        code, reason, message = 128, b"StartError", b"the pod's folder cannot be written"
+    os.pwrite(reserved, b"%d\t%f\t%s\t%s\n" % (code, finished, reason, message), 0)
+    try:
+        os.link("exit.reserved", "exit")
+    except FileExistsError:
+        pass
+    os.unlink("exit.reserved")
+
+
+if __name__ == "__main__":
+    status = main()
+    os._exit(status)  # no destructors, no flushing: everything is written

@@ -1,0 +1,285 @@
+"""An API server in a dict: what the memory and the local cluster keep their objects in.
+
+Commands come in from the adapters, as plain dicts; every change goes out to watchers and listeners, and to
+the `persist` hook of whoever keeps the objects durably. Nothing here waits, so each command is one step: no
+other task sees half of it. Stored objects are never modified, only replaced, and are copied at the border
+both ways.
+
+Deletion follows Kubernetes: an object with finalizers is only marked, and a pod is marked until whoever runs
+it says that its processes are gone (`terminated`); the object goes when nothing holds it any more.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from k8s_bridge.json_data import copied, merged
+from k8s_bridge.port import EVIDENCE, Change, Manifest, Ref, Verb
+from k8s_bridge.stored import SERVERS_OWN, Stored, checked, controller, grace_of, held, keep
+from k8s_bridge.timestamps import stamp
+from k8s_bridge.watching import Route, Watcher, straight
+from statemachine.errors import Conflict, Missing, Refused
+
+Admit = Callable[[Manifest, Manifest | None], None]
+"""Raises Refused for a manifest (and the object that it replaces, None when created) that must not be
+stored."""
+
+
+def _anything(_new: Manifest, _old: Manifest | None) -> None:
+    """Refuses nothing."""
+
+
+def _as_it_is(_new: Manifest) -> None:
+    """Fills nothing in."""
+
+
+def _nowhere(_stored: Stored) -> None:
+    """Keeps nothing."""
+
+
+class ObjectStore:
+    """All objects of a cluster, by reference."""
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], datetime],
+        new_uid: Callable[[], str],
+        admit: Admit = _anything,
+        prepare: Callable[[Manifest], None] = _as_it_is,
+        persist: Callable[[Stored], None] = _nowhere,
+        watch_limit: int = 100_000,
+    ) -> None:
+        self._clock, self._new_uid, self._persist = clock, new_uid, persist
+        self._admit, self._prepare = admit, prepare
+        self._watch_limit = watch_limit
+        self._stored: dict[Ref, Stored] = {}
+        self._owned: dict[str, dict[Ref, None]] = {}
+        self._kinds: dict[str, dict[Ref, None]] = {}
+        self._watchers: list[Watcher] = []
+        self._listeners: list[Callable[[Change], None]] = []
+        self._version = 0
+
+    # ---- reading -------------------------------------------------------------------------------------------
+
+    def get(self, ref: Ref) -> Manifest:
+        """A copy of the object. Raises Missing."""
+        return copied(self._find(ref).object)
+
+    def peek(self, ref: Ref) -> Manifest | None:
+        """The object itself, which the caller must not modify; None if there is none."""
+        found = self._stored.get(ref)
+        return found.object if found else None
+
+    def all_of(self, api_version: str, kind: str, namespace: str | None = None) -> list[Manifest]:
+        """Copies of all objects of a kind, by namespace and name."""
+        refs = [
+            ref
+            for ref in self._kinds.get(kind, ())
+            if ref.api_version == api_version and namespace in (None, ref.namespace)
+        ]
+        refs.sort(key=lambda ref: (ref.namespace, ref.name))
+        return [copied(self._stored[ref].object) for ref in refs]
+
+    def children(self, namespace: str, owner: str) -> list[Manifest]:
+        """Copies of the objects whose controller has the uid `owner`, in order of creation."""
+        return [copied(each) for each in self.peek_children(namespace, owner)]
+
+    def peek_children(self, namespace: str, owner: str) -> Iterator[Manifest]:
+        """The same, not copied."""
+        for ref in self._owned.get(owner, ()):
+            if ref.namespace == namespace:
+                yield self._stored[ref].object
+
+    def peek_all(self, kind: str) -> Iterator[Manifest]:
+        """All objects of a kind, whatever their group; not copied."""
+        yield from [self._stored[ref].object for ref in self._kinds.get(kind, ())]
+
+    # ---- writing -------------------------------------------------------------------------------------------
+
+    def create(self, manifest: Mapping[str, Any]) -> Manifest:
+        """Store a new object; a copy of it as stored. Raises Conflict (name taken), Refused."""
+        new: Manifest = copied(dict(manifest))
+        ref = checked(new)
+        if ref in self._stored:
+            raise Conflict(f'{ref.kind} "{ref.name}" already exists')
+        self._admit(new, None)
+        meta = new["metadata"] = {key: value for key, value in new["metadata"].items() if value is not None}
+        for key in (*SERVERS_OWN, "resourceVersion"):
+            meta.pop(key, None)
+        at = self._clock()
+        meta.update(namespace=ref.namespace, uid=self._new_uid(), creationTimestamp=stamp(at), generation=1)
+        new.pop("status", None)
+        if ref.kind == "Pod":
+            new["status"] = {"phase": "Pending"}
+        self._prepare(new)
+        self._put(ref, Stored(new), Verb.ADDED, at)
+        return self.get(ref)
+
+    def patch(self, ref: Ref, merge: Mapping[str, Any], uid: str = "") -> Manifest:
+        """Merge `merge` into everything but the status. Raises Missing, Conflict (uid, version), Refused."""
+        old = self._find(ref, uid)
+        change = {key: value for key, value in merge.items() if key != "status"}
+        new = merged(old.object, change)
+        if not isinstance(new, dict) or not isinstance(new.get("metadata"), dict):
+            raise Refused(422, "Invalid", f"{ref.kind} {ref.name}: the result of the patch is not an object")
+        self._same_version(ref, old, new)
+        keep(old.object, new)
+        if new == old.object:
+            return copied(new)
+        checked(new)
+        if new.get("spec") != old.object.get("spec"):
+            self._admit(new, copied(old.object))
+            new["metadata"]["generation"] = old.object["metadata"].get("generation", 1) + 1
+        self._replace(ref, replace(old, object=new))
+        return copied(new)
+
+    def patch_status(self, ref: Ref, uid: str, status: Mapping[str, Any], seq: int) -> None:
+        """Replace the status, unless one of a higher `seq` was written. Raises Missing (also.
+
+        Another uid).
+        """
+        old = self._stored.get(ref)
+        if old is None or old.uid != uid:
+            raise Missing(f'{ref.kind} "{ref.name}" with uid {uid} not found')
+        if seq >= old.status_seq:
+            self._write_status(ref, replace(old, status_seq=seq), status)
+
+    def set_status(self, ref: Ref, uid: str, status: Mapping[str, Any]) -> bool:
+        """Replace the status, for whoever runs a pod. False if the object is gone."""
+        old = self._stored.get(ref)
+        if old is None or old.uid != uid:
+            return False
+        self._write_status(ref, old, status)
+        return True
+
+    def delete(self, ref: Ref, uid: str = "", grace: float | None = None) -> None:
+        """Begin the deletion; what nothing holds goes at once. Raises Missing, Conflict (another uid).
+
+        A second deletion can only shorten the time given to processes.
+        """
+        old = self._find(ref, uid)
+        meta = old.object["metadata"]
+        given = grace_of(old.object) if grace is None else max(0.0, grace)
+        if "deletionTimestamp" in meta:
+            if ref.kind != "Pod" or (grace is None or given >= meta["deletionGracePeriodSeconds"]):
+                return
+            mark: dict[str, Any] = {"deletionGracePeriodSeconds": given}
+        else:
+            at = stamp(self._clock())
+            mark = {"deletionTimestamp": at, "deletionGracePeriodSeconds": given if ref.kind == "Pod" else 0}
+        self._replace(ref, replace(old, object=merged(old.object, {"metadata": mark})))
+
+    def release(self, ref: Ref, uid: str) -> None:
+        """Take the evidence finalizer off. Raises Missing, Conflict (another uid)."""
+        old = self._find(ref, uid)
+        finalizers = old.object["metadata"].get("finalizers") or []
+        if EVIDENCE in finalizers:
+            left = [each for each in finalizers if each != EVIDENCE] or None
+            self._replace(ref, replace(old, object=merged(old.object, {"metadata": {"finalizers": left}})))
+
+    def terminated(self, ref: Ref, uid: str) -> None:
+        """No process of the pod is left; a deleted pod without finalizers goes now."""
+        old = self._stored.get(ref)
+        if old is not None and old.uid == uid and not old.ended:
+            ended = replace(old, ended=True)
+            if held(ended):
+                self._stored[ref] = ended
+            else:
+                self._remove(ref, ended, self._clock())
+
+    def restore(self, stored: Stored) -> None:
+        """Put back an object that was kept durably, before anybody watches."""
+        ref = Ref.of(stored.object)
+        self._version = max(self._version, int(stored.object["metadata"]["resourceVersion"]))
+        self._index(ref, stored)
+
+    # ---- telling -------------------------------------------------------------------------------------------
+
+    def subscribe(self, listener: Callable[[Change], None]) -> None:
+        """Call `listener` with every change, uncopied, right after it."""
+        self._listeners.append(listener)
+
+    def watch(self, wanted: Callable[[Manifest], bool], route: Route = straight) -> Watcher:
+        """What exists and is `wanted`, then `Synced`, then every change of such objects."""
+        watcher = Watcher(wanted, self._watch_limit, self._watchers.remove, route)
+        self._watchers.append(watcher)
+        at = self._clock()
+        for each in self._stored.values():
+            watcher.offer(Change(Verb.ADDED, each.object, at))
+        watcher.synced(at)
+        return watcher
+
+    def drop_watches(self) -> None:
+        """Every watch ends with Expired."""
+        for each in list(self._watchers):
+            each.expire()
+
+    # ---- inside --------------------------------------------------------------------------------------------
+
+    def _find(self, ref: Ref, uid: str = "") -> Stored:
+        found = self._stored.get(ref)
+        if found is None:
+            raise Missing(f'{ref.kind} "{ref.name}" not found')
+        if uid and found.uid != uid:
+            raise Conflict(f'{ref.kind} "{ref.name}": uid is {found.uid}, not {uid}')
+        return found
+
+    def _same_version(self, ref: Ref, old: Stored, new: Manifest) -> None:
+        """A resourceVersion in a patch is a precondition."""
+        version = old.object["metadata"]["resourceVersion"]
+        if new["metadata"].get("resourceVersion", version) != version:
+            raise Conflict(f'{ref.kind} "{ref.name}" has been modified; look again')
+
+    def _write_status(self, ref: Ref, old: Stored, status: Mapping[str, Any]) -> None:
+        if old.object.get("status") == status:
+            if old is not self._stored[ref]:
+                self._stored[ref] = old
+                self._persist(old)
+            return
+        self._replace(ref, replace(old, object={**old.object, "status": copied(dict(status))}))
+
+    def _replace(self, ref: Ref, new: Stored) -> None:
+        at = self._clock()
+        if held(new):
+            self._put(ref, new, Verb.MODIFIED, at)
+        else:
+            self._remove(ref, new, at)
+
+    def _put(self, ref: Ref, new: Stored, verb: Verb, at: datetime) -> None:
+        new = self._versioned(new)
+        self._index(ref, new)
+        self._persist(new)
+        self._tell(Change(verb, new.object, at))
+
+    def _remove(self, ref: Ref, last: Stored, at: datetime) -> None:
+        last = replace(self._versioned(last), gone=True)
+        old = self._stored.pop(ref)
+        self._kinds[ref.kind].pop(ref)
+        owner = controller(old.object)
+        if owner in self._owned and self._owned[owner].pop(ref, True) is None and not self._owned[owner]:
+            del self._owned[owner]
+        self._persist(last)
+        self._tell(Change(Verb.DELETED, last.object, at))
+
+    def _versioned(self, new: Stored) -> Stored:
+        self._version += 1
+        meta = {**new.object["metadata"], "resourceVersion": str(self._version)}
+        return replace(new, object={**new.object, "metadata": meta})
+
+    def _index(self, ref: Ref, new: Stored) -> None:
+        old = self._stored.get(ref)
+        self._stored[ref] = new
+        self._kinds.setdefault(ref.kind, {})[ref] = None
+        before, owner = controller(old.object) if old else "", controller(new.object)
+        if before and before != owner:
+            self._owned[before].pop(ref, None)
+        if owner:
+            self._owned.setdefault(owner, {})[ref] = None
+
+    def _tell(self, change: Change) -> None:
+        for watcher in list(self._watchers):
+            watcher.offer(change)
+        for listener in self._listeners:
+            listener(change)

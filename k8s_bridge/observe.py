@@ -1,0 +1,277 @@
+"""Raw objects → observations. Pure: a change of a Kubernetes-shaped dict in, what it says about a job out.
+
+Comes from `watchers` (which adds the time of noticing), goes to the engine. Nothing here trusts the shape of
+an object: it may have been written by anybody, and by any version of anything. What cannot be recognised as
+ours is nothing (`None`, an empty tuple), never an exception.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from k8s_bridge.port import ATTEMPT, Change, Verb
+from statemachine.ids import JobUid, PodUid, ReplicaName, replica_name
+from statemachine.observations import (
+    Container,
+    ContainerStatus,
+    JobGone,
+    JobObserved,
+    Observation,
+    PodGone,
+    PodObserved,
+    PodPhase,
+    PodUnreadable,
+    TensorBoardObserved,
+)
+
+JOB_GROUPS = ("batch.tensorstack.dev", "kubeflow.org")
+"""API groups whose objects are jobs. Source: design 6."""
+
+TENSORBOARD_GROUP = "tensorstack.dev"
+
+ACTOR = "jobledger.dev/actor"
+"""Annotation on jobs: who wrote the spec, where no API server keeps managedFields."""
+
+DELETED_BY = "jobledger.dev/deleted-by"
+"""Annotation on jobs: who asked for the deletion. Who wrote the spec last is no evidence of that."""
+
+_ENDED = (PodPhase.SUCCEEDED, PodPhase.FAILED)
+
+
+def observe(change: Change) -> tuple[Observation, ...]:
+    """What `change` says, in the order in which it happened; empty if it is not about a job of ours.
+
+    A pod that is gone is two observations if its last form shows an end: that end may never have been seen.
+    """
+    raw = _map(change.object)
+    if is_job(raw):
+        found: Iterable[Observation | None] = (job(change),)
+    elif _text(raw.get("kind")) == "Pod":
+        found = (_end(change), pod(change))
+    elif is_tensorboard(raw):
+        found = (tensorboard(change),)
+    else:
+        found = ()
+    return tuple(each for each in found if each is not None)
+
+
+def is_job(raw: Mapping[str, Any]) -> bool:
+    """The object is of one of the API groups that hold job kinds."""
+    return _group(raw) in JOB_GROUPS
+
+
+def is_tensorboard(raw: Mapping[str, Any]) -> bool:
+    """The object is a TensorBoard (spec R14)."""
+    return _text(raw.get("kind")) == "TensorBoard" and _group(raw) == TENSORBOARD_GROUP
+
+
+def job(change: Change) -> JobObserved | JobGone | None:
+    """The job as it stands. One that is being deleted is gone: a deletion cannot be taken back."""
+    raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
+    uid, name = JobUid(_text(meta.get("uid"))), _text(meta.get("name"))
+    if not (is_job(raw) and uid and name and _text(raw.get("kind"))):
+        return None
+    deleted_at = _instant(meta.get("deletionTimestamp"))
+    if change.verb is Verb.DELETED or meta.get("deletionTimestamp"):
+        by = _text(_map(meta.get("annotations")).get(DELETED_BY))
+        return JobGone(job=uid, at=change.at, happened_at=deleted_at, actor=by)
+    try:
+        return JobObserved(
+            job=uid,
+            at=change.at,
+            api_version=_text(raw.get("apiVersion")),
+            kind=_text(raw.get("kind")),
+            namespace=_text(meta.get("namespace")) or "default",
+            name=name,
+            generation=_number(meta.get("generation")) or 0,
+            spec=dict(_map(raw.get("spec"))),
+            actor=_actor(meta),
+        )
+    except ValidationError:
+        return None
+
+
+def pod(change: Change) -> PodObserved | PodGone | PodUnreadable | None:
+    """The pod as it stands, if a job of ours controls it."""
+    raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
+    owner, replica, uid = _owner(meta), _replica(meta), PodUid(_text(meta.get("uid")))
+    if not (owner and replica and uid):
+        return None
+    attempt = _attempt(meta)
+    if change.verb is Verb.DELETED:
+        return PodGone(job=owner, at=change.at, replica=replica, attempt=attempt or 0, uid=uid)
+    status = _map(raw.get("status"))
+    phase = _phase(status)
+    if phase is None or attempt is None:
+        return PodUnreadable(job=owner, at=change.at, replica=replica, uid=uid)
+    conditions = list(_maps(status.get("conditions")))
+    return PodObserved(
+        job=owner,
+        at=change.at,
+        happened_at=_happened(status, phase),
+        replica=replica,
+        attempt=attempt,
+        pod=_text(meta.get("name")),
+        uid=uid,
+        phase=phase,
+        containers=tuple(_containers(status)),
+        node=_text(_map(raw.get("spec")).get("nodeName")),
+        reason=_text(status.get("reason")),
+        message=_text(status.get("message")),
+        disruption=_disruption(conditions),
+        deleting=bool(meta.get("deletionTimestamp")),
+        ready=any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions),
+    )
+
+
+def tensorboard(change: Change) -> TensorBoardObserved | None:
+    """The TensorBoard as it stands, if a job of ours controls it; with an empty uid once it is gone."""
+    raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
+    owner, uid, name = _owner(meta), _text(meta.get("uid")), _text(meta.get("name"))
+    if not (is_tensorboard(raw) and owner and uid and name):
+        return None
+    if change.verb is Verb.DELETED:
+        return TensorBoardObserved(job=owner, at=change.at, name=name, uid="", gone_uid=uid)
+    running = _text(_map(raw.get("status")).get("phase")) == "Running"
+    generation = _number(meta.get("generation")) or 0
+    return TensorBoardObserved(
+        job=owner, at=change.at, name=name, uid=uid, running=running, generation=generation
+    )
+
+
+def _end(change: Change) -> PodObserved | None:
+    """How a deleted pod ended, as far as its last form tells."""
+    if change.verb is not Verb.DELETED:
+        return None
+    seen = pod(Change(Verb.MODIFIED, change.object, change.at))
+    return seen if isinstance(seen, PodObserved) and seen.phase in _ENDED else None
+
+
+def _owner(meta: Mapping[str, Any]) -> JobUid:
+    """The uid of the controlling job; empty if something else, or nothing, controls the object."""
+    for each in _maps(meta.get("ownerReferences")):
+        if each.get("controller") is True and is_job(each):
+            return JobUid(_text(each.get("uid")))
+    return JobUid("")
+
+
+def _replica(meta: Mapping[str, Any]) -> ReplicaName | None:
+    """Which replica the pod is, by its labels (spec R3)."""
+    labels = _map(meta.get("labels"))
+    type_, index = _text(labels.get("replica-type")), _number(labels.get("replica-index"))
+    return replica_name(type_, index) if type_ and index is not None else None
+
+
+def _attempt(meta: Mapping[str, Any]) -> int | None:
+    return _number(_map(meta.get("annotations")).get(ATTEMPT))
+
+
+def _actor(meta: Mapping[str, Any]) -> str:
+    """Who wrote the spec last: the annotation, else the newest manager that did not only write the status."""
+    said = _text(_map(meta.get("annotations")).get(ACTOR))
+    if said:
+        return said
+    oldest = datetime.min.replace(tzinfo=UTC)
+    writers = [each for each in _maps(meta.get("managedFields")) if not each.get("subresource")]
+    newest = max(writers, key=lambda each: _instant(each.get("time")) or oldest, default={})
+    return _text(newest.get("manager"))
+
+
+def _phase(status: Mapping[str, Any]) -> PodPhase | None:
+    try:
+        return PodPhase(_text(status.get("phase")))
+    except ValueError:
+        return None
+
+
+def _disruption(conditions: Iterable[Mapping[str, Any]]) -> str:
+    for each in conditions:
+        if each.get("type") == "DisruptionTarget" and each.get("status") == "True":
+            return _text(each.get("reason")) or "DisruptionTarget"
+    return ""
+
+
+def _containers(status: Mapping[str, Any]) -> Iterator[Container]:
+    """Init containers first, as the pod runs them."""
+    for field in ("initContainerStatuses", "containerStatuses"):
+        for each in _maps(status.get(field)):
+            if name := _text(each.get("name")):
+                yield _container(name, _map(each.get("state")), init=field.startswith("init"))
+
+
+def _container(name: str, state: Mapping[str, Any], *, init: bool) -> Container:
+    for key, known in (
+        ("terminated", ContainerStatus.TERMINATED),
+        ("running", ContainerStatus.RUNNING),
+        ("waiting", ContainerStatus.WAITING),
+    ):
+        if isinstance(state.get(key), Mapping):
+            detail = _map(state[key])
+            code = _exit_code(detail) if key == "terminated" else None
+            reason = _text(detail.get("reason"))
+            return Container(name=name, state=known, exit_code=code, reason=reason, init=init)
+    # Kubernetes: a state without a member counts as waiting; one with an unknown member is not understood.
+    unknown = ContainerStatus.UNKNOWN if state else ContainerStatus.WAITING
+    return Container(name=name, state=unknown, init=init)
+
+
+def _exit_code(detail: Mapping[str, Any]) -> int | None:
+    """The exit code as given; Windows ones may be negative."""
+    code = detail.get("exitCode")
+    return code if type(code) is int and -(1 << 31) <= code < 1 << 32 else None
+
+
+def _happened(status: Mapping[str, Any], phase: PodPhase) -> datetime | None:
+    """The latest instant in `status` that explains `phase`: an end is explained by ends only."""
+    found: list[datetime] = []
+    for field in ("initContainerStatuses", "containerStatuses"):
+        for each in _maps(status.get(field)):
+            state = _map(each.get("state"))
+            found += _instants(_map(state.get("terminated")).get("finishedAt"))
+            if phase not in _ENDED:
+                found += _instants(_map(state.get("running")).get("startedAt"))
+    return max(found, default=None)
+
+
+def _instants(value: object) -> list[datetime]:
+    at = _instant(value)
+    return [] if at is None else [at]
+
+
+def _instant(value: object) -> datetime | None:
+    """An RFC 3339 time in UTC; None for anything else."""
+    try:
+        at = datetime.fromisoformat(_text(value))
+        return at.astimezone(UTC) if at.tzinfo else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _group(raw: Mapping[str, Any]) -> str:
+    group, slash, _ = _text(raw.get("apiVersion")).partition("/")
+    return group if slash else ""
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _maps(value: object) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, list):
+        yield from (each for each in value if isinstance(each, Mapping))
+
+
+def _text(value: object) -> str:
+    """A string that can be written as UTF-8; anything else is nothing."""
+    if not isinstance(value, str):
+        return ""
+    return value if value.isascii() else value.encode("utf-8", "replace").decode()
+
+
+def _number(value: object) -> int | None:
+    """A whole number from 0 to what 64 bits hold, given as such or in decimal digits."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        value = int(value)
+    return value if type(value) is int and 0 <= value < 1 << 63 else None

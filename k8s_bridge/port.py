@@ -1,0 +1,131 @@
+"""The Cluster port: what jobledger asks of whatever runs the pods.
+
+Adapters: `memory` (a cluster in a dict, for simulation) and `local` (pods as processes of this machine). One
+test suite runs on all of them (`tests/ports/test_cluster.py`). Objects travel as plain dicts.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol
+
+Manifest = dict[str, Any]
+"""A Kubernetes object as plain data."""
+
+EVIDENCE = "jobledger.dev/evidence"
+"""Finalizer on pods: taken away when the pod's end is in the log (design rule 7)."""
+
+ATTEMPT = "jobledger.dev/attempt"
+"""Annotation on pods: number of the attempt that the pod is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Which object is meant."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any]) -> "Ref":
+        """The reference to `manifest`'s object; a missing namespace is `default`."""
+        meta = manifest["metadata"]
+        return cls(manifest["apiVersion"], manifest["kind"], meta.get("namespace") or "default", meta["name"])
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+class Verb(StrEnum):
+    """What happened to a watched object."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An object was seen to be there, to have changed, or to be gone (`object` is then its last form)."""
+
+    verb: Verb
+    object: Manifest
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """Everything that exists has been reported: what was known before and not reported is gone."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvent:
+    """A Kubernetes Event on a job; `name` is deterministic, so that writing it twice is writing it once."""
+
+    about: Ref
+    uid: str
+    name: str
+    reason: str
+    message: str
+    level: str
+    at: datetime
+
+
+class Cluster(Protocol):
+    """The objects of a cluster, and its pods' logs.
+
+    Every method may raise ClusterUnavailable. uids are preconditions: an object of the same name with another
+    uid is somebody else's.
+    """
+
+    def watch(self) -> AsyncIterator[Change | Synced]:
+        """Jobs, pods and TensorBoards: first all that exist, then `Synced`, then every change; never ends."""
+
+    async def get(self, ref: Ref) -> Manifest:
+        """The object. Raises Missing."""
+
+    async def list(self, api_version: str, kind: str, namespace: str | None = None) -> Sequence[Manifest]:
+        """All objects of a kind, by namespace and name."""
+
+    async def children(self, namespace: str, owner: str) -> Sequence[Manifest]:
+        """The objects controlled by the job with uid `owner`, pods included."""
+
+    async def create(self, manifest: Manifest) -> Manifest:
+        """The object exists; as stored, uid and all. Raises Conflict (name taken), Refused."""
+
+    async def patch(self, ref: Ref, merge: Mapping[str, Any], *, uid: str = "") -> Manifest:
+        """`merge` (RFC 7396) was merged into the object. Raises Missing, Conflict (another uid), Refused."""
+
+    async def patch_status(self, ref: Ref, uid: str, status: Mapping[str, Any], seq: int) -> None:
+        """`status` is the object's status, unless one of a higher `seq` was written. Raises Missing."""
+
+    async def delete(self, ref: Ref, *, uid: str = "", grace: float | None = None) -> None:
+        """The object's deletion has begun, `grace` seconds at most for its processes (None: the pod's own).
+
+        Raises Missing, Conflict (another uid).
+        """
+
+    async def release(self, ref: Ref, uid: str) -> None:
+        """The evidence finalizer is off the pod. Raises Missing, Conflict."""
+
+    async def emit(self, event: JobEvent) -> None:
+        """The event is there; nothing happens if one of its name was."""
+
+    async def events(self, namespace: str, job_uid: str) -> Sequence[JobEvent]:
+        """The events of a job that are still kept, oldest first."""
+
+    def logs(
+        self, namespace: str, pod: str, *, uid: str = "", container: str = "", follow: bool = False
+    ) -> AsyncIterator[bytes]:
+        """What the pod's container wrote, in pieces; with `follow` until it ends.
+
+        `uid` names an earlier pod of that name; `container` defaults to the first. Raises Missing.
+        """
+
+    async def close(self) -> None:
+        """Nothing of the adapter runs any more; idempotent. Pods live on."""

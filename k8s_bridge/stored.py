@@ -1,0 +1,69 @@
+"""What an ObjectStore knows of one object, and what every object has. Pure."""
+
+from dataclasses import dataclass
+
+from k8s_bridge.port import Manifest, Ref
+from statemachine.errors import Refused
+
+SERVERS_OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An object, and what is known of it beside itself.
+
+    `status_seq`: that of the last status written. `ended`: a pod whose processes are gone. `gone`: removed.
+    """
+
+    object: Manifest
+    status_seq: int = 0
+    ended: bool = False
+    gone: bool = False
+
+    @property
+    def uid(self) -> str:
+        """`metadata.uid`."""
+        uid: str = self.object["metadata"]["uid"]
+        return uid
+
+
+def held(stored: Stored) -> bool:
+    """Something keeps the object: nobody deleted it, a finalizer, or (a pod) its processes."""
+    meta = stored.object["metadata"]
+    if "deletionTimestamp" not in meta or meta.get("finalizers"):
+        return True
+    return stored.object["kind"] == "Pod" and not stored.ended
+
+
+def controller(manifest: Manifest) -> str:
+    """The uid of the object's controller; empty if it has none."""
+    for each in manifest["metadata"].get("ownerReferences") or ():
+        if each.get("controller"):
+            return str(each.get("uid") or "")
+    return ""
+
+
+def grace_of(manifest: Manifest) -> float:
+    """Seconds that a pod's processes have to end by themselves."""
+    seconds = (manifest.get("spec") or {}).get("terminationGracePeriodSeconds")
+    return float(seconds) if isinstance(seconds, int | float) else 30.0
+
+
+def keep(old: Manifest, new: Manifest) -> None:
+    """What a patch cannot change stays as it was."""
+    new["metadata"] = dict(new["metadata"])
+    for key in (*SERVERS_OWN, "name", "namespace", "resourceVersion"):
+        if key in old["metadata"]:
+            new["metadata"][key] = old["metadata"][key]
+        else:
+            new["metadata"].pop(key, None)
+    new["apiVersion"], new["kind"] = old["apiVersion"], old["kind"]
+
+
+def checked(manifest: Manifest) -> Ref:
+    """The reference to an object that has what every object needs. Raises Refused."""
+    meta = manifest.get("metadata")
+    fields = (manifest.get("apiVersion"), manifest.get("kind"), isinstance(meta, dict) and meta.get("name"))
+    if not all(isinstance(each, str) and each for each in fields):
+        raise Refused(422, "Invalid", "an object needs apiVersion, kind and metadata.name")
+    return Ref.of(manifest)

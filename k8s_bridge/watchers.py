@@ -1,0 +1,205 @@
+"""Watch → observations: lists, follows, comes back after trouble, and says what vanished meanwhile.
+
+Raw changes come in from `Cluster.watch`; observations go out to an async `sink` (the engine). In between only
+a fingerprint per object is kept: enough to pass on what changed something a decision can depend on, and to
+know on `Synced` what is no longer there. A change counts as told when `sink` has returned.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from k8s_bridge.backoff import backoff
+from k8s_bridge.observe import observe
+from k8s_bridge.port import Change, Cluster, Synced, Verb
+from statemachine.errors import ClusterUnavailable, Expired
+from statemachine.ids import JobUid, PodUid, ReplicaName
+from statemachine.observations import (
+    JobGone,
+    JobObserved,
+    Observation,
+    PodGone,
+    PodObserved,
+    PodUnreadable,
+    TensorBoardObserved,
+)
+
+_log = logging.getLogger(__name__)
+
+Known = Mapping[JobUid, Mapping[tuple[ReplicaName, int], PodUid]]
+"""What the log believes to exist.
+
+Open jobs, and the pods (by replica and attempt) that have been observed.
+"""
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+"""Stands where the time of a `gone` will be."""
+
+Sink = Callable[[Observation], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class _Track:
+    """A known object: what would be said if it vanished, and the fingerprint of what was last told of it."""
+
+    gone: Observation
+    told: bytes = b""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How the watch is doing, for health and metrics. Times are the loop's."""
+
+    synced: bool = False
+    last_at: float = 0.0
+    """When the last item arrived."""
+    starts: int = 0
+    failures: int = 0
+    """In a row, since the last `Synced`."""
+    passed_on: int = 0
+    skipped: int = 0
+    error: str = ""
+
+
+@dataclass(slots=True)
+class Bridge:
+    """Follows a cluster for ever. `chance` gives numbers in [0, 1).
+
+    With `silence` a watch that brought nothing for so many seconds is opened again: an open socket says
+    nothing about its other end (design rule 12).
+    """
+
+    cluster: Cluster
+    sink: Sink
+    known: Known = field(default_factory=dict)
+    silence: float | None = None
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    chance: Callable[[], float] = random.random
+    progress: Progress = field(default_factory=Progress)
+    _tracks: dict[str, _Track] = field(default_factory=dict)
+    _listed: set[str] | None = None
+
+    def __post_init__(self) -> None:
+        for job, pods in self.known.items():
+            self._tracks[job] = _Track(JobGone(job=job, at=_NEVER))
+            for (replica, attempt), uid in pods.items():
+                if uid:
+                    gone = PodGone(job=job, at=_NEVER, replica=replica, attempt=attempt, uid=uid)
+                    self._tracks[uid] = _Track(gone)
+
+    async def run(self) -> None:
+        """Watch, and watch again whenever that ends; only cancelling, or an error of `sink`, ends this."""
+        while True:
+            wait = await self._follow()
+            self.progress.synced = False
+            self.progress.failures += 1
+            await self.sleep(max(wait, backoff(self.progress.failures, chance=self.chance)))
+
+    async def _follow(self) -> float:
+        """Follow one watch to its end; the least number of seconds to wait before the next."""
+        self.progress.starts += 1
+        self._listed = set()
+        async with _closing(self.cluster.watch()) as items:
+            while True:
+                try:
+                    async with asyncio.timeout(self.silence):
+                        item = await anext(items)
+                except ClusterUnavailable as error:
+                    self._note(str(error))
+                    return error.retry_after or 0.0
+                except (Expired, StopAsyncIteration, TimeoutError) as error:
+                    self._note(str(error) or "the watch ended")
+                    return 0.0
+                self.progress.last_at = asyncio.get_running_loop().time()
+                await self._take(item)
+
+    def _note(self, error: str) -> None:
+        self.progress.error = error
+        _log.info("watch ended", extra={"action": "watch-ended", "error": error})
+
+    async def _take(self, item: Change | Synced) -> None:
+        if isinstance(item, Synced):
+            await self._tell_vanished(item)
+            self.progress.synced, self.progress.failures, self.progress.error = True, 0, ""
+            return
+        uid = _uid(item)
+        if self._listed is not None:
+            self._listed.add(uid)
+        for observation in observe(item):
+            await self._pass_on(uid, observation)
+        if item.verb is Verb.DELETED:
+            self._tracks.pop(uid, None)
+
+    async def _pass_on(self, uid: str, observation: Observation) -> None:
+        mark = _fingerprint(observation)
+        track = self._tracks.get(uid)
+        if track is not None and track.told == mark:
+            self.progress.skipped += 1
+            return
+        await self.sink(observation)
+        self.progress.passed_on += 1
+        if track is not None and isinstance(observation, PodUnreadable):
+            track.told = mark  # it may not say its attempt any more, the track still does
+        else:
+            self._tracks[uid] = _Track(_gone(observation), mark)
+
+    async def _tell_vanished(self, synced: Synced) -> None:
+        """Say what is known and was not listed. Jobs before pods.
+
+        A pod that went with its job was not lost.
+        """
+        listed, self._listed = self._listed or set(), None
+        vanished = [uid for uid in self._tracks if uid not in listed]
+        vanished.sort(key=lambda uid: not isinstance(self._tracks[uid].gone, JobGone))
+        for uid in vanished:
+            track = self._tracks[uid]
+            if track.told != _fingerprint(track.gone):
+                await self.sink(track.gone.model_copy(update={"at": synced.at}))
+                self.progress.passed_on += 1
+            del self._tracks[uid]
+
+
+def _gone(seen: Observation) -> Observation:
+    """What will be said when the object that `seen` speaks of is not listed any more."""
+    match seen:
+        case JobObserved():
+            return JobGone(job=seen.job, at=_NEVER)
+        case TensorBoardObserved():
+            return TensorBoardObserved(job=seen.job, at=_NEVER, name=seen.name, uid="", gone_uid=seen.uid)
+        case PodObserved():
+            return PodGone(job=seen.job, at=_NEVER, replica=seen.replica, attempt=seen.attempt, uid=seen.uid)
+        case PodUnreadable():
+            return PodGone(job=seen.job, at=_NEVER, replica=seen.replica, attempt=0, uid=seen.uid)
+        case _:
+            return seen
+
+
+def _fingerprint(seen: Observation) -> bytes:
+    """Equal for two observations that no decision could tell apart but by their time."""
+    fields = seen.model_dump(exclude={"at", "happened_at", "actor"})
+    return hashlib.blake2b(json.dumps(fields, default=str).encode(), digest_size=12).digest()
+
+
+def _uid(change: Change) -> str:
+    metadata = change.object.get("metadata")
+    uid = metadata.get("uid") if isinstance(metadata, dict) else None
+    return uid if isinstance(uid, str) else ""
+
+
+@asynccontextmanager
+async def _closing(
+    items: AsyncIterator[Change | Synced],
+) -> AsyncIterator[AsyncIterator[Change | Synced]]:
+    """`items`, closed at the end where it can be: a watch left open keeps collecting changes."""
+    try:
+        yield items
+    finally:
+        close = getattr(items, "aclose", None)
+        if close is not None:
+            await close()

@@ -1,0 +1,283 @@
+"""Raw objects → observations."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from k8s_bridge.observe import observe
+from k8s_bridge.port import Change, Manifest, Verb
+from statemachine.ids import JobUid, PodUid, ReplicaName
+from statemachine.observations import (
+    Container,
+    ContainerStatus,
+    JobGone,
+    JobObserved,
+    Observation,
+    PodGone,
+    PodObserved,
+    PodPhase,
+    PodUnreadable,
+    TensorBoardObserved,
+)
+from tests.unit.bridge.words import AT, job, owned, pod
+
+J1, P1, W0 = JobUid("j-1"), PodUid("p-1"), ReplicaName("worker-0")
+JOB = job(uid="j-1", generation=3)
+
+
+def seen(raw: Manifest, verb: Verb = Verb.MODIFIED) -> Observation | None:
+    """The one observation that a change of `raw` is."""
+    found = observe(Change(verb, raw, AT))
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def a_pod(status: Any = None, **meta: Any) -> Manifest:
+    raw = pod(JOB, attempt=2)
+    raw["metadata"] |= {"uid": "p-1", **meta}
+    raw["spec"]["nodeName"] = "node-1"
+    return raw | {"status": {"phase": "Running"} if status is None else status}
+
+
+def terminated(code: int, at: str = "2024-01-09T15:30:00Z", name: str = "pytorch") -> dict[str, Any]:
+    state = {"terminated": {"exitCode": code, "reason": "Error", "finishedAt": at}}
+    return {"name": name, "state": state}
+
+
+def test_a_job_is_observed_with_its_spec() -> None:
+    assert seen(JOB) == JobObserved(
+        job=J1,
+        at=AT,
+        api_version="batch.tensorstack.dev/v1beta1",
+        kind="PyTorchTrainingJob",
+        namespace="demo",
+        name="mnist",
+        generation=3,
+        spec=JOB["spec"],
+    )
+
+
+def test_a_job_without_a_spec_is_observed_with_an_empty_one() -> None:
+    found = seen({**JOB, "spec": ["not", "a", "map"]})
+    assert isinstance(found, JobObserved)
+    assert found.spec == {}
+
+
+def test_the_actor_is_the_annotation() -> None:
+    fields = [{"manager": "kubectl", "time": "2024-01-09T15:00:00Z"}]
+    found = seen(job(uid="j-1", annotations={"jobledger.dev/actor": "ada"}, managedFields=fields))
+    assert found is not None
+    assert getattr(found, "actor", None) == "ada"
+
+
+def test_the_actor_is_else_the_newest_manager_that_wrote_more_than_the_status() -> None:
+    fields = [
+        {"manager": "kubectl-edit", "time": "2024-01-09T15:10:00Z"},
+        {"manager": "kubectl-create", "time": "2024-01-09T15:00:00Z"},
+        {"manager": "jobledger", "time": "2024-01-09T15:20:00Z", "subresource": "status"},
+    ]
+    assert getattr(seen(job(uid="j-1", managedFields=fields)), "actor", None) == "kubectl-edit"
+
+
+def test_a_deleted_job_is_gone() -> None:
+    assert seen(JOB, Verb.DELETED) == JobGone(job=J1, at=AT)
+
+
+def test_a_job_that_is_being_deleted_is_gone_since_then() -> None:
+    found = seen(
+        job(
+            uid="j-1",
+            deletionTimestamp="2024-01-09T15:00:00Z",
+            annotations={"jobledger.dev/deleted-by": "ada", "jobledger.dev/actor": "bob"},
+        )
+    )
+    then = datetime(2024, 1, 9, 15, 0, tzinfo=UTC)
+    assert found == JobGone(job=J1, at=AT, happened_at=then, actor="ada")
+
+
+def test_a_running_pod_is_observed() -> None:
+    started = "2024-01-09T15:00:00.250000Z"
+    status = {
+        "phase": "Running",
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "initContainerStatuses": [terminated(0, "2024-01-09T14:00:00Z", "prepare")],
+        "containerStatuses": [{"name": "pytorch", "state": {"running": {"startedAt": started}}}],
+    }
+    assert seen(a_pod(status)) == PodObserved(
+        job=J1,
+        at=AT,
+        happened_at=datetime(2024, 1, 9, 15, 0, 0, 250_000, UTC),
+        replica=W0,
+        attempt=2,
+        pod="mnist-7ac1b-worker-0",
+        uid=P1,
+        phase=PodPhase.RUNNING,
+        containers=(
+            Container(
+                name="prepare", state=ContainerStatus.TERMINATED, exit_code=0, reason="Error", init=True
+            ),
+            Container(name="pytorch", state=ContainerStatus.RUNNING),
+        ),
+        node="node-1",
+        ready=True,
+    )
+
+
+def test_an_end_happened_when_the_last_container_finished() -> None:
+    running = {"name": "side", "state": {"running": {"startedAt": "2024-01-09T16:00:00Z"}}}
+    first, last = terminated(1), terminated(0, "2024-01-09T15:31:00+00:00", "other")
+    found = seen(a_pod({"phase": "Failed", "containerStatuses": [last, first, running]}))
+    assert found is not None
+    assert found.happened_at == datetime(2024, 1, 9, 15, 31, tzinfo=UTC)
+
+
+def test_a_waiting_container_says_why() -> None:
+    state = {"waiting": {"reason": "ImagePullBackOff", "exitCode": 1}}
+    found = seen(a_pod({"phase": "Pending", "containerStatuses": [{"name": "a", "state": state}]}))
+    assert isinstance(found, PodObserved)
+    assert found.containers == (
+        Container(name="a", state=ContainerStatus.WAITING, reason="ImagePullBackOff"),
+    )
+
+
+def test_a_container_without_an_exit_code_has_none() -> None:
+    state = {"terminated": {"reason": "ContainerStatusLost"}}
+    found = seen(a_pod({"phase": "Failed", "containerStatuses": [{"name": "a", "state": state}]}))
+    assert isinstance(found, PodObserved)
+    assert found.containers[0].exit_code is None
+
+
+def test_a_disruption_is_the_reason_of_its_condition() -> None:
+    conditions = [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]
+    found = seen(a_pod({"phase": "Failed", "reason": "Preempted", "conditions": conditions}))
+    assert isinstance(found, PodObserved)
+    assert (found.disruption, found.reason) == ("PreemptionByScheduler", "Preempted")
+
+
+def test_a_disruption_that_is_over_is_none() -> None:
+    conditions = [{"type": "DisruptionTarget", "status": "False", "reason": "PreemptionByScheduler"}]
+    found = seen(a_pod({"phase": "Running", "conditions": conditions}))
+    assert isinstance(found, PodObserved)
+    assert not found.disruption
+
+
+def test_a_pod_with_a_deletion_timestamp_is_deleting() -> None:
+    found = seen(a_pod(deletionTimestamp="2024-01-09T15:00:00Z"))
+    assert isinstance(found, PodObserved)
+    assert found.deleting
+
+
+def test_a_deleted_pod_that_had_not_ended_is_gone() -> None:
+    gone = PodGone(job=J1, at=AT, replica=W0, attempt=2, uid=P1)
+    assert observe(Change(Verb.DELETED, a_pod(), AT)) == (gone,)
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_deleted_pod_that_had_ended_says_how_before_it_is_gone(phase: str) -> None:
+    ended, gone = observe(Change(Verb.DELETED, a_pod({"phase": phase}), AT))
+    assert isinstance(ended, PodObserved)
+    assert ended.phase == phase
+    assert isinstance(gone, PodGone)
+
+
+@pytest.mark.parametrize("status", [{}, {"phase": "Odd"}, {"phase": 7}, "text", {"phase": ["Running"]}])
+def test_a_pod_without_a_readable_phase_is_unreadable(status: Any) -> None:
+    assert seen(a_pod(status)) == PodUnreadable(job=J1, at=AT, replica=W0, uid=P1)
+
+
+def test_a_pod_that_lost_its_attempt_is_unreadable() -> None:
+    assert isinstance(seen(a_pod(annotations={})), PodUnreadable)
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"ownerReferences": []},
+        {
+            "ownerReferences": [
+                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "uid": "r", "controller": True}
+            ]
+        },
+        {"ownerReferences": [owned(JOB)["ownerReferences"][0] | {"controller": False}]},
+        {"labels": {"replica-type": "worker"}},
+        {"labels": {"replica-type": "worker", "replica-index": "-1"}},
+        {"labels": None},
+        {"uid": ""},
+    ],
+)
+def test_a_pod_that_is_not_ours_is_nothing(meta: dict[str, Any]) -> None:
+    assert seen(a_pod(**meta)) is None
+
+
+def test_an_object_of_another_kind_is_nothing() -> None:
+    assert seen({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "uid": "b"}}) is None
+
+
+def a_tensorboard(**status: str) -> Manifest:
+    meta = {"name": "mnist-7ac1b", "namespace": "demo", "uid": "t-1", **owned(JOB)}
+    return {
+        "apiVersion": "tensorstack.dev/v1beta1",
+        "kind": "TensorBoard",
+        "metadata": meta,
+        "status": status,
+    }
+
+
+def test_a_tensorboard_is_observed_with_whether_it_runs() -> None:
+    waiting = TensorBoardObserved(job=J1, at=AT, name="mnist-7ac1b", uid="t-1")
+    assert seen(a_tensorboard(phase="Pending")) == waiting
+    assert seen(a_tensorboard(phase="Running")) == waiting.model_copy(update={"running": True})
+
+
+def test_a_deleted_tensorboard_has_no_uid() -> None:
+    found = seen(a_tensorboard(), Verb.DELETED)
+    assert found == TensorBoardObserved(job=J1, at=AT, name="mnist-7ac1b", uid="", gone_uid="t-1")
+
+
+garbage = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["True", "Pod", "0", "2024-01-09T15:00:00Z", "0001-01-01T00:00:00+14:00", "\ud800"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> Manifest:
+    """An object of ours with some of its parts replaced by anything."""
+    conditions = [{"type": "DisruptionTarget", "status": "True", "reason": "x"}]
+    full = {"phase": "Failed", "conditions": conditions, "containerStatuses": [terminated(1)]}
+    raw = draw(st.sampled_from([a_pod(full), JOB, a_tensorboard(phase="Running")]))
+    found: Manifest = draw(_with_holes(raw, depth=6))
+    return found
+
+
+def _with_holes(value: Any, depth: int) -> st.SearchStrategy[Any]:
+    """`value`, or the same with something inside replaced; the whole only below the top."""
+    if isinstance(value, dict) and value and depth:
+        inside: st.SearchStrategy[Any] = st.fixed_dictionaries(
+            {key: _with_holes(each, depth - 1) for key, each in value.items()}
+        )
+    elif isinstance(value, list) and value and depth:
+        inside = st.tuples(*(_with_holes(each, depth - 1) for each in value)).map(list)
+    else:
+        inside = st.just(value)
+    return inside if depth == 6 else st.one_of(inside, inside, inside, inside, garbage)
+
+
+@given(damaged(), st.sampled_from(Verb))
+def test_damaged_objects_never_raise(raw: Manifest, verb: Verb) -> None:
+    for each in observe(Change(verb, raw, AT)):
+        assert each.at == AT
+
+
+@given(st.dictionaries(st.text(), garbage), st.sampled_from(Verb))
+def test_garbage_never_raises(raw: Manifest, verb: Verb) -> None:
+    observe(Change(verb, raw, AT))

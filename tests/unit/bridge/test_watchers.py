@@ -1,0 +1,207 @@
+"""The bridge: what it passes on, what it keeps to itself, and how it comes back."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, cast
+
+import pytest
+
+from k8s_bridge.backoff import backoff
+from k8s_bridge.memory import MemoryCluster
+from k8s_bridge.port import Change, Cluster, Synced, Verb
+from k8s_bridge.watchers import Bridge, Known
+from statemachine.errors import ClusterUnavailable, Expired
+from statemachine.ids import JobUid, PodUid, ReplicaName
+from statemachine.observations import JobGone, JobObserved, Observation, PodGone, PodObserved
+from tests.unit.bridge.words import AT, job, pod, until
+
+J1, P1, W0 = JobUid("j-1"), PodUid("p-1"), ReplicaName("worker-0")
+JOB = job(uid="j-1")
+POD = pod(JOB) | {"status": {"phase": "Running"}}
+POD["metadata"]["uid"] = "p-1"
+
+Script = Sequence[Change | Synced | Exception]
+
+
+class Scripted:
+    """A cluster whose watches tell what they are told to; the last one then stays silent."""
+
+    def __init__(self, *watches: Script) -> None:
+        self.watches, self.opened = list(watches), 0
+
+    async def watch(self) -> AsyncIterator[Change | Synced]:
+        script = self.watches[self.opened]
+        self.opened += 1
+        for each in script:
+            if isinstance(each, Exception):
+                raise each
+            yield each
+        if self.opened == len(self.watches):
+            await asyncio.Event().wait()
+
+
+def added(raw: dict[str, Any]) -> Change:
+    return Change(Verb.ADDED, raw, AT)
+
+
+@asynccontextmanager
+async def following(
+    *watches: Script, known: Known | None = None, silence: float | None = None
+) -> AsyncIterator[tuple[list[Observation], list[float], Bridge]]:
+    """What was observed and how long was waited, once the last watch has told everything."""
+    told: list[Observation] = []
+    waits: list[float] = []
+
+    async def sink(observation: Observation) -> None:
+        told.append(observation)
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        await asyncio.sleep(0)
+
+    cluster = Scripted(*watches)
+    bridge = Bridge(cast(Cluster, cluster), sink, known or {}, silence, sleep, lambda: 0.0)
+    task = asyncio.create_task(bridge.run())
+    await until(lambda: cluster.opened == len(watches) and (bridge.progress.synced or not watches[-1]))
+    yield told, waits, bridge
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+KNOWN: Known = {J1: {(W0, 1): P1}}
+GONE = [
+    JobGone(job=J1, at=AT),
+    PodGone(job=J1, at=AT, replica=W0, attempt=1, uid=P1),
+]
+
+
+async def test_what_exists_is_passed_on() -> None:
+    async with following([added(JOB), added(POD), Synced(AT)]) as (told, _, _):
+        assert [type(each) for each in told] == [JobObserved, PodObserved]
+
+
+async def test_a_repeat_is_not_passed_on() -> None:
+    status_only = {**JOB, "status": {"phase": "Running"}}
+    async with following([added(JOB), added(status_only), Synced(AT)]) as (told, _, bridge):
+        assert len(told) == 1
+        assert bridge.progress.skipped == 1
+
+
+async def test_a_relevant_change_is_passed_on() -> None:
+    changed = {**JOB, "spec": {"other": 1}}
+    async with following([added(JOB), added(changed), Synced(AT)]) as (told, _, _):
+        assert len(told) == 2
+
+
+async def test_what_the_log_knows_and_nobody_lists_is_gone_jobs_first() -> None:
+    async with following([Synced(AT)], known=KNOWN) as (told, _, _):
+        assert told == GONE
+
+
+async def test_what_the_log_knows_and_is_listed_is_passed_on() -> None:
+    async with following([added(JOB), added(POD), Synced(AT)], known=KNOWN) as (told, _, _):
+        assert [type(each) for each in told] == [JobObserved, PodObserved]
+
+
+async def test_a_pod_that_was_never_observed_does_not_vanish() -> None:
+    known: Known = {J1: {(W0, 1): PodUid("")}}
+    async with following([added(JOB), Synced(AT)], known=known) as (told, _, _):
+        assert [type(each) for each in told] == [JobObserved]
+
+
+async def test_what_vanished_between_two_watches_is_gone() -> None:
+    first: Script = [added(JOB), added(POD), Synced(AT), Expired("old")]
+    async with following(first, [Synced(AT)]) as (told, _, _):
+        assert told[2:] == GONE
+
+
+async def test_what_changed_between_two_watches_is_passed_on_and_nothing_else() -> None:
+    ended = {**POD, "status": {"phase": "Failed"}}
+    first: Script = [added(JOB), added(POD), Synced(AT), Expired("old")]
+    async with following(first, [added(JOB), added(ended), Synced(AT)]) as (told, _, _):
+        assert [type(each) for each in told] == [JobObserved, PodObserved, PodObserved]
+
+
+async def test_what_was_seen_to_go_does_not_vanish_again() -> None:
+    gone = Change(Verb.DELETED, POD, AT)
+    first: Script = [added(POD), Synced(AT), gone, Expired("old")]
+    async with following(first, [Synced(AT)]) as (told, _, _):
+        assert [type(each) for each in told] == [PodObserved, PodGone]
+
+
+async def test_a_job_that_is_deleted_slowly_is_gone_once() -> None:
+    marked = job(uid="j-1", deletionTimestamp="2024-01-09T15:24:26Z")
+    script: Script = [added(JOB), Synced(AT), added(marked), Change(Verb.DELETED, marked, AT)]
+    async with following(script) as (told, _, bridge):
+        await until(lambda: bridge.progress.skipped == 1)
+        assert [type(each) for each in told] == [JobObserved, JobGone]
+
+
+async def test_waits_double_until_a_watch_is_synced() -> None:
+    lost: Script = [ClusterUnavailable("away")]
+    synced: Script = [Synced(AT), Expired("old")]
+    async with following(lost, lost, lost, synced, [Synced(AT)]) as (_, waits, bridge):
+        assert waits == [0.1, 0.2, 0.4, 0.1]
+        assert bridge.progress.starts == 5
+
+
+async def test_the_servers_wish_to_wait_longer_is_obeyed() -> None:
+    async with following([ClusterUnavailable("busy", retry_after=7.0)], [Synced(AT)]) as (_, waits, _):
+        assert waits == [7.0]
+
+
+async def test_a_silent_watch_is_opened_again() -> None:
+    class Silent(Scripted):
+        async def watch(self) -> AsyncIterator[Change | Synced]:
+            self.opened += 1
+            await asyncio.Event().wait()
+            yield Synced(AT)
+
+    async def sink(_: Observation) -> None:
+        raise AssertionError
+
+    cluster = Silent([])
+    bridge = Bridge(cast(Cluster, cluster), sink, silence=0.01, chance=lambda: 0.0)
+    task = asyncio.create_task(bridge.run())
+    await until(lambda: cluster.opened >= 2)
+    task.cancel()
+
+
+async def test_an_error_of_the_sink_ends_the_bridge() -> None:
+    async def sink(_: Observation) -> None:
+        raise TimeoutError("the sink's own")
+
+    bridge = Bridge(cast(Cluster, Scripted([added(JOB)])), sink)
+    with pytest.raises(TimeoutError, match="the sink's own"):
+        await bridge.run()
+
+
+async def test_a_bridge_follows_a_real_cluster_through_dropped_watches() -> None:
+    cluster, told = MemoryCluster(), list[Observation]()
+
+    async def sink(observation: Observation) -> None:
+        told.append(observation)
+
+    bridge = Bridge(cluster, sink, chance=lambda: 0.0)
+    task = asyncio.create_task(bridge.run())
+    owner = await cluster.create(job())
+    await until(lambda: bridge.progress.synced)
+    cluster.drop_watches()
+    await cluster.create(pod(owner, run_seconds="0", start_seconds="0"))
+    await until(lambda: any(getattr(each, "phase", "") == "Succeeded" for each in told))
+    task.cancel()
+    await cluster.close()
+
+
+def test_backoff_doubles_up_to_its_most() -> None:
+    waits = [backoff(each, first=1.0, most=10.0, chance=lambda: 0.0) for each in (1, 2, 3, 4, 5, 500)]
+    assert waits == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
+
+
+def test_backoff_is_spread_by_chance() -> None:
+    chances: Iterator[float] = iter((0.0, 0.999))
+    few, many = (backoff(3, first=1.0, chance=lambda: next(chances)) for _ in range(2))
+    assert few == 2.0
+    assert 3.9 < many < 4.0
