@@ -1,0 +1,1 @@
+"""Event log → views. A module a view; none knows another."""

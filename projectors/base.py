@@ -1,0 +1,43 @@
+"""What a projector is: something that makes one view follow the log.
+
+Two shapes. A *level* projector brings its view of one job to what the job's latest state says; it is visited
+through a work queue, so a burst of entries costs one visit. A *stream* projector needs every entry once and
+in order; it reads the log from its own checkpoint on.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from statemachine.events import Event
+from statemachine.ids import JobUid, Seq
+from statemachine.state import JobState
+
+
+class States(Protocol):
+    """The latest state of every job, as folded from the log."""
+
+    def state(self, job: JobUid) -> JobState | None:
+        """The job's state; None for one that is unknown or quarantined."""
+
+    def seq(self, job: JobUid) -> Seq:
+        """Number of the last entry folded into it."""
+
+
+class Projector(Protocol):
+    """A level projector."""
+
+    @property
+    def name(self) -> str:
+        """For metrics and logs."""
+
+    def concerns(self, events: Sequence[Event]) -> bool:
+        """An entry of these events may have changed the view."""
+
+    async def visit(self, job: JobUid) -> float | None:
+        """The job's view is as its latest state says, as far as it could be brought there.
+
+        Returns after how many seconds to come back without a new entry, None if there is no reason to.
+
+        Raises:
+            ClusterUnavailable: the queue comes back by itself, later and later.
+        """

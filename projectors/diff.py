@@ -1,0 +1,163 @@
+"""Desired and live children → the writes that bring one to the other, in order. Pure.
+
+What a stale projector must never do shows here: an object of a later attempt than the state knows of is left
+alone, a pod that was observed is not created again for its attempt, and only uids are deleted, never names.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from k8s_bridge.port import ATTEMPT, EVIDENCE, Manifest, Ref
+from statemachine.ids import PodUid, ReplicaName, replica_name
+from statemachine.kinds.base import Child
+from statemachine.rules.timers import RETRY
+from statemachine.state import JobState, ReplicaState
+
+MANAGED: Final = frozenset({"Pod", "Service", "ConfigMap", "Secret", "PodGroup", "TensorBoard"})
+"""The kinds that jobledger creates; whatever else a job owns is not touched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """The child does not exist."""
+
+    child: Child
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """The child exists and differs in `merge` (RFC 7396)."""
+
+    child: Child
+    uid: str
+    merge: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """The object should not exist."""
+
+    ref: Ref
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Nothing more can be learnt from the pod: its evidence finalizer may go."""
+
+    ref: Ref
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class SayAbsent:
+    """A pod that was asked for and then dismissed seems never to have been made."""
+
+    replica: ReplicaName
+    attempt: int
+
+
+Write = Create | Update | Delete | Release | SayAbsent
+
+
+def diff(state: JobState, desired: Iterable[Child], live: Sequence[Manifest]) -> Iterator[Write]:
+    """What is to be written, deletions first. `live` are the objects that the job's uid controls.
+
+    While the retry timer of a refused write runs (spec T5) nothing is created. A job that has ended keeps what
+    it has; only what is optional is still made.
+    """
+    wanted = list(desired)
+    there = {(each["kind"], each["metadata"]["name"]): each for each in live}
+    keep = {(child.kind, child.name) for child in wanted}
+    for key, manifest in there.items():
+        if key[0] == "Pod":
+            yield from _pod(state, manifest, wanted=key in keep)
+        elif key not in keep and key[0] in MANAGED and not _is_deleting(manifest):
+            yield Delete(Ref.of(manifest), _uid(manifest))
+    yield from _never_made(state, there.values())
+    blocked = RETRY in state.timers
+    for child in wanted:
+        found = there.get((child.kind, child.name))
+        if found is None:
+            if not blocked and _may_create(state, child):
+                yield Create(child)
+        elif child.mutable and (merge := _difference(child.build(), found)):
+            yield Update(child, _uid(found), merge)
+
+
+def _pod(state: JobState, manifest: Manifest, *, wanted: bool) -> Iterator[Write]:
+    replica, attempt = _replica(state, manifest), _attempt(manifest)
+    ref, uid = Ref.of(manifest), PodUid(_uid(manifest))
+    if replica is not None and attempt > replica.attempt:
+        return
+    retired = replica is None or attempt < replica.attempt or not _may_be_current(replica, uid)
+    stays = wanted and not retired
+    if not stays and not _is_deleting(manifest):
+        yield Delete(ref, uid)
+    held = EVIDENCE in manifest["metadata"].get("finalizers", ())
+    if held and (retired or _end_is_known(replica, manifest)):
+        yield Release(ref, uid)
+
+
+def _may_be_current(replica: ReplicaState, uid: PodUid) -> bool:
+    """The log knows of this pod, or of none yet; it may also say that there is none any more."""
+    return replica.has_pod and replica.uid in ("", uid)
+
+
+def _end_is_known(replica: ReplicaState | None, manifest: Manifest) -> bool:
+    """The end is in the log; or the pod never got a node, so that there will be none."""
+    if replica is None or replica.ended:
+        return True
+    never_ran = manifest.get("status", {}).get("phase", "Pending") == "Pending"
+    unplaced = never_ran and not manifest.get("spec", {}).get("nodeName")
+    return unplaced and bool(replica.uid) and (replica.deleting or bool(replica.leaving))
+
+
+def _never_made(state: JobState, live: Iterable[Manifest]) -> Iterator[Write]:
+    made = {(name, _attempt(each)) for each in live if (name := _replica_name(each))}
+    for replica in state.replicas.values():
+        if (
+            replica.has_pod
+            and replica.leaving
+            and not replica.uid
+            and (replica.name, replica.attempt) not in made
+        ):
+            yield SayAbsent(replica.name, replica.attempt)
+
+
+def _may_create(state: JobState, child: Child) -> bool:
+    """A pod that has been observed and is not there any more has vanished: that is for the watcher to say."""
+    if state.is_final and not child.optional:
+        return False
+    return not child.replica or not state.replicas[child.replica].uid
+
+
+def _difference(built: Manifest, live: Manifest) -> dict[str, Any]:
+    """The parts of `built` beside metadata that `live` has otherwise."""
+    skip = ("apiVersion", "kind", "metadata", "status")
+    return {key: value for key, value in built.items() if key not in skip and live.get(key) != value}
+
+
+def _replica_name(manifest: Manifest) -> ReplicaName | None:
+    labels = manifest["metadata"].get("labels", {})
+    type_, index = labels.get("replica-type"), labels.get("replica-index", "")
+    return replica_name(type_, int(index)) if type_ and index.isdigit() else None
+
+
+def _replica(state: JobState, manifest: Manifest) -> ReplicaState | None:
+    name = _replica_name(manifest)
+    return state.replicas.get(name) if name else None
+
+
+def _attempt(manifest: Manifest) -> int:
+    text = manifest["metadata"].get("annotations", {}).get(ATTEMPT, "")
+    return int(text) if text.isdigit() else 0
+
+
+def _uid(manifest: Manifest) -> str:
+    return str(manifest["metadata"]["uid"])
+
+
+def _is_deleting(manifest: Manifest) -> bool:
+    return "deletionTimestamp" in manifest["metadata"]

@@ -1,0 +1,156 @@
+"""Why a job is as it is: entries in, an explanation out. Pure.
+
+Taken only from the entries of the log, so it is the same, byte for byte, after a restart of jobledger and on any
+machine, and does not need the job to exist any more. Used by `jobledger why`, the API and the console.
+"""
+
+from collections.abc import Sequence
+
+from projectors.explain.chronicle import chronicle
+from projectors.explain.model import Explanation, IncidentKind, Job, Nature, Restarts, RootCause, json_schema
+from projectors.explain.says import counted, instant, listed, why_ended
+from projectors.explain.text import as_text
+from projectors.explain.told import Told
+from projectors.explain.waits import waits
+from statemachine.log.entry import Entry
+from statemachine.phases import Phase
+from statemachine.rules.timers import RETRY
+from statemachine.state import ReplicaPhase
+
+__all__ = ["Explanation", "as_text", "explain", "json_schema"]
+
+
+def explain(entries: Sequence[Entry]) -> Explanation:
+    """The explanation of the job whose entries these are: from the first on, in order, without holes.
+
+    Raises:
+        ValueError: there are no entries, so there is nothing to explain.
+    """
+    if not entries:
+        raise ValueError("a job without entries has nothing to explain")
+    told = chronicle(entries[0].job, entries)
+    state = told.state
+    since = told.since or entries[0].seen_at
+    incidents = tuple(each.finished() for each in told.drafts.all)
+    normal = not any(each.nature is Nature.ABNORMAL for each in incidents)
+    return Explanation(
+        job=Job(
+            uid=state.uid,
+            api_version=state.api_version,
+            kind=state.kind,
+            namespace=state.namespace,
+            name=state.name,
+        ),
+        phase=state.phase,
+        since=since,
+        entries=told.entries,
+        normal=normal,
+        answer=_answer(told, normal=normal),
+        root_cause=_root(told),
+        restarts=_restarts(told),
+        waits_for=tuple(waits(told, since)),
+        incidents=incidents,
+    )
+
+
+def _root(told: Told) -> RootCause | None:
+    draft = told.root
+    if draft is None:
+        return None
+    return RootCause(
+        seq=draft.entry.seq,
+        at=draft.happened_at,
+        replica=draft.replica,
+        says=draft.says,
+        cause=draft.evidence,
+    )
+
+
+def _restarts(told: Told) -> Restarts | None:
+    plan, spent = told.state.plan, told.state.spent
+    if plan is None:
+        return None
+    limit = plan.backoff_limit
+    return Restarts(limit=limit, spent=spent, left=None if limit is None else max(0, limit - spent))
+
+
+def _answer(told: Told, *, normal: bool) -> str:
+    """How the job stands, in one or two sentences."""
+    state = told.state
+    if state.deleted:
+        draft = told.drafts.last(IncidentKind.DELETION)
+        by = f" by {draft.by}" if draft and draft.by else ""
+        at = f" at {instant(draft.entry.seen_at)}" if draft else ""
+        before = {Phase.SUCCEEDED: "after it had succeeded", Phase.FAILED: "after it had failed"}
+        was = before.get(state.phase, f"while it was {state.phase}")
+        return " ".join(filter(None, (f"The job was deleted{by}{at}, {was}.", _past(told))))
+    return f"{_present(told)} {_judgement(told, normal=normal)}"
+
+
+def _past(told: Told) -> str:
+    """What the job ended of, and where that began."""
+    end = told.drafts.last(IncidentKind.END) or told.drafts.last(IncidentKind.INVALID)
+    if end is None or told.state.phase is not Phase.FAILED:
+        return ""
+    root = told.root
+    if root is None or not root.replica or root.cause is None:
+        return end.says
+    return f"{end.says} It began with {root.replica}: {why_ended(root.cause)}."
+
+
+def _present(told: Told) -> str:
+    state = told.state
+    match state.phase:
+        case Phase.FAILED:
+            return _past(told)
+        case Phase.SUCCEEDED:
+            return "The job has succeeded."
+        case Phase.PAUSED:
+            draft = told.drafts.last(IncidentKind.PAUSE)
+            by = f" by {draft.by}" if draft and draft.by else ""
+            return (
+                f"The job has been paused{by} since {instant(told.since) if told.since else 'its creation'}."
+            )
+        case Phase.UNKNOWN:
+            return (
+                "It is not known how the job is: the status of the replica that decides its result is lost."
+            )
+        case Phase.PENDING | Phase.RESUMING:
+            word = "starting" if state.phase is Phase.PENDING else "resuming"
+            return f"The job is {word}: {_not_up(told)}{_refused(told)}"
+        case _:
+            return f"The job is running: {_not_up(told)}"
+
+
+def _not_up(told: Told) -> str:
+    plan = told.state.plan
+    names = list(plan.replicas()) if plan else []
+    up = (ReplicaPhase.RUNNING, ReplicaPhase.SUCCEEDED)
+    down = [name for name in names if told.state.replicas[name].phase not in up]
+    if not down:
+        return "its replica is up." if len(names) == 1 else f"all {counted(len(names), 'replica')} are up."
+    return f"{len(names) - len(down)} of {counted(len(names), 'replica')} up, without {listed(down)}."
+
+
+def _refused(told: Told) -> str:
+    due = told.state.timers.get(RETRY)
+    if told.refusal is None:
+        return ""
+    return f" {told.refusal.says}" + (f" The next try is due at {instant(due)}." if due else "")
+
+
+def _judgement(told: Told, *, normal: bool) -> str:
+    if normal:
+        return "Nothing abnormal has happened."
+    if told.state.phase is Phase.FAILED:
+        return ""
+    found = [each for each in told.drafts.all if each.nature is Nature.ABNORMAL]
+    open_ = [each for each in found if each.over_at is None]
+    thing = counted(len(found), "abnormal incident")
+    if told.state.phase is Phase.SUCCEEDED:
+        return f"On the way there: {thing}."
+    return (
+        f"So far: {thing}, {len(open_)} of them not made good."
+        if open_
+        else f"So far: {thing}, all made good."
+    )

@@ -1,0 +1,141 @@
+"""Incidents while they are being told: what is open, whose pods are moved by it, what it has led to so far."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from projectors.explain.model import Budget, Evidence, Incident, IncidentKind, Nature, Step, StepKind
+from projectors.explain.says import evidence
+from statemachine.events import Cause
+from statemachine.ids import PodUid, ReplicaName, Seq
+from statemachine.log.entry import Entry
+from statemachine.phases import Phase
+
+
+@dataclass
+class Draft:
+    """An incident that later entries may still add to."""
+
+    kind: IncidentKind
+    nature: Nature
+    entry: Entry
+    says: str
+    replica: str = ""
+    attempt: int = 0
+    by: str = ""
+    cause: Cause | None = None
+    budget: Budget | None = None
+    times: int = 1
+    steps: list[Step] = field(default_factory=list)
+    over_at: datetime | None = None
+
+    @property
+    def happened_at(self) -> datetime:
+        """When it happened, as well as that is known."""
+        return self.entry.happened_at or self.entry.seen_at
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """The cause as it is shown."""
+        return evidence(self.cause) if self.cause else None
+
+    def over(self, at: datetime) -> None:
+        """It was made good, unless it was before."""
+        self.over_at = self.over_at or at
+
+    def step(
+        self,
+        entry: Entry,
+        what: StepKind,
+        replica: ReplicaName | None = None,
+        *,
+        attempt: int = 0,
+        uid: PodUid = PodUid(""),
+        phase: Phase | None = None,
+    ) -> None:
+        """A consequence; the same in the same entry for several replicas is one."""
+        last = self.steps[-1] if self.steps else None
+        if last and replica and (last.seq, last.what) == (entry.seq, what):
+            same = attempt if attempt == last.attempt else 0
+            new = {"replicas": (*last.replicas, replica), "attempt": same, "pod_uid": ""}
+            self.steps[-1] = last.model_copy(update=new)
+            return
+        self.steps.append(
+            Step(
+                seq=entry.seq,
+                at=entry.seen_at,
+                what=what,
+                replicas=(replica,) if replica else (),
+                attempt=attempt,
+                pod_uid=uid,
+                phase=phase,
+            )
+        )
+
+    def finished(self) -> Incident:
+        """The incident."""
+        return Incident(
+            kind=self.kind,
+            nature=self.nature,
+            seq=self.entry.seq,
+            at=self.entry.seen_at,
+            happened_at=self.entry.happened_at,
+            replica=self.replica,
+            attempt=self.attempt,
+            by=self.by,
+            says=self.says,
+            times=self.times,
+            cause=self.evidence,
+            budget=self.budget,
+            led_to=tuple(self.steps),
+            over_at=self.over_at,
+        )
+
+
+@dataclass
+class Drafts:
+    """All incidents in order, the one that moves each replica's pod, and the chain of unhealed failures.
+
+    `chain` is every failure since all replicas were last well: its earliest is the root cause if the job ends by it.
+    """
+
+    all: list[Draft] = field(default_factory=list)
+    chain: list[Draft] = field(default_factory=list)
+    moved_by: dict[ReplicaName, Draft] = field(default_factory=dict)
+    _unwell: dict[ReplicaName, None] = field(default_factory=dict)
+    _of_entry: dict[tuple[Seq, IncidentKind], Draft] = field(default_factory=dict)
+
+    def add(self, draft: Draft) -> Draft:
+        """The incident is told; one for the whole job can be found again by its entry and kind."""
+        self.all.append(draft)
+        if not draft.replica:
+            self._of_entry[draft.entry.seq, draft.kind] = draft
+        return draft
+
+    def of(self, entry: Entry, kind: IncidentKind) -> Draft | None:
+        """The incident of this kind that this entry has told of the whole job."""
+        return self._of_entry.get((entry.seq, kind))
+
+    def last(self, kind: IncidentKind) -> Draft | None:
+        """The last incident of this kind."""
+        return next((each for each in reversed(self.all) if each.kind is kind), None)
+
+    def failed(self, replica: ReplicaName, draft: Draft) -> None:
+        """The replica is not well, by `draft`, until it runs again."""
+        self.chain.append(draft)
+        self._unwell[replica] = None
+
+    def well(self, replica: ReplicaName) -> None:
+        """The replica runs; when all do, the chain has ended without ending the job."""
+        self._unwell.pop(replica, None)
+        if not self._unwell:
+            self.chain.clear()
+
+    def fresh(self) -> None:
+        """A pause: nobody is unwell any more."""
+        self._unwell.clear()
+        self.chain.clear()
+
+    @property
+    def root(self) -> Draft | None:
+        """The earliest failure of the chain, by the time of its happening; in a draw the one noticed first."""
+        return min(self.chain, key=lambda each: each.happened_at, default=None)

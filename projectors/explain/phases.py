@@ -1,0 +1,97 @@
+"""Phases: how a job starts, pauses, is lost sight of, and ends; and what it ended of."""
+
+from datetime import datetime
+
+from projectors.explain.drafts import Draft
+from projectors.explain.model import IncidentKind, Nature, StepKind
+from projectors.explain.says import counted, exit_code, why_ended
+from projectors.explain.told import Told, by
+from projectors.explain.wishes import pause_begun
+from statemachine import events as e
+from statemachine.log.entry import Entry
+from statemachine.phases import Phase, Trigger
+
+
+def phase_entered(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
+    """The phase changed: something began, was over, or the job ended."""
+    told.since = event.at
+    if told.status_lost:
+        told.status_lost.step(entry, StepKind.PHASE, phase=event.phase)
+        told.status_lost.over(event.at)
+        told.status_lost = None
+    match event.phase:
+        case Phase.PENDING if told.state.phase is Phase.NEW:
+            draft = told.add(entry, IncidentKind.START, Nature.EXPECTED, _start_says(told, entry))
+            _begin(told, draft)
+        case Phase.RUNNING if told.wish:
+            told.wish.step(entry, StepKind.PHASE, phase=event.phase)
+            told.wish.over(event.at)
+            told.wish = None
+        case Phase.UNKNOWN:
+            says = "The status of the replica that decides the job's result cannot be obtained."
+            told.status_lost = told.add(
+                entry, IncidentKind.STATUS_LOST, Nature.ABNORMAL, says, cause=event.cause
+            )
+        case Phase.PAUSED:
+            draft = told.drafts.of(entry, IncidentKind.PAUSE) or pause_begun(told, entry)
+            draft.step(entry, StepKind.PHASE, phase=event.phase)
+        case Phase.RESUMING if told.state.phase is Phase.PAUSED:
+            _resume(told, entry, event.at)
+        case Phase.SUCCEEDED | Phase.FAILED:
+            _end(told, entry, event)
+        case _:
+            pass
+
+
+def _start_says(told: Told, entry: Entry) -> str:
+    number = told.state.plan.scale if told.state.plan else 0
+    return f"The job was submitted{by(entry)} and is started with {counted(number, 'replica')}."
+
+
+def _begin(told: Told, draft: Draft) -> None:
+    """All replicas are being started because of `draft`."""
+    told.wish = draft
+    for replica in told.state.plan.replicas() if told.state.plan else ():
+        told.drafts.moved_by[replica] = draft
+
+
+def _resume(told: Told, entry: Entry, at: datetime) -> None:
+    pause = told.drafts.last(IncidentKind.PAUSE)
+    if pause:
+        pause.over(at)
+    says = f"The job was resumed{by(entry)}; all replicas are started again."
+    _begin(told, told.add(entry, IncidentKind.RESUME, Nature.ASKED_FOR, says))
+
+
+def _end(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
+    said = [
+        each.message for each in entry.events if isinstance(each, e.Announced) and each.level == "Warning"
+    ]
+    invalid = event.trigger in (Trigger.FOUND_INVALID, Trigger.CHILD_REFUSED_FOR_GOOD)
+    if event.phase is Phase.SUCCEEDED:
+        says = "The job has succeeded: the replica that decides its result ended with exit code 0."
+        draft = told.add(entry, IncidentKind.END, Nature.EXPECTED, says)
+    elif event.trigger is Trigger.FOUND_INVALID:
+        text = said[-1] if said else "its spec is invalid"
+        draft = told.add(entry, IncidentKind.INVALID, Nature.ABNORMAL, f"The job was refused: {text}")
+    else:
+        says = f"The job has failed: {_end_says(told, event)}."
+        draft = told.add(entry, IncidentKind.END, Nature.ABNORMAL, says, cause=event.cause)
+    if event.phase is Phase.FAILED:
+        chained = None if invalid or event.trigger is Trigger.DEADLINE_PASSED else told.drafts.root
+        told.root = chained or draft
+    told.write_given_up()
+    told.wish = None
+
+
+def _end_says(told: Told, event: e.PhaseEntered) -> str:
+    primary = told.state.running_plan.primary
+    if event.trigger is Trigger.DEADLINE_PASSED:
+        return f"it was active for longer than its deadline of {told.state.running_plan.active_deadline_seconds} s"
+    if event.trigger is Trigger.CHILD_REFUSED_FOR_GOOD and event.cause:
+        return why_ended(event.cause).replace("refused it", "refused one of its objects for good", 1)
+    if told.state.replicas[primary].exhausted:
+        return f"{primary}, which decides the result, failed, and the restart budget is used up"
+    code = event.cause.exit_code if event.cause else None
+    how = "failed" if code is None else f"ended with {exit_code(code)}"
+    return f"{primary}, which decides the result, {how} and is not restarted"

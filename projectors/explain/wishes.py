@@ -1,0 +1,74 @@
+"""What users ask for: pause, scale, other changes, deletion."""
+
+from projectors.explain.drafts import Draft
+from projectors.explain.model import IncidentKind, Nature, StepKind
+from projectors.explain.told import Told, by
+from statemachine import events as e
+from statemachine.log.entry import Entry
+from statemachine.phases import Phase
+from statemachine.spec import Plan
+
+
+def changed(told: Told, entry: Entry, event: e.SpecChanged) -> None:
+    """The spec changed. That pause and scale did is told by what follows from it."""
+    before = told.state.plan
+    if before and before.scale != event.plan.scale:
+        draft = scaled(told, entry, event.plan)
+        for replica in event.plan.replicas():
+            if not before.holds(replica) and told.state.phase.is_active:
+                told.drafts.moved_by[replica] = draft
+    paths = [path for path in event.changes if not path.endswith((".expectedReplicas", "pause.enabled"))]
+    ignored = [
+        each.message
+        for each in entry.events
+        if isinstance(each, e.Announced) and each.reason == "PauseIgnored"
+    ]
+    if paths or ignored:
+        changes = ", ".join(_shown(path, event.changes[path]) for path in paths)
+        what = f"{changes} was changed{by(entry)}." if paths else ""
+        told.add(entry, IncidentKind.CHANGE, Nature.ASKED_FOR, " ".join(filter(None, (what, *ignored))))
+
+
+def scaled(told: Told, entry: Entry, after: Plan | None) -> Draft:
+    """The incident of a new scale."""
+    before = told.state.plan.scale if told.state.plan else 0
+    says = f"The scale was changed from {before} to {after.scale if after else 0} replicas{by(entry)}."
+    return told.add(entry, IncidentKind.SCALE, Nature.ASKED_FOR, says)
+
+
+def deleted(told: Told, entry: Entry, event: e.JobDeleted) -> None:
+    """The job object is gone."""
+    told.write_given_up()
+    whom = f" by {event.actor}" if event.actor else ""
+    draft = told.add(entry, IncidentKind.DELETION, Nature.ASKED_FOR, f"The job was deleted{whom}.")
+    told.wish = None
+    draft.by = event.actor
+    for replica in told.state.replicas.values():
+        if replica.has_pod:
+            told.drafts.moved_by[replica.name] = draft
+            draft.step(entry, StepKind.DISMISSED, replica.name, uid=replica.uid)
+            told.leaving_since.setdefault(replica.name, entry.seen_at)
+
+
+def closed(told: Told, entry: Entry) -> None:
+    """Nothing of the job is left."""
+    deletion = told.drafts.last(IncidentKind.DELETION)
+    if deletion:
+        deletion.over(entry.seen_at)
+
+
+def pause_begun(told: Told, entry: Entry) -> Draft:
+    """The incident of a pause; failures before it do not matter any more."""
+    told.drafts.fresh()
+    told.wish = None
+    told.write_given_up()
+    created = told.state.phase is Phase.NEW
+    says = f"The job was created paused{by(entry)}." if created else f"The job was paused{by(entry)}."
+    return told.add(entry, IncidentKind.PAUSE, Nature.ASKED_FOR, says)
+
+
+def _shown(path: str, value: object) -> str:
+    """A change; objects and lists are named only, for what stands in them may be long, or secret."""
+    if isinstance(value, dict | list):
+        return path
+    return f"{path} (now {'unset' if value is None else value})"

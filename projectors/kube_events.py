@@ -1,0 +1,80 @@
+"""Announcements → Kubernetes Events on the job (spec R16), each written once.
+
+A stream projector: it reads the log from its checkpoint on. The name of an Event is made of the job's uid and
+the place of the announcement, so that one written again after a crash is the same one.
+"""
+
+import logging
+from typing import Final
+
+from k8s_bridge.port import Cluster, JobEvent, Ref
+from projectors.base import States
+from statemachine.errors import Conflict, EntryUnreadable, Missing, Refused
+from statemachine.events import Announced, JobAdmitted
+from statemachine.ids import JobUid, Position, short_hash
+from statemachine.log.codec import decode
+from statemachine.log.port import EventLog, Record
+
+log = logging.getLogger(__name__)
+
+READER: Final = "kube-events"
+
+
+class KubeEvents:
+    """The stream projector of Kubernetes Events."""
+
+    name = READER
+
+    def __init__(self, event_log: EventLog, states: States, cluster: Cluster) -> None:
+        self._log, self._states, self._cluster = event_log, states, cluster
+        self._position: Position | None = None
+
+    async def advance(self) -> None:
+        """Everything announced up to the end of the log has been emitted."""
+        if self._position is None:
+            self._position = await self._log.checkpoint(READER)
+        async for records in self._log.scan(self._position):
+            emitted = 0
+            for record in records:
+                emitted += await self._emit(record)
+            self._position = records[-1].position
+            if emitted:
+                await self._log.save_checkpoint(READER, self._position)
+
+    async def _emit(self, record: Record) -> int:
+        if b'"Announced"' not in record.body:
+            return 0
+        try:
+            entry = decode(record.body)
+        except EntryUnreadable:
+            return 0
+        said = [event for event in entry.events if isinstance(event, Announced)]
+        about = await self._about(entry.job)
+        if about is None:
+            return 0
+        for number, event in enumerate(said):
+            name = f"{about.name}.{short_hash(entry.job)}.{entry.seq}.{number}"
+            await self._write(
+                JobEvent(about, entry.job, name, event.reason, event.message, event.level, entry.seen_at)
+            )
+        return len(said)
+
+    async def _write(self, event: JobEvent) -> None:
+        """The Event is there, or the cluster will never take it (the namespace is going): nothing waits for it."""
+        try:
+            await self._cluster.emit(event)
+        except (Refused, Conflict, Missing) as error:
+            fields = {"action": "event-refused", "job": event.uid, "error": str(error)}
+            log.warning("the cluster does not take an Event", extra=fields)
+
+    async def _about(self, job: JobUid) -> Ref | None:
+        """The job object. States may be behind what is read here; then the job's first entry tells."""
+        state = self._states.state(job)
+        if state is not None:
+            return Ref(state.api_version, state.kind, state.namespace, state.name)
+        async for records in self._log.scan(job=job):
+            for event in decode(records[0].body).events:
+                if isinstance(event, JobAdmitted):
+                    return Ref(event.api_version, event.kind, event.namespace, event.name)
+            break
+        return None

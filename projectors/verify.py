@@ -1,0 +1,163 @@
+"""Does the log still say what it said, and would we still decide the same? Pure; records in, verdicts out.
+
+Every record is checked as an auditor does (readable, numbered without holes, chained by hash); every recorded
+observation is decided again on the state folded before it, and the events are compared as bytes; snapshots are
+compared with the state that the entries fold to. An entry that another version of the rules decided is folded and
+counted: its events are history, and nobody promises to decide the same today.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from statemachine.decide import POLICY, decide
+from statemachine.errors import EntryUnreadable
+from statemachine.events import Event
+from statemachine.ids import JobUid, Seq
+from statemachine.log.audit import Verifier
+from statemachine.log.codec import decode, decode_state, encode, encode_state
+from statemachine.log.entry import Entry
+from statemachine.log.port import Record, Snapshot
+from statemachine.log.reader import UNUSABLE, Reader
+from statemachine.state import STATE_VERSION, JobState
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first thing of a job that is not as it should be: in entry `seq`, or in the snapshot at `seq`.
+
+    `recorded` and `now` are the events that differ, as plain data; both are empty when the record itself is
+    wrong, which `says` tells.
+    """
+
+    seq: Seq
+    says: str
+    recorded: tuple[dict[str, Any], ...] = ()
+    now: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What was found out about one job. `difference` is None if all is well."""
+
+    job: JobUid
+    entries: int = 0
+    decided_again: int = 0
+    only_folded: int = 0
+    """Entries that another version of the rules decided."""
+    snapshots: int = 0
+    namespace: str = ""
+    name: str = ""
+    difference: Difference | None = None
+
+
+@dataclass(slots=True)
+class _Job:
+    verdict: Verdict
+    snapshot: Snapshot | None
+
+
+@dataclass
+class Verification:
+    """Checks records in log order, of one job or of all. `snapshots` are those read before the records were."""
+
+    snapshots: Iterable[Snapshot] = ()
+    _reader: Reader = field(default_factory=Reader)
+    _verifier: Verifier = field(default_factory=Verifier)
+    _jobs: dict[JobUid, _Job] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for each in self.snapshots:
+            self._jobs[each.job] = _Job(Verdict(each.job), each)
+
+    def take(self, record: Record) -> None:
+        """The record is checked, decided again, and folded."""
+        job = self._jobs.setdefault(record.job, _Job(Verdict(record.job), None))
+        verdict = job.verdict
+        verdict.entries += 1
+        flaw = self._verifier.check(record)
+        if flaw is not None:
+            _note(verdict, Difference(record.seq, flaw.reason))
+        folded = self._reader.accept(record)
+        if folded is None:
+            reason = self._reader.quarantined.get(record.job)
+            if reason:
+                _note(verdict, Difference(record.seq, reason.removeprefix(f"entry {record.seq}: ")))
+            return
+        verdict.namespace, verdict.name = folded.state.namespace, folded.state.name
+        self._decide_again(verdict, record, folded.before)
+        if job.snapshot is not None and job.snapshot.seq == record.seq:
+            self._compare(job, folded.state)
+
+    def _decide_again(self, verdict: Verdict, record: Record, before: JobState) -> None:
+        try:
+            entry = decode(record.body)
+        except EntryUnreadable as error:
+            _note(verdict, Difference(record.seq, error.reason))
+            return
+        if entry.policy != POLICY:
+            verdict.only_folded += 1
+            return
+        verdict.decided_again += 1
+        difference = redecided(entry, before)
+        if difference is not None:
+            _note(verdict, difference)
+
+    def _compare(self, job: _Job, state: JobState) -> None:
+        """The snapshot is the state and the hash at its entry."""
+        snapshot, verdict = job.snapshot, job.verdict
+        job.snapshot = None
+        if snapshot is None or snapshot.version != STATE_VERSION:
+            return  # of another layout, or of a job in doubt: it is not used by anybody
+        verdict.snapshots += 1
+        if snapshot.head != self._reader.tracked(verdict.job).head:
+            _note(
+                verdict, Difference(snapshot.seq, "the snapshot names another entry than the log has there")
+            )
+            return
+        try:
+            same = decode_state(snapshot.body) == decode_state(encode_state(state))
+        except EntryUnreadable as error:
+            _note(verdict, Difference(snapshot.seq, error.reason))
+            return
+        if not same:
+            _note(
+                verdict, Difference(snapshot.seq, "the snapshot holds another state than the entries fold to")
+            )
+
+    def verdicts(self) -> Sequence[Verdict]:
+        """The verdict on every job that has records, or a snapshot, in order of appearance."""
+        for job in self._jobs.values():
+            left = job.snapshot
+            if left is not None and left.version != UNUSABLE:
+                says = f"a snapshot was taken at entry {left.seq}, which the log does not have"
+                _note(job.verdict, Difference(left.seq, says))
+        return [job.verdict for job in self._jobs.values()]
+
+
+def _note(verdict: Verdict, found: Difference) -> None:
+    verdict.difference = verdict.difference or found
+
+
+def redecided(entry: Entry, before: JobState) -> Difference | None:
+    """How today's events for the entry's observation differ from those in it; None if their bytes are the same."""
+    try:
+        now = decide(before, entry.cause)
+    except Exception as error:  # noqa: BLE001 - whatever deciding does today, it is not what was recorded
+        return Difference(entry.seq, f"deciding the observation again fails: {error!r}", _plain(entry.events))
+    if encode(entry) == encode(entry.model_copy(update={"events": now})):
+        return None
+    for number, (old, new) in enumerate(zip(entry.events, now, strict=False), 1):
+        if _plain([old]) != _plain([new]):
+            says = f"event {number} is decided otherwise now"
+            return Difference(entry.seq, says, _plain([old]), _plain([new]))
+    common = min(len(entry.events), len(now))
+    says = "more events are decided now" if len(now) > common else "fewer events are decided now"
+    return Difference(entry.seq, says, _plain(entry.events[common:]), _plain(now[common:]))
+
+
+def _plain(events: Sequence[Event]) -> tuple[dict[str, Any], ...]:
+    """The events as the log has them."""
+    return tuple(
+        {"type": each.type, **each.model_dump(mode="json", exclude_defaults=True)} for each in events
+    )

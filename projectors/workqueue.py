@@ -1,0 +1,131 @@
+"""A keyed, coalescing work queue with back-off, as client-go's: the engine of every level projector.
+
+A key is visited by one worker at a time; keys added while they are being visited are visited once more. A
+visit that fails comes back after a delay that doubles; the others do not wait for it.
+"""
+
+import asyncio
+import logging
+import random
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from statemachine.errors import ClusterUnavailable, JobledgerError
+from statemachine.ids import JobUid
+
+log = logging.getLogger(__name__)
+
+_FIRST_DELAY: Final = 0.05
+_LONGEST_DELAY: Final = 30.0
+
+
+class WorkQueue:
+    """Visits keys. `name` is for logs; `jitter` spreads retries (seeded in simulations)."""
+
+    def __init__(
+        self,
+        name: str,
+        visit: Callable[[JobUid], Awaitable[float | None]],
+        workers: int,
+        jitter: random.Random,
+    ) -> None:
+        self._name = name
+        self._visit = visit
+        self._workers = workers
+        self._jitter = jitter
+        self._ready: deque[JobUid] = deque()
+        self._queued: set[JobUid] = set()
+        self._busy: set[JobUid] = set()
+        self._again: set[JobUid] = set()
+        self._failures: dict[JobUid, int] = {}
+        self._later: dict[JobUid, asyncio.TimerHandle] = {}
+        self._pending = asyncio.Semaphore(0)
+        self.visits = 0
+        self.failures = 0
+
+    def add(self, key: JobUid) -> None:
+        """`key` will be visited soon, once for any number of calls."""
+        if key in self._busy:
+            self._again.add(key)
+        elif key not in self._queued:
+            self._queued.add(key)
+            self._ready.append(key)
+            self._pending.release()
+
+    def add_after(self, key: JobUid, delay: float) -> None:
+        """`key` will be visited in `delay` seconds; an earlier such wish stands."""
+        loop = asyncio.get_running_loop()
+        known = self._later.get(key)
+        if known is not None and known.when() <= loop.time() + delay:
+            return
+        if known is not None:
+            known.cancel()
+        self._later[key] = loop.call_later(delay, self._due, key)
+
+    def _due(self, key: JobUid) -> None:
+        self._later.pop(key, None)
+        self.add(key)
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is queued or being visited; retries may be waiting."""
+        return not self._queued and not self._busy
+
+    async def run(self) -> None:
+        """Visits, for ever."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for number in range(self._workers):
+                    tasks.create_task(self._work(), name=f"{self._name}-{number}")
+        finally:
+            for handle in self._later.values():
+                handle.cancel()
+
+    async def _work(self) -> None:
+        while True:
+            await self._pending.acquire()
+            key = self._ready.popleft()
+            self._queued.discard(key)
+            self._busy.add(key)
+            try:
+                await self._visit_one(key)
+            finally:
+                self._busy.discard(key)
+                if key in self._again:
+                    self._again.discard(key)
+                    self.add(key)
+
+    async def _visit_one(self, key: JobUid) -> None:
+        self.visits += 1
+        try:
+            delay = await self._visit(key)
+        except JobledgerError as error:
+            self._failed(key, error)
+            return
+        except Exception:
+            log.exception("a visit failed", extra={"action": "visit", "projector": self._name, "job": key})
+            self._failed(key, None)
+            return
+        self._failures.pop(key, None)
+        if delay is not None:
+            self.add_after(key, delay)
+
+    def _failed(self, key: JobUid, error: JobledgerError | None) -> None:
+        self.failures += 1
+        count = self._failures[key] = self._failures.get(key, 0) + 1
+        delay = min(_LONGEST_DELAY, _FIRST_DELAY * 2 ** min(count - 1, 12)) * (
+            0.5 + self._jitter.random() / 2
+        )
+        if isinstance(error, ClusterUnavailable) and error.retry_after is not None:
+            delay = max(delay, error.retry_after)
+        if error is not None:
+            fields = {
+                "action": "retry",
+                "projector": self._name,
+                "job": key,
+                "error": str(error),
+                "delay": delay,
+            }
+            log.warning("a write did not succeed, it will be tried again", extra=fields)
+        self.add_after(key, delay)
