@@ -1,0 +1,151 @@
+"""The files that are generated and checked in: `python -m jobledger.generate [--check]`.
+
+Each has a function that gives its whole text; `files` lists them. With `--check` nothing is written, and files that
+are not what they should be are named.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from pydantic import TypeAdapter
+
+from jobledger.kind_pages import NOTE, kind_page, table
+from projectors.explain import json_schema as explanation_schema
+from statemachine.events import Event
+from statemachine.kinds import KINDS
+from statemachine.kinds.base import Kind
+from statemachine.observations import Observation
+from statemachine.phases import TABLE, Phase
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+"""The checkout. An installed jobledger has none of these files."""
+
+Maker = Callable[[], str]
+
+
+def files(root: Path = ROOT) -> dict[str, Maker]:
+    """Path below the checkout → what the file must hold. Add a line for a new file."""
+    found: dict[str, Maker] = {}
+    for kind in KINDS:
+        names = kind.names
+        found[f"crds/{names.group}_{names.plural}.yaml"] = partial(crd_file, kind)
+        found[f"docs/kinds/{names.singular}.md"] = partial(kind_page, kind, root)
+    found["docs/phases.md"] = phases_page
+    found["docs/schemas/events.json"] = partial(schema_file, Event, "Event")
+    found["docs/schemas/observations.json"] = partial(schema_file, Observation, "Observation")
+    found["docs/schemas/why.json"] = why_schema_file
+    return found
+
+
+# ---- CRDs and JSON schemas --------------------------------------------------------------------------------------
+
+
+def crd_file(kind: Kind) -> str:
+    """The kind's CustomResourceDefinition as YAML."""
+    body = yaml.safe_dump(kind.crd(), sort_keys=False, width=110, allow_unicode=True)
+    return f"# {NOTE}\n{body}"
+
+
+def schema_file(union: Any, title: str) -> str:
+    """The JSON schema of everything that may stand in a topic."""
+    schema = TypeAdapter(union).json_schema(mode="serialization")
+    return json.dumps({"title": title, "description": NOTE, **schema}, indent=2, ensure_ascii=False) + "\n"
+
+
+def why_schema_file() -> str:
+    """The JSON schema of what `jobledger why -o json` prints."""
+    schema = explanation_schema()
+    return json.dumps({**schema, "$comment": NOTE}, indent=2, ensure_ascii=False) + "\n"
+
+
+# ---- phases -----------------------------------------------------------------------------------------------------
+
+
+def phases_page() -> str:
+    """The phases of a job: diagram and table, from the table that the state machine runs on."""
+    rows = [
+        [row.rule, _phases(row.sources), row.says, row.target or "same", f"`{row.trigger}`"] for row in TABLE
+    ]
+    return "\n".join([
+        "# Phases",
+        "",
+        f"{NOTE} Source: `statemachine/phases.py`.",
+        "",
+        "```mermaid",
+        "stateDiagram-v2",
+        *_arrows(),
+        "```",
+        "",
+        *table(["rule", "from", "when", "to", "trigger"], rows),
+        "",
+        "T19: no row leaves Succeeded or Failed; they are final.",
+        "",
+    ])  # fmt: skip
+
+
+def _arrows() -> Iterator[str]:
+    """One arrow for every pair of phases, with the rules that lead from one to the other."""
+    rules: dict[tuple[Phase, Phase], list[str]] = {}
+    for row in TABLE:
+        for source in row.sources if row.target else ():
+            rules.setdefault((source, Phase(row.target or source)), []).append(row.rule)
+    for (source, target), names in rules.items():
+        yield f"    {'[*]' if source is Phase.NEW else source} --> {target}: {', '.join(dict.fromkeys(names))}"
+    for phase in Phase:
+        if phase.is_final:
+            yield f"    {phase} --> [*]"
+
+
+def _phases(phases: Iterable[Phase]) -> str:
+    return ", ".join(phases)
+
+
+# ---- command ----------------------------------------------------------------------------------------------------
+
+
+def stale(root: Path = ROOT) -> list[str]:
+    """Files that are missing, or not what they should be, and generated ones that no longer should be there."""
+    wanted = files(root)
+    wrong = [path for path, make in wanted.items() if _text(root / path) != make()]
+    left = [
+        path.relative_to(root).as_posix()
+        for folder, ending in (("crds", "*.yaml"), ("docs/schemas", "*.json"))
+        for path in sorted((root / folder).glob(ending))
+    ]
+    return wrong + [path for path in left if path not in wanted]
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+def write(root: Path = ROOT) -> None:
+    """Every generated file is what it should be."""
+    for path, make in files(root).items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(make(), encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the generated files, or with `--check` name those that are stale; exit code 1 if there are any."""
+    parser = argparse.ArgumentParser(
+        prog="python -m jobledger.generate", description="Write all generated files."
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is stale")
+    if not parser.parse_args(arguments).check:
+        write()
+        return 0
+    wrong = stale()
+    for path in wrong:
+        sys.stderr.write(f"{path} is stale; run `make generate`\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,59 @@
+"""Manifest in, children out: one file a case, in a folder for each kind.
+
+The first document of a file is written by hand: what the case is, and what happened to the job before (`resumed`;
+`attempts` of replicas). The second is the manifest. The rest is what jobledger makes of it: warnings, children.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unit.kinds.build import admit, children, state
+
+HERE = Path(__file__).parent
+CASES = sorted(HERE.glob("*/*.yaml"))
+
+
+def made(about: dict[str, Any], manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    """The documents that follow the two written by hand."""
+    name, spec = manifest["metadata"]["name"], manifest["spec"]
+    warnings = {notice.reason: notice.message for notice in admit(spec, name=name).notices}
+    job = state(
+        spec,
+        name=name,
+        namespace=manifest["metadata"]["namespace"],
+        resumed=about.get("resumed", False),
+        attempts=about.get("attempts"),
+    )
+    return [{"warnings": warnings}, *children(job)]
+
+
+class Dumper(yaml.SafeDumper):
+    """Writes every value out: no references to an earlier one."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def dumped(documents: list[Any]) -> str:
+    """Documents as they stand in a golden file."""
+    return yaml.dump_all(
+        documents, Dumper=Dumper, sort_keys=False, width=110, allow_unicode=True, explicit_start=True
+    )
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_children_are_the_golden_ones(path: Path, update_golden: bool) -> None:
+    about, manifest, *rest = yaml.safe_load_all(path.read_text(encoding="utf-8"))
+    now = made(about, manifest)
+    if update_golden:
+        path.write_text(dumped([about, manifest, *now]), encoding="utf-8")
+    else:
+        assert dumped(now) == dumped(rest)
+
+
+def test_every_worked_example_has_a_file() -> None:
+    letters = {path.stem[0] for path in CASES if path.parent.name == "pytorchtrainingjob"}
+    assert letters == set("abcdefg")
