@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from k8s_bridge.port import ATTEMPT, EVIDENCE, Change, Manifest, Verb
 from statemachine.ids import JobUid, PodUid, ReplicaName, replica_name
 from statemachine.log.memory import MemoryLog
+from tests.support.faults import Weather
 
 Key = tuple[JobUid, ReplicaName, int]
 """Job, replica, attempt."""
@@ -26,8 +27,8 @@ class PodLife:
 class PodRegister:
     """Listens to the cluster, and remembers every pod that ever was. `forced` are those removed by force."""
 
-    def __init__(self, log: MemoryLog) -> None:
-        self._log = log
+    def __init__(self, log: MemoryLog, weather: Weather) -> None:
+        self._log, self._weather = log, weather
         self.pods: dict[PodUid, PodLife] = {}
         self.forced: set[PodUid] = set()
         self.twins: list[str] = []
@@ -52,15 +53,18 @@ class PodRegister:
         meta = pod["metadata"]
         life = PodLife(meta["uid"], key_of(pod), EVIDENCE in meta.get("finalizers", ()))
         earlier = self._of_attempt.setdefault(life.key, [])
-        self.twins += [f"{life.uid} follows {each.uid} as {life.key}" for each in earlier if self._knowable(each)]
+        if not self._weather.is_late:  # what was asked for in time, nobody can take back
+            twins = filter(self._knowable, earlier)
+            self.twins += [f"{life.uid} follows {each.uid} as {life.key}" for each in twins]
         earlier.append(life)
         self.pods[life.uid] = life
 
     def _knowable(self, pod: PodLife) -> bool:
         """Its existence could not be missed: something held it until it was seen, or it was seen."""
-        return (pod.held and pod.uid not in self.forced) or self._is_in_log(pod.uid)
+        return (pod.held and pod.uid not in self.forced) or self.is_in_log(pod.uid)
 
-    def _is_in_log(self, uid: PodUid) -> bool:
+    def is_in_log(self, uid: PodUid) -> bool:
+        """Some entry names the pod."""
         quoted = f'"uid":"{uid}"'.encode()
         return any(quoted in record.body for record in self._log._records)  # noqa: SLF001
 

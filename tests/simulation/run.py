@@ -10,6 +10,7 @@ from statemachine.observations import Observation
 from tests.simulation.chaos import chaos
 from tests.simulation.invariants import check_end, check_rest
 from tests.simulation.world import Broken, World
+from tests.support.faults import LATEST
 from tests.support.simulated import Deadlock, run_simulated
 
 
@@ -61,8 +62,9 @@ async def _submit(world: World) -> None:
 
 async def _rest(world: World) -> None:
     """No fault any more: the watches have told everything, and everything has been done."""
+    await asyncio.sleep(LATEST)
     world.cluster.drop_watches()
-    if world.harmed and world.process is not None:
+    if (world.harmed or world.usurped or world.weather.late_creates) and world.process is not None:
         world.process.kill()
     await world.settle()
     _demand("at rest", check_rest(world))

@@ -155,7 +155,7 @@ class Fates:
     def script(self, pod: Manifest) -> tuple[Step, ...]:
         """Runs after a while, and after another one ends, or does not."""
         chance = Random(f"{self._seed} {pod['metadata']['uid']}")  # noqa: S311
-        start, lasts = chance.expovariate(1.5), chance.expovariate(1 / 12)
+        start, lasts = chance.expovariate(1.5), min(60.0, chance.expovariate(1 / 12))
         up = Step(start, "Running")
         containers = names(pod, "containers")
         if chance.random() < 0.04:

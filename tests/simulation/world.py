@@ -115,12 +115,14 @@ class World:
         fates = Fates(self.seed, failing=chance.choice((0.1, 0.5, 0.9)))
         self.cluster = MemoryCluster(clock=self.clock.now, script=fates.script, admit=self._admit)
         self.cluster.disturbance = self.weather.delays
-        self.pods = PodRegister(self.log)
+        self.pods = PodRegister(self.log, self.weather)
         self.cluster.objects.subscribe(self.pods.changed)
         self.cluster.objects.subscribe(self._changed)
         self.changes = 0
         self.harmed = False
-        """An object that no controller watches was changed from outside: only the next visit sees it."""
+        """An object that no controller watches was made or deleted behind its back: only the next visit sees it."""
+        self.usurped = False
+        """For a while there were two controllers."""
         self.process: Process | None = None
         self._zombies: list[Process] = []
 

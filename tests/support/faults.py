@@ -27,8 +27,8 @@ class Odds:
     """How likely each fault is, for each call that could meet it; 0 is never.
 
     `crash`: the process dies, before or after the call took effect. `unavailable`: nothing was done, the
-    cluster does not answer. `lost_reply`: it was done, and the caller does not learn it. `invalid`, `quota`,
-    `conflict`: creates that are refused (422, 403, 409 although the name is free). `expired`: a watch ends.
+    cluster does not answer. `lost_reply`: it was done, and the caller does not learn it. `done_late`: a create
+    that the caller has given up takes effect seconds later. `invalid`, `quota`, `conflict`: creates that are refused (422, 403, 409 although the name is free). `expired`: a watch ends.
     `late`, `twice`: a change reaches a watch late (and so out of order), or a second time. `log_fails`,
     `log_lost_reply`: the same for the log. `slow`: mean seconds that a call takes, each way.
     """
@@ -36,6 +36,7 @@ class Odds:
     crash: float = 0.0
     unavailable: float = 0.0
     lost_reply: float = 0.0
+    done_late: float = 0.0
     invalid: float = 0.0
     quota: float = 0.0
     conflict: float = 0.0
@@ -55,6 +56,9 @@ class Odds:
 
 _WATCHES_LAG: Final = 3.0
 """Mean seconds that a late change is late."""
+
+LATEST: Final = 8.0
+"""Most seconds after which a create that was given up may still take effect."""
 
 
 class JumpingClock(LoopClock):
@@ -76,6 +80,10 @@ class Weather:
         self.chance, self.odds = chance, odds
         self.log_down_until = 0.0
         self.cluster_down_until = 0.0
+        self.late_creates = 0
+        """Number of creates that took effect when nobody expected it any more."""
+        self.is_late = False
+        """Such a create takes effect right now."""
 
     def happens(self, odds: float) -> bool:
         """True once in 1/`odds` calls. Draws nothing for what never happens."""
@@ -246,9 +254,23 @@ class FaultyCluster:
         await self._meet()
         if (error := self._refusal(manifest)) is not None:
             raise error
+        if self._weather.happens(self._weather.odds.done_late):
+            after = self._weather.chance.uniform(0, LATEST)
+            asyncio.get_running_loop().call_later(after, self._create_late, manifest)
+            raise ClusterUnavailable("time-out; the outcome is unknown")
         stored = await self._cluster.create(manifest)
         await self._done()
         return stored
+
+    def _create_late(self, manifest: Manifest) -> None:
+        self._weather.is_late = True
+        try:
+            self._cluster.objects.create(manifest)
+        except (Conflict, Refused):
+            return
+        finally:
+            self._weather.is_late = False
+        self._weather.late_creates += 1
 
     def _refusal(self, manifest: Manifest) -> ClusterError | None:
         odds, name = self._weather.odds, manifest["metadata"]["name"]

@@ -1,0 +1,1 @@
+"""Recorded lives of jobs, and what they fold to."""

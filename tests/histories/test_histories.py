@@ -1,0 +1,43 @@
+"""Histories recorded by earlier releases fold, chain and replay as they did then."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from statemachine.decide import POLICY, decide
+from statemachine.evolve import fold
+from statemachine.log.codec import decode, encode, entry_hash
+from statemachine.log.entry import GENESIS
+from statemachine.state import JobState
+from tests.histories.record import HERE, LIVES, folded
+
+RECORDED = sorted(HERE.glob("*/*.jsonl"))
+
+
+def lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines()
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_recorded_history_folds_to_the_same_states(path: Path) -> None:
+    bodies = lines(path)
+    expected = json.loads(path.with_name(f"{path.stem}.expected.json").read_text())
+    assert folded(decode(bodies[0]).job, bodies) == expected
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_recorded_history_is_chained_and_decided_again_to_the_byte(path: Path) -> None:
+    state, previous = JobState(decode(lines(path)[0]).job), GENESIS
+    for body in lines(path):
+        entry = decode(body)
+        assert entry.prev == previous
+        if entry.policy == POLICY:
+            again = entry.model_copy(update={"events": decide(state, entry.cause)})
+            assert encode(again) == body
+        state, previous = fold(state, entry.events), entry_hash(body)
+
+
+def test_every_life_has_been_recorded() -> None:
+    recorded = {path.stem for path in RECORDED}
+    assert {life.__name__ for life in LIVES} <= recorded
