@@ -144,7 +144,9 @@ def _spec_changed(state: JobState, event: e.SpecChanged) -> JobState:
 def _fit(replicas: Mapping[ReplicaName, ReplicaState], plan: Plan) -> dict[ReplicaName, ReplicaState]:
     """The replicas of the plan's scale, in order, and behind them those that have been in it."""
     wished = {name: replicas.get(name) or ReplicaState(name) for name in plan.replicas()}
-    beyond = {name: each if each.has_pod else _left(each) for name, each in replicas.items() if name not in wished}
+    beyond = {
+        name: each if each.has_pod else _left(each) for name, each in replicas.items() if name not in wished
+    }
     return wished | beyond
 
 

@@ -13,7 +13,7 @@ from statemachine.events import (
     SpecChanged,
     UpdateIgnored,
 )
-from statemachine.kinds import kind_of
+from statemachine.kinds import fixed_when_finished, kind_of
 from statemachine.kinds.base import Admission
 from statemachine.observations import JobGone, JobObserved, Observation
 from statemachine.phases import Phase, Trigger, step
@@ -86,10 +86,11 @@ def _updated(state: JobState, seen: JobObserved) -> Iterator[Event]:
         yield UpdateIgnored(generation=seen.generation, problems=state.ignored)
         return
     found = kind_of(state.api_version, state.kind).admit(state.name, seen.spec, state.spec, uid=state.uid)
-    if found.plan is None:
-        yield UpdateIgnored(generation=seen.generation, problems=found.problems)
-        if found.problems != state.ignored:
-            yield Announced(reason="InvalidUpdate", message=joined(found.problems), level="Warning")
+    problems = (*found.problems, *_too_late(state, found))
+    if problems or found.plan is None:
+        yield UpdateIgnored(generation=seen.generation, problems=problems)
+        if problems != state.ignored:
+            yield Announced(reason="InvalidUpdate", message=joined(problems), level="Warning")
         return
     frozen = tuple(Problem("G17", path, _FROZEN) for path in found.frozen)
     if found.changes:
@@ -100,6 +101,13 @@ def _updated(state: JobState, seen: JobObserved) -> Iterator[Event]:
         if problem not in state.ignored:
             message = f"{problem.path} {problem.text}"
             yield Announced(reason="ImmutableFieldChanged", message=message, level="Warning")
+
+
+def _too_late(state: JobState, found: Admission) -> Iterator[Problem]:
+    """What may change only until the job is finished (spec R2)."""
+    if state.is_final:
+        for path in fixed_when_finished(found.changes or {}):
+            yield Problem("G17", "", f"{path} is immutable")
 
 
 _FROZEN = "cannot be changed after creation; delete and create the job again"

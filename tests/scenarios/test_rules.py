@@ -214,6 +214,7 @@ def test_r9_a_pod_not_made_when_the_job_ends_is_not_made_any_more() -> None:
 def test_r9_clean_up_is_not_repeated_after_a_later_edit() -> None:
     story = started(2).pod("worker-0", "Succeeded").edit(runPolicy={"cleanUpPolicy": "All"})
     assert story.pods == ["worker-0.1", "worker-1.1"]
+    assert ("InvalidUpdate", "spec.runPolicy is immutable") in story.announced()
 
 
 def test_r9_the_deadline_does_not_run_while_paused() -> None:
