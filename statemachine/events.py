@@ -156,6 +156,7 @@ class ReplicaStarted(_PodSeen):
     type: Literal["ReplicaStarted"] = "ReplicaStarted"
     v: Literal[1] = 1
     node: str = ""
+    ready: bool = False
 
 
 class ReplicaUpdated(_PodSeen):

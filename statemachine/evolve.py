@@ -179,6 +179,7 @@ def _running(replica: ReplicaState, event: e.ReplicaStarted) -> ReplicaState:
         phase=ReplicaPhase.RUNNING,
         containers=event.containers,
         node=event.node,
+        ready=event.ready,
         started=True,
         recovering=False,
     )

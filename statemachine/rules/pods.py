@@ -33,7 +33,7 @@ from statemachine.observations import (
 )
 from statemachine.phases import Trigger, allows
 from statemachine.rules import causes
-from statemachine.state import JobState, ReplicaPhase, ReplicaState
+from statemachine.state import JobState, ReplicaPhase, ReplicaState, changed
 
 _NOT_YET_RUNNING: Final = frozenset({ReplicaPhase.CREATING, ReplicaPhase.PENDING, ReplicaPhase.UNKNOWN})
 _OVER: Final = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
@@ -87,18 +87,20 @@ def _is_its_end(replica: ReplicaState, seen: PodGone) -> bool:
 
 def _observed(state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
     containers = merged(replica.containers, seen.containers)
-    known = replica.containers, replica.ready, replica.deleting
-    now = containers, seen.ready or replica.ready, seen.deleting or replica.deleting
-    move = _move(state, replica, seen, containers)
     if not replica.uid:
         yield ReplicaCreated(replica=replica.name, uid=seen.uid, containers=containers)
+        replica = changed(replica, uid=seen.uid, containers=containers)
+    move = _move(state, replica, seen, containers)
     if move is not None:
         yield move
-    if isinstance(move, _ENDS):
-        return
-    if now[1:] != known[1:] or (move is None and replica.uid and now != known):
+        if isinstance(move, _ENDS):
+            return
+        ready = isinstance(move, ReplicaStarted) and move.ready
+        replica = changed(replica, containers=containers, ready=ready or replica.ready)
+    deleting, ready = seen.deleting or replica.deleting, seen.ready or replica.ready
+    if (containers, ready, deleting) != (replica.containers, replica.ready, replica.deleting):
         yield ReplicaUpdated(
-            replica=replica.name, uid=seen.uid, containers=containers, ready=now[1], deleting=now[2]
+            replica=replica.name, uid=seen.uid, containers=containers, ready=ready, deleting=deleting
         )
 
 
@@ -120,7 +122,13 @@ def _move(
             cause = _end_of_leaving(state, replica, seen)
             return ReplicaEnded(replica=name, uid=uid, containers=containers, cause=cause)
         case PodPhase.RUNNING if replica.phase in _NOT_YET_RUNNING and not replica.leaving:
-            return ReplicaStarted(replica=name, uid=uid, containers=containers, node=seen.node)
+            return ReplicaStarted(
+                replica=name,
+                uid=uid,
+                containers=containers,
+                node=seen.node,
+                ready=seen.ready or replica.ready,
+            )
         case PodPhase.PENDING if replica.phase is ReplicaPhase.UNKNOWN:
             return ReplicaCreated(replica=name, uid=uid, containers=containers)
         case PodPhase.UNKNOWN if replica.phase is not ReplicaPhase.UNKNOWN and not replica.leaving:
