@@ -1,0 +1,117 @@
+"""kill -9 of `jobledger serve`, thirty times over a running job: nothing twice, nothing forgotten, no holes."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytestmark = pytest.mark.integration
+
+KILLS = 30
+REPLICAS = 3
+FAILURES = 4
+"""Attempts of each replica but the first that fail, before one that lasts."""
+
+SCRIPT = """
+echo "$ME $ATTEMPT $UID" >> "$TALLY"
+if [ "$RANK" != 0 ] && [ "$ATTEMPT" -le {failures} ]; then sleep 0.7; exit 9; fi
+while [ ! -e "$STOP" ]; do sleep 0.05; done
+"""
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    def field(name: str, path: str) -> dict[str, Any]:
+        return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+    env = [
+        field("ME", "metadata.name"),
+        field("UID", "metadata.uid"),
+        field("ATTEMPT", "metadata.annotations['jobledger.dev/attempt']"),
+        {"name": "TALLY", "value": str(folder / "tally")},
+        {"name": "STOP", "value": str(folder / "stop")},
+    ]
+    script = SCRIPT.replace("{failures}", str(FAILURES))
+    container = {"name": "pytorch", "image": "none", "command": ["sh", "-c", script], "env": env}
+    worker = {"type": "worker", "replicas": REPLICAS, "template": {"spec": {"containers": [container]}}}
+    return {
+        "apiVersion": "batch.tensorstack.dev/v1beta1",
+        "kind": "PyTorchTrainingJob",
+        "metadata": {"name": "survivor"},
+        "spec": {"replicaSpecs": [worker], "runPolicy": {"backoffLimit": 100, "cleanUpPolicy": "None"}},
+    }
+
+
+class Server:
+    """A `jobledger serve` that is killed and started again over one store."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.store = folder, folder / "ledger.db"
+        self.start()
+
+    def start(self) -> None:
+        with (self.folder / "serve.log").open("ab") as log:
+            command = [sys.executable, "-m", "jobledger", "serve", "--store", str(self.store)]
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def cli(self, *arguments: str, check: bool = True) -> str:
+        command = [sys.executable, "-m", "jobledger", *arguments, "--store", str(self.store)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert not check or done.returncode == 0, (arguments, done.stdout, done.stderr)
+        return done.stdout
+
+    def until(self, *arguments: str, within: float = 30.0) -> str:
+        """What a client verb prints as soon as it succeeds."""
+        end = time.monotonic() + within
+        while True:
+            command = [sys.executable, "-m", "jobledger", *arguments, "--store", str(self.store)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+            if done.returncode == 0:
+                return done.stdout
+            assert time.monotonic() < end, (arguments, done.stdout, done.stderr)
+
+
+@pytest.mark.timeout(300)
+def test_thirty_kills_start_nothing_twice_and_lose_nothing(tmp_path: Path) -> None:
+    chance = random.Random(os.environ.get("JOBLEDGER_SIM_SEED", "7"))
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(manifest(tmp_path)))
+    server = Server(tmp_path)
+    try:
+        server.until("submit", str(tmp_path / "job.yaml"))
+        for _ in range(KILLS):
+            time.sleep(chance.uniform(0.02, 1.2))  # what is under test is that any moment will do
+            server.kill()
+            server.start()
+        spent = (REPLICAS - 1) * FAILURES
+        server.until("wait", "survivor", f"--for=jsonpath={{.status.backoffCount}}={spent}", "--timeout=60")
+        running = f"--for=jsonpath={{.status.aggregate.running}}={REPLICAS}"
+        server.until("wait", "survivor", running, "--timeout=60")
+        (tmp_path / "stop").touch()
+        server.until("wait", "survivor", "--for=phase=Succeeded", "--timeout=60")
+        job = json.loads(server.cli("get", "survivor", "-o", "json"))
+        entries = json.loads(server.cli("history", "survivor", "-o", "json"))
+        server.cli("replay", "--verify")
+    finally:
+        (tmp_path / "stop").touch()
+        server.kill()
+
+    starts = Counter(line for line in (tmp_path / "tally").read_text().splitlines())
+    assert set(starts.values()) == {1}, "a pod was started twice"
+    attempts = {tuple(line.split()[:2]) for line in starts}
+    assert len(attempts) == len(starts), "an attempt had two pods"
+    failed = [line for line in starts if not line.split()[0].endswith("worker-0")]
+    assert job["status"]["backoffCount"] == spent
+    assert len(failed) == (REPLICAS - 1) * (FAILURES + 1), "a pod was forgotten"
+    assert [entry["seq"] for entry in entries] == list(range(1, len(entries) + 1))
