@@ -20,8 +20,11 @@ from k8s_bridge.objects import Admit, ObjectStore
 from k8s_bridge.port import Manifest, Ref
 from statemachine.errors import ClusterUnavailable, Missing
 
-_AT_ONCE = ("create", "patch", "delete")
-"""Writes that are durable when the call returns. The others can be derived from the log, and are again."""
+_AT_ONCE = ("create", "patch", "delete", "emit")
+"""Writes that are durable when the call returns: wishes, and events, which are ticked off once they are written.
+
+The others can be derived from the log, and are again.
+"""
 
 
 class LocalCluster(StoredCluster):

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from k8s_bridge.local import processes, shim
 from k8s_bridge.local.processes import Process
+from statemachine.errors import Refused
 
 MARKER = "JOBLEDGER_CONTAINER_ID"
 """Environment variable of every process of a container: pod uid, slash, container name."""
@@ -106,9 +107,11 @@ class ContainerFolder:
             self._once("started", _VOID)
 
     def prepare(self, launch: Launch) -> None:
-        """Everything that the shim needs is in the folder."""
+        """Everything that the shim needs is in the folder. Raises Refused, OSError."""
         env = [f"{name}={value}" for name, value in launch.env.items()]
         parts = [launch.folder, str(self.log), self.marker, str(len(launch.argv)), *launch.argv, *env]
+        if any("\0" in each for each in parts):
+            raise Refused(422, "Invalid", f'container "{launch.name}": NUL in an argument or variable')
         (self.folder / "run").write_bytes(b"".join(os.fsencode(each) + b"\0" for each in parts))
 
     def _once(self, name: str, content: bytes) -> bool:

@@ -44,7 +44,7 @@ class Kubelet:
         self._objects, self._events, self._data, self._host = objects, events, data, host
         self._durable, self._name = durable, name
         self._boot = processes.boot_id()
-        self._pool = PortPool()
+        self._pool = PortPool(str(data.root))
         self._runners: dict[str, PodRunner] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 

@@ -14,6 +14,7 @@ from k8s_bridge.local.status import Running, State, Verdict, Waiting, pod_status
 from k8s_bridge.local.values import NotYet
 from k8s_bridge.port import Manifest, Ref
 from k8s_bridge.stored import controller
+from k8s_bridge.timestamps import stamp
 from statemachine.errors import Refused
 
 _log = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ class PodRunner:
         self._init = [str(each["name"]) for each in spec.get("initContainers") or ()]
         self._main = [str(each["name"]) for each in spec.get("containers") or ()]
         self._states: dict[str, State] = {}
-        self._began = datetime.now(UTC)
+        self._began = str((pod.get("status") or {}).get("startTime") or stamp(datetime.now(UTC)))
         self.grace: float | None = None
         """Seconds given by the deletion that is being obeyed; None if there is none."""
         self._stopping = asyncio.Event()

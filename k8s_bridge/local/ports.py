@@ -2,6 +2,7 @@
 
 import json
 import socket
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -18,11 +19,15 @@ server."""
 
 
 class PortPool:
-    """Gives out ports that nobody has, each to one Service only."""
+    """Gives out ports that nobody has, each to one Service only.
 
-    def __init__(self) -> None:
+    `seed` says where to begin, so that two clusters of one machine do not both begin at the same place: a
+    port that is chosen is not listened on yet.
+    """
+
+    def __init__(self, seed: str) -> None:
         self._owners: dict[int, str] = {}
-        self._next = _FROM
+        self._next = _FROM + zlib.crc32(seed.encode()) % (_TO - _FROM)
 
     def assign(self, service: Manifest) -> None:
         """The annotation of a new Service says a port for each of its ports."""

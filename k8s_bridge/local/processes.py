@@ -15,6 +15,9 @@ from k8s_bridge.local import shim
 _POLL = 0.05
 """Seconds between two looks at a process that cannot be waited for."""
 
+_LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""What this Python itself may need to start."""
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -147,7 +150,7 @@ def spawn(arguments: list[str], notify: int) -> int:
         (os.POSIX_SPAWN_DUP2, 0, 2),
         (os.POSIX_SPAWN_DUP2, notify, 3),
     ]
-    env = {"PATH": os.defpath}
+    env = {"PATH": os.defpath, **{name: os.environ[name] for name in _LIBRARIES if name in os.environ}}
     try:
         return os.posix_spawn(arguments[0], arguments, env, file_actions=actions, setsid=True)
     except NotImplementedError:  # a C library without it: the same, in a session that ends with ours

@@ -47,10 +47,8 @@ def main() -> int:
     if child == 0:
         _become(folder, log, argv, env)
     os.close(_NOTIFY)
-    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # unreaped, its number cannot be another's
-    finished = time.time()
-    _kill_rest(child, marker)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    finished, status = _wait(child, marker)
+    code = os.waitstatus_to_exitcode(status)
     _record(reserved, code if code >= 0 else 128 - code, finished)
     return 0
 
@@ -150,6 +148,19 @@ def _refuse(code: int, message: str) -> None:
         os._exit(code)
 
 
+def _wait(child: int, marker: bytes) -> tuple[float, int]:
+    """When and how the child ended. Nothing of the container is left."""
+    if hasattr(os, "waitid"):  # macOS has it since Python 3.13
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # unreaped, its number cannot be another's
+        finished = time.time()
+        _kill_rest(child, marker)
+        return finished, os.waitpid(child, 0)[1]
+    status = os.waitpid(child, 0)[1]
+    finished = time.time()
+    _kill_rest(child, marker)
+    return finished, status
+
+
 def _kill_rest(child: int, marker: bytes) -> None:
     """Nothing of the container is left but its first process, ended and not yet reaped.
 
@@ -204,5 +215,4 @@ def _record(reserved: int, code: int, finished: float) -> None:
 
 
 if __name__ == "__main__":
-    status = main()
-    os._exit(status)  # no destructors, no flushing: everything is written
+    os._exit(main())  # no destructors, no flushing: everything is written

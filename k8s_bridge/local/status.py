@@ -39,13 +39,13 @@ class Verdict:
 
 
 def pod_status(
-    pod: Manifest, states: Mapping[str, State], verdict: Verdict, started_at: datetime
+    pod: Manifest, states: Mapping[str, State], verdict: Verdict, started_at: str
 ) -> dict[str, Any]:
     """`status` of `pod`; `states` by container name, init containers included."""
     spec = pod.get("spec") or {}
     status: dict[str, Any] = {
         "phase": verdict.phase,
-        "startTime": stamp(started_at),
+        "startTime": started_at,
         "hostIP": ADDRESS,
         "podIP": ADDRESS,
     }
