@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 
 from jobledger.kind_pages import NOTE, kind_page, table
 from projectors.explain import json_schema as explanation_schema
+from jobledger.cli.markdown import cli_markdown
 from statemachine.events import Event
 from statemachine.kinds import KINDS
 from statemachine.kinds.base import Kind
@@ -36,6 +37,7 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
         names = kind.names
         found[f"crds/{names.group}_{names.plural}.yaml"] = partial(crd_file, kind)
         found[f"docs/kinds/{names.singular}.md"] = partial(kind_page, kind, root)
+    found["docs/cli.md"] = cli_markdown
     found["docs/phases.md"] = phases_page
     found["docs/schemas/events.json"] = partial(schema_file, Event, "Event")
     found["docs/schemas/observations.json"] = partial(schema_file, Observation, "Observation")

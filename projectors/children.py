@@ -71,6 +71,7 @@ class Children:
         if state is None or state.phase is Phase.NEW:
             return None
         live = await self._cluster.children(state.namespace, job)
+        state = self._states.state(job) or state  # not older than what is there: a pod of it may be gone by now
         again: float | None = None
         for write in diff(state, desired(state), live):
             try:
@@ -88,6 +89,8 @@ class Children:
 
     async def _write(self, state: JobState, write: Write) -> Literal["done", "stop", "again"]:
         match write:
+            case Create(child) if not self._is_awaited(state.uid, child):
+                return "done"
             case Create(child):
                 return await self._create(state, child)
             case Update(child, uid, merge):
@@ -100,6 +103,14 @@ class Children:
                 gone = PodGone(job=state.uid, at=self._clock.now(), replica=replica, attempt=attempt)
                 await self._observe(gone)
         return "done"
+
+    def _is_awaited(self, job: JobUid, child: Child) -> bool:
+        """The job's state as it is now still waits for this very pod: writes take time, and it may have been seen."""
+        state = self._states.state(job)
+        if state is None or not child.replica:
+            return state is not None
+        replica = state.replicas.get(child.replica)
+        return replica is not None and replica.attempt == child.attempt and replica.has_pod and not replica.uid
 
     async def _create(self, state: JobState, child: Child) -> Literal["done", "stop", "again"]:
         manifest = self._marked(state, child)

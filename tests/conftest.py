@@ -1,6 +1,7 @@
 """What the whole test run obeys: nothing skips where everything was installed."""
 
 import os
+from collections.abc import Generator
 
 import pytest
 
@@ -14,7 +15,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> object:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """With JOBLEDGER_REQUIRE_ALL a skipped test is a failed one: the machine was said to have everything."""
     report = yield
     required = os.environ.get("JOBLEDGER_REQUIRE_ALL") == "1" and item.get_closest_marker(OPTIONAL) is None

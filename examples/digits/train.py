@@ -33,7 +33,7 @@ INPUTS, CLASSES = 65, 10
 WEIGHTS = INPUTS * CLASSES
 SUMS = WEIGHTS + 1  # numbers that travel in every step: a gradient, and the loss behind it
 BATCH = 60  # images in a step, over all processes
-EPOCH = 23  # steps in an epoch: 1437 images to train on, 60 at a time
+EPOCH = 23  # steps in an epoch: so many full batches are in the 1437 images to train on
 LEARNING_RATE = 0.4
 
 say = partial(print, flush=True)  # shows a line at once, also where the output goes to a file

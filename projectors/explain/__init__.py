@@ -5,6 +5,7 @@ machine, and does not need the job to exist any more. Used by `jobledger why`, t
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from projectors.explain.chronicle import chronicle
 from projectors.explain.model import Explanation, IncidentKind, Job, Nature, Restarts, RootCause, json_schema
@@ -43,6 +44,7 @@ def explain(entries: Sequence[Entry]) -> Explanation:
         ),
         phase=state.phase,
         since=since,
+        deleted_at=_deleted_at(told),
         entries=told.entries,
         normal=normal,
         answer=_answer(told, normal=normal),
@@ -51,6 +53,11 @@ def explain(entries: Sequence[Entry]) -> Explanation:
         waits_for=tuple(waits(told, since)),
         incidents=incidents,
     )
+
+
+def _deleted_at(told: Told) -> datetime | None:
+    draft = told.drafts.last(IncidentKind.DELETION)
+    return draft.entry.seen_at if draft else None
 
 
 def _root(told: Told) -> RootCause | None:
@@ -84,7 +91,7 @@ def _answer(told: Told, *, normal: bool) -> str:
         before = {Phase.SUCCEEDED: "after it had succeeded", Phase.FAILED: "after it had failed"}
         was = before.get(state.phase, f"while it was {state.phase}")
         return " ".join(filter(None, (f"The job was deleted{by}{at}, {was}.", _past(told))))
-    return f"{_present(told)} {_judgement(told, normal=normal)}"
+    return " ".join(filter(None, (_present(told), _judgement(told, normal=normal))))
 
 
 def _past(told: Told) -> str:
@@ -126,7 +133,8 @@ def _not_up(told: Told) -> str:
     plan = told.state.plan
     names = list(plan.replicas()) if plan else []
     up = (ReplicaPhase.RUNNING, ReplicaPhase.SUCCEEDED)
-    down = [name for name in names if told.state.replicas[name].phase not in up]
+    known = told.state.replicas
+    down = [name for name in names if name not in known or known[name].phase not in up]
     if not down:
         return "its replica is up." if len(names) == 1 else f"all {counted(len(names), 'replica')} are up."
     return f"{len(names) - len(down)} of {counted(len(names), 'replica')} up, without {listed(down)}."
@@ -149,8 +157,6 @@ def _judgement(told: Told, *, normal: bool) -> str:
     thing = counted(len(found), "abnormal incident")
     if told.state.phase is Phase.SUCCEEDED:
         return f"On the way there: {thing}."
-    return (
-        f"So far: {thing}, {len(open_)} of them not made good."
-        if open_
-        else f"So far: {thing}, all made good."
-    )
+    if not open_:
+        return f"So far: {thing}, made good."
+    return f"So far: {thing}, {'not' if len(open_) == len(found) else f'{len(open_)} of them not'} made good."

@@ -174,6 +174,8 @@ class Explanation(Part):
     phase: Phase
     since: datetime
     """When the phase was entered."""
+    deleted_at: datetime | None = None
+    """When the job object was seen to be gone; `phase` is then the last that the job had."""
     entries: int
     """How many entries the explanation was made from."""
     normal: bool

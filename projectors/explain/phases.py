@@ -4,7 +4,7 @@ from datetime import datetime
 
 from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Nature, StepKind
-from projectors.explain.says import counted, exit_code, why_ended
+from projectors.explain.says import counted, exit_code, sentence, why_ended
 from projectors.explain.told import Told, by
 from projectors.explain.wishes import pause_begun
 from statemachine import events as e
@@ -73,9 +73,11 @@ def _end(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
         draft = told.add(entry, IncidentKind.END, Nature.EXPECTED, says)
     elif event.trigger is Trigger.FOUND_INVALID:
         text = said[-1] if said else "its spec is invalid"
-        draft = told.add(entry, IncidentKind.INVALID, Nature.ABNORMAL, f"The job was refused: {text}")
+        draft = told.add(
+            entry, IncidentKind.INVALID, Nature.ABNORMAL, sentence(f"The job was refused: {text}")
+        )
     else:
-        says = f"The job has failed: {_end_says(told, event)}."
+        says = sentence(f"The job has failed: {_end_says(told, event)}")
         draft = told.add(entry, IncidentKind.END, Nature.ABNORMAL, says, cause=event.cause)
     if event.phase is Phase.FAILED:
         chained = None if invalid or event.trigger is Trigger.DEADLINE_PASSED else told.drafts.root
@@ -85,12 +87,16 @@ def _end(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
 
 
 def _end_says(told: Told, event: e.PhaseEntered) -> str:
-    primary = told.state.running_plan.primary
+    plan = told.state.plan
+    if plan is None:
+        return "it has nothing to run"
+    primary = plan.primary
     if event.trigger is Trigger.DEADLINE_PASSED:
-        return f"it was active for longer than its deadline of {told.state.running_plan.active_deadline_seconds} s"
+        return f"it was active for longer than its deadline of {plan.active_deadline_seconds} s"
     if event.trigger is Trigger.CHILD_REFUSED_FOR_GOOD and event.cause:
         return why_ended(event.cause).replace("refused it", "refused one of its objects for good", 1)
-    if told.state.replicas[primary].exhausted:
+    replica = told.state.replicas.get(primary)
+    if replica is not None and replica.exhausted:
         return f"{primary}, which decides the result, failed, and the restart budget is used up"
     code = event.cause.exit_code if event.cause else None
     how = "failed" if code is None else f"ended with {exit_code(code)}"

@@ -2,6 +2,7 @@
 
 from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Nature, StepKind
+from projectors.explain.says import sentence
 from projectors.explain.told import Told
 from projectors.explain.wishes import pause_begun, scaled
 from statemachine import events as e
@@ -36,8 +37,8 @@ def pod(told: Told, entry: Entry, event: e.Event) -> None:
 def _started(told: Told, entry: Entry, replica: ReplicaName, uid: PodUid) -> None:
     draft = told.drafts.moved_by.pop(replica, None)
     if draft is not None:
-        attempt = told.state.replicas[replica].attempt
-        draft.step(entry, StepKind.RUNNING, replica, attempt=attempt, uid=uid)
+        known = told.state.replicas.get(replica)
+        draft.step(entry, StepKind.RUNNING, replica, attempt=known.attempt if known else 0, uid=uid)
         if draft.replica:
             draft.over(entry.seen_at)
     told.drafts.well(replica)
@@ -69,12 +70,12 @@ def refused(told: Told, entry: Entry, event: e.ChildRefused | e.TensorBoardChang
     """The cluster refused a write; the same refusal again is counted, not told again."""
     if isinstance(event, e.TensorBoardChanged):
         if event.error:
-            says = (
-                f'TensorBoard "{event.name}" could not be made; the job does not depend on it: {event.error}'
-            )
-            told.add(entry, IncidentKind.REFUSAL, Nature.ABNORMAL, says)
+            says = f'TensorBoard "{event.name}", which the job does not depend on, was refused: {event.error}'
+            told.add(entry, IncidentKind.REFUSAL, Nature.ABNORMAL, sentence(says))
         return
-    says = f'The API server would not {event.verb} {event.kind} "{event.name}": {event.cause.message}'
+    says = sentence(
+        f'The API server would not {event.verb} {event.kind} "{event.name}": {event.cause.message}'
+    )
     if told.refusal and told.refusal.says == says:
         told.refusal.times += 1
         return

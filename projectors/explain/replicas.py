@@ -36,8 +36,9 @@ def denied(told: Told, entry: Entry, event: e.RestartDenied) -> None:
     if failed:
         nature = Nature.ABNORMAL
         says = f"{event.replica} failed: {why_ended(cause)}. It is not restarted: {why} ({left})."
-        if event.replica != told.state.running_plan.primary:
-            says += f" The job goes on: {told.state.running_plan.primary} decides its result."
+        plan = told.state.plan
+        if plan is not None and event.replica != plan.primary:
+            says += f" The job goes on: {plan.primary} decides its result."
     else:
         nature = Nature.EXPECTED
         says = f"{event.replica} ended with exit code 0. It is not started again: {why} ({left})."

@@ -33,6 +33,11 @@ _RULES: Final = {
 """Rule ids as causes name them → what the rule says."""
 
 
+def sentence(text: str) -> str:
+    """`text` with an end, which the messages of API servers often lack."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
 def rule_says(rule: str) -> str:
     """The rule in a sentence; empty for one that is not known here."""
     return _RULES.get(rule, "")
@@ -64,7 +69,7 @@ def why_ended(cause: Cause) -> str:
     on = f" on node {cause.node}" if cause.node else ""
     match cause.kind:
         case CauseClass.OUT_OF_MEMORY:
-            code = f", {exit_code(cause.exit_code)}" if cause.exit_code is not None else ""
+            code = f", exit code {cause.exit_code}" if cause.exit_code is not None else ""
             return f"{container} was killed for exceeding its memory limit (OOMKilled{code}){on}"
         case CauseClass.APPLICATION_EXIT:
             code = exit_code(cause.exit_code) if cause.exit_code is not None else "an unknown exit code"

@@ -23,7 +23,10 @@ def as_text(explanation: Explanation, *, width: int = 80) -> str:
 
 
 def _lines(it: Explanation, width: int) -> Iterator[str]:
-    yield f"{it.job.namespace}/{it.job.name}  {it.job.kind}  {it.phase} since {instant(it.since)}"
+    stands = f"{it.phase} since {instant(it.since)}"
+    if it.deleted_at:
+        stands = f"deleted {instant(it.deleted_at)}, was {it.phase}"
+    yield from _wrapped(f"{it.job.namespace}/{it.job.name}  {it.job.kind}  {stands}", width)
     yield ""
     yield from _wrapped(it.answer, width)
     if it.root_cause:
@@ -42,7 +45,7 @@ def _lines(it: Explanation, width: int) -> Iterator[str]:
         for incident in it.incidents:
             yield from _incident(incident, width, told)
     yield ""
-    yield _foot(it)
+    yield from _wrapped(_foot(it), width)
 
 
 def _foot(it: Explanation) -> str:

@@ -58,7 +58,8 @@ class Told:
         cause: e.Cause,
     ) -> Draft:
         """An incident of one replica, whose pod it moves from now on."""
-        draft = Draft(kind, nature, entry, says, replica, self.state.replicas[replica].attempt, cause=cause)
+        known = self.state.replicas.get(replica)
+        draft = Draft(kind, nature, entry, says, replica, known.attempt if known else 0, cause=cause)
         self.drafts.moved_by[replica] = draft
         return self.drafts.add(draft)
 

@@ -4,10 +4,12 @@ import os
 import signal
 import sqlite3
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from jobledger.cli import run_command
 from tests.integration.cli_words import Place, environment, says_once, script, wait_until
 
 pytestmark = pytest.mark.integration
@@ -38,11 +40,15 @@ def place(tmp_path: Path) -> Place:
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}", ["holds no job"]),
     ],
 )
-@pytest.mark.parametrize("verb", ["run", "submit"])
-def test_a_file_that_is_no_job(verb: str, text: str, parts: list[str], place: Place) -> None:
+def test_a_file_that_is_no_job(text: str, parts: list[str], place: Place) -> None:
     (place.folder / "bad.yaml").write_text(text)
-    says_once(place.run(verb, "bad.yaml"), 2, *parts)
+    says_once(place.run("run", "bad.yaml"), 2, *parts)
     assert not place.store.exists()
+
+
+def test_a_file_that_is_no_job_is_not_even_sent(place: Place) -> None:
+    (place.folder / "bad.yaml").write_text("a: [1, 2")
+    says_once(place.run("submit", "bad.yaml"), 2, "bad.yaml", "line")
 
 
 def test_a_missing_file(place: Place) -> None:
@@ -77,12 +83,12 @@ def test_a_job_that_is_paused_in_its_manifest_cannot_be_run(place: Place) -> Non
         ("JOBLEDGER_SETTLE", "soon", ["JOBLEDGER_SETTLE", "90s"]),
     ],
 )
-@pytest.mark.parametrize("verb", [["config"], ["get"], ["serve"]])
 def test_an_environment_variable_that_is_wrong(
-    verb: list[str], variable: str, value: str, parts: list[str], place: Place
+    variable: str, value: str, parts: list[str], place: Place
 ) -> None:
     place.env = environment(**{variable: value})
-    says_once(place.run(*verb), 2, *parts)
+    says_once(place.run("serve"), 2, *parts)
+    assert not place.store.exists()
 
 
 @pytest.mark.parametrize(
@@ -171,12 +177,17 @@ def test_a_store_that_is_something_else(place: Place) -> None:
     says_once(place.run("run", name), 3, "database of another program")
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may write what is read-only")
-def test_a_store_that_is_read_only(place: Place) -> None:
+def test_a_store_that_is_read_only(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In this process, because root, which tests may run as, is allowed to write everything."""
     name = place.write("job.yaml", script("x", "pass"))
-    place.ok("run", name)
-    place.store.chmod(0o400)
-    says_once(place.run("run", name), 3, "is read-only")
+    place.store.touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: not (Path(path) == place.store and mode & os.W_OK))
+    assert run_command(["run", str(place.folder / name), "--store", str(place.store)]) == 3
+    assert capsys.readouterr().err.splitlines() == [
+        f"jobledger: store {place.store} is read-only; make it writable, or choose another file with --store"
+    ]
 
 
 def test_a_closed_pipe_is_no_reason_to_complain(place: Place) -> None:
@@ -191,9 +202,6 @@ def test_a_closed_pipe_is_no_reason_to_complain(place: Place) -> None:
 
 def test_a_full_disk_is_said_and_loses_nothing(place: Place) -> None:
     """A limit on the size of files stands for the full disk: SQLite and the pods meet it alike."""
-    import resource
-    import sys
-
     name = place.write("job.yaml", script("x", "import time; time.sleep(600)"))
     place.ok("run", place.write("first.yaml", script("first", "pass")))
     limit = place.store.stat().st_size // 2
@@ -206,10 +214,9 @@ def test_a_full_disk_is_said_and_loses_nothing(place: Place) -> None:
         check=False,
         timeout=100,
     )
-    assert resource.RLIM_INFINITY
     assert "Traceback" not in done.stderr
     assert done.returncode == 3, done.stderr + done.stdout
-    assert "first" in place.ok("history", "first")
+    assert "PhaseEntered Succeeded" in place.ok("history", "first")
 
 
 _LIMITED = """

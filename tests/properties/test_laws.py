@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from k8s_bridge.port import ATTEMPT, Manifest
-from projectors.diff import Create, Delete, Release, SayAbsent, Update, diff
+from projectors.diff import Create, Delete, Release, SayAbsent, Update, Write, diff
 from statemachine.decide import decide
 from statemachine.desired import desired
 from statemachine.events import PhaseEntered
@@ -87,8 +87,10 @@ def perform(story: Story, step: tuple[Any, ...]) -> None:
             story.refused(status_=status)
         case ("unreadable", name):
             story.unreadable(name)
-        case (verb,):
+        case (verb, *_):
             getattr(story, verb)()
+        case _:
+            raise AssertionError(step)
 
 
 def lived(spec: dict[str, Any], acts: Iterable[tuple[Any, ...]]) -> Story:
@@ -197,17 +199,18 @@ class DictCluster:
 
     def _add_pod(self, story: Story, name: str, attempt: int, uid: str) -> None:
         type_, _, index = name.rpartition("-")
+        pod_name = f"{story.name}-7ac1b-{name}"
         meta = {
-            "name": f"{story.name}-7ac1b-{name}",
+            "name": pod_name,
             "namespace": "demo",
             "uid": uid,
             "labels": {"replica-type": type_, "replica-index": index},
             "annotations": {ATTEMPT: str(attempt)},
         }
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {}, "status": {}}
-        self.objects["Pod", meta["name"]] = pod
+        self.objects["Pod", pod_name] = pod
 
-    def apply(self, write: Any) -> None:
+    def apply(self, write: Write) -> None:
         match write:
             case Create(child):
                 built = copy.deepcopy(child.build())
@@ -218,6 +221,8 @@ class DictCluster:
             case Delete(ref, uid):
                 assert self.objects[ref.kind, ref.name]["metadata"]["uid"] == uid
                 del self.objects[ref.kind, ref.name]
+            case Release() | SayAbsent():
+                pass
 
 
 @many

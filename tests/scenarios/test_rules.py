@@ -1,5 +1,7 @@
 """Rules R2 to R16 of the shared spec, as a job shows them."""
 
+from typing import Any
+
 import pytest
 
 from statemachine.events import CauseClass, JobAdmitted, ReplicaDismissed, ReplicaFailed, SpecChanged
@@ -9,7 +11,7 @@ from statemachine.state import ReplicaPhase
 from tests.support.scenario import Story, replica_type, workers
 
 
-def started(replicas: int = 2, *types: dict[str, object], **spec: object) -> Story:
+def started(replicas: int = 2, *types: Any, **spec: Any) -> Story:
     return Story(workers(replicas, *types, **spec)).submit().at(5).all_pods("Running")
 
 
@@ -53,8 +55,7 @@ def test_r2_an_alias_is_rewritten_and_reported_once() -> None:
     assert isinstance(admitted, JobAdmitted)
     assert admitted.spec["runMode"]["pause"] == {"enabled": True}
     assert story.reasons.count("DeprecatedField") == 1
-    story.edit(runMode={"pause": {"enable": False}})
-    assert story.phase is Phase.RESUMING
+    assert story.edit(runMode={"pause": {"enable": False}}).phase is Phase.RESUMING
     assert story.reasons.count("DeprecatedField") == 1
 
 

@@ -42,7 +42,9 @@ async def chaos(world: World) -> None:
     chance, loop = world.chance, asyncio.get_running_loop()
     world.weather.odds = odds(chance)
     actions = [each for each in ACTIONS if chance.random() < 0.5] or [edit_spec]
-    if lose_sight in actions:  # only its time tells a late report from sight regained: not with a clock put back
+    if (
+        lose_sight in actions
+    ):  # only its time tells a late report from sight regained: not with a clock put back
         actions = [each for each in actions if each is not jump]
     pause = chance.choice((0.5, 2.0, 6.0))
     ends = loop.time() + chance.uniform(5, 45)
@@ -136,12 +138,13 @@ async def lose_sight(world: World) -> None:
         return
     before, phase = pod["status"], world.chance.choice(("Unknown", "Lost in space"))
     ref, uid = Ref.of(pod), pod["metadata"]["uid"]
+    lost = {**before, "phase": phase, "message": f"not heard of since {world.clock.now()}"}
     world.note(f"pod {ref.name} {uid} shows phase {phase}")
-    world.cluster.objects.set_status(ref, uid, {**before, "phase": phase})
+    world.cluster.objects.set_status(ref, uid, lost)
 
     def again() -> None:
         found = world.cluster.objects.peek(ref)
-        if found is not None and found["status"]["phase"] == phase:
+        if found is not None and found["status"] == lost:
             world.cluster.objects.set_status(ref, uid, before)
 
     asyncio.get_running_loop().call_later(world.chance.uniform(5, 64), again)

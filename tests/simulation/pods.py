@@ -53,7 +53,7 @@ class PodRegister:
         meta = pod["metadata"]
         life = PodLife(meta["uid"], key_of(pod), EVIDENCE in meta.get("finalizers", ()))
         earlier = self._of_attempt.setdefault(life.key, [])
-        if not self._weather.is_late:  # what was asked for in time, nobody can take back
+        if not self._weather.unexpected:  # such a create nobody can take back, only what it made
             twins = filter(self._knowable, earlier)
             self.twins += [f"{life.uid} follows {each.uid} as {life.key}" for each in twins]
         earlier.append(life)
@@ -66,7 +66,7 @@ class PodRegister:
     def is_in_log(self, uid: PodUid) -> bool:
         """Some entry names the pod."""
         quoted = f'"uid":"{uid}"'.encode()
-        return any(quoted in record.body for record in self._log._records)  # noqa: SLF001
+        return any(quoted in record.body for record in self._log._records)
 
 
 def key_of(pod: Manifest) -> Key:

@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from statemachine.ids import JobUid
 from statemachine.log.codec import decode
 from statemachine.observations import Observation
 from tests.simulation.chaos import chaos
-from tests.simulation.invariants import check_end, check_rest
+from tests.simulation.invariants import Story, check_end, check_log, check_rest, stories
 from tests.simulation.world import Broken, World
 from tests.support.faults import LATEST
 from tests.support.simulated import Deadlock, run_simulated
@@ -25,7 +26,7 @@ def simulate(seed: int) -> World:
         try:
             run_simulated(_live(world), seed)
         except (Broken, Deadlock) as error:
-            raise Broken(f"{error}\n\nagain: make sim SEED={seed}\n\n{told(world)}") from error
+            raise Broken(f"{error}\n\nagain: make sim SEED={seed}\n\n{story(world)}") from error
     return world
 
 
@@ -47,8 +48,7 @@ async def _live(world: World) -> None:
     users = asyncio.create_task(_submit(world), name="users")
     await chaos(world)
     await users
-    await _rest(world)
-    await _resync(world)
+    await _resync(world, await _rest(world))
     await _clear(world)
     keeper.cancel()
     await world.end_processes()
@@ -60,17 +60,19 @@ async def _submit(world: World) -> None:
         await asyncio.sleep(world.chance.expovariate(1 / 3))
 
 
-async def _rest(world: World) -> None:
+async def _rest(world: World) -> Mapping[JobUid, Story]:
     """No fault any more: the watches have told everything, and everything has been done."""
     await asyncio.sleep(LATEST)
     world.cluster.drop_watches()
     if (world.harmed or world.usurped or world.weather.late_creates) and world.process is not None:
         world.process.kill()
     await world.settle()
-    _demand("at rest", check_rest(world))
+    told = stories(world)
+    _demand("at rest", [*check_log(world, told), *check_rest(world, told)])
+    return told
 
 
-async def _resync(world: World) -> None:
+async def _resync(world: World, told: Mapping[JobUid, Story]) -> None:
     """Everything is observed once more, by a controller that remembers nothing: it says nothing."""
     before = sum(1 for _ in world.records()), world.changes
     if world.process is not None:
@@ -80,7 +82,7 @@ async def _resync(world: World) -> None:
     after = sum(1 for _ in world.records()), world.changes
     if before != after:
         _demand("after a resync", [f"{before} entries and changes became {after}"])
-    _demand("after a resync", check_rest(world))
+    _demand("after a resync", check_rest(world, told))
 
 
 async def _clear(world: World) -> None:
@@ -95,7 +97,7 @@ def _demand(when: str, found: list[str]) -> None:
         raise Broken("\n".join([f"{when}:", *found]))
 
 
-def told(world: World) -> str:
+def story(world: World) -> str:
     """The story of a world: what was done to it, and its log."""
     return "\n".join(["what was done:", *world.notes, "", "the log:", *_entries(world)])
 

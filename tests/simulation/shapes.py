@@ -69,7 +69,7 @@ def run_policy(chance: Random) -> Spec:
     if chance.random() < 0.8:
         policy["backoffLimit"] = chance.choice((0, 1, 2, 3, 6))
     if chance.random() < 0.25:
-        policy["activeDeadlineSeconds"] = chance.randint(5, 90)
+        policy["activeDeadlineSeconds"] = chance.choice((5, 20, 40, 60, 3600))
     return policy
 
 
@@ -123,7 +123,7 @@ def _budget(chance: Random, _: Spec) -> Spec:
 
 
 def _deadline(chance: Random, _: Spec) -> Spec:
-    return {"runPolicy": {"activeDeadlineSeconds": chance.choice((None, 20, 60, 600))}}
+    return {"runPolicy": {"activeDeadlineSeconds": chance.choice((None, 20, 60, 3600))}}
 
 
 def _board(chance: Random, _: Spec) -> Spec:
@@ -154,7 +154,7 @@ class Fates:
 
     def script(self, pod: Manifest) -> tuple[Step, ...]:
         """Runs after a while, and after another one ends, or does not."""
-        chance = Random(f"{self._seed} {pod['metadata']['uid']}")  # noqa: S311
+        chance = Random(f"{self._seed} {pod['metadata']['uid']}")
         start, lasts = chance.expovariate(1.5), min(60.0, chance.expovariate(1 / 12))
         up = Step(start, "Running")
         containers = names(pod, "containers")

@@ -135,13 +135,14 @@ class World:
 
     def records(self) -> Iterator[Record]:
         """The whole log, in order."""
-        yield from self.log._records  # noqa: SLF001 - read without an await, at any moment
+        yield from self.log._records
 
     # ---- processes ---------------------------------------------------------------------------------------
 
     def start(self) -> Process:
         """A controller starts; one that may still live does not know of it."""
         if self.process is not None and not self.process.task.done():
+            self.process.life.superseded = True
             self._zombies.append(self.process)
         self.process = Process(self)
         return self.process
@@ -222,7 +223,7 @@ class World:
         loop = asyncio.get_running_loop()
         limit = loop.time() + _NEVER_QUIET
         before = -1, -1
-        while (now := (len(self.log._records), self.changes)) != before:  # noqa: SLF001
+        while (now := (len(self.log._records), self.changes)) != before:
             before = now
             await asyncio.sleep(_QUIET)
             if loop.time() > limit:
@@ -242,4 +243,3 @@ class World:
     def uids(self) -> list[JobUid]:
         """Every job that the log knows, in order of appearance."""
         return list(dict.fromkeys(record.job for record in self.records()))
-

@@ -27,10 +27,11 @@ class Odds:
     """How likely each fault is, for each call that could meet it; 0 is never.
 
     `crash`: the process dies, before or after the call took effect. `unavailable`: nothing was done, the
-    cluster does not answer. `lost_reply`: it was done, and the caller does not learn it. `done_late`: a create
-    that the caller has given up takes effect seconds later. `invalid`, `quota`, `conflict`: creates that are refused (422, 403, 409 although the name is free). `expired`: a watch ends.
-    `late`, `twice`: a change reaches a watch late (and so out of order), or a second time. `log_fails`,
-    `log_lost_reply`: the same for the log. `slow`: mean seconds that a call takes, each way.
+    cluster does not answer. `lost_reply`: it was done, and the caller does not learn it. `done_late`: a
+    create that the caller has given up takes effect seconds later. `invalid`, `quota`, `conflict`: creates
+    that are refused (422, 403, 409 although the name is free). `expired`: a watch ends. `late`, `twice`: a
+    change reaches a watch late (and so out of order), or a second time. `log_fails`, `log_lost_reply`: the
+    same for the log. `slow`: mean seconds that a call takes, each way.
     """
 
     crash: float = 0.0
@@ -82,8 +83,8 @@ class Weather:
         self.cluster_down_until = 0.0
         self.late_creates = 0
         """Number of creates that took effect when nobody expected it any more."""
-        self.is_late = False
-        """Such a create takes effect right now."""
+        self.unexpected = False
+        """A create takes effect right now that was given up, or is that of a controller believed dead."""
 
     def happens(self, odds: float) -> bool:
         """True once in 1/`odds` calls. Draws nothing for what never happens."""
@@ -103,6 +104,8 @@ class Life:
     def __init__(self, weather: Weather, ended: Callable[[], None]) -> None:
         self.weather = weather
         self.alive = True
+        self.superseded = False
+        """Another process was started in its place."""
         self._ended = ended
 
     def kill(self) -> None:
@@ -258,18 +261,22 @@ class FaultyCluster:
             after = self._weather.chance.uniform(0, LATEST)
             asyncio.get_running_loop().call_later(after, self._create_late, manifest)
             raise ClusterUnavailable("time-out; the outcome is unknown")
-        stored = await self._cluster.create(manifest)
+        self._weather.unexpected = self._life.superseded
+        try:
+            stored = await self._cluster.create(manifest)
+        finally:
+            self._weather.unexpected = False
         await self._done()
         return stored
 
     def _create_late(self, manifest: Manifest) -> None:
-        self._weather.is_late = True
+        self._weather.unexpected = True
         try:
             self._cluster.objects.create(manifest)
         except (Conflict, Refused):
             return
         finally:
-            self._weather.is_late = False
+            self._weather.unexpected = False
         self._weather.late_creates += 1
 
     def _refusal(self, manifest: Manifest) -> ClusterError | None:

@@ -46,7 +46,7 @@ def replica_type(type_: str, replicas: int, **more: Any) -> dict[str, Any]:
     return {"type": type_, "replicas": replicas, "template": {"spec": {"containers": [container]}}, **more}
 
 
-def workers(replicas: int, *types: dict[str, Any], policy: str = "", **spec: Any) -> dict[str, Any]:
+def workers(replicas: int, *types: Any, policy: Any = "", **spec: Any) -> dict[str, Any]:
     """The spec of a job with `replicas` workers (and further types); the rest of the spec as keywords."""
     item = replica_type("worker", replicas, **({"restartPolicy": policy} if policy else {}))
     return {"replicaSpecs": [item, *types], **spec}
@@ -245,7 +245,7 @@ class Story:
     def condition(self, type_: str) -> tuple[str, str, str] | None:
         """Status, reason and message of a condition."""
         found = self.state.condition(type_)
-        return found and (found.status, found.reason, found.message)
+        return None if found is None else (found.status, found.reason, found.message)
 
     @property
     def conditions(self) -> dict[str, str]:

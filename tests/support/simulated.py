@@ -16,7 +16,7 @@ T = TypeVar("T")
 _NO_EVENTS: list[tuple[selectors.SelectorKey, int]] = []
 
 
-class Deadlock(Exception):  # noqa: N818 - it is a state of the program, found by the loop
+class Deadlock(Exception):
     """Every task waits for another one; no timer is left."""
 
 

@@ -7,6 +7,7 @@ import pytest
 from k8s_bridge.port import ATTEMPT, EVIDENCE, Manifest
 from projectors.diff import Create, Delete, Release, SayAbsent, Update, Write, diff
 from statemachine.desired import desired
+from statemachine.ids import ReplicaName
 from tests.support.scenario import Story, workers
 
 
@@ -107,7 +108,7 @@ def test_a_second_pod_of_one_attempt_is_removed(deleting: bool) -> None:
 
 def test_a_pod_asked_for_dismissed_and_never_made_is_said_to_be_absent() -> None:
     story = Story(workers(1)).submit().pause()
-    assert writes(story, [service(story)]) == [SayAbsent("worker-0", 1)]
+    assert writes(story, [service(story)]) == [SayAbsent(ReplicaName("worker-0"), 1)]
 
 
 def test_a_changed_tensorboard_is_updated_and_an_unwanted_one_deleted() -> None:
