@@ -71,7 +71,9 @@ class Children:
         if state is None or state.phase is Phase.NEW:
             return None
         live = await self._cluster.children(state.namespace, job)
-        state = self._states.state(job) or state  # not older than what is there: a pod of it may be gone by now
+        state = (
+            self._states.state(job) or state
+        )  # not older than what is there: a pod of it may be gone by now
         again: float | None = None
         for write in diff(state, desired(state), live):
             try:
@@ -110,7 +112,9 @@ class Children:
         if state is None or not child.replica:
             return state is not None
         replica = state.replicas.get(child.replica)
-        return replica is not None and replica.attempt == child.attempt and replica.has_pod and not replica.uid
+        return (
+            replica is not None and replica.attempt == child.attempt and replica.has_pod and not replica.uid
+        )
 
     async def _create(self, state: JobState, child: Child) -> Literal["done", "stop", "again"]:
         manifest = self._marked(state, child)

@@ -13,23 +13,27 @@ from projectors.explain.says import counted, instant, listed, why_ended
 from projectors.explain.text import as_text
 from projectors.explain.told import Told
 from projectors.explain.waits import waits
+from statemachine.events import JobDeleted, PhaseEntered
 from statemachine.log.entry import Entry
 from statemachine.phases import Phase
 from statemachine.rules.timers import RETRY
 from statemachine.state import ReplicaPhase
 
-__all__ = ["Explanation", "as_text", "explain", "json_schema"]
+__all__ = ["Explanation", "as_text", "explain", "json_schema", "life"]
 
 
 def explain(entries: Sequence[Entry]) -> Explanation:
     """The explanation of the job whose entries these are: from the first on, in order, without holes.
+
+    Deleting a job that has ended does not change its answer: that explains the job's life, which was over. A job
+    deleted before it had ended is explained to its very end, as the deletion is what ended it.
 
     Raises:
         ValueError: there are no entries, so there is nothing to explain.
     """
     if not entries:
         raise ValueError("a job without entries has nothing to explain")
-    told = chronicle(entries[0].job, entries)
+    told = chronicle(entries[0].job, life(entries))
     state = told.state
     since = told.since or entries[0].seen_at
     incidents = tuple(each.finished() for each in told.drafts.all)
@@ -53,6 +57,16 @@ def explain(entries: Sequence[Entry]) -> Explanation:
         waits_for=tuple(waits(told, since)),
         incidents=incidents,
     )
+
+
+def life(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """The entries up to the deletion of a job that had ended by then; else all."""
+    ended = False
+    for number, entry in enumerate(entries):
+        if ended and any(isinstance(event, JobDeleted) for event in entry.events):
+            return entries[:number]
+        ended |= any(isinstance(event, PhaseEntered) and event.phase.is_final for event in entry.events)
+    return entries
 
 
 def _deleted_at(told: Told) -> datetime | None:
@@ -88,9 +102,7 @@ def _answer(told: Told, *, normal: bool) -> str:
         draft = told.drafts.last(IncidentKind.DELETION)
         by = f" by {draft.by}" if draft and draft.by else ""
         at = f" at {instant(draft.entry.seen_at)}" if draft else ""
-        before = {Phase.SUCCEEDED: "after it had succeeded", Phase.FAILED: "after it had failed"}
-        was = before.get(state.phase, f"while it was {state.phase}")
-        return " ".join(filter(None, (f"The job was deleted{by}{at}, {was}.", _past(told))))
+        return f"The job was deleted{by}{at}, while it was {state.phase}."
     return " ".join(filter(None, (_present(told), _judgement(told, normal=normal))))
 
 

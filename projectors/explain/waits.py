@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Wait
 from projectors.explain.says import listed
 from projectors.explain.told import Told
@@ -18,7 +19,7 @@ def waits(told: Told, since: datetime) -> Iterator[Wait]:
     if state.closed or state.plan is None:
         return
     if told.refusal:
-        yield _retry(told)
+        yield _retry(told, told.refusal)
     if state.phase is Phase.PAUSED and not state.deleted:
         draft = told.drafts.last(IncidentKind.PAUSE)
         by = f" by {draft.by}" if draft and draft.by else ""
@@ -32,10 +33,8 @@ def waits(told: Told, since: datetime) -> Iterator[Wait]:
         yield Wait(says="The job has to end before its deadline.", since=since, next_try_at=due)
 
 
-def _retry(told: Told) -> Wait:
-    draft, due = told.refusal, told.state.timers.get(RETRY)
-    if draft is None:  # pragma: no cover - asked only where there is one
-        raise AssertionError
+def _retry(told: Told, draft: Draft) -> Wait:
+    due = told.state.timers.get(RETRY)
     message = draft.cause.message if draft.cause else ""
     times = "" if draft.times == 1 else f" It was refused {draft.times} times in a row."
     says = f"A refused write: it is tried again.{times}"
