@@ -15,9 +15,9 @@ from typing import Any, Final
 import yaml
 from pydantic import TypeAdapter
 
+from jobledger.cli.markdown import cli_markdown
 from jobledger.kind_pages import NOTE, kind_page, table
 from projectors.explain import json_schema as explanation_schema
-from jobledger.cli.markdown import cli_markdown
 from statemachine.events import Event
 from statemachine.kinds import KINDS
 from statemachine.kinds.base import Kind

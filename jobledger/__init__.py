@@ -1,0 +1,1 @@
+"""Composition root: settings, wiring, command line, HTTP API and console."""

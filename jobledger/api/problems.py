@@ -1,0 +1,124 @@
+"""Errors as HTTP says them: problems of RFC 9457, one sentence each, with a `code` for programs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from jobledger.errors import JobExists, NotPossible, UnknownJob, UnknownReplica
+from jobledger.intake import Inadmissible
+from statemachine.errors import (
+    ClusterUnavailable,
+    Conflict,
+    JobledgerError,
+    LogUnavailable,
+    Missing,
+    Problem,
+    Refused,
+    SpecInvalid,
+    StoreUnusable,
+)
+
+MEDIA_TYPE: Final = "application/problem+json"
+
+_TITLES: Final = {
+    "unknown-job": "There is no such job",
+    "unknown-replica": "There is no such replica",
+    "job-exists": "The name is taken",
+    "not-possible": "Not possible now",
+    "invalid": "The manifest is not valid",
+    "refused": "The change was refused",
+    "conflict": "Somebody was quicker",
+    "gone": "It is gone",
+    "unavailable": "Not available at the moment",
+    "bad-request": "The request is not understood",
+    "forbidden": "Only this machine is served",
+    "bug": "A bug of jobledger",
+}
+
+
+def problem(status: int, code: str, detail: str, problems: Sequence[Mapping[str, Any]] = ()) -> JSONResponse:
+    """The response for one problem."""
+    body: dict[str, Any] = {
+        "type": f"urn:jobledger:problem:{code}",
+        "title": _TITLES.get(code, code),
+        "status": status,
+        "detail": detail,
+        "code": code,
+    }
+    if problems:
+        body["problems"] = list(problems)
+    headers = {"Retry-After": "1"} if status == 503 else None
+    return JSONResponse(body, status, headers, MEDIA_TYPE)
+
+
+def install(api: FastAPI) -> None:
+    """Every error of the application is answered with a problem."""
+    api.add_exception_handler(JobledgerError, _ours)
+    api.add_exception_handler(HTTPException, _http)
+    api.add_exception_handler(RequestValidationError, _request)
+    api.add_exception_handler(Exception, _bug)
+
+
+async def _ours(_request: Request, error: Exception) -> JSONResponse:
+    match error:
+        case UnknownJob():
+            return problem(404, "unknown-job", str(error))
+        case UnknownReplica():
+            return problem(404, "unknown-replica", str(error))
+        case JobExists():
+            return problem(409, "job-exists", str(error))
+        case NotPossible():
+            return problem(409, "not-possible", str(error))
+        case SpecInvalid():
+            return problem(422, "invalid", _one_line(str(error)), _problems(error))
+        case Refused():
+            return problem(error.status, "refused", error.message)
+        case Conflict():
+            return problem(409, "conflict", str(error))
+        case Missing():
+            return problem(404, "gone", str(error))
+        case ClusterUnavailable() | LogUnavailable() | StoreUnusable():
+            return problem(503, "unavailable", str(error))
+        case _:
+            return await _bug(_request, error)
+
+
+def _one_line(text: str) -> str:
+    return "; ".join(text.splitlines())
+
+
+def _problems(error: SpecInvalid) -> list[dict[str, str]]:
+    if isinstance(error, Inadmissible):
+        return [
+            _plain(each.problem) | {"kind": each.manifest.kind, "name": each.manifest.name}
+            for each in error.findings
+        ]
+    return [_plain(each) for each in error.problems]
+
+
+def _plain(each: Problem) -> dict[str, str]:
+    return {"rule": each.rule, "path": each.path, "text": each.text}
+
+
+async def _http(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for nothing else
+    detail = error.detail
+    if error.status_code in (404, 405):
+        detail = f"{_request.method} {_request.url.path} is nothing that this server knows"
+    return problem(error.status_code, "bad-request", detail)
+
+
+async def _request(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - it is registered for nothing else
+    first = error.errors()[0]
+    place = ".".join(str(each) for each in first["loc"][1:]) or "the request"
+    return problem(400, "bad-request", f"{place}: {first['msg']}")
+
+
+async def _bug(_request: Request, error: Exception) -> JSONResponse:
+    said = f"{type(error).__name__}: {_one_line(str(error))}"
+    return problem(500, "bug", f"{said}; the server's log has the rest")

@@ -1,0 +1,107 @@
+"""The API on its sockets: a unix socket next to the store, and 127.0.0.1 if that is asked for."""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+from fastapi import FastAPI
+
+from jobledger.api.streams import Closing
+from statemachine.errors import ConfigError, StoreUnusable
+
+_GRACE: Final = 5
+"""Seconds that requests in hand have when the server ends; streams end at once."""
+
+LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
+
+
+def listen_address(text: str) -> tuple[str, int]:
+    """Host and port of `127.0.0.1:PORT`. Raises ConfigError for anything that is not this machine alone."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise ConfigError(f'--listen needs HOST:PORT, such as 127.0.0.1:8080, not "{text}"')
+    if host not in LOCAL:
+        raise ConfigError(
+            f'--listen {text}: "{host}" is not this machine alone, and whoever can talk to the server can run '
+            f"programs as you; use {LOCAL[0]}:{port}"
+        )
+    return host.strip("[]"), int(port)
+
+
+def unix_socket(path: Path) -> socket.socket:
+    """A socket at `path` that only this user can use; one that a dead server left is replaced.
+
+    The store's lock is held, so no living server of the same store can own it.
+
+    Raises:
+        StoreUnusable: there can be none.
+    """
+    found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
+    try:
+        if path.parent.name == f"jobledger-{os.getuid()}":
+            _private_folder(path.parent)
+        path.unlink(missing_ok=True)
+        found.bind(str(path))
+    except OSError as error:
+        found.close()
+        raise StoreUnusable(f"the socket {path} cannot be made ({error.strerror}); see --store") from error
+    finally:
+        os.umask(mask)
+    return found
+
+
+def _private_folder(path: Path) -> None:
+    """The folder is ours alone, also in a temporary directory that everybody shares. Raises OSError."""
+    os.umask(0o077)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    about = path.lstat()
+    if about.st_uid != os.getuid() or about.st_mode & 0o077:
+        raise PermissionError(1, f"{path} belongs to somebody else")
+    os.umask(0o177)
+
+
+def tcp_socket(host: str, port: int) -> socket.socket:
+    """A listening address of this machine. Raises ConfigError when it is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+    except OSError as error:
+        found.close()
+        reason = error.strerror
+        raise ConfigError(f"cannot listen on {host}:{port} ({reason}); choose another port") from error
+    return found
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the command."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Nothing is captured."""
+        yield
+
+
+async def serve(
+    api: FastAPI, sockets: Sequence[socket.socket], closing: Closing, stop: asyncio.Event
+) -> None:
+    """The API answers on `sockets` until `stop` is set; then what is in hand is finished."""
+    config = uvicorn.Config(
+        api, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=_GRACE, ws="none"
+    )
+    server = _Server(config)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(server.serve(list(sockets)), name="http")
+        try:
+            await stop.wait()
+        finally:
+            closing.close()
+            server.should_exit = True

@@ -1,0 +1,87 @@
+"""Answers without an end: what replicas write, and jobs as they change. They end when the server does."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any, Final, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from jobledger.app import App
+from jobledger.redact import redacted
+
+T = TypeVar("T")
+
+HEARTBEAT: Final = 10.0
+"""Seconds after which a silent watch says that it is alive."""
+
+
+class Closing:
+    """Says to streams that the server is about to end."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def close(self) -> None:
+        """All streams end."""
+        self._event.set()
+
+    async def until(self, items: AsyncIterator[T], heartbeat: float | None = None) -> AsyncIterator[T | None]:
+        """`items`, and None after every `heartbeat` seconds without one, until they or the server end."""
+        closing = asyncio.ensure_future(self._event.wait())
+        item: asyncio.Future[T] | None = None
+        try:
+            while True:
+                item = item or asyncio.ensure_future(anext(items))
+                await asyncio.wait((item, closing), timeout=heartbeat, return_when=asyncio.FIRST_COMPLETED)
+                if item.done():
+                    try:
+                        yield item.result()
+                    except StopAsyncIteration:
+                        return
+                    item = None
+                elif closing.done():
+                    return
+                else:
+                    yield None
+        finally:
+            await _dropped(closing, item)
+            close = getattr(items, "aclose", None)
+            if close is not None:
+                await close()
+
+
+async def _dropped(*waiting: asyncio.Future[Any] | None) -> None:
+    for each in waiting:
+        if each is not None:
+            each.cancel()
+    await asyncio.gather(*(each for each in waiting if each is not None), return_exceptions=True)
+
+
+def log_response(closing: Closing, pieces: AsyncIterator[bytes]) -> StreamingResponse:
+    """What a container writes, as it writes it."""
+
+    async def body() -> AsyncIterator[bytes]:
+        async for piece in closing.until(pieces):
+            if piece:
+                yield piece
+
+    return StreamingResponse(body(), media_type="text/plain; charset=utf-8")
+
+
+def watch_response(
+    app: App, closing: Closing, request: Request, namespace: str | None, name: str
+) -> StreamingResponse:
+    """Jobs as they change: an object a line, or server-sent events for those who accept them."""
+    events = "text/event-stream" in request.headers.get("accept", "")
+
+    async def body() -> AsyncIterator[str]:
+        watched = closing.until(app.watch(namespace=namespace, name=name), HEARTBEAT)
+        async for item in watched:
+            type_, job = item or ("HEARTBEAT", {})
+            line = json.dumps({"type": type_, "object": redacted(job)})
+            yield f"event: {type_.lower()}\ndata: {line}\n\n" if events else f"{line}\n"
+
+    media_type = "text/event-stream" if events else "application/x-ndjson"
+    return StreamingResponse(body(), media_type=media_type, headers={"Cache-Control": "no-store"})

@@ -1,0 +1,289 @@
+"""All that a user can ask for, over a running controller: what the CLI's `run` and the HTTP API are made of.
+
+Plain data goes in and out: manifests as Kubernetes shows them, with the status folded from the log, which is
+never behind. Everything that is written is written to the cluster, as `kubectl` would; what follows from it
+is the controller's business.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Final
+
+from jobledger.errors import NotPossible, UnknownJob
+from jobledger.feed import Feed
+from jobledger.intake import Intake
+from jobledger.manifests import Manifest as Written
+from jobledger.replicas import Attempt, attempts, chosen, pod_of
+from jobledger.views import is_gone, manifest_of, with_status
+from jobledger.wiring import Controller
+from jobledger.wishes import paused, scaled
+from k8s_bridge.observe import ACTOR, DELETED_BY
+from k8s_bridge.port import JobEvent, Manifest, Ref
+from statemachine.errors import ClusterError, LogError, Missing
+from statemachine.ids import JobUid
+from statemachine.kinds import KINDS
+from statemachine.log.codec import decode
+from statemachine.log.port import Record
+from statemachine.log.reader import Reader
+from statemachine.state import JobState
+
+HEALTH_READER: Final = "health"
+_HEALTH_TIMEOUT: Final = 5.0
+
+
+class App:
+    """The controller's front. Jobs are named by namespace and name; `uid` also finds one that is gone."""
+
+    def __init__(self, controller: Controller) -> None:
+        self.controller = controller
+        self.cluster, self.event_log = controller.cluster, controller.event_log
+        self.feed = Feed()
+        controller.engine.listeners.append(self.feed.tell)
+        self._intake = Intake(self.cluster)
+
+    # ---- reading -------------------------------------------------------------------------------------------
+
+    def state(self, uid: str) -> JobState | None:
+        """The job's state; None before its first entry, and in quarantine."""
+        return self.controller.states.state(JobUid(uid))
+
+    def states(self) -> list[JobState]:
+        """The states of all jobs that the log knows, those that are gone too."""
+        found = map(self.controller.states.state, self.controller.reader.jobs)
+        return [each for each in found if each is not None]
+
+    async def jobs(
+        self, *, namespace: str | None = None, kind: str = "", phase: str = "", gone: bool = False
+    ) -> list[Manifest]:
+        """Jobs by namespace and name; with `gone` also those deleted, oldest first, behind the others."""
+        found = [
+            with_status(each, self.state(each["metadata"]["uid"]))
+            for known in KINDS
+            if not kind or known.names.kind == kind
+            for each in await self.cluster.list(known.names.api_version, known.names.kind, namespace)
+        ]
+        found.sort(key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"], job["kind"]))
+        here = {each["metadata"]["uid"] for each in found}
+        for state in self.states():
+            if state.uid in here or not state.deleted or (state.closed and not gone):
+                continue
+            if namespace in (None, state.namespace) and kind in ("", state.kind):
+                found.append(manifest_of(state))
+        return [each for each in found if not phase or each.get("status", {}).get("phase") == phase]
+
+    async def job(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> Manifest:
+        """The job as it stands.
+
+        Raises:
+            UnknownJob: there is none.
+            NotPossible: jobs of several kinds have this name.
+        """
+        if uid:
+            return await self._by_uid(namespace, name, uid)
+        found = []
+        for known in KINDS:
+            if kind in ("", known.names.kind):
+                try:
+                    ref = Ref(known.names.api_version, known.names.kind, namespace, name)
+                    found.append(await self.cluster.get(ref))
+                except Missing:
+                    continue
+        if len(found) > 1:
+            kinds = " and ".join(each["kind"] for each in found)
+            raise NotPossible(f'"{name}" is the name of a {kinds}; say which with --kind')
+        if found:
+            return with_status(found[0], self.state(found[0]["metadata"]["uid"]))
+        return self._leaving(namespace, name, kind)
+
+    async def _by_uid(self, namespace: str, name: str, uid: str) -> Manifest:
+        state = self.state(uid)
+        if state is None or (state.namespace, state.name) != (namespace, name):
+            raise UnknownJob(namespace, name, more=f" with uid {uid}; `jobledger get --all` lists all jobs")
+        try:
+            found = await self.cluster.get(ref_of(state))
+        except Missing:
+            return manifest_of(state)
+        return with_status(found, state) if found["metadata"]["uid"] == uid else manifest_of(state)
+
+    def _leaving(self, namespace: str, name: str, kind: str) -> Manifest:
+        """The job of this name whose pods are still ending, the newest."""
+        of_name = [
+            state
+            for state in self.states()
+            if (state.namespace, state.name) == (namespace, name) and kind in ("", state.kind)
+        ]
+        leaving = [state for state in of_name if state.deleted and not state.closed]
+        if leaving:
+            return manifest_of(leaving[-1])
+        if of_name:
+            more = f" any more: it was deleted; `jobledger history {name}` still tells its life"
+            raise UnknownJob(namespace, name, more=more)
+        raise UnknownJob(namespace, name, sorted({state.name for state in self.states() if not state.closed}))
+
+    async def events(self, job: Manifest) -> Sequence[JobEvent]:
+        """The Kubernetes Events of a job, oldest first."""
+        meta = job["metadata"]
+        return await self.cluster.events(meta["namespace"], meta["uid"])
+
+    async def records(self, uid: str) -> list[Record]:
+        """The job's records in the log, oldest first."""
+        return [each async for batch in self.event_log.scan(job=JobUid(uid)) for each in batch]
+
+    async def history(self, uid: str) -> list[dict[str, Any]]:
+        """The job's entries, oldest first, as they are written in the log."""
+        return [{"position": each.position, **json.loads(each.body)} for each in await self.records(uid)]
+
+    async def why(self, uid: str) -> dict[str, Any]:
+        """Why the job is as it is, from its accepted entries. Raises NotPossible for a job without any."""
+        from projectors.explain import explain
+
+        reader = Reader()
+        entries = [decode(each.body) for each in await self.records(uid) if reader.accept(each)]
+        if not entries:
+            raise NotPossible("nothing has been decided about this job yet; try again")
+        return explain(entries).model_dump(mode="json")
+
+    async def watch(
+        self, *, namespace: str | None = None, name: str = ""
+    ) -> AsyncIterator[tuple[str, Manifest]]:
+        """Jobs as they stand (ADDED), ("SYNCED", {}), then every change; DELETED when nothing is left of one."""
+        told: set[str] = set()
+        with self.feed.changes() as changes:
+            for job in await self.jobs(namespace=namespace):
+                if name in ("", job["metadata"]["name"]):
+                    told.add(job["metadata"]["uid"])
+                    yield "ADDED", job
+            yield "SYNCED", {}
+            async for uid in changes:
+                state = self.state(uid)
+                if state is None or namespace not in (None, state.namespace) or name not in ("", state.name):
+                    continue
+                job = await self._by_uid(state.namespace, state.name, uid)
+                known = "MODIFIED" if uid in told else "ADDED"
+                told.add(uid)
+                yield "DELETED" if state.closed else known, job
+
+    # ---- logs ----------------------------------------------------------------------------------------------
+
+    async def attempts(self, uid: str) -> list[Attempt]:
+        """Every pod that the job has had, oldest first."""
+        return attempts(await self.records(uid))
+
+    async def logs(
+        self,
+        job: Manifest,
+        *,
+        replica: str = "",
+        container: str = "",
+        previous: bool = False,
+        follow: bool = False,
+    ) -> AsyncIterator[bytes]:
+        """What the replica (default: the primary) writes; with `follow` until it ends, once it has begun.
+
+        Raises:
+            UnknownReplica: no such replica, earlier attempt or container.
+            NotPossible: the replica has not started yet.
+        """
+        uid = job["metadata"]["uid"]
+        if follow:
+            await self._begun(uid, replica)
+        state = self.state(uid)
+        if state is None:
+            raise NotPossible(f'job "{job["metadata"]["name"]}" has not been looked at yet; try again')
+        attempt = chosen(state, await self.attempts(uid), replica, previous=previous)
+        return await pod_of(self.cluster, state, attempt, container, follow=follow)
+
+    async def _begun(self, uid: str, replica: str) -> None:
+        """The replica has a pod, or never will."""
+        with self.feed.changes() as changes:
+            while True:
+                state = self.state(uid)
+                if state is not None:
+                    if state.is_final or state.deleted or state.plan is None:
+                        return
+                    found = state.replicas.get(replica or state.plan.primary)  # type: ignore[call-overload]
+                    if found is None or found.uid:
+                        return
+                async for changed in changes:
+                    if changed == uid:
+                        break
+
+    # ---- writing -------------------------------------------------------------------------------------------
+
+    async def submit(self, manifests: Sequence[Written], actor: str) -> list[Manifest]:
+        """All objects exist, jobs last; the jobs as stored. Nothing is created if any cannot be.
+
+        Raises:
+            Inadmissible: what an API server would not store, every problem.
+            JobExists: a name is taken.
+        """
+        return await self._intake.submit(manifests, actor)
+
+    async def patch(self, job: Manifest, merge: Mapping[str, Any], actor: str) -> Manifest:
+        """`merge` (RFC 7396) was merged into the job. Raises Refused, Conflict."""
+        _still_there(job)
+        meta = merge.get("metadata") or {}
+        annotations = {**(meta.get("annotations") or {}), ACTOR: actor}
+        merge = {**merge, "metadata": {**meta, "annotations": annotations}}
+        stored = await self.cluster.patch(Ref.of(job), merge, uid=job["metadata"]["uid"])
+        return with_status(stored, self.state(job["metadata"]["uid"]))
+
+    async def pause(self, job: Manifest, on: bool, actor: str) -> Manifest:
+        """The job is wished to be paused, or to go on. Raises NotPossible for one that has ended."""
+        return await self.patch(job, paused(job, on), actor)
+
+    async def scale(self, job: Manifest, replicas: int, actor: str) -> Manifest:
+        """So many replicas are wished. Raises NotPossible for a job that is not elastic."""
+        return await self.patch(job, scaled(job, replicas), actor)
+
+    async def delete(self, job: Manifest, actor: str, grace: float | None = None) -> None:
+        """The job's deletion has begun; its pods get `grace` seconds (None: as many as they ask for)."""
+        ref, uid = Ref.of(job), job["metadata"]["uid"]
+        if not is_gone(job):
+            await self.cluster.patch(ref, {"metadata": {"annotations": {DELETED_BY: actor}}}, uid=uid)
+            await self.cluster.delete(ref, uid=uid)
+        if grace is not None:
+            await self.hurry(uid, grace)
+
+    async def hurry(self, uid: str, grace: float = 0.0) -> None:
+        """The pods of a deleted job have `grace` seconds left; the deletion is in the log before they hear of it."""
+        with self.feed.changes() as changes:
+            while not ((state := self.state(uid)) and state.deleted):
+                await anext(changes)
+        for pod in await self.cluster.children(state.namespace, uid):
+            if pod["kind"] == "Pod":
+                try:
+                    await self.cluster.delete(Ref.of(pod), uid=pod["metadata"]["uid"], grace=grace)
+                except Missing:
+                    continue
+
+    # ---- health --------------------------------------------------------------------------------------------
+
+    async def troubles(self) -> list[str]:
+        """What keeps the controller from its work, a sentence each; empty while it makes progress."""
+        found = []
+        if self.controller.engine.log_error:
+            found.append(f"decisions wait, the log cannot be written: {self.controller.engine.log_error}")
+        bridge = self.controller.bridge
+        if bridge is None or not bridge.progress.synced:
+            why = f": {bridge.progress.error}" if bridge and bridge.progress.error else ""
+            found.append(f"the cluster has not been listed yet{why}")
+        try:
+            async with asyncio.timeout(_HEALTH_TIMEOUT):
+                await self.event_log.save_checkpoint(HEALTH_READER, self.controller.reader.position)
+        except TimeoutError:
+            found.append(f"the log has not taken a write for {_HEALTH_TIMEOUT:.0f} s")
+        except (LogError, ClusterError) as error:
+            found.append(f"the log cannot be written: {error}")
+        return found
+
+
+def ref_of(state: JobState) -> Ref:
+    """The reference to the job object of a state."""
+    return Ref(state.api_version, state.kind, state.namespace, state.name)
+
+
+def _still_there(job: Manifest) -> None:
+    if is_gone(job):
+        raise NotPossible(f'job "{job["metadata"]["name"]}" is being deleted and cannot be changed any more')

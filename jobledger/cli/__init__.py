@@ -1,0 +1,131 @@
+"""The command line: a module a verb, listed here; whatever goes wrong ends as a sentence and an exit code."""
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Final
+
+import typer
+
+from jobledger.guard import intruder
+
+GROUPS: Final = {
+    "Jobs on this machine": {
+        "run": "Run jobs on this machine, each replica as processes, and follow them to their end.",
+        "serve": "Run jobs for as long as this program runs, and answer on a unix socket next to the store.",
+    },
+    "Against a server": {
+        "submit": "Hand jobs to a running server, with the ConfigMaps and Secrets they use.",
+        "get": "List jobs, or show some by name.",
+        "describe": "Show a job in full: its phase and conditions, its replicas, and what happened last.",
+        "logs": "Print what a replica wrote.",
+        "wait": "Wait until something is true of jobs.",
+        "pause": "Pause a job: its replicas end, the job stays and can be resumed.",
+        "resume": "Let a paused job go on: all its replicas are started again.",
+        "scale": "Wish another number of replicas for an elastic job, within its bounds.",
+        "delete": "Delete jobs: their processes end, their history stays in the ledger.",
+    },
+    "The ledger": {
+        "history": "Show everything that happened to a job: a line for every entry of the log.",
+        "why": "Explain why a job is as it is, and what began it.",
+        "replay": "Decide the recorded observations again and compare, or show a job as it was.",
+        "deadletters": "List observations that could not be decided.",
+    },
+    "Manifests": {
+        "validate": "Check manifests against every rule of their kinds.",
+        "render": "Print the child objects of jobs as YAML, in the order in which they are created.",
+        "crds": "Print the CustomResourceDefinitions as YAML, for `kubectl apply -f -`.",
+    },
+    "This program": {"config": "Show which settings hold, and where each came from."},
+}
+"""Every verb, by what it is about, in a line; the function of the verb has its name, and says the rest."""
+
+_IN_MODULE: Final = {"resume": "pause"}
+"""Verbs that share a module with another."""
+
+
+def build(verb: str = "") -> typer.Typer:
+    """The application: with `verb` alone if it is one, else with all verbs. Imports only what it holds."""
+    app = _empty()
+    groups = {each: group for group, verbs in GROUPS.items() for each in verbs}
+    for each in [verb] if verb in groups else groups:
+        verb_of = getattr(import_module(f"jobledger.cli.{_IN_MODULE.get(each, each)}"), each)
+        app.command(each, rich_help_panel=groups[each], help=_paragraphs(verb_of))(verb_of)
+    return app
+
+
+def _paragraphs(function: Callable[..., object]) -> str:
+    """Its docstring, each paragraph in one line: how wide the terminal is, only the terminal knows."""
+    paragraphs = (function.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(each.split()) for each in paragraphs)
+
+
+def listing() -> typer.Typer:
+    """The application with all verbs by name only: enough for `--help`, which should not take a second."""
+    app = _empty()
+    for group, verbs in GROUPS.items():
+        for verb, says in verbs.items():
+            app.command(verb, rich_help_panel=group, help=says)(_nothing)
+    return app
+
+
+def _nothing() -> None:
+    """Stands for a verb that is only listed."""
+
+
+def _empty() -> typer.Typer:
+    app = typer.Typer(
+        name="jobledger",
+        help="Run distributed training jobs, and keep a ledger of everything that happens to them.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_version)
+    return app
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            typer.echo(f"jobledger {version('jobledger')}")
+        except PackageNotFoundError:
+            typer.echo("jobledger, from a checkout")
+        raise typer.Exit
+
+
+def _version(
+    _wanted: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    """Run distributed training jobs, and keep a ledger of everything that happens to them."""
+
+
+def main() -> None:
+    """The program: ends the process with the exit code of its command."""
+    sys.exit(run_command(sys.argv[1:]))
+
+
+def run_command(arguments: list[str]) -> int:
+    """The exit code of a command line; what went wrong has been told."""
+    try:
+        from jobledger.cli.ending import ended_with
+
+        return ended_with(lambda: _application(arguments)(arguments, prog_name="jobledger"))
+    except ImportError:
+        sentence = intruder()  # another distribution may have put something in our place
+        if not sentence:
+            raise
+        typer.echo(f"jobledger: {sentence}", err=True)
+        return 2
+
+
+def _application(arguments: list[str]) -> typer.Typer:
+    """As much of it as the command line needs; without arguments the shell may be asking what there is."""
+    first = arguments[0] if arguments else ""
+    known = any(first in verbs for verbs in GROUPS.values())
+    return build(first) if known or not arguments else listing()

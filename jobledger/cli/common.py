@@ -1,0 +1,201 @@
+"""What the verbs share: options, settings, output formats.
+
+Nothing heavy is imported at the top: every command pays for this module, `jobledger --help` too.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from statemachine import errors as e
+
+if TYPE_CHECKING:
+    from jobledger.client import Client
+    from jobledger.settings import Held, Settings
+
+
+class Output(StrEnum):
+    """Forms of a listing."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+Store = Annotated[
+    Path | None,
+    typer.Option("--store", metavar="PATH", help="The store; see `jobledger config` for the default."),
+]
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="ADDRESS",
+        help="Unix socket or http://127.0.0.1:PORT of the server; default: the socket next to the store.",
+    ),
+]
+Namespace = Annotated[
+    str | None, typer.Option("--namespace", "-n", metavar="NAME", help="Namespace of the job.")
+]
+Kind = Annotated[
+    str, typer.Option("--kind", metavar="KIND", help="Which, where jobs of several kinds share the name.")
+]
+Verbose = Annotated[
+    int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Say more; -vv: everything.")
+]
+OutputOption = Annotated[
+    Output, typer.Option("--output", "-o", metavar="table|json|yaml", help="Form of the output.")
+]
+Files = Annotated[
+    list[str], typer.Argument(metavar="FILE...", help="Manifests, YAML or JSON; `-` is standard input.")
+]
+
+
+def names_of_jobs(incomplete: str) -> list[str]:
+    """For shell completion: the names of jobs that a running server knows."""
+    try:
+        with client(settings()) as asked:
+            names = [job["metadata"]["name"] for job in asked.jobs()]
+    except e.JobledgerError:
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
+JobName = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of the job.", autocompletion=names_of_jobs)
+]
+
+
+# ---- settings ----------------------------------------------------------------------------------------------
+
+
+def held(
+    *,
+    store: Path | None = None,
+    server: str | None = None,
+    namespace: str | None = None,
+    verbose: int = 0,
+    quiet_level: str | None = None,
+) -> "Held":
+    """The settings that hold under these flags, with logging set up. `quiet_level`: the verb's own default."""
+    from jobledger.logs import configure
+    from jobledger.settings import load
+
+    level = None if not verbose else "info" if verbose == 1 else "debug"
+    found = load(
+        {
+            "store": ("--store", store),
+            "server": ("--server", server),
+            "namespace": ("--namespace", namespace),
+            "log.level": ("-" + "v" * verbose, level),
+        }
+    )
+    log = found.settings.log
+    if quiet_level and found.origins["log.level"] == "default":
+        log = log.model_copy(update={"level": quiet_level})
+    configure(log)
+    return found
+
+
+def settings(**flags: Any) -> "Settings":
+    """The settings alone; see `held`."""
+    return held(**flags).settings
+
+
+def actor(verb: str = "") -> str:
+    """Who asks, as the history names them."""
+    from jobledger.places import user_name
+
+    return f"{user_name()} with jobledger {verb}".strip() if verb else user_name()
+
+
+def client(found: "Settings", verb: str = "") -> "Client":
+    """A client of the server that these settings mean. Raises ConfigError."""
+    from jobledger.client import Client
+    from jobledger.places import socket_path
+
+    address = found.server or str(socket_path(found.store))
+    if address.startswith("https://") or ("://" in address and not address.startswith("http://")):
+        raise e.ConfigError(f"{address} is no server: give http://127.0.0.1:PORT or the path of a socket")
+    return Client(address, actor(verb))
+
+
+def store_flag(found: "Held") -> str:
+    """What a command line needs to mean the same store: ` --store PATH`, or nothing for the default."""
+    import shlex
+
+    if found.origins["store"] == "default":
+        return ""
+    return f" --store {shlex.quote(str(found.settings.store))}"
+
+
+# ---- output ------------------------------------------------------------------------------------------------
+
+
+def say(line: str = "") -> None:
+    """A line on standard output."""
+    typer.echo(line)
+
+
+def warn(line: str) -> None:
+    """A line on standard error."""
+    typer.echo(line, err=True)
+
+
+def dump(value: Any, form: Output) -> None:
+    """`value` as JSON or YAML."""
+    from jobledger.yaml_text import to_yaml
+
+    as_json = form is Output.JSON
+    say(json.dumps(value, indent=2, ensure_ascii=False) if as_json else to_yaml([value]).rstrip())
+
+
+def columns(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table as kubectl prints it: columns as wide as they must be, three blanks between them."""
+    lines = [tuple(titles), *map(tuple, rows)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(titles))]
+    return "\n".join(
+        "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def age(since: str | datetime | None, now: datetime | None = None) -> str:
+    """How long ago, as kubectl has it: `42s`, `7m12s`, `3h5m`, `9d`."""
+    if not since:
+        return "-"
+    at = datetime.fromisoformat(since) if isinstance(since, str) else since
+    return span(((now or datetime.now(UTC)) - at).total_seconds())
+
+
+def span(seconds: float) -> str:
+    """A span of time in two units at most."""
+    whole = max(0, int(seconds))
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if whole < 60:
+        return f"{whole}s"
+    if minutes < 60:
+        return f"{minutes}m{whole % 60}s" if whole % 60 else f"{minutes}m"
+    if hours < 48:
+        return f"{hours}h{minutes % 60}m" if minutes % 60 else f"{hours}h"
+    return f"{days}d"
+
+
+def span_option(flag: str, text: str) -> float:
+    """The seconds that the value of `flag` means. Raises BadParameter."""
+    from jobledger.settings import duration
+
+    try:
+        return duration(text).total_seconds()
+    except ValueError as error:
+        raise typer.BadParameter(f'"{text}": {error}', param_hint=flag) from None
+
+
+def plural(count: int, thing: str) -> str:
+    """`1 replica`, `3 replicas`."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

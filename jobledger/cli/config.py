@@ -1,0 +1,53 @@
+"""`jobledger config`: which settings hold, and where each came from."""
+
+from typing import Any
+
+from jobledger.cli import common
+
+
+def config(
+    *,
+    store: common.Store = None,
+    server: common.Server = None,
+    namespace: common.Namespace = None,
+    output: common.OutputOption = common.Output.TABLE,
+    verbose: common.Verbose = 0,
+) -> None:
+    """Show which settings hold, and where each came from: default, environment variable or flag.
+
+    Every setting is an environment variable; a flag wins over it. Misspelled variables are refused.
+    """
+    from jobledger.places import data_folder, socket_path
+    from jobledger.settings import explained, paths, value_at, variable
+
+    held = common.held(store=store, server=server, namespace=namespace, verbose=verbose)
+    derived = {
+        "server": str(socket_path(held.settings.store)),
+        "python": "python3 on the PATH",
+    }
+    rows: list[dict[str, Any]] = [
+        {
+            "setting": path,
+            "value": _shown(value_at(held.settings, path)) or derived.get(path, ""),
+            "from": held.origins[path],
+            "variable": variable(path),
+            "about": explained(path),
+        }
+        for path in paths()
+    ]
+    if output is not common.Output.TABLE:
+        common.dump(rows, output)
+        return
+    titles = ("VARIABLE", "VALUE", "FROM")
+    common.say(common.columns(titles, [(row["variable"], row["value"], row["from"]) for row in rows]))
+    common.say()
+    common.say(f"What pods write is kept in {data_folder(held.settings.store)}.")
+    common.say("`jobledger config -o yaml` also says what each setting is for.")
+
+
+def _shown(value: object) -> str:
+    from datetime import timedelta
+
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():g}s"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,83 @@
+"""`jobledger describe`: one job in full, for people."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from jobledger.cli import common
+
+
+def describe(
+    name: common.JobName,
+    *,
+    namespace: common.Namespace = None,
+    kind: common.Kind = "",
+    output: common.OutputOption = common.Output.TABLE,
+    store: common.Store = None,
+    server: common.Server = None,
+    verbose: common.Verbose = 0,
+) -> None:
+    """Show a job in full: its phase and conditions, its replicas, and what happened last."""
+    settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
+    with common.client(settings) as asked:
+        job = asked.job(settings.namespace, name, kind=kind)
+        events = asked.events(settings.namespace, name, kind=job["kind"], uid=job["metadata"]["uid"])
+    if output is not common.Output.TABLE:
+        common.dump({**job, "events": events}, output)
+        return
+    common.say("\n".join(_lines(job, events)))
+
+
+def _lines(job: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[str]:
+    yield from _head(job)
+    status = job.get("status") or {}
+    if status.get("conditions"):
+        yield "Conditions:"
+        rows = [
+            (each["type"], each["status"], common.age(each["lastTransitionTime"]), each["message"])
+            for each in status["conditions"]
+        ]
+        yield _indented(common.columns(("TYPE", "STATUS", "SINCE", "MESSAGE"), rows))
+    replicas = [(task, each) for task in status.get("tasks") or () for each in task["replicas"]]
+    if replicas:
+        yield "Replicas:"
+        yield _indented(
+            common.columns(("POD", "PHASE", "CONTAINERS"), (_replica(each) for _, each in replicas))
+        )
+    yield "Events:" if events else "Events: none"
+    if events:
+        rows4 = [
+            (common.age(each["at"]), each["type"], each["reason"], each["message"]) for each in events[-20:]
+        ]
+        yield _indented(common.columns(("AGE", "TYPE", "REASON", "MESSAGE"), rows4))
+
+
+def _head(job: dict[str, Any]) -> Iterator[str]:
+    from jobledger.views import phase_of
+
+    meta, status = job["metadata"], job.get("status") or {}
+    notes = {
+        "Name": meta["name"],
+        "Namespace": meta["namespace"],
+        "Kind": f"{job['kind']} ({job['apiVersion']})",
+        "UID": meta["uid"],
+        "Created": f"{meta.get('creationTimestamp', '?')} ({common.age(meta.get('creationTimestamp'))} ago)",
+        "Phase": phase_of(job),
+        "Started": status.get("startTime", ""),
+        "Ended": status.get("completionTime", ""),
+        "Restarts": str(status.get("backoffCount", 0)),
+    }
+    for title, value in notes.items():
+        if value:
+            yield f"{title + ':':<12}{value}"
+
+
+def _replica(replica: dict[str, Any]) -> tuple[str, str, str]:
+    said = []
+    for each in replica.get("containers") or ():
+        code = f" (exit code {each['exitCode']})" if "exitCode" in each else ""
+        said.append(f"{each['name']} {each['state']}{code}")
+    return replica["name"], replica["phase"], ", ".join(said)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())

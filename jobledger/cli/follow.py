@@ -1,0 +1,148 @@
+"""Following jobs in-process: what happens to them goes to a screen, until all are over.
+
+Entries come in from the app's feed, log lines from the cluster; only `run` and the demo use it.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from jobledger.app import App
+from jobledger.cli.screen import Screen, Shown, Tail
+from jobledger.errors import UnknownReplica
+from jobledger.replicas import Attempt, pod_of
+from statemachine.errors import ClusterError
+from statemachine.events import Announced, Event, ReplicaCreated, ReplicaStarted
+from statemachine.log.reader import Folded
+from statemachine.state import JobState
+
+_TICK: Final = 0.25
+"""Seconds between two pictures, so that times go on."""
+
+_FLUSH: Final = 2.0
+"""Seconds that the last lines of ended replicas have to come in."""
+
+
+class Follower:
+    """Follows the jobs `uids`. `logs`: their lines go to the screen too."""
+
+    def __init__(self, app: App, uids: list[str], *, logs: bool = False) -> None:
+        self._app, self._uids, self._logs = app, uids, logs
+        self.shown = Shown(self.states)
+        self._screen: Screen | None = None
+        self._tails: set[asyncio.Task[None]] = set()
+        self.listeners: list[Callable[[JobState, Event], None]] = []
+        """Called with every event of the jobs, and the job's state behind its entry."""
+
+    def states(self) -> list[JobState]:
+        """The jobs as they stand, as far as they have been looked at."""
+        found = map(self._app.state, self._uids)
+        return [each for each in found if each is not None]
+
+    @property
+    def all_over(self) -> bool:
+        """Every job has ended, or nothing of it is left."""
+        states = self.states()
+        return len(states) == len(self._uids) and all(each.is_final or each.closed for each in states)
+
+    @property
+    def all_closed(self) -> bool:
+        """Nothing of any job that was deleted is left, and all others have ended."""
+        return all(each.closed if each.deleted else each.is_final for each in self.states())
+
+    @property
+    def at_rest(self) -> bool:
+        """No replica's process runs any more, and the pods that are to go are gone."""
+        replicas = [replica for each in self.states() for replica in each.replicas.values()]
+        return all((each.ended and not each.leaving) or not each.has_pod for each in replicas)
+
+    @contextmanager
+    def on(self, screen: Screen) -> Iterator[None]:
+        """What happens from now on is shown on `screen`. What is there already has its tails."""
+        self._screen = screen
+        ticking = asyncio.create_task(self._tick(screen), name="screen")
+        with self._app.feed.listening(self._note):
+            for state in self.states():
+                for replica in state.replicas.values():
+                    if replica.uid and replica.has_pod:
+                        self._tail(state, Attempt(replica.name, replica.attempt, replica.uid))
+            try:
+                yield
+            finally:
+                for task in (ticking, *self._tails):
+                    task.cancel()
+
+    async def until(self, claim: Callable[[], bool]) -> None:
+        """`claim` is true."""
+        with self._app.feed.changes() as changes:
+            while not claim():
+                await anext(changes)
+
+    async def flush(self) -> None:
+        """The last lines of replicas that have ended have come in, or are not worth waiting for."""
+        if self._tails:
+            await asyncio.wait(set(self._tails), timeout=_FLUSH)
+
+    # ---- inside --------------------------------------------------------------------------------------------
+
+    async def _tick(self, screen: Screen) -> None:
+        trouble = ""
+        while True:
+            screen.refresh()
+            trouble, before = self._app.controller.engine.log_error, trouble
+            if trouble != before:
+                screen.note(f"waiting: {trouble}" if trouble else "the log can be written again")
+            await asyncio.sleep(_TICK)
+
+    def _note(self, folded: Folded) -> None:
+        state = folded.state
+        if state.uid not in self._uids:
+            return
+        for event in folded.entry.events:
+            for listener in self.listeners:
+                listener(state, event)
+            self._tell(state, event)
+
+    def _tell(self, state: JobState, event: Event) -> None:
+        if self._screen is None:
+            return
+        match event:
+            case Announced():
+                self._screen.tell(state.name, event.message, warning=event.level == "Warning")
+            case ReplicaStarted():
+                attempt = state.replicas[event.replica].attempt
+                more = f" (attempt {attempt})" if attempt > 1 else ""
+                self._screen.tell(state.name, f"{event.replica} runs{more}")
+            case ReplicaCreated():
+                self._tail(state, Attempt(event.replica, state.replicas[event.replica].attempt, event.uid))
+            case _:
+                pass
+
+    def _tail(self, state: JobState, attempt: Attempt) -> None:
+        tail = self.shown.tails[state.uid, attempt.replica] = Tail()
+        task = asyncio.create_task(self._read(state, attempt, tail), name=f"tail-{attempt.replica}")
+        self._tails.add(task)
+        task.add_done_callback(self._tails.discard)
+
+    async def _read(self, state: JobState, attempt: Attempt, tail: Tail) -> None:
+        """Every line of the attempt goes into its tail, and to the screen if that is wanted."""
+        about = attempt.replica if len(self._uids) == 1 else f"{state.name}/{attempt.replica}"
+        rest = b""
+        try:
+            pieces = await pod_of(self._app.cluster, state, attempt, "", follow=True)
+            async for piece in pieces:
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    self._line(about, tail, line)
+        except (ClusterError, UnknownReplica):
+            return  # its log is not worth more than the job
+        if rest:
+            self._line(about, tail, rest)
+
+    def _line(self, about: str, tail: Tail, raw: bytes) -> None:
+        line = raw.decode("utf-8", "replace").rstrip("\r").rpartition("\r")[2]
+        if line.strip():
+            tail.recent.append(line)
+        if self._logs and self._screen is not None:
+            self._screen.log(about, line)

@@ -1,0 +1,159 @@
+"""`jobledger logs`: what replicas wrote; from a running server, else from the files beside the store."""
+
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobledger.cli import common
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from jobledger.client import Client
+    from jobledger.settings import Settings
+    from statemachine.state import JobState
+
+
+def logs(
+    name: common.JobName,
+    *,
+    replica: Annotated[
+        str, typer.Option("--replica", "-r", metavar="NAME", help="Such as worker-1; default: the primary.")
+    ] = "",
+    everybody: Annotated[bool, typer.Option("--all", "-a", help="Of all replicas, each line named.")] = False,
+    container: Annotated[
+        str, typer.Option("--container", "-c", metavar="NAME", help="Default: the first.")
+    ] = "",
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the replica ends.")] = False,
+    previous: Annotated[
+        bool, typer.Option("--previous", "-p", help="Of the attempt before the last restart.")
+    ] = False,
+    namespace: common.Namespace = None,
+    kind: common.Kind = "",
+    store: common.Store = None,
+    server: common.Server = None,
+    verbose: common.Verbose = 0,
+) -> None:
+    """Print what a replica wrote. Without a server the last job of that name is looked up in the store."""
+    import asyncio
+
+    from jobledger.errors import NoServer
+
+    if everybody and replica:
+        raise typer.BadParameter("--all and --replica exclude each other")
+    settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
+    wanted: dict[str, str | bool] = {"kind": kind, "container": container, "previous": previous}
+    with common.client(settings) as asked:
+        try:
+            _from_server(asked, settings.namespace, name, replica, wanted, everybody=everybody, follow=follow)
+        except NoServer:
+            if follow or settings.server or not settings.store.exists():
+                raise
+        else:
+            return
+    asyncio.run(_from_files(settings, name, replica, wanted, everybody=everybody))
+
+
+# ---- from a server -----------------------------------------------------------------------------------------
+
+
+def _from_server(
+    asked: "Client",
+    namespace: str,
+    name: str,
+    replica: str,
+    wanted: dict[str, str | bool],
+    *,
+    everybody: bool,
+    follow: bool,
+) -> None:
+    if not everybody:
+        with asked.logs(namespace, name, replica=replica, follow=follow, **wanted) as pieces:
+            _write(pieces)
+        return
+    job = asked.job(namespace, name, kind=str(wanted["kind"]))
+    tasks = (job.get("status") or {}).get("tasks") or ()
+    names = [f"{task['type']}-{index}" for task in tasks for index in range(len(task["replicas"]))]
+    if follow:
+        _together(asked, namespace, name, names, wanted)
+        return
+    for each in names:
+        with asked.logs(namespace, name, replica=each, **wanted) as pieces:
+            _write_named(each, pieces)
+
+
+def _together(
+    asked: "Client", namespace: str, name: str, names: list[str], wanted: dict[str, str | bool]
+) -> None:
+    """All at once, line by line, until the last has ended."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def one(replica: str) -> None:
+        with asked.logs(namespace, name, replica=replica, follow=True, **wanted) as pieces:
+            _write_named(replica, pieces)
+
+    with ThreadPoolExecutor(max(1, len(names))) as threads:
+        list(threads.map(one, names))
+
+
+def _write(pieces: "Iterable[bytes]") -> None:
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+
+
+def _write_named(replica: str, pieces: "Iterable[bytes]") -> None:
+    """Whole lines, each behind the replica's name."""
+    rest = b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        sys.stdout.buffer.write(b"".join(_named(replica, line) for line in lines))
+        sys.stdout.buffer.flush()
+    if rest:
+        sys.stdout.buffer.write(_named(replica, rest))
+        sys.stdout.buffer.flush()
+
+
+def _named(replica: str, line: bytes) -> bytes:
+    return f"[{replica}] ".encode() + line + b"\n"
+
+
+# ---- from the files beside the store -----------------------------------------------------------------------
+
+
+async def _from_files(
+    settings: "Settings", name: str, replica: str, wanted: dict[str, str | bool], *, everybody: bool
+) -> None:
+    from jobledger.errors import NotPossible
+    from jobledger.ledger import reading
+    from jobledger.replicas import chosen
+
+    async with reading(settings.store) as ledger:
+        state = ledger.newest(settings.namespace, name, str(wanted["kind"]))
+        known = await ledger.attempts(state.uid)
+        names = _replicas(state) if everybody else [replica]
+        for each in names:
+            with suppress(*([NotPossible] if everybody else [])):
+                attempt = chosen(state, known, each, previous=bool(wanted["previous"]))
+                path = ledger.log_file(attempt, str(wanted["container"]))
+                pieces = _pieces(path)
+                if everybody:
+                    _write_named(each, pieces)
+                else:
+                    _write(pieces)
+
+
+def _replicas(state: "JobState") -> list[str]:
+    return list(state.plan.replicas()) if state.plan else []
+
+
+def _pieces(path: "Path") -> "Iterable[bytes]":
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(1 << 16):
+                yield piece
+    except FileNotFoundError:
+        return  # it was never started

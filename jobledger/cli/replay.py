@@ -1,0 +1,172 @@
+"""`jobledger replay`: a job as it was, folded from the log; or, with --verify, whether the log holds together."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jobledger.cli import common, histories
+from jobledger.cli.ending import FAILED
+from jobledger.cli.moments import Moment
+from statemachine.errors import ConfigError
+from statemachine.log.port import EventLog, Snapshot
+
+if TYPE_CHECKING:
+    from projectors.verify import Verdict
+
+
+def replay(
+    jobs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[JOB...]", help="Name, namespace/name, or uid; with --verify none means all."
+        ),
+    ] = None,
+    *,
+    at: Annotated[
+        str,
+        typer.Option("--at", metavar="SEQ|TIME", help="As of then: number of an entry, ISO time, or -5m."),
+    ] = "",
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check the log: numbers, hashes, snapshots, every decision.")
+    ] = False,
+    namespace: common.Namespace = None,
+    uid: histories.Uid = "",
+    kind: common.Kind = "",
+    output: common.OutputOption = common.Output.YAML,
+    store: common.Store = None,
+    verbose: common.Verbose = 0,
+) -> None:
+    """Print the status of a job as of any moment of its life, folded from the log.
+
+    With --verify every entry is checked, and every recorded observation is decided again: exit code 1 if
+    anything is not as it was recorded.
+    """
+    settings = common.settings(store=store, namespace=namespace, verbose=verbose)
+    if verify:
+        if at:
+            raise ConfigError("--at and --verify do not go together: a log is verified as a whole")
+        verdicts = histories.reading(
+            settings.store, lambda log: _verified(log, jobs or [], settings.namespace, uid=uid, kind=kind)
+        )
+        raise typer.Exit(_tell(verdicts, output))
+    if len(jobs or ()) != 1:
+        raise ConfigError("name the job to replay, or --verify to check all of them")
+    moment, job = Moment.parse(at), (jobs or [""])[0]
+    told = histories.reading(
+        settings.store,
+        lambda log: histories.find(log, job, namespace=settings.namespace, uid=uid, kind=kind),
+    )
+    code = histories.doubtful(told)
+    if told.entries:
+        _print_status(told, moment, output)
+    raise typer.Exit(code)
+
+
+def _print_status(told: histories.History, moment: Moment, output: common.Output) -> None:
+    from statemachine.evolve import fold
+    from statemachine.state import JobState
+    from statemachine.status import status
+
+    state = JobState(told.job.uid)
+    for entry in moment.until(told.entries, str(told.job)):
+        state = fold(state, entry.events)
+    common.dump(status(state), common.Output.JSON if output is common.Output.JSON else common.Output.YAML)
+
+
+# ---- --verify ----------------------------------------------------------------------------------------------
+
+
+async def _verified(
+    log: EventLog, names: Sequence[str], namespace: str, *, uid: str, kind: str
+) -> Sequence["Verdict"]:
+    """The verdicts on the jobs of these names, on all jobs if there are none. Snapshots are read first."""
+    from projectors.verify import Verification
+
+    _, snapshots = await log.snapshots()
+    if not names:
+        verification = Verification(snapshots)
+        async for batch in log.scan():
+            for record in batch:
+                verification.take(record)
+        return verification.verdicts()
+    known = await histories.known_jobs(log)
+    chosen = [histories.chosen(known, name, namespace=namespace, uid=uid, kind=kind) for name in names]
+    return [await _verdict(log, each, snapshots) for each in dict.fromkeys(each.uid for each in chosen)]
+
+
+async def _verdict(log: EventLog, job: Any, snapshots: Sequence[Snapshot]) -> "Verdict":
+    from projectors.verify import Verification
+
+    verification = Verification([each for each in snapshots if each.job == job])
+    async for batch in log.scan(job=job):
+        for record in batch:
+            verification.take(record)
+    return verification.verdicts()[0]
+
+
+def _tell(verdicts: Sequence["Verdict"], output: common.Output) -> int:
+    """Every job with its first difference, and a line for all; gives the exit code."""
+    from jobledger.redact import redacted
+
+    wrong = [each for each in verdicts if each.difference is not None]
+    for each in wrong:
+        found = each.difference
+        if found is not None:
+            common.warn(f"jobledger: {_named(each)}, entry {found.seq}: {found.says}")
+            for label, events in (("recorded", found.recorded), ("now", found.now)):
+                if found.recorded or found.now:
+                    common.warn(f"  {label}:")
+                    common.warn(_indented(redacted(list(events))))
+    if output is common.Output.JSON:
+        common.dump(redacted([_plain(each) for each in verdicts]), output)
+    else:
+        common.say(_summary(verdicts, len(wrong)))
+    return FAILED if wrong else 0
+
+
+def _named(verdict: "Verdict") -> str:
+    return f"{verdict.namespace}/{verdict.name} ({verdict.job})" if verdict.name else verdict.job
+
+
+def _indented(events: list[Any]) -> str:
+    from jobledger.cli.entry_words import fields
+
+    return "\n".join(fields(events, "    ")) if events else "    nothing"
+
+
+def _summary(verdicts: Sequence["Verdict"], wrong: int) -> str:
+    entries = sum(each.entries for each in verdicts)
+    again = sum(each.decided_again for each in verdicts)
+    folded = sum(each.only_folded for each in verdicts)
+    snapshots = sum(each.snapshots for each in verdicts)
+    head = f"{common.plural(wrong, 'job')} of {len(verdicts)} not as recorded" if wrong else "ok"
+    counts = [
+        common.plural(len(verdicts), "job"),
+        f"{entries} {'entry' if entries == 1 else 'entries'}",
+        f"{common.plural(again, 'decision')} made again",
+        f"{folded} of another policy version folded only",
+        f"{common.plural(snapshots, 'snapshot')} compared",
+    ]
+    return f"{head}: {', '.join(counts)}"
+
+
+def _plain(verdict: "Verdict") -> dict[str, Any]:
+    found = verdict.difference
+    return {
+        "uid": verdict.job,
+        "namespace": verdict.namespace,
+        "name": verdict.name,
+        "entries": verdict.entries,
+        "decidedAgain": verdict.decided_again,
+        "onlyFolded": verdict.only_folded,
+        "snapshots": verdict.snapshots,
+        "difference": None
+        if found is None
+        else {
+            "seq": found.seq,
+            "says": found.says,
+            "recorded": list(found.recorded),
+            "now": list(found.now),
+        },
+    }

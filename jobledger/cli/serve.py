@@ -1,0 +1,108 @@
+"""`jobledger serve`: the controller as a long-running program of this machine."""
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobledger.cli import common
+from jobledger.cli.ending import OK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from socket import socket
+
+    from jobledger.app import App
+    from jobledger.cli.signals import Asked
+    from jobledger.settings import Settings
+
+
+def serve(
+    *,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="127.0.0.1:PORT",
+            help="Also answer HTTP on this address of this machine. Every user of the machine can use it.",
+        ),
+    ] = None,
+    store: common.Store = None,
+    verbose: common.Verbose = 0,
+) -> None:
+    """Run jobs for as long as this program runs, and answer on a unix socket next to the store.
+
+    Ctrl-C and SIGTERM end the server, not the jobs: their processes go on, and the next `serve` (or `run`) on
+    the same store adopts them.
+    """
+    import asyncio
+
+    from jobledger.api.server import listen_address
+
+    settings = common.settings(store=store, verbose=verbose, quiet_level="info")
+    address = listen_address(listen) if listen else None
+    raise typer.Exit(asyncio.run(_serve(settings, address)))
+
+
+async def _serve(settings: "Settings", address: tuple[str, int] | None) -> int:
+    from jobledger.api.server import tcp_socket, unix_socket
+    from jobledger.app import App
+    from jobledger.cli.embedding import controller_of
+    from jobledger.cli.signals import listening
+    from jobledger.places import socket_path
+    from jobledger.wiring import running
+
+    with listening() as asked, ExitStack() as opened:
+        tcp = [opened.enter_context(tcp_socket(*address))] if address else []
+        async with controller_of(settings) as controller:
+            path = socket_path(settings.store)
+            opened.callback(path.unlink, missing_ok=True)
+            sockets = [opened.enter_context(unix_socket(path)), *tcp]
+            app = App(controller)
+            async with running(controller):
+                _welcome(app, settings, path, tcp)
+                await _answer(app, sockets, asked)
+            common.say(_goodbye(app))
+    return OK
+
+
+async def _answer(app: "App", sockets: "Sequence[socket]", asked: "Asked") -> None:
+    """Requests are answered until the process is asked to end."""
+    import asyncio
+
+    from jobledger.api import create
+    from jobledger.api.server import serve as answer
+    from jobledger.api.streams import Closing
+
+    stop, closing = asyncio.Event(), Closing()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(answer(create(app, closing), sockets, closing, stop), name="http")
+        await asked.at_least(1)
+        stop.set()
+
+
+def _welcome(app: "App", settings: "Settings", path: "Path", tcp: "Sequence[socket]") -> None:
+    common.say(f"serving the store {settings.store}")
+    common.say(f"  socket   {path}")
+    for each in tcp:
+        host, port = each.getsockname()[:2]
+        common.say(f"  address  http://{f'[{host}]' if ':' in host else host}:{port}")
+    adopted = _unfinished(app)
+    if adopted:
+        common.say(f"adopted from before: {', '.join(adopted)}")
+    common.say("Ctrl-C ends the server, not the jobs: the next one adopts them.")
+
+
+def _goodbye(app: "App") -> str:
+    left = _unfinished(app)
+    if not left:
+        return "ended; no job was unfinished"
+    runs = "goes on" if len(left) == 1 else "go on"
+    return (
+        f"ended; {', '.join(left)} {runs}, and the next `jobledger serve` or `run` on this store adopts them"
+    )
+
+
+def _unfinished(app: "App") -> list[str]:
+    return [state.name for state in app.states() if not state.is_final and not state.deleted]

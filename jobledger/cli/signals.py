@@ -1,0 +1,51 @@
+"""Being asked to end: Ctrl-C, SIGTERM, a closed terminal."""
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from jobledger.cli.ending import INTERRUPTED, TERMINATED
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Asked:
+    """How often, and by which signal first, this process was asked to end."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.first: signal.Signals | None = None
+        self._changed = asyncio.Event()
+
+    def note(self, number: signal.Signals) -> None:
+        """It was asked once more."""
+        self.times += 1
+        self.first = self.first or number
+        self._changed.set()
+
+    async def at_least(self, times: int) -> None:
+        """It has been asked so often."""
+        while self.times < times:
+            self._changed.clear()
+            await self._changed.wait()
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with because of that."""
+        return INTERRUPTED if self.first is signal.SIGINT else TERMINATED
+
+
+@contextmanager
+def listening() -> Iterator[Asked]:
+    """Signals are counted and do nothing else; one that was ignored from the start (nohup) stays so."""
+    loop, asked = asyncio.get_running_loop(), Asked()
+    ours = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+    for each in ours:
+        loop.add_signal_handler(each, asked.note, each)
+    try:
+        yield asked
+    finally:
+        for each in ours:
+            loop.remove_signal_handler(each)

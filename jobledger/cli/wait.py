@@ -1,0 +1,126 @@
+"""`jobledger wait`: until something is true of a job."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jobledger.cli import common
+
+if TYPE_CHECKING:
+    from jobledger.client import Client
+
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What is waited for. `lasting`: it is about phase or conditions, which never change after the end."""
+
+    text: str
+    reached: Callable[[Manifest], bool]
+    deletion: bool = False
+    lasting: bool = False
+
+
+def goal(text: str) -> Goal:
+    """`condition=X`, `condition=X=False`, `phase=X`, `delete` or `jsonpath={.path}=X`. Raises BadParameter."""
+    what, _, rest = text.partition("=")
+    if text == "delete":
+        return Goal(text, lambda _: False, deletion=True)
+    if what == "phase" and rest:
+        return Goal(text, lambda job: _phase(job).lower() == rest.lower(), lasting=True)
+    if what == "condition" and rest:
+        type_, _, status = rest.partition("=")
+        wished = (status or "True").lower()
+        return Goal(text, lambda job: _condition(job, type_).lower() == wished, lasting=True)
+    if what == "jsonpath" and rest:
+        return _path_goal(text, rest)
+    raise typer.BadParameter(
+        f'"{text}" is nothing to wait for; say condition=NAME, phase=PHASE, delete or jsonpath={{.path}}=VALUE'
+    )
+
+
+def _path_goal(text: str, rest: str) -> Goal:
+    from jobledger.cli.jsonpath import Path, PathInvalid
+
+    path, _, value = rest.partition("}=") if rest.startswith("{") else rest.partition("=")
+    try:
+        found = Path.parse(path.strip("{}'\" "))
+    except PathInvalid as error:
+        raise typer.BadParameter(str(error)) from None
+    wished = value.strip("'\"")
+    if value:
+        return Goal(text, lambda job: wished in found.texts(job))
+    return Goal(text, lambda job: bool(found.texts(job)))
+
+
+def _phase(job: Manifest) -> str:
+    return str((job.get("status") or {}).get("phase", ""))
+
+
+def _condition(job: Manifest, type_: str) -> str:
+    for each in (job.get("status") or {}).get("conditions") or ():
+        if each["type"].lower() == type_.lower():
+            return str(each["status"])
+    return ""
+
+
+def wait(
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME...", help="Names of jobs.", autocompletion=common.names_of_jobs),
+    ],
+    *,
+    for_: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="GOAL",
+            help="condition=X, condition=X=False, phase=X, delete, or jsonpath={.status.phase}=X.",
+        ),
+    ],
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="SPAN", help="How long, such as 90s or 10m; 0: look once.")
+    ] = "30s",
+    namespace: common.Namespace = None,
+    store: common.Store = None,
+    server: common.Server = None,
+    verbose: common.Verbose = 0,
+) -> None:
+    """Wait until something is true of jobs; fails when time is up, or when it can never become true."""
+    wished, limit = goal(for_), common.span_option("--timeout", timeout)
+    settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
+    deadline = time.monotonic() + max(limit, 0.5)
+    with common.client(settings) as asked:
+        if not wished.deletion:
+            for name in names:
+                asked.job(settings.namespace, name)  # an unknown name is said at once, and with the nearest
+        for name in names:
+            why = _missed(asked, settings.namespace, name, wished, deadline)
+            if why:
+                common.warn(f"jobledger: {name}: {why.replace('TIME', timeout)}")
+                raise typer.Exit(1)
+            common.say(f"{name}: {wished.text} is true")
+
+
+def _missed(asked: "Client", namespace: str, name: str, wished: Goal, deadline: float) -> str:
+    """Why the goal was not reached; empty if it was."""
+    from jobledger.cli.waiting import changes
+
+    phase = ""
+    for type_, job in changes(asked, namespace, name, deadline):
+        if type_ == "SYNCED":
+            if wished.deletion and not job:
+                return ""
+            continue
+        if type_ == "DELETED":
+            return "" if wished.deletion else f"it was deleted before {wished.text} was true"
+        if wished.reached(job):
+            return ""
+        phase = _phase(job)
+        if wished.lasting and phase in ("Succeeded", "Failed"):
+            return f"{wished.text} will never be true: the job has ended ({phase})"
+    return f"{wished.text} was not true within TIME (phase {phase or 'unknown'})"

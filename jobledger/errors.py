@@ -1,0 +1,69 @@
+"""What can go wrong between a user and the controller; the sentences say what, where, and what to do.
+
+JobledgerError
+├── UnknownJob      no job of that name; carries the nearest that there is
+├── JobExists       the name is taken by a job that is not over
+├── NotPossible     the job is not in a state, or not of a make, that allows it
+├── NoServer        nobody answers where the server should be
+└── ServerRefused   the server's answer, a problem of RFC 9457
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from statemachine.errors import JobledgerError
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that `name` was probably meant to be; empty if none is like it."""
+    found = get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return found[0] if found else ""
+
+
+class UnknownJob(JobledgerError):
+    """There is no job of this name; `known` are the names of those that there are."""
+
+    def __init__(self, namespace: str, name: str, known: Sequence[str] = (), more: str = "") -> None:
+        near = nearest(name, known)
+        hint = f'; did you mean "{near}"?' if near else "; `jobledger get -A` lists all jobs"
+        super().__init__(f'no job "{name}" in namespace "{namespace}"{more or hint}')
+        self.namespace, self.name, self.nearest = namespace, name, near
+
+
+class UnknownReplica(JobledgerError):
+    """The job has no replica, attempt or container of this name; the message lists those that it has."""
+
+
+class JobExists(JobledgerError):
+    """The name of a new job is taken."""
+
+    def __init__(self, kind: str, namespace: str, name: str, phase: str) -> None:
+        super().__init__(
+            f'{kind} "{name}" exists already in namespace "{namespace}" ({phase}); '
+            f"delete it first (`jobledger delete {name}`), or give the new one another name"
+        )
+        self.namespace, self.name = namespace, name
+
+
+class NotPossible(JobledgerError):
+    """The job is not in a state, or not of a make, that allows what was asked."""
+
+
+class NoServer(JobledgerError):
+    """Nobody answers where the server should be."""
+
+    def __init__(self, address: str, why: str = "") -> None:
+        reason = f" ({why})" if why else ""
+        super().__init__(f"no server at {address}{reason}; start one with `jobledger serve`")
+        self.address = address
+
+
+class ServerRefused(JobledgerError):
+    """What the server answered: HTTP `status`, a `code` that programs match, and every problem found."""
+
+    def __init__(
+        self, status: int, code: str, detail: str, problems: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.code, self.problems = status, code, tuple(problems)

@@ -1,0 +1,128 @@
+"""Manifests → objects in the cluster: everything is examined before anything is created."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jobledger.errors import JobExists
+from jobledger.manifests import Manifest
+from k8s_bridge.admission import refused
+from k8s_bridge.observe import ACTOR
+from k8s_bridge.port import Cluster, Ref
+from statemachine.errors import Conflict, Missing, Problem, SpecInvalid
+from statemachine.kinds import kind_of
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A problem, and the manifest that has it."""
+
+    manifest: Manifest
+    problem: Problem
+
+    def __str__(self) -> str:
+        return f"{self.manifest.source}: {self.problem}"
+
+
+class Inadmissible(SpecInvalid):
+    """Manifests that no API server would store, or that would fail at once; every problem of all of them."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        super().__init__([each.problem for each in findings])
+        self.args = ("\n".join(map(str, findings)),)
+        self.findings = tuple(findings)
+
+
+def inspect(manifests: Sequence[Manifest], *, as_api_server: bool = False) -> None:
+    """Nothing, if all is well with the jobs among `manifests`.
+
+    `as_api_server` looks at layers S and C only, and lets a job that breaks a layer V rule be stored, so that
+    it fails visibly. Source: spec R2.
+
+    Raises:
+        Inadmissible: every problem of every manifest.
+    """
+    findings = [*_twins(manifests)]
+    for each in manifests:
+        if each.is_job:
+            kind = kind_of(each.raw["apiVersion"], each.kind)
+            problems = kind.admit(each.name, each.spec).problems
+            found = refused(kind.rules, problems) if as_api_server else problems
+            findings += [Finding(each, problem) for problem in found]
+    if findings:
+        raise Inadmissible(findings)
+
+
+def _twins(manifests: Sequence[Manifest]) -> Iterator[Finding]:
+    seen: dict[Ref, Manifest] = {}
+    for each in manifests:
+        ref = Ref.of(each.raw)
+        if ref in seen:
+            text = f"{ref} stands here a second time; the first is in {seen[ref].source}"
+            yield Finding(each, Problem("", "metadata.name", text))
+        seen.setdefault(ref, each)
+
+
+class Intake:
+    """Creates what was submitted."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    async def submit(self, manifests: Sequence[Manifest], actor: str) -> list[dict[str, Any]]:
+        """See `App.submit`."""
+        inspect(manifests, as_api_server=True)
+        jobs = [each.raw for each in manifests if each.is_job]
+        for job in jobs:
+            await self._refuse_taken(job)
+        for each in manifests:
+            if not each.is_job:
+                await self._apply(each.raw)
+        return [await self._create(_signed(job, actor)) for job in jobs]
+
+    async def _refuse_taken(self, job: dict[str, Any]) -> None:
+        try:
+            found = await self._cluster.get(Ref.of(job))
+        except Missing:
+            return
+        raise _taken(found)
+
+    async def _create(self, job: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return await self._cluster.create(job)
+        except Conflict:  # somebody was quicker
+            raise _taken(await self._cluster.get(Ref.of(job))) from None
+
+    async def _apply(self, manifest: dict[str, Any]) -> None:
+        """The object is as the manifest says, also when it was there."""
+        try:
+            await self._cluster.create(manifest)
+        except Conflict:
+            ref = Ref.of(manifest)
+            old = await self._cluster.get(ref)
+            await self._cluster.patch(ref, _replacing(old, manifest))
+
+
+def _taken(found: dict[str, Any]) -> JobExists:
+    meta, phase = found["metadata"], (found.get("status") or {}).get("phase", "New")
+    return JobExists(found["kind"], meta["namespace"], meta["name"], phase)
+
+
+def _signed(job: dict[str, Any], actor: str) -> dict[str, Any]:
+    meta = job["metadata"]
+    annotations = {**(meta.get("annotations") or {}), ACTOR: actor}
+    return {**job, "metadata": {**meta, "annotations": annotations}}
+
+
+def _replacing(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """A merge patch after which every field but `metadata` is exactly `new`'s."""
+    patch: dict[str, Any] = {}
+    for key in dict.fromkeys([*old, *new]):
+        if key in ("apiVersion", "kind", "metadata", "status"):
+            continue
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            patch[key] = {**dict.fromkeys(before), **after}
+        else:
+            patch[key] = after
+    return patch

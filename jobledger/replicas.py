@@ -1,0 +1,96 @@
+"""Replicas and their attempts: which pod is meant when somebody asks for a replica's log."""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+
+from jobledger.errors import NotPossible, UnknownReplica, nearest
+from k8s_bridge.port import Cluster
+from statemachine.errors import EntryUnreadable, Missing
+from statemachine.events import ReplicaCreated, ReplicaRequested
+from statemachine.ids import PodUid, ReplicaName
+from statemachine.kinds import kind_of
+from statemachine.log.codec import decode_events
+from statemachine.log.port import Record
+from statemachine.state import JobState
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One pod of a replica; `number` counts from 1."""
+
+    replica: ReplicaName
+    number: int
+    uid: PodUid
+
+
+def attempts(records: Iterable[Record]) -> list[Attempt]:
+    """Every pod that was observed in a job's history, oldest first."""
+    found: list[Attempt] = []
+    asked: dict[ReplicaName, int] = {}
+    for record in records:
+        try:
+            events = decode_events(record.body).events
+        except EntryUnreadable:
+            continue
+        for event in events:
+            if isinstance(event, ReplicaRequested):
+                asked[event.replica] = event.attempt
+            elif isinstance(event, ReplicaCreated):
+                found.append(Attempt(event.replica, asked.get(event.replica, 1), event.uid))
+    return found
+
+
+def chosen(
+    state: JobState, known: Sequence[Attempt], replica: str = "", *, previous: bool = False
+) -> Attempt:
+    """The attempt that is meant: the newest of the replica (default: the primary), or the one before.
+
+    Raises:
+        UnknownReplica: no such replica, or no earlier attempt.
+        NotPossible: it has not been started.
+    """
+    if state.plan is None:
+        raise NotPossible(f'job "{state.name}" never had a replica: its manifest was refused')
+    name = _named(state, known, replica or state.plan.primary)
+    of_replica = [each for each in known if each.replica == name]
+    if not of_replica:
+        phase = state.replicas[name].phase if name in state.replicas else "Deleted"
+        raise NotPossible(f"replica {name} has no log yet: it has not been started ({phase})")
+    if not previous:
+        return of_replica[-1]
+    if len(of_replica) == 1:
+        raise UnknownReplica(f"replica {name} has no previous attempt: it has been started once")
+    return of_replica[-2]
+
+
+def _named(state: JobState, known: Sequence[Attempt], wanted: str) -> ReplicaName:
+    """The replica's name, also when its pod was named."""
+    names = list(dict.fromkeys([*state.replicas, *(each.replica for each in known)]))
+    kind = kind_of(state.api_version, state.kind)
+    for name in names:
+        if wanted in (name, kind.pod_name(state, name)):
+            return name
+    near = nearest(wanted, names)
+    hint = f'; did you mean "{near}"?' if near else ""
+    raise UnknownReplica(f'job "{state.name}" has no replica "{wanted}", it has {", ".join(names)}{hint}')
+
+
+async def pod_of(
+    cluster: Cluster, state: JobState, attempt: Attempt, container: str, *, follow: bool
+) -> AsyncIterator[bytes]:
+    """What the attempt's pod wrote. Raises UnknownReplica when its log, or the container, does not exist."""
+    pod = kind_of(state.api_version, state.kind).pod_name(state, attempt.replica)
+    pieces = cluster.logs(state.namespace, pod, uid=attempt.uid, container=container, follow=follow)
+    try:
+        first = await anext(pieces, b"")  # what is wrong with the request shows here
+    except Missing as error:
+        raise UnknownReplica(
+            f"no log of replica {attempt.replica}, attempt {attempt.number}: {error}"
+        ) from error
+    return _from(first, pieces)
+
+
+async def _from(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in pieces:
+        yield piece

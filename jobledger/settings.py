@@ -1,0 +1,212 @@
+"""Every setting, in one frozen tree: from flags, else from `JOBLEDGER_*`, else the default.
+
+Nobody else reads the environment. `load` is called once in a process, and parts are handed down. What changes
+a job's behaviour stands in its spec, not here.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from jobledger.errors import nearest
+from statemachine.errors import ConfigError
+
+PREFIX: Final = "JOBLEDGER_"
+
+NOT_SETTINGS: Final = frozenset(
+    f"{PREFIX}{name}"
+    for name in ("REQUIRE_ALL", "SIM_SEEDS", "SIM_SEED", "KUBECONFIG", "TOOLS", "CONTAINER_ID")
+)
+"""Variables of the test suite, of tools beside jobledger, and the mark of pods that run as processes."""
+
+NOT_SETTINGS_PREFIX: Final = f"{PREFIX}MOUNT_"
+"""Set in pods that run as processes; a `jobledger` started by such a pod inherits them."""
+
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+
+
+def duration(text: str) -> timedelta:
+    """`90`, `90s`, `1m30s`, `1.5h` as a span; a bare number is in seconds. Raises ValueError."""
+    text = text.strip()
+    try:
+        seconds = float(text)
+    except ValueError:
+        parts = _PART.findall(text)
+        if not parts or "".join(map("".join, parts)) != text:
+            raise ValueError("must be a duration such as 90s, 10m or 1h30m") from None
+        seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if not 0 <= seconds < 1e9:
+        raise ValueError("must be a duration between 0 and thirty years")
+    return timedelta(seconds=seconds)
+
+
+def _span(value: Any) -> Any:
+    return duration(value) if isinstance(value, str) else value
+
+
+Span = Annotated[timedelta, BeforeValidator(_span)]
+
+
+def default_store() -> Path:
+    """`jobledger/ledger.db` in the XDG state directory."""
+    said = os.environ.get("XDG_STATE_HOME", "")
+    state = Path(said) if said.startswith("/") else Path.home() / ".local" / "state"
+    return state / "jobledger" / "ledger.db"
+
+
+class LogSettings(BaseModel):
+    """What jobledger says about itself, on standard error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    level: Literal["debug", "info", "warning", "error"] = "warning"
+    """Least severe line that is shown: debug, info, warning or error. Default warning, because commands show
+    their results themselves; `serve` shows info, and `-v` sets info, `-vv` debug."""
+
+    format: Literal["console", "json"] = "console"
+    """`console` for people, `json` (an object a line) for log collectors. Default console."""
+
+
+class Settings(BaseSettings):
+    """All settings of jobledger; nested ones are written with two underscores: `JOBLEDGER_LOG__LEVEL`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+    )
+
+    store: Path = Path()
+    """Path of the SQLite file that holds the log, the objects and the history. Default
+    `$XDG_STATE_HOME/jobledger/ledger.db`, because it is state: nothing can make it again."""
+
+    server: str = ""
+    """Where client commands look for the server: the path of a unix socket, or `http://127.0.0.1:PORT`.
+    Default: the socket next to the store, which `jobledger serve` opens."""
+
+    namespace: str = "default"
+    """Namespace of manifests and names that do not say one. Default `default`, as in Kubernetes."""
+
+    evidence: bool = True
+    """Pods are kept until their end is in the log (finalizer `jobledger.dev/evidence`). Default on: without
+    it a pod that vanishes while nobody watches says "evidence lost"."""
+
+    python: str = ""
+    """Path of the Python that pods get for `python`, `python3` and `torchrun`. Default: the one on the PATH,
+    as in a shell; a job's annotation `jobledger.dev/python` wins over it."""
+
+    settle: Span = timedelta(seconds=10)
+    """How long `run` waits, after the last job has ended, for replicas that end by themselves. Default 10 s:
+    workers usually follow their master within a second, and their end belongs into the history."""
+
+    log: LogSettings = LogSettings()
+    """What jobledger says about itself, on standard error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The settings that hold, and where each came from: path of the field → `default`, a variable, a flag."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+def load(flags: Mapping[str, tuple[str, Any]] | None = None) -> Held:
+    """The settings, from `flags` (path of the field → name of the flag and its value), the environment, defaults.
+
+    Raises:
+        ConfigError: a variable is unknown, or a value is not what the setting needs.
+    """
+    given = {path: (flag, value) for path, (flag, value) in (flags or {}).items() if value is not None}
+    _refuse_unknown(os.environ)
+    try:
+        settings = Settings(**_nested(given))
+    except ValidationError as error:
+        raise ConfigError(_sentence(error, given)) from None
+    if settings.store == Path():
+        settings = settings.model_copy(update={"store": default_store()})
+    settings = settings.model_copy(update={"store": settings.store.expanduser().absolute()})
+    return Held(settings, {path: _origin(path, given) for path in paths()})
+
+
+def paths(model: type[BaseModel] = Settings, at: str = "") -> list[str]:
+    """Every setting by its path in the tree, such as `store` or `log.level`."""
+    found = []
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            found += paths(inner, f"{at}{name}.")
+        else:
+            found.append(at + name)
+    return found
+
+
+def variable(path: str) -> str:
+    """The environment variable of the setting at `path`."""
+    return PREFIX + path.replace(".", "__").upper()
+
+
+def value_at(settings: Settings, path: str) -> Any:
+    """The value of the setting at `path`."""
+    value: Any = settings
+    for name in path.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def explained(path: str, model: type[BaseModel] = Settings) -> str:
+    """What the setting at `path` is for: unit, default and why."""
+    name, _, rest = path.partition(".")
+    field = model.model_fields[name]
+    if rest and isinstance(field.annotation, type):
+        return explained(rest, field.annotation)
+    return " ".join((field.description or "").split())
+
+
+def _nested(given: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for path, (_, value) in given.items():
+        *outer, name = path.split(".")
+        place = tree
+        for each in outer:
+            place = place.setdefault(each, {})
+        place[name] = value
+    return tree
+
+
+def _origin(path: str, given: Mapping[str, tuple[str, Any]]) -> str:
+    if path in given:
+        return given[path][0]
+    return variable(path) if os.environ.get(variable(path)) else "default"
+
+
+def _refuse_unknown(names: Iterable[str]) -> None:
+    known = [variable(path) for path in paths()]
+    for name in sorted(names):
+        if not name.startswith(PREFIX) or name in known or name in NOT_SETTINGS:
+            continue
+        if name.startswith(NOT_SETTINGS_PREFIX):
+            continue
+        near = nearest(name, known)
+        hint = f"did you mean {near}?" if near else "`jobledger config` lists all settings"
+        raise ConfigError(f"the environment variable {name} is no setting of jobledger; {hint}")
+
+
+def _sentence(error: ValidationError, given: Mapping[str, tuple[str, Any]]) -> str:
+    first = error.errors(include_url=False)[0]
+    path = ".".join(str(each) for each in first["loc"])
+    name = given[path][0] if path in given else variable(path)
+    text = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    text = text if text.startswith("must") else f"must be {text}"
+    return f"{name} is {str(first['input'])!r}, but {text}"

@@ -1,0 +1,48 @@
+"""The wishes that have a verb of their own, as merge patches. Pure."""
+
+from typing import Any
+
+from jobledger.errors import NotPossible
+from k8s_bridge.port import Manifest
+from statemachine.kinds import kind_of
+from statemachine.phases import FINAL
+
+MergePatch = dict[str, Any]
+
+
+def paused(job: Manifest, on: bool) -> MergePatch:
+    """Pause the job, or let it go on. Source: spec R11."""
+    _unfinished(job, "paused" if on else "resumed")
+    # the alias goes: the two may stand side by side only with equal values (spec R2, G12)
+    return {"spec": {"runMode": {"pause": {"enabled": on, "enable": None}}}}
+
+
+def scaled(job: Manifest, replicas: int) -> MergePatch:
+    """So many replicas are wished, at the place that the kind's `scale` subresource names. Source: spec R12."""
+    _unfinished(job, "scaled")
+    name, path = job["metadata"]["name"], _scale_path(job)
+    if not path:
+        raise NotPossible(f'job "{name}" cannot be scaled: a {job["kind"]} has a fixed number of replicas')
+    elastic = (job.get("spec") or {}).get(path[1])
+    if not isinstance(elastic, dict) or not (elastic.get("enabled") or elastic.get("enable")):
+        raise NotPossible(
+            f'job "{name}" cannot be scaled: it is not elastic (spec.{path[1]}.enabled is not true), '
+            "and that is fixed at creation"
+        )
+    patch: Any = replicas
+    for step in reversed(path):
+        patch = {step: patch}
+    return dict(patch)
+
+
+def _unfinished(job: Manifest, done: str) -> None:
+    phase = (job.get("status") or {}).get("phase")
+    if phase in FINAL:
+        raise NotPossible(f'job "{job["metadata"]["name"]}" cannot be {done}: it has ended ({phase})')
+
+
+def _scale_path(job: Manifest) -> tuple[str, ...]:
+    """`.spec.elastic.expectedReplicas` in steps; empty for a kind without the subresource."""
+    crd = kind_of(job["apiVersion"], job["kind"]).crd()
+    found = crd["spec"]["versions"][0].get("subresources", {}).get("scale", {}).get("specReplicasPath", "")
+    return tuple(step for step in found.split(".") if step)

@@ -1,0 +1,50 @@
+"""Log lines: for people and for machines."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from jobledger.logs import configure
+from jobledger.settings import LogSettings
+
+
+@pytest.fixture(autouse=True)
+def put_back() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    for package in ("jobledger", "projectors", "k8s_bridge", "statemachine"):
+        logging.getLogger(package).setLevel(logging.NOTSET)
+
+
+def _logged(settings: LogSettings, logger: str = "jobledger.test", level: int = logging.WARNING) -> str:
+    stream = io.StringIO()
+    configure(settings, stream)
+    logging.getLogger(logger).log(level, "the log waits", extra={"action": "wait", "job": "u-1"})
+    return stream.getvalue()
+
+
+def test_a_console_line_has_the_message_and_its_fields() -> None:
+    line = _logged(LogSettings())
+    assert "WARNING the log waits  action=wait job=u-1" in line
+    assert line.count("\n") == 1
+
+
+def test_a_json_line_has_the_fields_beside_the_message() -> None:
+    found = json.loads(_logged(LogSettings(format="json")))
+    assert found["message"] == "the log waits"
+    assert (found["action"], found["job"], found["level"]) == ("wait", "u-1", "warning")
+
+
+def test_what_is_less_severe_than_the_level_is_not_shown() -> None:
+    assert _logged(LogSettings(level="error")) == ""
+
+
+def test_debug_is_for_our_own_packages_only() -> None:
+    assert _logged(LogSettings(level="debug"), level=logging.DEBUG) != ""
+    assert _logged(LogSettings(level="debug"), "httpx", logging.DEBUG) == ""
