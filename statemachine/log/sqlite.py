@@ -32,6 +32,12 @@ _TABLES = (
 _COVERED = " snapshots"
 """The checkpoint under which the position of all snapshots is kept; no reader's name begins with a space."""
 
+_COUNT = " snapshot count"
+"""How many snapshots cover that position: fewer, and somebody has deleted some."""
+
+_RECORD = "position, job, seq, CAST(body AS BLOB)"
+"""A body that was edited with SQL is text: the bytes are what is hashed, and then found to be wrong."""
+
 
 class SqliteLog:
     """An EventLog in a store; closing the log closes the store."""
@@ -139,7 +145,7 @@ def _append(drafts: Sequence[Draft], db: sqlite3.Connection) -> list[Record]:
 
 def _page(after: Position, end: Position, db: sqlite3.Connection) -> list[Record]:
     found = db.execute(
-        "SELECT position, job, seq, body FROM entries WHERE position > ? AND position <= ? "
+        f"SELECT {_RECORD} FROM entries WHERE position > ? AND position <= ? "  # noqa: S608 - a constant
         "ORDER BY position LIMIT ?",
         (after, end, BATCH),
     )
@@ -150,7 +156,7 @@ def _page_of(
     job: JobUid, after_seq: Seq, after: Position, end: Position, db: sqlite3.Connection
 ) -> list[Record]:
     found = db.execute(
-        "SELECT position, job, seq, body FROM entries "
+        f"SELECT {_RECORD} FROM entries "  # noqa: S608 - a constant
         "WHERE job = ? AND seq > ? AND position > ? AND position <= ? ORDER BY position LIMIT ?",
         (job, after_seq, after, end, BATCH),
     )
@@ -159,7 +165,9 @@ def _page_of(
 
 def _snapshots(db: sqlite3.Connection) -> tuple[Position, list[Snapshot]]:
     rows = db.execute("SELECT job, seq, head, version, body FROM snapshots ORDER BY rowid")
-    return _checkpoint(_COVERED, db), [Snapshot(*row) for row in rows]
+    found = [Snapshot(*row) for row in rows]
+    complete = bool(found) and len(found) == _checkpoint(_COUNT, db)
+    return _checkpoint(_COVERED, db) if complete else 0, found
 
 
 def _save_snapshots(position: Position, snapshots: Sequence[Snapshot], db: sqlite3.Connection) -> None:
@@ -169,11 +177,13 @@ def _save_snapshots(position: Position, snapshots: Sequence[Snapshot], db: sqlit
         [(each.job, each.seq, each.head, each.version, each.body) for each in snapshots],
     )
     _save_checkpoint(_COVERED, position, db)
+    _save_checkpoint(_COUNT, _number("SELECT count(*) FROM snapshots", (), db), db)
 
 
 def _drop_snapshots(db: sqlite3.Connection) -> None:
     db.execute("DELETE FROM snapshots")
     _save_checkpoint(_COVERED, 0, db)
+    _save_checkpoint(_COUNT, 0, db)
 
 
 def _checkpoint(reader: str, db: sqlite3.Connection) -> Position:

@@ -11,10 +11,11 @@ import pytest
 from statemachine.errors import InvariantBroken, SeqConflict, StoreInUse, StoreUnusable
 from statemachine.ids import JobUid
 from statemachine.log.port import Draft
+from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from statemachine.log.store import SqliteStore
 from tests.support.logs import JOB, OTHER, history, records
-from tests.support.stores import filled, writing
+from tests.support.stores import by_hand, filled, writing
 
 
 @pytest.fixture
@@ -207,3 +208,29 @@ async def test_whenever_its_writer_is_killed_a_store_has_every_acknowledged_entr
         assert set(acknowledged) <= found
         assert {place for place, _, _ in found} == set(range(1, len(found) + 1))
         await log.close()
+
+
+# ---- edited by hand ----
+
+
+async def recovered(path: Path) -> Reader:
+    log, reader = await SqliteLog.open(path), Reader()
+    await reader.recover(log)
+    await log.close()
+    return reader
+
+
+async def test_snapshots_deleted_by_hand_lose_nothing(path: Path) -> None:
+    await filled(path)
+    log, reader = await SqliteLog.open(path), Reader()
+    await reader.recover(log)
+    await log.save_snapshots(reader.position, reader.unsaved())
+    await log.close()
+    by_hand(path, "DELETE FROM snapshots")
+    assert (await recovered(path)).tracked(JOB).state == reader.tracked(JOB).state
+
+
+async def test_an_entry_edited_with_sql_breaks_the_chain_and_not_the_store(path: Path) -> None:
+    await filled(path)
+    by_hand(path, "UPDATE entries SET body = replace(body, 'seen_at', 'SEEN_at') WHERE seq = 2")
+    assert (await recovered(path)).tracked(JOB).seq < 3
