@@ -46,10 +46,11 @@ def _pause(state: JobState, seen: Observation) -> Iterator[Event]:
 
 def scale(state: JobState, _: Observation) -> Iterator[Event]:
     """Replicas beyond the scale leave, the highest index first; the others are not touched (spec R12)."""
-    if not state.phase.is_active:
+    if state.plan is None or state.deleted:
         return
-    plan = state.running_plan
+    plan = state.plan
     for replica in reversed(list(state.replicas.values())):
-        if replica.has_pod and not plan.holds(replica.name) and replica.leaving != "scale":
+        said = replica.leaving == "scale" or (replica.leaving and not state.phase.is_active)
+        if replica.has_pod and not plan.holds(replica.name) and not said:
             cause = causes.of_deletion(replica, "R12")
             yield ReplicaDismissed(replica=replica.name, why="scale", cause=cause)

@@ -33,7 +33,7 @@ from statemachine.observations import (
 )
 from statemachine.phases import Trigger, allows
 from statemachine.rules import causes
-from statemachine.state import JobState, ReplicaPhase, ReplicaState, changed
+from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
 _NOT_YET_RUNNING: Final = frozenset({ReplicaPhase.CREATING, ReplicaPhase.PENDING, ReplicaPhase.UNKNOWN})
 _OVER: Final = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
@@ -89,14 +89,14 @@ def _observed(state: JobState, replica: ReplicaState, seen: PodObserved) -> Iter
     containers = merged(replica.containers, seen.containers)
     if not replica.uid:
         yield ReplicaCreated(replica=replica.name, uid=seen.uid, containers=containers)
-        replica = changed(replica, uid=seen.uid, containers=containers)
+        replica = replica._replace(uid=seen.uid, containers=containers)
     move = _move(state, replica, seen, containers)
     if move is not None:
         yield move
         if isinstance(move, _ENDS):
             return
         ready = isinstance(move, ReplicaStarted) and move.ready
-        replica = changed(replica, containers=containers, ready=ready or replica.ready)
+        replica = replica._replace(containers=containers, ready=ready or replica.ready)
     deleting, ready = seen.deleting or replica.deleting, seen.ready or replica.ready
     if (containers, ready, deleting) != (replica.containers, replica.ready, replica.deleting):
         yield ReplicaUpdated(
