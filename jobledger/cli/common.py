@@ -149,7 +149,7 @@ def warn(line: str) -> None:
 
 def dump(value: Any, form: Output) -> None:
     """`value` as JSON or YAML."""
-    from jobledger.yaml_text import to_yaml
+    from jobledger.manifests.text import to_yaml
 
     as_json = form is Output.JSON
     say(json.dumps(value, indent=2, ensure_ascii=False) if as_json else to_yaml([value]).rstrip())

@@ -13,7 +13,7 @@ def crds(
 ) -> None:
     """Print the CustomResourceDefinitions as YAML, for `kubectl apply -f -`."""
     from jobledger.errors import nearest
-    from jobledger.yaml_text import to_yaml
+    from jobledger.manifests.text import to_yaml
     from statemachine.errors import ConfigError
     from statemachine.kinds import KINDS, KNOWN
 

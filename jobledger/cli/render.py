@@ -31,7 +31,7 @@ def render(
     They are what the state machine wants right after it has seen the job: a paused job has no pods.
     """
     from jobledger.manifests import load
-    from jobledger.yaml_text import to_yaml
+    from jobledger.manifests.text import to_yaml
     from statemachine.errors import ConfigError
 
     where = common.settings(namespace=namespace, verbose=verbose).namespace

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from jobledger.documents import documents
-from jobledger.yaml_text import to_yaml
+from jobledger.manifests.documents import documents
+from jobledger.manifests.text import to_yaml
 from statemachine.kinds import KINDS
 from tests.support.scenario import API, UID, Story, workers
 from tests.unit.cli_offline.conftest import Ask

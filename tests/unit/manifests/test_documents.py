@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from jobledger.documents import MAX_DEPTH, Document, Unreadable, documents
+from jobledger.manifests.documents import MAX_DEPTH, Document, Unreadable, documents
 
 LIMIT = 100_000
 

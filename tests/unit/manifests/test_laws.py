@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobledger.documents import documents
 from jobledger.manifests import read
+from jobledger.manifests.documents import documents
+from jobledger.manifests.text import to_yaml
 from jobledger.redact import REDACTED, redacted
-from jobledger.yaml_text import to_yaml
 
 YAML_LIKE = st.text(alphabet="ab:-[]{}&*!|>\"'#%?,~<\n\t 0.\\u\0é\ud800", max_size=60)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from jobledger.scalars import Odd, field_name, tagged
+from jobledger.manifests.scalars import Odd, field_name, tagged
 from statemachine.errors import JobledgerError
 
 MAX_DEPTH: Final = 100

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from jobledger.scalars import Odd, plain_scalar
+from jobledger.manifests.scalars import Odd, plain_scalar
 
 _BASE: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from jobledger.documents import Document, Unreadable, documents
+from jobledger.manifests.documents import Document, Unreadable, documents
 from statemachine.errors import Problem, SpecInvalid
 from statemachine.kinds import KNOWN, UnknownKind, kind_of
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from jobledger.yaml_tree import MAX_DEPTH, TOO_DEEP, Builder, Document, Unreadable
+from jobledger.manifests.tree import MAX_DEPTH, TOO_DEEP, Builder, Document, Unreadable
 
 __all__ = ["MAX_DEPTH", "Document", "Unreadable", "documents"]
 
