@@ -41,7 +41,7 @@ class StoredCluster:
     async def children(self, namespace: str, owner: str) -> Sequence[Manifest]:
         """The objects controlled by the job with uid `owner`, in order of creation."""
         await self._before("children", Ref("", "", namespace, ""))
-        return self.objects.children(namespace, owner)
+        return self.objects.peek_children(namespace, owner)
 
     async def create(self, manifest: Manifest) -> Manifest:
         """The object exists; as stored. Raises Conflict (name taken), Refused."""

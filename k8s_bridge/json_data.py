@@ -19,10 +19,14 @@ def copied(value: T) -> T:
     kind = type(value)
     if kind in _ATOMS:
         return value
+    # leaves and names are tested here rather than by a call each: most of what is copied are these
     if kind is dict:
-        return {_key(key): copied(each) for key, each in value.items()}  # type: ignore[attr-defined,return-value]
+        return {  # type: ignore[return-value]
+            key if type(key) is str else _key(key): each if type(each) in _ATOMS else copied(each)
+            for key, each in value.items()  # type: ignore[attr-defined]
+        }
     if kind is list or kind is tuple:
-        return [copied(each) for each in value]  # type: ignore[attr-defined,return-value]
+        return [each if type(each) in _ATOMS else copied(each) for each in value]  # type: ignore[attr-defined,return-value]
     return cast(T, _unusual(value))
 
 

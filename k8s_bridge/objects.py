@@ -2,15 +2,14 @@
 
 Commands come in from the adapters, as plain dicts; every change goes out to watchers and listeners, and to
 the `persist` hook of whoever keeps the objects durably. Nothing here waits, so each command is one step: no
-other task sees half of it. Stored objects are never modified, only replaced, and are copied at the border
-both ways.
+other task sees half of it. Stored objects are never modified, only replaced: they are copied on the way in, and
+on the way out to single callers. Watchers, listeners and `peek…` get the objects themselves, to read.
 
 Deletion follows Kubernetes: an object with finalizers is only marked, and a pod is marked until whoever runs
 it says that its processes are gone (`terminated`); the object goes when nothing holds it any more.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -82,15 +81,10 @@ class ObjectStore:
         refs.sort(key=lambda ref: (ref.namespace, ref.name))
         return [copied(self._stored[ref].object) for ref in refs]
 
-    def children(self, namespace: str, owner: str) -> list[Manifest]:
-        """Copies of the objects whose controller has the uid `owner`, in order of creation."""
-        return [copied(each) for each in self.peek_children(namespace, owner)]
-
-    def peek_children(self, namespace: str, owner: str) -> Iterator[Manifest]:
-        """The same, not copied."""
-        for ref in self._owned.get(owner, ()):
-            if ref.namespace == namespace:
-                yield self._stored[ref].object
+    def peek_children(self, namespace: str, owner: str) -> list[Manifest]:
+        """The objects whose controller has the uid `owner`, in order of creation; not copied."""
+        stored = self._stored
+        return [stored[ref].object for ref in self._owned.get(owner, ()) if ref.namespace == namespace]
 
     def peek_all(self, kind: str) -> Iterator[Manifest]:
         """All objects of a kind, whatever their group; not copied."""
@@ -132,7 +126,7 @@ class ObjectStore:
         if new.get("spec") != old.object.get("spec"):
             self._admit(new, copied(old.object))
             new["metadata"]["generation"] = old.object["metadata"].get("generation", 1) + 1
-        self._replace(ref, replace(old, object=new))
+        self._replace(ref, old._replace(object=new))
         return copied(new)
 
     def patch_status(self, ref: Ref, uid: str, status: Mapping[str, Any], seq: int) -> None:
@@ -144,7 +138,7 @@ class ObjectStore:
         if old is None or old.uid != uid:
             raise Missing(f'{ref.kind} "{ref.name}" with uid {uid} not found')
         if seq >= old.status_seq:
-            self._write_status(ref, replace(old, status_seq=seq), status)
+            self._write_status(ref, old._replace(status_seq=seq), status)
 
     def set_status(self, ref: Ref, uid: str, status: Mapping[str, Any]) -> bool:
         """Replace the status, for whoever runs a pod. False if the object is gone."""
@@ -169,7 +163,7 @@ class ObjectStore:
         else:
             at = stamp(self._clock())
             mark = {"deletionTimestamp": at, "deletionGracePeriodSeconds": given if ref.kind == "Pod" else 0}
-        self._replace(ref, replace(old, object=merged(old.object, {"metadata": mark})))
+        self._replace(ref, old._replace(object=merged(old.object, {"metadata": mark})))
 
     def release(self, ref: Ref, uid: str) -> None:
         """Take the evidence finalizer off. Raises Missing, Conflict (another uid)."""
@@ -177,13 +171,13 @@ class ObjectStore:
         finalizers = old.object["metadata"].get("finalizers") or []
         if EVIDENCE in finalizers:
             left = [each for each in finalizers if each != EVIDENCE] or None
-            self._replace(ref, replace(old, object=merged(old.object, {"metadata": {"finalizers": left}})))
+            self._replace(ref, old._replace(object=merged(old.object, {"metadata": {"finalizers": left}})))
 
     def terminated(self, ref: Ref, uid: str) -> None:
         """No process of the pod is left; a deleted pod without finalizers goes now."""
         old = self._stored.get(ref)
         if old is not None and old.uid == uid and not old.ended:
-            ended = replace(old, ended=True)
+            ended = old._replace(ended=True)
             if held(ended):
                 self._stored[ref] = ended
             else:
@@ -238,7 +232,7 @@ class ObjectStore:
                 self._stored[ref] = old
                 self._persist(old)
             return
-        self._replace(ref, replace(old, object={**old.object, "status": copied(dict(status))}))
+        self._replace(ref, old._replace(object={**old.object, "status": copied(dict(status))}))
 
     def _replace(self, ref: Ref, new: Stored) -> None:
         at = self._clock()
@@ -254,7 +248,7 @@ class ObjectStore:
         self._tell(Change(verb, new.object, at))
 
     def _remove(self, ref: Ref, last: Stored, at: datetime) -> None:
-        last = replace(self._versioned(last), gone=True)
+        last = self._versioned(last)._replace(gone=True)
         old = self._stored.pop(ref)
         self._kinds[ref.kind].pop(ref)
         owner = controller(old.object)
@@ -266,16 +260,18 @@ class ObjectStore:
     def _versioned(self, new: Stored) -> Stored:
         self._version += 1
         meta = {**new.object["metadata"], "resourceVersion": str(self._version)}
-        return replace(new, object={**new.object, "metadata": meta})
+        return Stored({**new.object, "metadata": meta}, new.status_seq, new.ended, new.gone)
 
     def _index(self, ref: Ref, new: Stored) -> None:
         old = self._stored.get(ref)
         self._stored[ref] = new
-        self._kinds.setdefault(ref.kind, {})[ref] = None
-        before, owner = controller(old.object) if old else "", controller(new.object)
-        if before and before != owner:
+        if old is None:
+            self._kinds.setdefault(ref.kind, {})[ref] = None
+        elif _owners(old) == _owners(new):
+            return
+        elif before := controller(old.object):
             self._owned[before].pop(ref, None)
-        if owner:
+        if owner := controller(new.object):
             self._owned.setdefault(owner, {})[ref] = None
 
     def _tell(self, change: Change) -> None:
@@ -283,3 +279,7 @@ class ObjectStore:
             watcher.offer(change)
         for listener in self._listeners:
             listener(change)
+
+
+def _owners(stored: Stored) -> Any:
+    return stored.object["metadata"].get("ownerReferences")

@@ -1,14 +1,15 @@
 """The Cluster port: what jobledger asks of whatever runs the pods.
 
 Adapters: `memory` (a cluster in a dict, for simulation) and `local` (pods as processes of this machine). One
-test suite runs on all of them (`tests/ports/test_cluster.py`). Objects travel as plain dicts.
+test suite runs on all of them (`tests/ports/test_cluster.py`). Objects travel as plain dicts; those that `watch`
+and `children` hand out may be shared, and are not to be modified.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 Manifest = dict[str, Any]
 """A Kubernetes object as plain data."""
@@ -16,12 +17,8 @@ Manifest = dict[str, Any]
 EVIDENCE = "jobledger.dev/evidence"
 """Finalizer on pods: taken away when the pod's end is in the log (design rule 7)."""
 
-ATTEMPT = "jobledger.dev/attempt"
-"""Annotation on pods: number of the attempt that the pod is."""
 
-
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(NamedTuple):
     """Which object is meant."""
 
     api_version: str
@@ -47,8 +44,7 @@ class Verb(StrEnum):
     DELETED = "DELETED"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """An object was seen to be there, to have changed, or to be gone (`object` is then its last form)."""
 
     verb: Verb

@@ -1,6 +1,6 @@
 """What an ObjectStore knows of one object, and what every object has. Pure."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from k8s_bridge.port import Manifest, Ref
 from statemachine.errors import Refused
@@ -8,8 +8,7 @@ from statemachine.errors import Refused
 SERVERS_OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """An object, and what is known of it beside itself.
 
     `status_seq`: that of the last status written. `ended`: a pod whose processes are gone. `gone`: removed.

@@ -7,7 +7,6 @@ know on `Synced` what is no longer there. A change counts as told when `sink` ha
 
 import asyncio
 import hashlib
-import json
 import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -37,6 +36,8 @@ Known = Mapping[JobUid, Mapping[tuple[ReplicaName, int], PodUid]]
 
 Open jobs, and the pods (by replica and attempt) that have been observed.
 """
+
+_NO_NEWS = {"at", "happened_at", "actor"}
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 """Stands where the time of a `gone` will be."""
@@ -108,8 +109,7 @@ class Bridge:
         async with _closing(self.cluster.watch()) as items:
             while True:
                 try:
-                    async with asyncio.timeout(self.silence):
-                        item = await anext(items)
+                    item = await self._next(items)
                 except ClusterUnavailable as error:
                     self._note(str(error))
                     return error.retry_after or 0.0
@@ -118,6 +118,12 @@ class Bridge:
                     return 0.0
                 self.progress.last_at = asyncio.get_running_loop().time()
                 await self._take(item)
+
+    async def _next(self, items: AsyncIterator[Change | Synced]) -> Change | Synced:
+        if self.silence is None:
+            return await anext(items)
+        async with asyncio.timeout(self.silence):
+            return await anext(items)
 
     def _note(self, error: str) -> None:
         self.progress.error = error
@@ -182,8 +188,8 @@ def _gone(seen: Observation) -> Observation:
 
 def _fingerprint(seen: Observation) -> bytes:
     """Equal for two observations that no decision could tell apart but by their time."""
-    fields = seen.model_dump(exclude={"at", "happened_at", "actor"})
-    return hashlib.blake2b(json.dumps(fields, default=str).encode(), digest_size=12).digest()
+    fields = seen.__pydantic_serializer__.to_json(seen, exclude=_NO_NEWS)
+    return hashlib.blake2b(fields, digest_size=12).digest()
 
 
 def _uid(change: Change) -> str:

@@ -7,7 +7,6 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from k8s_bridge.json_data import copied
 from k8s_bridge.observe import is_job, is_tensorboard
 from k8s_bridge.port import Change, Manifest, Synced
 from statemachine.errors import Expired
@@ -28,7 +27,7 @@ def straight(change: Change, put: Callable[[Change], None]) -> None:
 
 
 class Watcher(AsyncIterator[Change | Synced]):
-    """Changes in order, copied when handed out.
+    """Changes in order; the objects in them are shared.
 
     Whoever falls `limit` behind is sent away, as API servers do.
     """
@@ -90,8 +89,7 @@ class Watcher(AsyncIterator[Change | Synced]):
                 raise Expired("the watch is too far behind; list again")
             self._ready.clear()
             await self._ready.wait()
-        item = self._waiting.popleft()
-        return Change(item.verb, copied(item.object), item.at) if isinstance(item, Change) else item
+        return self._waiting.popleft()
 
     async def aclose(self) -> None:
         """Nothing is queued for this watcher any more."""

@@ -82,8 +82,8 @@ class Children:
                 again = _LOOK_AGAIN
                 continue
             if done == "stop":
-                if not state.phase.is_active:  # nobody sets a timer for what is refused then
-                    again = _OPTIONAL_AGAIN
+                # a timer is set only for what an active job still waits for, and the rest was not made either
+                again = _LOOK_AGAIN if state.phase.is_active else _OPTIONAL_AGAIN
                 break
             if done == "again":
                 again = _OPTIONAL_AGAIN

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from k8s_bridge.port import ATTEMPT, EVIDENCE, Manifest, Ref
-from statemachine.ids import PodUid, ReplicaName, replica_name
+from k8s_bridge.port import EVIDENCE, Manifest, Ref
+from statemachine.ids import ATTEMPT, PodUid, ReplicaName, replica_name
 from statemachine.kinds.base import Child
 from statemachine.rules.timers import RETRY
 from statemachine.state import JobState, ReplicaState

@@ -16,11 +16,16 @@ differently."""
 
 def decide(state: JobState, seen: Observation) -> tuple[Event, ...]:
     """What `seen` means for the job, in log order; empty if it changes nothing."""
+    return decided(state, seen)[0]
+
+
+def decided(state: JobState, seen: Observation) -> tuple[tuple[Event, ...], JobState]:
+    """What `seen` means for the job, and the state that this leads to."""
     if state.closed or (state.phase is Phase.NEW and not isinstance(seen, JobObserved)):
-        return ()
+        return (), state
     events: list[Event] = []
     for rule in RULES:
         for event in rule(state, seen):
             state = evolve(state, event)
             events.append(event)
-    return tuple(events)
+    return tuple(events), state

@@ -1,7 +1,8 @@
 """Names as types, and the few strings that are made from them."""
 
 import hashlib
-from typing import NewType
+from functools import lru_cache
+from typing import Final, NewType
 
 JobUid = NewType("JobUid", str)
 """`metadata.uid` of the job object: the key of everything; a name used again is another job."""
@@ -19,6 +20,10 @@ Position = int
 """Place of an entry in the whole log, growing; holes are allowed. 0 stands before the first."""
 
 
+ATTEMPT: Final = "jobledger.dev/attempt"
+"""Annotation on pods: the number of the attempt that the pod is (ADR 0003)."""
+
+
 def replica_name(type_: str, index: int) -> ReplicaName:
     """The name of the replica `index` (≥ 0) of replica type `type_`."""
     return ReplicaName(f"{type_}-{index}")
@@ -30,6 +35,7 @@ def split_replica(name: ReplicaName) -> tuple[str, int]:
     return type_, int(index)
 
 
+@lru_cache(maxsize=1024)
 def short_hash(uid: JobUid) -> str:
     """The five hex digits that make child names unique among jobs of one name. Source: spec R3, `<h5>`."""
     return hashlib.sha256(uid.encode()).hexdigest()[:5]

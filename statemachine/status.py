@@ -8,9 +8,13 @@ from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
 from statemachine.observations import Container
 from statemachine.phases import Phase
-from statemachine.state import ConditionState, JobState, ReplicaPhase, ReplicaState
+from statemachine.rules.pods import members
+from statemachine.state import ConditionState, JobState, ReplicaPhase
 
 TENSORBOARD: Final = {"apiVersion": "tensorstack.dev/v1beta1", "kind": "TensorBoard"}
+
+
+_COUNTED: Final = {phase: phase.lower() for phase in sorted(ReplicaPhase)}
 
 
 def status(state: JobState) -> dict[str, Any]:
@@ -33,21 +37,14 @@ def status(state: JobState) -> dict[str, Any]:
 
 def rfc3339(at: datetime) -> str:
     """An instant as Kubernetes writes it: UTC, whole seconds. Source: metav1.Time."""
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def members(state: JobState) -> Iterator[ReplicaState]:
-    """The replicas of the current scale, in order; those leaving it are not listed (spec R7)."""
-    if state.plan is not None and not state.closed:
-        for name in state.plan.replicas():
-            yield state.replicas[name]
+    return at.isoformat(timespec="seconds")[:19] + "Z"
 
 
 def aggregate(state: JobState) -> dict[str, int]:
     """Number of replicas in each phase; all seven are always there, their sum is the scale."""
-    counts = {phase.value.lower(): 0 for phase in sorted(ReplicaPhase)}
+    counts = dict.fromkeys(_COUNTED.values(), 0)
     for replica in members(state):
-        counts[replica.phase.value.lower()] += 1
+        counts[_COUNTED[replica.phase]] += 1
     return counts
 
 

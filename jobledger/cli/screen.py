@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from jobledger.cli.common import span
+from statemachine.rules.pods import members
 from statemachine.state import JobState, ReplicaState
-from statemachine.status import members
 
 _COLOURS: Final = {
     "Running": "cyan",

@@ -7,13 +7,11 @@ at any point loses at most observations whose batch was not acknowledged, and th
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from statemachine.decide import POLICY, decide
+from statemachine.decide import POLICY, decided
 from statemachine.engine.clock import Clock
 from statemachine.errors import InvariantBroken, SeqConflict
-from statemachine.evolve import fold
 from statemachine.ids import JobUid, Seq
 from statemachine.log.codec import encode, entry_hash
 from statemachine.log.entry import Entry
@@ -28,8 +26,7 @@ _ATTEMPTS: Final = 5
 """How often a batch is decided again because somebody else had written; an exclusive log needs one."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Head(NamedTuple):
     """Where a job's history stands within a batch."""
 
     state: JobState
@@ -37,8 +34,7 @@ class _Head:
     hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Decided:
+class _Decided(NamedTuple):
     draft: Draft
     entry: Entry
     head: _Head
@@ -130,7 +126,7 @@ class Owner:
         return _Head(tracked.state, tracked.seq, tracked.head)
 
     def _decide_one(self, head: _Head, seen: Observation) -> _Decided | None:
-        events = decide(head.state, seen)
+        events, state = decided(head.state, seen)
         if not events:
             return None
         entry = Entry(
@@ -145,7 +141,7 @@ class Owner:
             events=events,
         )
         body = encode(entry)
-        after = _Head(fold(head.state, events), entry.seq, entry_hash(body))
+        after = _Head(state, entry.seq, entry_hash(body))
         return _Decided(Draft(seen.job, entry.seq, body), entry, after)
 
 

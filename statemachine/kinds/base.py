@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from statemachine.errors import Problem
 from statemachine.ids import JobUid, ReplicaName
@@ -35,9 +35,10 @@ class Admission:
     """For an update: path of each mutable field that changed → its new value (None: removed)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(NamedTuple):
     """An object that should exist. `build` gives its whole manifest, owner reference and labels included.
+
+    Its metadata is the caller's; of its spec parts may be the job's own, which nobody modifies.
 
     Order of a job's children is the order of creation. `replica` and `attempt` are set for pods. A `mutable`
     child is compared with the live one and updated; an `optional` one (TensorBoard) never holds up the

@@ -21,6 +21,7 @@ from statemachine.events import (
 from statemachine.observations import Observation, TensorBoardObserved, WriteRefused
 from statemachine.phases import Trigger, allows, step
 from statemachine.rules import words
+from statemachine.rules.pods import members
 from statemachine.rules.timers import RETRY, is_due
 from statemachine.state import JobState
 
@@ -106,7 +107,7 @@ def acceptance(state: JobState, seen: Observation) -> Iterator[Event]:
     """Pods are made last, so when each replica's pod has been seen every child was accepted (T4)."""
     if state.accepted == state.starts or not allows(state.phase, Trigger.CHILDREN_ACCEPTED):
         return
-    replicas = [state.replicas[name] for name in state.running_plan.replicas()]
+    replicas = list(members(state))
     if not all(each.uid or each.started for each in replicas):
         return
     yield ChildrenAccepted(start=state.starts)

@@ -6,7 +6,7 @@ from statemachine.events import Announced, Condition, ConditionsChanged, Event, 
 from statemachine.observations import Observation
 from statemachine.phases import Phase, Trigger, allows, step
 from statemachine.rules import words
-from statemachine.rules.pods import pod_name
+from statemachine.rules.pods import members, pod_name
 from statemachine.state import JobState, ReplicaPhase
 
 
@@ -16,10 +16,9 @@ def is_up(state: JobState) -> bool:
     Elastic: the primary and at least `min_running` replicas are Running.
     """
     plan = state.running_plan
-    replicas = [state.replicas[name] for name in plan.replicas()]
     if plan.min_running is None:
-        return all(each.started for each in replicas)
-    running = sum(each.phase is ReplicaPhase.RUNNING for each in replicas)
+        return all(each.started for each in members(state))
+    running = sum(each.phase is ReplicaPhase.RUNNING for each in members(state))
     return state.replicas[plan.primary].phase is ReplicaPhase.RUNNING and running >= plan.min_running
 
 
@@ -63,8 +62,7 @@ def recovered(state: JobState, seen: Observation) -> Iterator[Event]:
     condition = state.condition(words.REPLICA_FAILURE)
     if condition is None or condition.status != "True":
         return
-    replicas = [state.replicas[name] for name in state.running_plan.replicas()]
-    if not any(each.recovering or each.lost_for_good for each in replicas):
+    if not any(each.recovering or each.lost_for_good for each in members(state)):
         yield ConditionsChanged(at=seen.at, conditions=(words.NO_REPLICA_FAILURE,))
 
 

@@ -46,9 +46,9 @@ def _pause(state: JobState, seen: Observation) -> Iterator[Event]:
 
 def scale(state: JobState, _: Observation) -> Iterator[Event]:
     """Replicas beyond the scale leave, the highest index first; the others are not touched (spec R12)."""
-    if state.plan is None or state.deleted:
-        return
     plan = state.plan
+    if plan is None or state.deleted or len(state.replicas) == plan.scale:
+        return
     for replica in reversed(list(state.replicas.values())):
         said = replica.leaving == "scale" or (replica.leaving and not state.phase.is_active)
         if replica.has_pod and not plan.holds(replica.name) and not said:

@@ -6,6 +6,7 @@ as evidence.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from statemachine.events import (
@@ -161,6 +162,11 @@ def _gone(state: JobState, replica: ReplicaState, seen: PodGone) -> Iterator[Eve
     if allows(state.phase, Trigger.REPLICA_VANISHED):
         message = f"Replica {pod_name(state, replica)} was deleted and is created again"
         yield Announced(reason="ReplicaLost", message=message, level="Warning")
+
+
+def members(state: JobState) -> Iterator[ReplicaState]:
+    """The replicas of the current scale, in order; those leaving it stand behind them in the state."""
+    return islice(state.replicas.values(), state.plan.scale if state.plan else 0)
 
 
 def pod_name(state: JobState, replica: ReplicaState) -> str:

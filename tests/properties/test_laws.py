@@ -7,12 +7,13 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from k8s_bridge.port import ATTEMPT, Manifest
+from k8s_bridge.port import Manifest
 from projectors.diff import Create, Delete, Release, SayAbsent, Update, Write, diff
 from statemachine.decide import decide
 from statemachine.desired import desired
 from statemachine.events import PhaseEntered
 from statemachine.evolve import fold
+from statemachine.ids import ATTEMPT
 from statemachine.log.codec import decode, encode, entry_hash
 from statemachine.log.entry import GENESIS
 from statemachine.observations import PodObserved

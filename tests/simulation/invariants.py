@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from k8s_bridge.port import ATTEMPT, EVIDENCE, Manifest, Ref
+from k8s_bridge.port import EVIDENCE, Manifest, Ref
 from statemachine import events as e
 from statemachine.decide import decide
 from statemachine.desired import desired
 from statemachine.evolve import fold
-from statemachine.ids import JobUid, PodUid, short_hash
+from statemachine.ids import ATTEMPT, JobUid, PodUid, short_hash
 from statemachine.log.audit import verify
 from statemachine.log.codec import decode, encode, encode_state
 from statemachine.log.entry import Entry
@@ -251,6 +251,17 @@ def no_end_is_lost(world: World, story: Story) -> Findings:
             yield f"{pod.uid} ended ({pod.ended}), and the log does not say so"
 
 
+def own_deletions_are_known(world: World, story: Story) -> Findings:
+    """What a controller deletes is in the log before the call, and so never mistaken for somebody's doing."""
+    mistaken = (e.CauseClass.DELETED_BY_SOMEONE, e.CauseClass.EVIDENCE_LOST)
+    ours = world.weather.deleted - world.pods.deleted_by_others
+    for _, event in story.events():
+        if not isinstance(event, e.ReplicaLost | e.ReplicaEnded):
+            continue
+        if event.cause.kind in mistaken and event.uid in ours:
+            yield f"{event.uid} was deleted by a controller, and the log says: {event.cause.kind}"
+
+
 def repeats_say_nothing(_: World, story: Story) -> Findings:
     """Whatever was observed, seen again, changes nothing: deliveries come twice, and late.
 
@@ -288,6 +299,7 @@ AT_REST: Final = (
     status_is_folded,
     announced_once,
     no_end_is_lost,
+    own_deletions_are_known,
     repeats_say_nothing,
     replay_gives_the_state,
 )

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from k8s_bridge.port import ATTEMPT, EVIDENCE, Change, Manifest, Verb
-from statemachine.ids import JobUid, PodUid, ReplicaName, replica_name
+from k8s_bridge.port import EVIDENCE, Change, Manifest, Verb
+from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName, replica_name
 from statemachine.log.memory import MemoryLog
 from tests.support.faults import Weather
 
@@ -13,11 +13,12 @@ Key = tuple[JobUid, ReplicaName, int]
 
 @dataclass
 class PodLife:
-    """One pod. `known`: its uid was in the log when a second pod of its attempt was made."""
+    """One pod. `held` for its evidence; `unexpected`: made by a create that was given up, see `Weather`."""
 
     uid: PodUid
     key: Key
     held: bool
+    unexpected: bool
     ended: str = ""
     ended_before_deletion: bool = False
     deleted: bool = False
@@ -31,6 +32,7 @@ class PodRegister:
         self._log, self._weather = log, weather
         self.pods: dict[PodUid, PodLife] = {}
         self.forced: set[PodUid] = set()
+        self.deleted_by_others: set[PodUid] = set()
         self.twins: list[str] = []
         """Pods made although one of their attempt had been made, and could be known."""
         self._of_attempt: dict[Key, list[PodLife]] = {}
@@ -51,10 +53,11 @@ class PodRegister:
 
     def _added(self, pod: Manifest) -> None:
         meta = pod["metadata"]
-        life = PodLife(meta["uid"], key_of(pod), EVIDENCE in meta.get("finalizers", ()))
+        held, unexpected = EVIDENCE in meta.get("finalizers", ()), self._weather.unexpected
+        life = PodLife(meta["uid"], key_of(pod), held, unexpected)
         earlier = self._of_attempt.setdefault(life.key, [])
-        if not self._weather.unexpected:  # such a create nobody can take back, only what it made
-            twins = filter(self._knowable, earlier)
+        twins = [each for each in earlier if self._knowable(each) and not each.unexpected]
+        if not unexpected:  # such a create nobody can take back, only what it made
             self.twins += [f"{life.uid} follows {each.uid} as {life.key}" for each in twins]
         earlier.append(life)
         self.pods[life.uid] = life

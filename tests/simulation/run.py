@@ -64,8 +64,8 @@ async def _rest(world: World) -> Mapping[JobUid, Story]:
     """No fault any more: the watches have told everything, and everything has been done."""
     await asyncio.sleep(LATEST)
     world.cluster.drop_watches()
-    if (world.harmed or world.usurped or world.weather.late_creates) and world.process is not None:
-        world.process.kill()
+    if world.process is not None and (world.harmed or world.usurped or world.weather.late_unseen):
+        world.process.kill()  # what no watch tells of is seen at the next visit
     await world.settle()
     told = stories(world)
     _demand("at rest", [*check_log(world, told), *check_rest(world, told)])

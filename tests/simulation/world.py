@@ -209,6 +209,7 @@ class World:
         """Somebody deletes a pod. By force it goes whatever holds it, and may never have been seen."""
         meta = pod["metadata"]
         self.note(f"pod {meta['name']} {meta['uid']} deleted{' by force' if force else ''}")
+        self.pods.deleted_by_others.add(meta["uid"])
         if force:
             self.pods.forced.add(meta["uid"])
         try:

@@ -68,6 +68,16 @@ class JumpingClock(LoopClock):
     def __init__(self, start: datetime) -> None:
         super().__init__(start)
         self.jumped = timedelta(0)
+        self._furthest = timedelta(0)
+
+    def jump(self, to: timedelta) -> None:
+        """The clock shows the true time and `to`."""
+        self.jumped = to
+        self._furthest = max(self._furthest, to)
+
+    def mend(self) -> None:
+        """From now on it shows no time that it has shown before."""
+        self.jumped = self._furthest
 
     def now(self) -> datetime:
         """The time as the machine believes it to be."""
@@ -83,6 +93,10 @@ class Weather:
         self.cluster_down_until = 0.0
         self.late_creates = 0
         """Number of creates that took effect when nobody expected it any more."""
+        self.late_unseen = False
+        """One of them made something that no controller watches."""
+        self.deleted: set[str] = set()
+        """uids of the objects that a controller has deleted."""
         self.unexpected = False
         """A create takes effect right now that was given up, or is that of a controller believed dead."""
 
@@ -278,6 +292,7 @@ class FaultyCluster:
         finally:
             self._weather.unexpected = False
         self._weather.late_creates += 1
+        self._weather.late_unseen |= manifest["kind"] not in ("Pod", "TensorBoard")
 
     def _refusal(self, manifest: Manifest) -> ClusterError | None:
         odds, name = self._weather.odds, manifest["metadata"]["name"]
@@ -311,7 +326,10 @@ class FaultyCluster:
             raise Refused(
                 403, "Forbidden", f'admission webhook denied the deletion of {ref.kind} "{ref.name}"'
             )
+        found = self._cluster.objects.peek(ref)
         await self._cluster.delete(ref, uid=uid, grace=grace)
+        if found is not None:
+            self._weather.deleted.add(found["metadata"]["uid"])
         await self._done()
 
     async def release(self, ref: Ref, uid: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 from statemachine.errors import InvariantBroken
 from statemachine.ids import ReplicaName, split_replica
@@ -40,14 +40,35 @@ ENV = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Job:
-    """A job with what all its pods need: found once, not for every pod."""
+    """A job with what all its pods need: found once, and only when one is built."""
 
     state: JobState
     spec: PyTorchTrainingSpec
-    slots: Mapping[str, Slot]
-    meeting: Meeting
+
+    @cached_property
+    def slots(self) -> Mapping[str, Slot]:
+        """The pod templates by replica type."""
+        return {slot.type: slot for slot in slots(self.state.spec)}
+
+    @cached_property
+    def meeting(self) -> Meeting:
+        """Where the replicas meet."""
+        base, plan = hashed_name(self.state), self.state.running_plan
+        return Meeting(base, hashed_pod_name(self.state, plan.primary), self._master_port(), plan.scale)
+
+    def _master_port(self) -> int:
+        """The port that the master's training container declares for it, else the usual one."""
+        slot = self.slots.get(split_replica(self.state.running_plan.primary)[0])
+        training = LAYOUT.training(slot) if slot else None
+        declared = [
+            number(port, "containerPort")
+            for name in PORT_NAMES
+            for _, port in items(training[1] if training else None, "ports")
+            if text(port, "name") == name
+        ]
+        return next((port for port in declared if port), DEFAULT_PORT)
 
     def member(self, replica: ReplicaName) -> Member:
         primary = self.state.running_plan.primary
@@ -57,13 +78,13 @@ class _Job:
 def children(state: JobState, spec: PyTorchTrainingSpec) -> Iterator[Child]:
     """PodGroup, Services, TensorBoard and pods, in the order of creation (spec R4); built when asked for."""
     plan = state.running_plan
-    job = _Job(state, spec, {slot.type: slot for slot in slots(state.spec)}, _meeting(state))
+    job = _Job(state, spec)
     members = [job.member(replica) for replica in plan.replicas()]
     scheduler = spec.scheduler.t9k_scheduler if spec.scheduler else None
     if scheduler is not None:
         yield pod_group(state, scheduler, plan.scale if plan.min_running is None else plan.min_running)
     for member in members:
-        yield service(state, member, {"pytorch-port": job.meeting.port})
+        yield service(state, member, lambda: {"pytorch-port": job.meeting.port})
     if state.spec.get("tensorboardSpec") is not None:
         yield tensorboard(state, state.spec["tensorboardSpec"])
     for rank, member in enumerate(members):
@@ -71,24 +92,6 @@ def children(state: JobState, spec: PyTorchTrainingSpec) -> Iterator[Child]:
         attempt = replica.attempt if replica else 0
         build = partial(_pod, job, member, rank)
         yield Child("v1", "Pod", member.pod, build, replica=member.replica, attempt=attempt)
-
-
-def _meeting(state: JobState) -> Meeting:
-    base, plan = hashed_name(state), state.running_plan
-    return Meeting(base, hashed_pod_name(state, plan.primary), _master_port(state), plan.scale)
-
-
-def _master_port(state: JobState) -> int:
-    """The port that the master's training container declares for it, else the usual one."""
-    type_ = split_replica(state.running_plan.primary)[0]
-    training = next((LAYOUT.training(slot) for slot in slots(state.spec) if slot.type == type_), None)
-    declared = [
-        number(port, "containerPort")
-        for name in PORT_NAMES
-        for _, port in items(training[1] if training else None, "ports")
-        if text(port, "name") == name
-    ]
-    return next((port for port in declared if port), DEFAULT_PORT)
 
 
 def _pod(job: _Job, member: Member, rank: int) -> Manifest:

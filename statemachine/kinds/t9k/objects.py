@@ -3,7 +3,7 @@
 Source: spec R3, R4, R13, R14.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -12,9 +12,6 @@ from statemachine.ids import ReplicaName, short_hash, split_replica
 from statemachine.kinds.base import Child, Manifest
 from statemachine.kinds.t9k.parts import T9kScheduler
 from statemachine.state import JobState
-
-ATTEMPT_ANNOTATION: Final = "jobledger.dev/attempt"
-"""Annotation on pods: the number of the attempt that the pod is."""
 
 POD_GROUP_VERSION: Final = "scheduler.tensorstack.dev/v1beta1"
 TENSORBOARD_VERSION: Final = "tensorstack.dev/v1beta1"
@@ -102,12 +99,12 @@ def selector(job: JobState, member: Member) -> dict[str, str]:
     }
 
 
-def service(job: JobState, member: Member, ports: Mapping[str, int]) -> Child:
-    """The headless Service that gives a replica its host name. Source: spec R4."""
-    return Child("v1", "Service", member.pod, partial(_service, job, member, dict(ports)))
+def service(job: JobState, member: Member, ports: Callable[[], Mapping[str, int]]) -> Child:
+    """The headless Service that gives a replica its host name; `ports` by name. Source: spec R4."""
+    return Child("v1", "Service", member.pod, partial(_service, job, member, ports))
 
 
-def _service(job: JobState, member: Member, ports: Mapping[str, int]) -> Manifest:
+def _service(job: JobState, member: Member, ports: Callable[[], Mapping[str, int]]) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -116,7 +113,7 @@ def _service(job: JobState, member: Member, ports: Mapping[str, int]) -> Manifes
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
             "selector": selector(job, member),
-            "ports": [{"name": name, "port": port, "targetPort": port} for name, port in ports.items()],
+            "ports": [{"name": name, "port": port, "targetPort": port} for name, port in ports().items()],
         },
     }
 
@@ -147,14 +144,5 @@ def _tensorboard(job: JobState, name: str, spec: Mapping[str, Any]) -> Manifest:
         "apiVersion": TENSORBOARD_VERSION,
         "kind": "TensorBoard",
         "metadata": metadata(job, name, job_labels(job)),
-        "spec": copied(spec),
+        "spec": dict(spec),
     }
-
-
-def copied(value: Any) -> Any:
-    """A copy of a JSON value that shares nothing with it."""
-    if isinstance(value, Mapping):
-        return {key: copied(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [copied(inner) for inner in value]
-    return value

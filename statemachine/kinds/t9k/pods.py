@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from statemachine.ids import ATTEMPT
 from statemachine.kinds.base import Manifest
 from statemachine.kinds.common.layout import Container, Slot
 from statemachine.kinds.common.look import entries, items, text
-from statemachine.kinds.t9k.objects import ATTEMPT_ANNOTATION, Member, copied, member_labels, metadata
+from statemachine.kinds.t9k.objects import Member, member_labels, metadata
 from statemachine.kinds.t9k.parts import T9kScheduler
 from statemachine.state import JobState
 
@@ -27,7 +28,7 @@ def pod(
     attempt = job.replicas[member.replica].attempt if member.replica in job.replicas else 0
     labels = member_labels(job, member) | _queue_labels(job, member, scheduler)
     meta = metadata(job, member.pod, {**entries(slot.template, "metadata.labels"), **labels})
-    meta["annotations"] = {**slot.annotations, ATTEMPT_ANNOTATION: str(attempt)}
+    meta["annotations"] = {**slot.annotations, ATTEMPT: str(attempt)}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -39,8 +40,9 @@ def pod(
 def _pod_spec(
     slot: Slot, training: tuple[int, Container], scheduler: T9kScheduler | None, *, skip_init: bool
 ) -> dict[str, Any]:
-    spec: dict[str, Any] = copied(entries(slot.template, "spec"))
-    spec["containers"][training[0]] = copied(training[1])
+    spec = dict(entries(slot.template, "spec"))
+    containers = spec["containers"] = list(spec["containers"])
+    containers[training[0]] = training[1]
     spec["restartPolicy"] = "Never"
     if scheduler is not None:
         spec["schedulerName"] = "t9k-scheduler"

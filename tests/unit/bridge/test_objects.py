@@ -102,7 +102,7 @@ def test_a_restored_store_goes_on_where_the_old_one_was() -> None:
         again.restore(each)
     again.patch_status(JOB, "u-1", {"phase": "Pending"}, 2)
     assert again.get(JOB) == objects.get(JOB)
-    assert again.children("demo", "u-1") == objects.children("demo", "u-1")
+    assert again.peek_children("demo", "u-1") == objects.peek_children("demo", "u-1")
 
 
 def test_children_follow_a_change_of_their_owner() -> None:
@@ -111,7 +111,7 @@ def test_children_follow_a_change_of_their_owner() -> None:
         objects.create(job(name))
     objects.create(pod(objects.get(Ref(JOB_API, "PyTorchTrainingJob", "demo", "a"))))
     objects.patch(POD, {"metadata": owned(objects.get(Ref(JOB_API, "PyTorchTrainingJob", "demo", "b")))})
-    assert [len(objects.children("demo", uid)) for uid in ("u-1", "u-2")] == [0, 1]
+    assert [len(objects.peek_children("demo", uid)) for uid in ("u-1", "u-2")] == [0, 1]
 
 
 def test_a_deleted_pod_goes_when_it_has_terminated_and_is_released_in_either_order() -> None:

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from k8s_bridge.port import ATTEMPT, EVIDENCE, Change, Cluster, Manifest, Ref, Synced
+from k8s_bridge.port import EVIDENCE, Change, Cluster, Manifest, Ref, Synced
+from statemachine.ids import ATTEMPT
 
 DEADLINE = 20.0
 JOB_API = "batch.tensorstack.dev/v1beta1"

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from statemachine.ids import JobUid
+from statemachine.ids import ATTEMPT, JobUid
 from statemachine.kinds import kind_of
-from statemachine.kinds.t9k.objects import ATTEMPT_ANNOTATION
 from statemachine.state import JobState
 from tests.unit.kinds.build import (
     API,
@@ -89,19 +88,19 @@ def test_only_the_master_has_the_role() -> None:
 def test_the_user_s_labels_and_annotations_stay_unless_they_clash() -> None:
     meta = {
         "labels": {"app": "mnist", "replica-index": "9"},
-        "annotations": {"sidecar.istio.io/inject": "false", ATTEMPT_ANNOTATION: "9"},
+        "annotations": {"sidecar.istio.io/inject": "false", ATTEMPT: "9"},
     }
     found = pod(state(spec({"type": "worker", "template": {**template(), "metadata": meta}})))["metadata"]
     assert found["labels"]["app"] == "mnist"
     assert found["labels"]["replica-index"] == "0"
-    assert found["annotations"] == {"sidecar.istio.io/inject": "false", ATTEMPT_ANNOTATION: "1"}
+    assert found["annotations"] == {"sidecar.istio.io/inject": "false", ATTEMPT: "1"}
 
 
 def test_the_attempt_is_the_replica_s() -> None:
     job = state(spec(replicas("worker", 2)), attempts={"worker-1": 3})
     found = [child for child in kind_of(API, KIND).children(job) if child.kind == "Pod"]
     assert [child.attempt for child in found] == [1, 3]
-    assert pod(job, "worker-1")["metadata"]["annotations"][ATTEMPT_ANNOTATION] == "3"
+    assert pod(job, "worker-1")["metadata"]["annotations"][ATTEMPT] == "3"
 
 
 def test_a_service_finds_its_pod() -> None:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from k8s_bridge.port import ATTEMPT, EVIDENCE, Manifest
+from k8s_bridge.port import EVIDENCE, Manifest
 from projectors.diff import Create, Delete, Release, SayAbsent, Update, Write, diff
 from statemachine.desired import desired
-from statemachine.ids import ReplicaName
+from statemachine.ids import ATTEMPT, ReplicaName
 from tests.support.scenario import Story, workers
 
 

@@ -1,0 +1,64 @@
+"""`python -m tests.bench`: measures, prints a table, and with `--json FILE` writes the values."""
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.bench.core import decide_observations, fold_stored
+from tests.bench.latency import submit_to_start
+from tests.bench.loop import whole_loop
+from tests.bench.memory import idle_jobs
+from tests.bench.results import Result, machine
+from tests.bench.storage import sqlite_append
+
+BENCHMARKS: Final[dict[str, Callable[[], Iterator[Result]]]] = {
+    "fold": fold_stored,
+    "decide": decide_observations,
+    "loop": whole_loop,
+    "sqlite": sqlite_append,
+    "latency": submit_to_start,
+    "memory": idle_jobs,
+}
+
+
+def main() -> int:
+    """Runs the benchmarks that were asked for, all by default; 1 if a goal was missed under `--strict`."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument(
+        "only", nargs="*", choices=[*BENCHMARKS, []], metavar="NAME", help=", ".join(BENCHMARKS)
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all values to FILE")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is missed")
+    wanted = parser.parse_args()
+    logging.disable(logging.WARNING)
+    console, where = Console(width=132), machine()
+    results: list[Result] = []
+    for name in wanted.only or BENCHMARKS:
+        with console.status(name):
+            results += BENCHMARKS[name]()
+    console.print(_table(results), where, sep="\n")
+    if wanted.json:
+        data = {"machine": where, "results": [each.data() for each in results]}
+        wanted.json.write_text(json.dumps(data, indent=2) + "\n")
+    return int(wanted.strict and not all(each.met for each in results))
+
+
+def _table(results: list[Result]) -> Table:
+    table = Table(box=None)
+    for heading in ("what", "median", "spread (runs)", "unit", "goal", "met", "note"):
+        right = "right" if heading in ("median", "goal") else "left"
+        table.add_column(heading, justify=right, no_wrap=heading != "note")  # type: ignore[arg-type]
+    for each in results:
+        table.add_row(*each.row())
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""A simulation that finds nothing must be able to: code broken on purpose is found within a few seeds."""
+
+from collections.abc import Callable
+from importlib import import_module
+
+import pytest
+
+from jobledger.wiring import Controller
+from projectors import diff
+from projectors.workqueue import WorkQueue
+from tests.simulation.run import simulate
+from tests.simulation.world import Broken
+
+Breaking = Callable[[pytest.MonkeyPatch], None]
+
+_ENOUGH = 100
+
+
+def budget_is_endless(patch: pytest.MonkeyPatch) -> None:
+    rule = import_module("statemachine.rules.restart")  # in its package the function hides the module
+    patch.setattr(rule, "_has_budget", lambda _: True)
+
+
+def evidence_is_let_go_early(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(diff, "_end_is_known", lambda *_: True)
+
+
+def a_restart_forgets_what_was_there(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Controller, "_known", lambda _: {})
+
+
+def news_during_a_visit_is_lost(patch: pytest.MonkeyPatch) -> None:
+    add = WorkQueue.add
+    patch.setattr(WorkQueue, "add", lambda self, key: None if key in self._busy else add(self, key))
+
+
+@pytest.mark.parametrize(
+    "breaking",
+    [
+        budget_is_endless,
+        evidence_is_let_go_early,
+        a_restart_forgets_what_was_there,
+        news_during_a_visit_is_lost,
+    ],
+)
+def test_what_is_broken_is_found(breaking: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:
+    breaking(monkeypatch)
+    with pytest.raises(Broken, match="make sim SEED="):
+        _simulate_many()
+
+
+def _simulate_many() -> None:
+    for seed in range(_ENOUGH):
+        simulate(seed)
