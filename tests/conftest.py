@@ -1,6 +1,7 @@
 """What the whole test run obeys: nothing skips where everything was installed."""
 
 import os
+import signal
 from collections.abc import Generator
 
 import pytest
