@@ -29,7 +29,7 @@ from statemachine.errors import ClusterUnavailable, LogUnavailable
 from statemachine.ids import JobUid, PodUid, ReplicaName, Seq
 from statemachine.log.port import EventLog
 from statemachine.log.reader import Folded, Reader
-from statemachine.observations import Observation, PodObserved
+from statemachine.observations import Observation, PodObserved, TensorBoardObserved
 from statemachine.state import JobState
 
 log = logging.getLogger(__name__)
@@ -149,8 +149,8 @@ class Controller:
             grown.set()
 
     def _silent(self, seen: Observation) -> None:
-        """A pod whose report changes nothing may be one that nobody asks for: a create that took effect late."""
-        if isinstance(seen, PodObserved):
+        """A child whose report changes nothing may be one that nobody asks for: a create that took effect late."""
+        if isinstance(seen, PodObserved | TensorBoardObserved):
             _, children = self._levels[0]
             children.add(seen.job)
 

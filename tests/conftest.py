@@ -10,6 +10,9 @@ OPTIONAL = "optional_server"
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # a run in the background of a script ignores Ctrl-C, and every program that a test starts would, too
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line(
         "markers", f"{OPTIONAL}: needs a server that CI does not start; may skip there too"
     )

@@ -68,7 +68,8 @@ class Storage:
 
     def put_event(self, event: JobEvent, kept: bool) -> None:
         """The event is to be kept, or not any more."""
-        body = json.dumps(asdict(event), default=str) if kept else None
+        row = {**asdict(event), "about": event.about._asdict()}
+        body = json.dumps(row, default=str) if kept else None
         self._put(("local_events", f"{event.about.namespace}/{event.name}"), body)
 
     async def flush(self) -> None:
