@@ -74,7 +74,7 @@ class LatestStates:
 class Controller:
     """Observations to entries to writes, and round again.
 
-    `streams` are projectors beside the built-in ones. `chance` gives the jitter of retries, in [0, 1).
+    `streams` are projectors beside the built-in ones; `jitter` spreads retries (seeded in simulations).
     """
 
     event_log: EventLog

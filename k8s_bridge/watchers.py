@@ -55,15 +55,12 @@ class _Track:
 
 @dataclass(slots=True)
 class Progress:
-    """How the watch is doing, for health and metrics. Times are the loop's."""
+    """How the watch is doing, for health."""
 
     synced: bool = False
-    last_at: float = 0.0
-    """When the last item arrived."""
     starts: int = 0
     failures: int = 0
     """In a row, since the last `Synced`."""
-    passed_on: int = 0
     skipped: int = 0
     error: str = ""
 
@@ -116,7 +113,6 @@ class Bridge:
                 except (Expired, StopAsyncIteration, TimeoutError) as error:
                     self._note(str(error) or "the watch ended")
                     return 0.0
-                self.progress.last_at = asyncio.get_running_loop().time()
                 await self._take(item)
 
     async def _next(self, items: AsyncIterator[Change | Synced]) -> Change | Synced:
@@ -149,7 +145,6 @@ class Bridge:
             self.progress.skipped += 1
             return
         await self.sink(observation)
-        self.progress.passed_on += 1
         if track is not None and isinstance(observation, PodUnreadable):
             track.told = mark  # it may not say its attempt any more, the track still does
         else:
@@ -167,7 +162,6 @@ class Bridge:
             track = self._tracks[uid]
             if track.told != _fingerprint(track.gone):
                 await self.sink(track.gone.model_copy(update={"at": synced.at}))
-                self.progress.passed_on += 1
             del self._tracks[uid]
 
 

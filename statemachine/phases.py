@@ -33,18 +33,12 @@ class Phase(StrEnum):
         return self in FINAL
 
     @property
-    def is_starting(self) -> bool:
-        """Replicas are being started: before the first run, or after a pause."""
-        return self in STARTING
-
-    @property
     def is_active(self) -> bool:
         """Replicas should exist: neither paused nor ended."""
         return self in ACTIVE
 
 
 FINAL: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
-STARTING: Final = frozenset({Phase.PENDING, Phase.RESUMING})
 ACTIVE: Final = frozenset({Phase.PENDING, Phase.RUNNING, Phase.RESUMING, Phase.UNKNOWN})
 
 

@@ -61,7 +61,7 @@ class Engine:
             self._timers.sync(job, reader.tracked(job).state.timers, {})
 
     async def run(self) -> None:
-        """Decides, for ever; on cancellation the batch in hand is finished first."""
+        """Decides, for ever. A batch that a cancellation meets is in the log whole, or not at all."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._timers.run(), name="timers")
             tasks.create_task(self._decide(), name="engine")
