@@ -123,7 +123,7 @@ lock: ## write requirements/*.txt anew from pyproject.toml
 	@"$(PYTHON)" -m venv --clear $(LOCK_VENV)
 	@$(LOCK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@$(UV_COMPILE) --group build --output-file requirements/run.txt
-	@$(UV_COMPILE) --group build --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
+	@$(UV_COMPILE) --all-extras --group build --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
 	@rm -rf $(LOCK_VENV)
 	@if grep -n '://' requirements/*.txt; then echo "an address got into a lock, see above" >&2; exit 1; fi
 
