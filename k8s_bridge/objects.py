@@ -97,7 +97,7 @@ class ObjectStore:
         new: Manifest = copied(dict(manifest))
         ref = checked(new)
         if ref in self._stored:
-            raise Conflict(f'{ref.kind} "{ref.name}" already exists')
+            raise Conflict(f'{ref.kind} "{ref.name}" already exists', exists=True)
         self._admit(new, None)
         meta = new["metadata"] = {key: value for key, value in new["metadata"].items() if value is not None}
         for key in (*SERVERS_OWN, "resourceVersion"):

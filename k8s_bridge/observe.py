@@ -67,6 +67,11 @@ def is_tensorboard(raw: Mapping[str, Any]) -> bool:
     return _text(raw.get("kind")) == "TensorBoard" and _group(raw) == TENSORBOARD_GROUP
 
 
+def owner_of(raw: Mapping[str, Any]) -> JobUid:
+    """The uid of the job that controls the object; empty if none of ours does."""
+    return _owner(_map(raw.get("metadata")))
+
+
 def job(change: Change) -> JobObserved | JobGone | None:
     """The job as it stands. One that is being deleted is gone: a deletion cannot be taken back."""
     raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))

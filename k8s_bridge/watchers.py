@@ -13,9 +13,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from k8s_bridge.backoff import backoff
-from k8s_bridge.observe import observe
+from k8s_bridge.observe import is_job, observe, owner_of
 from k8s_bridge.port import Change, Cluster, Synced, Verb
 from statemachine.errors import ClusterUnavailable, Expired
 from statemachine.ids import JobUid, PodUid, ReplicaName
@@ -43,6 +44,10 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 """Stands where the time of a `gone` will be."""
 
 Sink = Callable[[Observation], Awaitable[None]]
+
+
+def _nothing(*_: object) -> None:
+    """For a bridge whose owner does not want to know."""
 
 
 @dataclass(slots=True)
@@ -80,6 +85,10 @@ class Bridge:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = random.random
     progress: Progress = field(default_factory=Progress)
+    touched: Callable[[JobUid], None] = _nothing
+    """Told which job lost a child that no observation speaks of (a Service, a PodGroup)."""
+    shown: Callable[[JobUid, Mapping[str, Any]], None] = _nothing
+    """Told every status that a job object was seen to have."""
     _tracks: dict[str, _Track] = field(default_factory=dict)
     _listed: set[str] | None = None
 
@@ -133,10 +142,20 @@ class Bridge:
         uid = _uid(item)
         if self._listed is not None:
             self._listed.add(uid)
+        self._hint(item, uid)
         for observation in observe(item):
             await self._pass_on(uid, observation)
         if item.verb is Verb.DELETED:
             self._tracks.pop(uid, None)
+
+    def _hint(self, change: Change, uid: str) -> None:
+        """What projectors want to know of a change, and no decision depends on."""
+        raw = change.object
+        if is_job(raw):
+            if change.verb is not Verb.DELETED:
+                self.shown(JobUid(uid), raw.get("status") or {})
+        elif change.verb is Verb.DELETED and raw.get("kind") != "Pod" and (owner := owner_of(raw)):
+            self.touched(owner)
 
     async def _pass_on(self, uid: str, observation: Observation) -> None:
         mark = _fingerprint(observation)

@@ -9,12 +9,13 @@ from typing import Any, Final, Literal
 
 from k8s_bridge.port import EVIDENCE, Cluster, Manifest, Ref
 from projectors.base import States
-from projectors.diff import Create, Delete, Release, SayAbsent, Update, Write, diff
+from projectors.diff import Create, Delete, Release, SayAbsent, Update, Write, attempt_of, diff
 from statemachine import events as e
 from statemachine.desired import desired
 from statemachine.engine.clock import Clock
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
-from statemachine.ids import JobUid
+from statemachine.ids import JobUid, ReplicaName
+from statemachine.kinds import kind_of
 from statemachine.kinds.base import Child
 from statemachine.observations import Observation, PodGone, WriteRefused
 from statemachine.phases import Phase
@@ -102,9 +103,19 @@ class Children:
             case Release(ref, uid):
                 await self._cluster.release(ref, uid)
             case SayAbsent(replica, attempt):
-                gone = PodGone(job=state.uid, at=self._clock.now(), replica=replica, attempt=attempt)
-                await self._observe(gone)
+                await self._say_absent(state, replica, attempt)
         return "done"
+
+    async def _say_absent(self, state: JobState, replica: ReplicaName, attempt: int) -> None:
+        """No pod of the attempt exists, asked of the cluster itself: what is known of children may be late."""
+        pod = kind_of(state.api_version, state.kind).pod_name(state, replica)
+        try:
+            found = await self._cluster.get(Ref("v1", "Pod", state.namespace, pod))
+        except Missing:
+            found = None
+        if found is not None and attempt_of(found) >= attempt:
+            raise Missing(f"pod {pod} was late")  # it will be in the next look at the children
+        await self._observe(PodGone(job=state.uid, at=self._clock.now(), replica=replica, attempt=attempt))
 
     def _is_awaited(self, job: JobUid, child: Child) -> bool:
         """The job's state as it is now still waits for this very pod: writes take time, and it may have been seen."""

@@ -87,7 +87,7 @@ def diff(state: JobState, desired: Iterable[Child], live: Sequence[Manifest]) ->
 
 
 def _pod(state: JobState, manifest: Manifest, *, wanted: bool) -> Iterator[Write]:
-    replica, attempt = _replica(state, manifest), _attempt(manifest)
+    replica, attempt = _replica(state, manifest), attempt_of(manifest)
     ref, uid = Ref.of(manifest), PodUid(_uid(manifest))
     if replica is not None and attempt > replica.attempt:
         return
@@ -106,16 +106,25 @@ def _may_be_current(replica: ReplicaState, uid: PodUid) -> bool:
 
 
 def _end_is_known(replica: ReplicaState | None, manifest: Manifest) -> bool:
-    """The end is in the log; or the pod never got a node, so that there will be none."""
-    if replica is None or replica.ended:
+    """The end is in the log; or there will be none: the pod never got a node, or nothing of it is left."""
+    if replica is None or replica.ended or _nobody_runs_it(manifest):
         return True
     never_ran = manifest.get("status", {}).get("phase", "Pending") == "Pending"
     unplaced = never_ran and not manifest.get("spec", {}).get("nodeName")
     return unplaced and bool(replica.uid) and (replica.deleting or bool(replica.leaving))
 
 
+def _nobody_runs_it(manifest: Manifest) -> bool:
+    """The kubelet has said that nothing of the pod runs any more, or somebody has deleted it by force.
+
+    Source: Kubernetes, pod termination: the last step is a deletion with a grace period of 0.
+    """
+    meta = manifest["metadata"]
+    return "deletionTimestamp" in meta and meta.get("deletionGracePeriodSeconds") == 0
+
+
 def _never_made(state: JobState, live: Iterable[Manifest]) -> Iterator[Write]:
-    made = {(name, _attempt(each)) for each in live if (name := _replica_name(each))}
+    made = {(name, attempt_of(each)) for each in live if (name := _replica_name(each))}
     for replica in state.replicas.values():
         if (
             replica.has_pod
@@ -150,7 +159,8 @@ def _replica(state: JobState, manifest: Manifest) -> ReplicaState | None:
     return state.replicas.get(name) if name else None
 
 
-def _attempt(manifest: Manifest) -> int:
+def attempt_of(manifest: Manifest) -> int:
+    """The attempt that the pod was made for; 0 if it does not say."""
     text = manifest["metadata"].get("annotations", {}).get(ATTEMPT, "")
     return int(text) if text.isdigit() else 0
 

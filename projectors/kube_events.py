@@ -4,7 +4,9 @@ A stream projector: it reads the log from its checkpoint on. The name of an Even
 the place of the announcement, so that one written again after a crash is the same one.
 """
 
+import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Final
 
 from k8s_bridge.port import Cluster, JobEvent, Ref
@@ -18,6 +20,9 @@ from statemachine.log.port import EventLog, Record
 log = logging.getLogger(__name__)
 
 READER: Final = "kube-events"
+
+_AT_A_TIME: Final = 8
+"""Events under way together: they come after everything that a job waits for, and their order is in their times."""
 
 
 class KubeEvents:
@@ -34,12 +39,24 @@ class KubeEvents:
         if self._position is None:
             self._position = await self._log.checkpoint(READER)
         async for records in self._log.scan(self._position):
-            emitted = 0
-            for record in records:
-                emitted += await self._emit(record)
+            emitted = await self._emit_all(records)
             self._position = records[-1].position
             if emitted:
                 await self._log.save_checkpoint(READER, self._position)
+
+    async def _emit_all(self, records: Sequence[Record]) -> int:
+        """What `records` announce is emitted, a few at a time; how much that was."""
+        waiting, emitted = iter(records), 0
+
+        async def some() -> None:
+            nonlocal emitted
+            for record in waiting:
+                emitted += await self._emit(record)
+
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(_AT_A_TIME):
+                tasks.create_task(some())
+        return emitted
 
     async def _emit(self, record: Record) -> int:
         if b'"Announced"' not in record.body:

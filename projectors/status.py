@@ -1,18 +1,23 @@
 """Makes `.status` of the job objects follow the log: one patch a visit, and only if it differs."""
 
+import asyncio
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from pydantic_core import to_json
+from typing import Any, Final
 
 from k8s_bridge.port import Cluster, Ref
 from projectors.base import States
 from statemachine import events as e
 from statemachine.errors import Missing
 from statemachine.ids import JobUid
-from statemachine.state import JobState
 from statemachine.status import status
+
+_LOOK_AGAIN: Final = 5.0
+"""Seconds until a status that is not what was written last is set right: the report may be an old one."""
+
+_REWRITES: Final = 3
+"""How often in a row the same status is written over one that the cluster shows instead."""
 
 
 class Status:
@@ -23,39 +28,70 @@ class Status:
     def __init__(self, states: States, cluster: Cluster) -> None:
         self._states, self._cluster = states, cluster
         self._written: dict[JobUid, bytes] = {}
+        self._shown: dict[JobUid, bytes] = {}
+        self._strayed: dict[JobUid, float] = {}
+        """Since when (loop time) a job shows another status than the one written last."""
+        self._rewrites: dict[JobUid, int] = {}
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
         """Some event shows in the status."""
         return any(not isinstance(each, e.Announced | e.TimerSet | e.TimerCleared) for each in events)
 
+    def shown(self, job: JobUid, status: Mapping[str, Any]) -> float | None:
+        """The job object has this status; after how many seconds to visit the job if it is not ours, else None."""
+        digest = self._shown[job] = _digest(status)
+        written = self._written.get(job)
+        if written is None:
+            return None
+        if written == digest:
+            self._strayed.pop(job, None)
+            self._rewrites.pop(job, None)
+            return None
+        self._strayed.setdefault(job, asyncio.get_running_loop().time())
+        return _LOOK_AGAIN
+
     async def visit(self, job: JobUid) -> float | None:
         """The job object's status is the one folded from the log; a job that is gone has none."""
         state = self._states.state(job)
         if state is None or state.deleted:
-            self._written.pop(job, None)
+            self._forget(job)
             return None
         wished = status(state)
         digest = _digest(wished)
-        if self._written.get(job) == digest:
+        if job not in self._written and self._shown.get(job) == digest:
+            self._written[job] = digest
+        if self._written.get(job) == digest and not self._was_overwritten(job):
             return None
+        # noted before the write: the watch may show its effect before the answer is here
+        self._written[job] = digest
+        self._strayed.pop(job, None)
         ref = Ref(state.api_version, state.kind, state.namespace, state.name)
         try:
-            if job in self._written or wished != await self._shown(ref, state):
-                await self._cluster.patch_status(ref, job, wished, self._states.seq(job))
+            await self._cluster.patch_status(ref, job, wished, self._states.seq(job))
         except Missing:
             return None
-        self._written[job] = digest
+        except BaseException:
+            self._written.pop(job, None)
+            raise
         return None
 
-    async def _shown(self, ref: Ref, state: JobState) -> dict[str, Any]:
-        """The status of the object itself: asked for once, after a restart."""
-        found = await self._cluster.get(ref)
-        if found["metadata"]["uid"] != state.uid:
-            raise Missing(f"{ref} is another job by now")
-        shown: dict[str, Any] = found.get("status", {})
-        return shown
+    def _was_overwritten(self, job: JobUid) -> bool:
+        """Another status than ours has been shown for so long that it is no late report.
+
+        A cluster that never shows what was written is not written to for ever.
+        """
+        since = self._strayed.get(job)
+        if since is None or asyncio.get_running_loop().time() - since < _LOOK_AGAIN * 0.9:
+            return False
+        self._rewrites[job] = self._rewrites.get(job, 0) + 1
+        return self._rewrites[job] <= _REWRITES
+
+    def _forget(self, job: JobUid) -> None:
+        for known in (self._written, self._shown, self._strayed, self._rewrites):
+            known.pop(job, None)
 
 
 def _digest(status: Mapping[str, Any]) -> bytes:
-    """Equal for statuses that were made equal: a hundredth of what keeping that of every job would take."""
-    return hashlib.blake2b(to_json(status), digest_size=16).digest()
+    """Equal for equal statuses: a hundredth of what keeping that of every job would take."""
+    text = json.dumps(status, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()

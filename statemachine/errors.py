@@ -106,7 +106,14 @@ class ClusterUnavailable(ClusterError):
 
 
 class Conflict(ClusterError):
-    """409: the object is there already, or is not the one (uid, version) the caller spoke of."""
+    """409: the object is there already, or is not the one (uid, version) the caller spoke of.
+
+    `exists` tells the first from the second.
+    """
+
+    def __init__(self, message: str, *, exists: bool = False) -> None:
+        super().__init__(message)
+        self.exists = exists
 
 
 class Missing(ClusterError):

@@ -85,6 +85,10 @@ class Kind(Protocol):
         """Every validation rule of the kind, shared ones (G…) included, in the order of the spec."""
 
     @property
+    def child_label(self) -> str:
+        """Key of a label that every child of the kind's jobs carries: watches ask for it."""
+
+    @property
     def retryable_exit_codes(self) -> frozenset[int]:
         """Exit codes that restart policy ExitCode restarts (spec R8)."""
 

@@ -53,6 +53,7 @@ class ModelKind(Generic[S]):
     objects: Callable[[JobState, S], Iterator[Child]]
     pod_name: Callable[[JobState, ReplicaName], str]
     served: Served
+    child_label: str
     retryable_exit_codes: frozenset[int]
     modes: tuple[str, ...] = ()
     env: tuple[Variable, ...] = ()

@@ -6,7 +6,7 @@ from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT, NAMES, plan
 from statemachine.kinds.pytorchtrainingjob.rules import RULES
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
 from statemachine.kinds.t9k.kind import RETRYABLE, t9k_served
-from statemachine.kinds.t9k.objects import hashed_pod_name
+from statemachine.kinds.t9k.objects import OWNER_KIND, hashed_pod_name
 
 KIND = ModelKind(
     names=NAMES,
@@ -23,6 +23,7 @@ KIND = ModelKind(
         tensorboard=True,
         elastic=True,
     ),
+    child_label=OWNER_KIND,
     retryable_exit_codes=RETRYABLE,
     modes=("plain", "torchrun"),
     env=ENV,

@@ -16,6 +16,9 @@ from statemachine.state import JobState
 POD_GROUP_VERSION: Final = "scheduler.tensorstack.dev/v1beta1"
 TENSORBOARD_VERSION: Final = "tensorstack.dev/v1beta1"
 
+OWNER_KIND: Final = "tensorstack.dev/owner-kind"
+"""Label of every child: the kind of its job. Source: spec R3."""
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -69,7 +72,7 @@ def job_labels(job: JobState) -> dict[str, str]:
     """The four labels that every child has. Source: spec R3."""
     return {
         "tensorstack.dev/owner-name": job.name,
-        "tensorstack.dev/owner-kind": job.kind,
+        OWNER_KIND: job.kind,
         "tensorstack.dev/component": job.kind.lower(),
         "tensorstack.dev/component-type": "user",
     }
@@ -93,7 +96,7 @@ def selector(job: JobState, member: Member) -> dict[str, str]:
     """The labels by which a Service finds its pod: two kinds may share a job name. Source: spec R3, R4."""
     return {
         "tensorstack.dev/owner-name": job.name,
-        "tensorstack.dev/owner-kind": job.kind,
+        OWNER_KIND: job.kind,
         "replica-type": member.role,
         "replica-index": str(member.index),
     }

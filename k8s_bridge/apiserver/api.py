@@ -1,0 +1,211 @@
+"""Requests to an API server: JSON in, JSON out, every failure an error of ours.
+
+Knows HTTP and Kubernetes' `Status`, and nothing of jobs or pods. Used by the adapter of the Cluster port, the
+Lease, and the checks of other people's rights.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Final, Self
+
+import aiohttp
+from pydantic_core import from_json, to_json
+
+from k8s_bridge.apiserver.access import Access, Wanted
+from k8s_bridge.apiserver.flow import Gate
+from statemachine.errors import ClusterUnavailable, Conflict, Expired, Missing, Refused
+
+JSON: Final = "application/json"
+MERGE: Final = "application/merge-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+JSON_PATCH: Final = "application/json-patch+json"
+
+FIELD_MANAGER: Final = "jobledger"
+
+_TIMEOUT: Final = 30.0
+"""Seconds for a whole request: webhooks may take 30 (Kubernetes' own limit), and then the answer is a 500."""
+
+_COMPLAINTS: Final = 5
+"""How often a request that met a 429 is sent again before its caller hears of it."""
+
+_CHUNK: Final = 1 << 18
+
+
+class Api:
+    """A session with one API server. `sent` counts requests by method and answer."""
+
+    def __init__(self, access: Access) -> None:
+        self.access = access
+        self.namespace = access.namespace
+        self.gate = Gate()
+        self.sent: Counter[tuple[str, str]] = Counter()
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=access.tls(), keepalive_timeout=60),
+            timeout=aiohttp.ClientTimeout(total=_TIMEOUT),
+            read_bufsize=_CHUNK,
+            trust_env=True,
+            skip_auto_headers=("User-Agent", "Content-Type"),
+        )
+        self._common = {"Accept": JSON, "User-Agent": "jobledger"}
+
+    @classmethod
+    async def connect(cls, wanted: Wanted) -> Self:
+        """A session with the API server that is `wanted`; nothing is sent yet. Raises ConfigError."""
+        return cls(await Access.load(wanted))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """No connection is left; idempotent."""
+        await self._session.close()
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        content: str = JSON,
+        accept: str = JSON,
+    ) -> Any:
+        """What the server answers, as plain data. A 429 is waited out as long as the server asks, a few times.
+
+        Raises:
+            Missing, Conflict, Expired, Refused: it said no (404; 409; 410; any other 4xx).
+            ClusterUnavailable: 429 again and again, 5xx, no answer; whether anything was done is not known.
+        """
+        data = None if body is None else to_json(body)
+        for attempt in range(_COMPLAINTS + 1):
+            async with self.gate:
+                try:
+                    answer = await self._send(method, path, query, data, content=content, accept=accept)
+                except ClusterUnavailable as error:
+                    if error.retry_after is None or attempt == _COMPLAINTS:
+                        raise
+                    self.gate.complained(error.retry_after)
+                else:
+                    self.gate.pleased()
+                    return answer
+        raise AssertionError
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        data: bytes | None,
+        *,
+        content: str,
+        accept: str,
+    ) -> Any:
+        renewed = False
+        while True:
+            headers = {**self._common, **self.access.headers(), "Accept": accept}
+            if data is not None:
+                headers["Content-Type"] = content
+            try:
+                async with self._session.request(
+                    method, self._url(path), params=query, data=data, headers=headers, **self._route()
+                ) as answer:
+                    body = await answer.read()
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                self.sent[method, "none"] += 1
+                raise _unreached(error) from error
+            self.sent[method, str(answer.status)] += 1
+            if answer.status == 401 and not renewed:
+                renewed = True
+                await self.access.renew()
+                continue
+            if answer.status < 300:
+                return from_json(body, cache_strings="keys") if body else None
+            raise failure(answer.status, body, answer.headers.get("Retry-After"))
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        silence: float | None = None,
+        accept: str = JSON,
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """What the server sends, in pieces as they come; ClusterUnavailable after `silence` seconds of nothing.
+
+        Raises what `call` raises.
+        """
+        headers = {**self._common, **self.access.headers(), "Accept": accept}
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_TIMEOUT, sock_read=silence)
+        try:
+            async with self._session.get(
+                self._url(path), params=query, headers=headers, timeout=timeout, **self._route()
+            ) as answer:
+                self.sent["WATCH", str(answer.status)] += 1
+                if answer.status == 401:
+                    await self.access.renew()
+                if answer.status >= 300:
+                    raise failure(answer.status, await answer.read(), answer.headers.get("Retry-After"))
+                yield answer.content.iter_any()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _unreached(error) from error
+
+    def _url(self, path: str) -> str:
+        return self.access.server + path
+
+    def _route(self) -> dict[str, Any]:
+        return {"proxy": self.access.proxy, "server_hostname": self.access.server_name}
+
+
+async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The whole lines in `pieces`, without their ends; what follows the last end is dropped."""
+    rest = b""
+    async for piece in pieces:
+        found = (rest + piece).split(b"\n") if rest else piece.split(b"\n")
+        rest = found.pop()
+        for line in found:
+            if line:
+                yield line
+
+
+def failure(status: int, body: bytes, retry_after: str | None = None) -> Exception:
+    """The error that an answer of `status` ≥ 300 means. Source: Kubernetes API conventions, Status."""
+    said = _status(body)
+    message = str(said.get("message") or body[:200].decode(errors="replace") or f"HTTP {status}")
+    reason = str(said.get("reason") or "")
+    if status == 429:
+        return ClusterUnavailable(message, _seconds(retry_after))
+    if status >= 500 or status in (401, 408):
+        return ClusterUnavailable(f"the API server answers {status}: {message}")
+    if status == 404:
+        return Missing(message)
+    if status == 409:
+        return Conflict(message, exists=reason == "AlreadyExists")
+    if status == 410:
+        return Expired(message)
+    return Refused(status, reason, message)
+
+
+def _status(body: bytes) -> Mapping[str, Any]:
+    try:
+        said = from_json(body)
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _seconds(retry_after: str | None) -> float:
+    return float(retry_after) if retry_after and retry_after.isdigit() else 1.0
+
+
+def _unreached(error: Exception) -> ClusterUnavailable:
+    if isinstance(error, TimeoutError):
+        return ClusterUnavailable("the API server does not answer")
+    return ClusterUnavailable(f"the API server cannot be reached: {error}")

@@ -1,0 +1,319 @@
+"""The Cluster port over an API server.
+
+Reads of a job's children are answered from what the watches have told (`index`), so that a visit costs no request.
+Every write carries the uid it is meant for as a precondition; whatever the server answers goes into the index at
+once, ahead of the watch.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import quote
+
+from k8s_bridge.apiserver.api import FIELD_MANAGER, JSON_PATCH, MERGE, STRATEGIC, Api
+from k8s_bridge.apiserver.index import Seen
+from k8s_bridge.apiserver.paths import Paths, not_served
+from k8s_bridge.apiserver.reflector import WatchProgress
+from k8s_bridge.apiserver.sources import child_sources
+from k8s_bridge.apiserver.watching import Watching
+from k8s_bridge.port import EVIDENCE, Change, JobEvent, Manifest, Ref, Synced
+from k8s_bridge.timestamps import stamp
+from statemachine.errors import ClusterUnavailable, Conflict, Expired, Missing, Refused
+
+_MANAGED: Final = {"fieldManager": FIELD_MANAGER}
+_PAGE: Final = "500"
+
+Manifests = list[Manifest]
+
+_NOT_OURS_TO_PATCH: Final = ("uid", "name", "namespace", "creationTimestamp", "generation", "managedFields")
+
+
+class ApiServerCluster:
+    """A Kubernetes cluster; with `namespaces` only those are watched."""
+
+    def __init__(self, api: Api, *, namespaces: Sequence[str] = ()) -> None:
+        self.api = api
+        self._namespaces = tuple(namespaces)
+        self._paths = Paths(api)
+        self._watching: Watching | None = None
+        self._status_seq: dict[str, int] = {}
+
+    @property
+    def watches(self) -> Sequence[WatchProgress]:
+        """How each watch is doing; empty while nothing is watched."""
+        return self._watching.progress if self._watching else ()
+
+    def known(self) -> Sequence[Seen]:
+        """Every child object that the watches know."""
+        return list(self._watching.index.everything()) if self._watching else ()
+
+    # ---- reading -------------------------------------------------------------------------------------------
+
+    def watch(self) -> AsyncIterator[Change | Synced]:
+        """Jobs, then pods, TensorBoards and the other children; `Synced`; every change. Never ends by itself."""
+        self._watching = Watching(self.api, self._namespaces, self._forget)
+        return self._watching
+
+    async def get(self, ref: Ref) -> Manifest:
+        """The object. Raises Missing."""
+        found: Manifest = await self.api.call("GET", await self._to(ref))
+        return found
+
+    async def list(self, api_version: str, kind: str, namespace: str | None = None) -> Sequence[Manifest]:
+        """All objects of a kind, by namespace and name; none of a kind that is not installed."""
+        try:
+            found = await self._paged(await self._paths.of(api_version, kind, namespace))
+        except (Missing, Refused) as error:
+            if isinstance(error, Refused) and error.status != 404:
+                raise
+            return []
+        for each in found:
+            each["apiVersion"], each["kind"] = api_version, kind
+        found.sort(key=lambda each: (each["metadata"].get("namespace", ""), each["metadata"]["name"]))
+        return found
+
+    async def _paged(self, path: str, query: Mapping[str, str] | None = None) -> Manifests:
+        found: Manifests = []
+        place = ""
+        while True:
+            more = {"limit": _PAGE, **(query or {}), **({"continue": place} if place else {})}
+            try:
+                page = await self.api.call("GET", path, query=more)
+            except Expired:  # the list took too long: once more, from the beginning
+                found, place = [], ""
+                continue
+            found += page["items"] or ()
+            place = page["metadata"].get("continue", "")
+            if not place:
+                return found
+
+    async def children(self, namespace: str, owner: str) -> Sequence[Manifest]:
+        """The objects controlled by the job with uid `owner`, once the watches know them all.
+
+        While nothing is watched they are listed, which takes a request a kind.
+        """
+        if self._watching is not None:
+            await self._watching.synced.wait()
+            return [
+                each.manifest() for each in self._watching.index.owned(owner) if each.namespace == namespace
+            ]
+        found: Manifests = []
+        for source in child_sources((namespace,)):
+            with suppress(Missing):
+                found += map(source.named, await self._paged(source.path, source.query()))
+        return [each for each in found if _controller(each) == owner]
+
+    # ---- writing -------------------------------------------------------------------------------------------
+
+    async def create(self, manifest: Manifest) -> Manifest:
+        """The object exists; as stored. Raises Conflict (name taken), Refused, ClusterUnavailable."""
+        meta = manifest["metadata"]
+        path = await self._paths.of(manifest["apiVersion"], manifest["kind"], _namespace(meta))
+        try:
+            stored: Manifest = await self.api.call("POST", path, query=_MANAGED, body=manifest)
+        except Missing as error:
+            if "could not find the requested resource" in str(error):
+                raise not_served(manifest["apiVersion"], manifest["kind"]) from error
+            raise Refused(404, "NotFound", str(error)) from error
+        except Conflict as error:
+            if error.exists:
+                raise
+            raise ClusterUnavailable(str(error)) from error  # a quota that somebody else changed just now
+        self._note(stored)
+        return stored
+
+    async def patch(self, ref: Ref, merge: Mapping[str, Any], *, uid: str = "") -> Manifest:
+        """`merge` was merged into the object. Raises Missing, Conflict (another uid or version), Refused."""
+        stored: Manifest = await self.api.call(
+            "PATCH", await self._to(ref), query=_MANAGED, body=_patch(merge, uid), content=MERGE
+        )
+        self._note(stored)
+        return stored
+
+    async def patch_status(self, ref: Ref, uid: str, status: Mapping[str, Any], seq: int) -> None:
+        """`status` is the object's, unless one of a higher `seq` was written.
+
+        The version that was seen last is a precondition: a writer that slept meanwhile finds another one, and has
+        to look at its state again first. Raises Missing; ClusterUnavailable, if the object was changed just now.
+        """
+        if seq < self._status_seq.get(uid, 0):
+            return
+        version = await self._version(ref, uid)
+        patch = [
+            {"op": "test", "path": "/metadata/uid", "value": uid},
+            {"op": "test", "path": "/metadata/resourceVersion", "value": version},
+            {"op": "add", "path": "/status", "value": status},
+        ]
+        path = f"{await self._to(ref)}/status"
+        try:
+            stored = await self.api.call("PATCH", path, query=_MANAGED, body=patch, content=JSON_PATCH)
+        except (Refused, Conflict) as error:
+            await self._look_again(ref, uid, version, error)
+            raise ClusterUnavailable(f"{ref} was changed just now; its status is written next") from error
+        self._status_seq[uid] = seq
+        self._note_version(stored)
+
+    async def _version(self, ref: Ref, uid: str) -> str:
+        known = self._watching.versions.get(uid) if self._watching else None
+        return known or str((await self._job(ref, uid))["metadata"]["resourceVersion"])
+
+    async def _look_again(self, ref: Ref, uid: str, version: str, error: Exception) -> None:
+        """After a precondition that failed: the object as it is now. Raises `error` if that was not the reason."""
+        found = await self._job(ref, uid)
+        if found["metadata"]["resourceVersion"] == version:
+            raise error
+        self._note_version(found)
+
+    async def _job(self, ref: Ref, uid: str) -> Manifest:
+        found = await self.get(ref)
+        if found["metadata"]["uid"] != uid:
+            raise Missing(f'{ref.kind} "{ref.name}" with uid {uid} not found')
+        return found
+
+    async def delete(self, ref: Ref, *, uid: str = "", grace: float | None = None) -> None:
+        """The object's deletion has begun; what it owns follows. Raises Missing, Conflict (another uid), Refused."""
+        options: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        if grace is not None:
+            options["gracePeriodSeconds"] = int(grace)
+        left: Manifest = await self.api.call("DELETE", await self._to(ref), body=options)
+        if left.get("kind") == "Status":
+            self._note_gone(uid)
+        else:
+            self._note_left(left)
+
+    async def release(self, ref: Ref, uid: str) -> None:
+        """The evidence finalizer is off the pod. Raises Missing, Conflict (another uid)."""
+        patch = {"metadata": {"uid": uid, "$deleteFromPrimitiveList/finalizers": [EVIDENCE]}}
+        stored: Manifest = await self.api.call(
+            "PATCH", await self._to(ref), query=_MANAGED, body=patch, content=STRATEGIC
+        )
+        self._note_left(stored)
+
+    # ---- events and logs -----------------------------------------------------------------------------------
+
+    async def emit(self, event: JobEvent) -> None:
+        """The Event is there; nothing happens if one of its name was. Raises Missing (no namespace), Refused."""
+        path = await self._paths.of("v1", "Event", event.about.namespace)
+        with suppress(Conflict):
+            await self.api.call("POST", path, query=_MANAGED, body=_event(event))
+
+    async def events(self, namespace: str, job_uid: str) -> Sequence[JobEvent]:
+        """Our Events of a job that the server still keeps, oldest first."""
+        path = await self._paths.of("v1", "Event", namespace)
+        query = {"fieldSelector": f"involvedObject.uid={job_uid},source={FIELD_MANAGER}"}
+        found = map(_job_event, await self._paged(path, query))
+        return sorted(found, key=lambda event: (event.at, event.name))
+
+    async def logs(
+        self, namespace: str, pod: str, *, uid: str = "", container: str = "", follow: bool = False
+    ) -> AsyncIterator[bytes]:
+        """What the pod's container wrote. Raises Missing; Kubernetes keeps no log of a pod that is gone."""
+        ref = Ref("v1", "Pod", namespace, quote(pod, safe=""))
+        found = await self.get(ref)
+        if uid and found["metadata"]["uid"] != uid:
+            raise Missing(f'pod "{pod}" was made anew since, and the log went with the old one')
+        names = [
+            each["name"]
+            for field in ("containers", "initContainers")
+            for each in found["spec"].get(field, ())
+        ]
+        if container and container not in names:
+            raise Missing(f'pod "{pod}" has no container "{container}"')
+        query = {"container": container or names[0], **({"follow": "true"} if follow else {})}
+        async with self.api.stream(f"{await self._to(ref)}/log", query, accept="*/*") as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def close(self) -> None:
+        """Nothing is watched and no connection is left; idempotent. Pods live on."""
+        if self._watching is not None:
+            await self._watching.aclose()
+        await self.api.close()
+
+    # ---- inside --------------------------------------------------------------------------------------------
+
+    async def _to(self, ref: Ref) -> str:
+        return await self._paths.to(ref)
+
+    def _note(self, stored: Manifest) -> None:
+        if self._watching is not None and _controller(stored):
+            self._watching.index.put(stored)
+
+    def _note_left(self, stored: Manifest) -> None:
+        """What is left after a step of a deletion: nothing, if nothing holds it any more."""
+        meta = stored["metadata"]
+        held = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")
+        if "deletionTimestamp" in meta and not held:
+            self._note_gone(meta["uid"])
+        else:
+            self._note(stored)
+
+    def _note_gone(self, uid: str) -> None:
+        if self._watching is not None:
+            self._watching.index.remove(uid)
+
+    def _note_version(self, job: Manifest) -> None:
+        if self._watching is not None:
+            self._watching.note_version(job["metadata"])
+
+    def _forget(self, uid: str) -> None:
+        """The job is gone."""
+        self._status_seq.pop(uid, None)
+
+
+def _patch(merge: Mapping[str, Any], uid: str) -> Manifest:
+    """The patch without what it cannot change; `uid`, in the metadata, is a precondition."""
+    patch = {key: value for key, value in merge.items() if key not in ("apiVersion", "kind", "status")}
+    meta = {
+        key: value for key, value in (patch.get("metadata") or {}).items() if key not in _NOT_OURS_TO_PATCH
+    }
+    if uid:
+        meta["uid"] = uid
+    return {**patch, "metadata": meta} if meta else {**patch, "metadata": {}}
+
+
+def _namespace(meta: Mapping[str, Any]) -> str:
+    return str(meta.get("namespace") or "default")
+
+
+def _controller(manifest: Manifest) -> str:
+    for each in manifest["metadata"].get("ownerReferences") or ():
+        if each.get("controller"):
+            return str(each["uid"])
+    return ""
+
+
+def _event(event: JobEvent) -> Manifest:
+    """A core/v1 Event: the kind that `kubectl describe` shows."""
+    at, about = stamp(event.at), event.about
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": event.name, "namespace": about.namespace},
+        "involvedObject": {
+            "apiVersion": about.api_version,
+            "kind": about.kind,
+            "namespace": about.namespace,
+            "name": about.name,
+            "uid": event.uid,
+        },
+        "reason": event.reason,
+        "message": event.message[:1024],  # the API server takes no more
+        "type": event.level,
+        "count": 1,
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "source": {"component": FIELD_MANAGER},
+        "reportingComponent": FIELD_MANAGER,
+    }
+
+
+def _job_event(raw: Manifest) -> JobEvent:
+    about = raw["involvedObject"]
+    ref = Ref(about["apiVersion"], about["kind"], raw["metadata"]["namespace"], about["name"])
+    at = datetime.fromisoformat(raw["lastTimestamp"]).astimezone(UTC)
+    name, level = raw["metadata"]["name"], raw.get("type", "Normal")
+    return JobEvent(ref, about["uid"], name, raw["reason"], raw["message"], level, at)

@@ -1,0 +1,71 @@
+"""How many requests at a time: as many as the API server takes without complaint.
+
+Its own priority and fairness says when it is too much (429, with Retry-After); a fixed rate here would only be a
+guess about somebody else's server. So a number of places, fewer after each complaint, slowly more again.
+"""
+
+import asyncio
+from collections import deque
+from types import TracebackType
+from typing import Final
+
+MOST: Final = 48
+"""Requests at a time. Beyond that a server of a few cores only queues them (measured: no more per second)."""
+
+_LEAST: Final = 2
+
+
+class Gate:
+    """`async with gate` around each request. `complained` after a 429, `pleased` after an answer."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._places = float(most)
+        self._inside = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._closed_until = 0.0
+
+    async def __aenter__(self) -> None:
+        """There is a place, and no complaint that is still to be waited for."""
+        while True:
+            if self._inside >= int(self._places):
+                place = asyncio.get_running_loop().create_future()
+                self._waiting.append(place)
+                try:
+                    await place
+                except BaseException:
+                    self._wake()  # it may have been ours to pass on
+                    raise
+                continue
+            wait = self._closed_until - asyncio.get_running_loop().time()
+            if wait <= 0:
+                break
+            await asyncio.sleep(wait)
+        self._inside += 1
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """The place is free."""
+        self._inside -= 1
+        self._wake()
+
+    def complained(self, retry_after: float) -> None:
+        """The server answered 429: half as many at a time, and none for `retry_after` seconds."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._closed_until:  # one complaint of many that were on their way together
+            self._places = max(_LEAST, self._places / 2)
+        self._closed_until = max(self._closed_until, now + retry_after)
+
+    def pleased(self) -> None:
+        """The server answered: after as many answers as there are places, one place more."""
+        if self._places < self._most:
+            self._places = min(self._most, self._places + 1 / self._places)
+            self._wake()
+
+    def _wake(self) -> None:
+        while self._waiting and self._inside < int(self._places):
+            place = self._waiting.popleft()
+            if not place.done():
+                place.set_result(None)
+                break

@@ -1,0 +1,163 @@
+"""What is known of the objects that jobs own, kept by the watches and by our own writes.
+
+An object takes a few hundred bytes here, not the kilobytes that it has: what `projectors.diff` compares, and what
+has to be said when it vanishes. Answers to our own writes go in at once, so that a visit right after one does not
+write the same again; versions keep an older report from undoing that.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from sys import intern
+from typing import Any, Final
+
+from k8s_bridge.port import Manifest
+from statemachine.ids import ATTEMPT
+
+_LABELS: Final = ("replica-type", "replica-index")
+_WHOLE: Final = frozenset({"PodGroup", "TensorBoard"})
+"""Kinds whose spec is compared with the wished one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An object as last seen. `owner` is the controller's reference; `grace` is None while nobody deletes it."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    version: int
+    owner: Mapping[str, Any] | None
+    labels: tuple[str | None, ...]
+    attempt: str
+    finalizers: tuple[str, ...]
+    deleted_at: str
+    grace: int | None
+    node: str
+    phase: str
+    spec: Mapping[str, Any] | None
+
+    @classmethod
+    def of(cls, raw: Manifest) -> "Seen":
+        """What is kept of `raw`, as an API server gives it."""
+        meta, kind = raw["metadata"], raw["kind"]
+        labels, pod = meta.get("labels") or {}, kind == "Pod"
+        owners = meta.get("ownerReferences") or ()
+        return cls(
+            intern(raw["apiVersion"]),
+            intern(kind),
+            intern(meta.get("namespace", "")),
+            meta["name"],
+            meta["uid"],
+            version_of(meta),
+            next((each for each in owners if each.get("controller")), None),
+            tuple(labels.get(each) for each in _LABELS),
+            (meta.get("annotations") or {}).get(ATTEMPT, ""),
+            tuple(map(intern, meta.get("finalizers") or ())),
+            meta.get("deletionTimestamp", ""),
+            meta.get("deletionGracePeriodSeconds", 0) if "deletionTimestamp" in meta else None,
+            intern((raw.get("spec") or {}).get("nodeName", "")) if pod else "",
+            intern((raw.get("status") or {}).get("phase", "")) if pod else "",
+            raw.get("spec") if kind in _WHOLE else None,
+        )
+
+    @property
+    def job(self) -> str:
+        """The uid of the controlling job; empty if nothing controls the object."""
+        return str(self.owner["uid"]) if self.owner else ""
+
+    def manifest(self) -> Manifest:
+        """The object, as far as it is known."""
+        meta: Manifest = {
+            "name": self.name,
+            "namespace": self.namespace,
+            "uid": self.uid,
+            "resourceVersion": str(self.version),
+            "labels": {
+                key: value for key, value in zip(_LABELS, self.labels, strict=True) if value is not None
+            },
+            "annotations": {ATTEMPT: self.attempt} if self.attempt else {},
+            "finalizers": list(self.finalizers),
+            "ownerReferences": [self.owner] if self.owner else [],
+        }
+        if self.grace is not None:
+            meta |= {"deletionTimestamp": self.deleted_at, "deletionGracePeriodSeconds": self.grace}
+        found: Manifest = {"apiVersion": self.api_version, "kind": self.kind, "metadata": meta}
+        if self.kind == "Pod":
+            found |= {"spec": {"nodeName": self.node}, "status": {"phase": self.phase}}
+        elif self.spec is not None:
+            found["spec"] = self.spec
+        return found
+
+    def vanished(self) -> Manifest:
+        """What is said when the object was not seen to go. How a pod ended is not known, so no phase is given."""
+        found = self.manifest()
+        found.pop("status", None)
+        return found
+
+
+class Index:
+    """Objects by uid, and by the job that owns them."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, Seen] = {}
+        self._owned: dict[str, dict[str, None]] = {}
+        self._gone: dict[str, int] = {}
+        """Recently deleted: a report from before the deletion may still come."""
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def get(self, uid: str) -> Seen | None:
+        """The object as last seen."""
+        return self._seen.get(uid)
+
+    def everything(self) -> Iterator[Seen]:
+        """All objects, in order of appearance."""
+        return iter(list(self._seen.values()))
+
+    def owned(self, job: str) -> list[Seen]:
+        """The objects that the job controls, in order of appearance."""
+        return [self._seen[uid] for uid in self._owned.get(job, ())]
+
+    def put(self, raw: Manifest) -> bool:
+        """The object is as `raw` says, unless something newer is known. True if that is news."""
+        uid, version = raw["metadata"]["uid"], version_of(raw["metadata"])
+        old = self._seen.get(uid)
+        if uid in self._gone or (old is not None and old.version >= version):
+            return False
+        seen = Seen.of(raw)
+        if old is not None and old.job != seen.job:
+            self._disown(old)
+        self._seen[uid] = seen
+        if seen.job:
+            self._owned.setdefault(seen.job, {})[uid] = None
+        return True
+
+    def remove(self, uid: str) -> Seen | None:
+        """The object is gone; what was known of it."""
+        seen = self._seen.pop(uid, None)
+        if seen is not None:
+            self._disown(seen)
+            self._gone[uid] = seen.version
+            if len(self._gone) > _REMEMBERED:
+                del self._gone[next(iter(self._gone))]
+        return seen
+
+    def _disown(self, seen: Seen) -> None:
+        siblings = self._owned.get(seen.job)
+        if siblings is not None:
+            siblings.pop(seen.uid, None)
+            if not siblings:
+                del self._owned[seen.job]
+
+
+_REMEMBERED: Final = 10_000
+"""Deletions that are remembered; reports are seconds late, not thousands of deletions."""
+
+
+def version_of(meta: Mapping[str, Any]) -> int:
+    """The resourceVersion as a number; versions of one resource may be compared. Source: Kubernetes API concepts."""
+    text = meta.get("resourceVersion", "")
+    return int(text) if text.isdigit() else 0

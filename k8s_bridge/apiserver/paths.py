@@ -1,0 +1,64 @@
+"""Where objects live on an API server. Source: Kubernetes API concepts, resource URIs."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from k8s_bridge.apiserver.api import Api
+from k8s_bridge.port import Ref
+from statemachine.errors import Missing, Refused
+from statemachine.kinds import KINDS
+
+_PLURALS: Final = {
+    ("v1", "ConfigMap"): "configmaps",
+    ("v1", "Event"): "events",
+    ("v1", "Pod"): "pods",
+    ("v1", "Secret"): "secrets",
+    ("v1", "Service"): "services",
+    ("scheduler.tensorstack.dev/v1beta1", "PodGroup"): "podgroups",
+    ("tensorstack.dev/v1beta1", "TensorBoard"): "tensorboards",
+    **{(kind.names.api_version, kind.names.kind): kind.names.plural for kind in KINDS},
+}
+
+
+def collection(api_version: str, plural: str, namespace: str | None = None) -> str:
+    """The path of all objects of a kind, in one namespace or in all."""
+    root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
+
+
+@dataclass(slots=True)
+class Paths:
+    """Paths by kind: ours are known, any other is asked for once."""
+
+    api: Api
+    _found: dict[tuple[str, str], str]
+
+    def __init__(self, api: Api) -> None:
+        self.api, self._found = api, dict(_PLURALS)
+
+    async def of(self, api_version: str, kind: str, namespace: str | None = None) -> str:
+        """The collection's path. Raises Refused (404) for a kind that the API server does not serve."""
+        plural = self._found.get((api_version, kind)) or await self._ask(api_version, kind)
+        return collection(api_version, plural, namespace)
+
+    async def to(self, ref: Ref) -> str:
+        """The object's path. Raises as `of`."""
+        return f"{await self.of(ref.api_version, ref.kind, ref.namespace)}/{ref.name}"
+
+    async def _ask(self, api_version: str, kind: str) -> str:
+        root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        try:
+            served = await self.api.call("GET", root)
+        except Missing as error:
+            raise not_served(api_version, kind) from error
+        for each in served.get("resources", ()):
+            if each["kind"] == kind and "/" not in each["name"]:
+                plural: str = each["name"]
+                self._found[api_version, kind] = plural
+                return plural
+        raise not_served(api_version, kind)
+
+
+def not_served(api_version: str, kind: str) -> Refused:
+    """What is to be said of a kind that is not installed. Source: spec R13."""
+    return Refused(404, "NotFound", f"{kind} {api_version} is not installed")

@@ -1,0 +1,142 @@
+"""All collections as one stream: jobs first, then their children, `Synced`, and every change after that."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import UTC, datetime
+from typing import Final, Self
+
+from k8s_bridge.apiserver.api import Api
+from k8s_bridge.apiserver.index import Index, version_of
+from k8s_bridge.apiserver.reflector import Reflector, Source, Tell, Vanished, WatchProgress
+from k8s_bridge.apiserver.sources import child_sources, job_sources
+from k8s_bridge.observe import is_job
+from k8s_bridge.port import Change, Manifest, Synced, Verb
+
+_QUEUE: Final = 2000
+"""Changes that wait to be taken. When it is full the sockets are not read, and the server ends watches that lag."""
+
+
+class Watching(AsyncIterator[Change | Synced]):
+    """An open watch of everything. Starts with the first `anext`; `aclose` ends it."""
+
+    def __init__(self, api: Api, namespaces: Sequence[str], forget: Callable[[str], None]) -> None:
+        self._api, self._namespaces, self._forget = api, namespaces, forget
+        self._items: asyncio.Queue[Change | Synced | BaseException] = asyncio.Queue(_QUEUE)
+        self._task: asyncio.Task[None] | None = None
+        self.index = Index()
+        """The children of all jobs."""
+        self.versions: dict[str, str] = {}
+        """resourceVersion of every job object, by uid."""
+        self._jobs: dict[str, Manifest] = {}
+        self.synced = asyncio.Event()
+        self.progress: list[WatchProgress] = []
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Change | Synced:
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="watches")
+            self._task.add_done_callback(self._ended)
+        item = await self._items.get()
+        if isinstance(item, BaseException):
+            raise item
+        return item
+
+    async def aclose(self) -> None:
+        """Nothing is watched any more; idempotent."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def note_version(self, meta: Manifest) -> None:
+        """A job object is of this version, unless a newer one is known."""
+        uid, version = meta["uid"], meta["resourceVersion"]
+        if version_of(meta) > int(self.versions.get(uid) or 0):
+            self.versions[uid] = version
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Reflectors run for ever: that they ended is somebody's bug, and whoever reads the stream hears of it."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            found = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
+            asyncio.ensure_future(self._items.put(found))  # noqa: RUF006 - it ends with the loop
+
+    async def _run(self) -> None:
+        jobs = [
+            self._reflector(each, self._tell_job, self._job_vanished)
+            for each in job_sources(self._namespaces)
+        ]
+        children = [
+            self._reflector(each, self._tell_child, self._child_vanished)
+            for each in child_sources(self._namespaces)
+        ]
+        async with asyncio.TaskGroup() as tasks:
+            # a pod says nothing to somebody who does not know its job yet
+            for each in jobs:
+                tasks.create_task(each.run(), name=f"watch-{each.source.kind}")
+            for each in jobs:
+                await each.listed.wait()
+            for each in children:
+                tasks.create_task(each.run(), name=f"watch-{each.source.kind}")
+            for each in children:
+                await each.listed.wait()
+            self.synced.set()
+            await self._items.put(Synced(_now()))
+
+    def _reflector(
+        self,
+        source: Source,
+        tell: Tell,
+        vanished: Vanished,
+    ) -> Reflector:
+        progress = WatchProgress(source.kind)
+        self.progress.append(progress)
+        return Reflector(self._api, source, tell, vanished, progress)
+
+    async def _tell_job(self, verb: Verb, raw: Manifest) -> None:
+        meta = raw["metadata"]
+        uid = meta["uid"]
+        if verb is Verb.DELETED:
+            self._gone(uid)
+        else:
+            self.note_version(meta)
+            self._jobs[uid] = _identity(raw)
+        await self._put(verb, raw)
+
+    async def _job_vanished(self, uid: str) -> None:
+        raw = self._jobs.get(uid)
+        self._gone(uid)
+        if raw is not None:
+            await self._put(Verb.DELETED, raw)
+
+    def _gone(self, uid: str) -> None:
+        self._jobs.pop(uid, None)
+        self.versions.pop(uid, None)
+        self._forget(uid)
+
+    async def _tell_child(self, verb: Verb, raw: Manifest) -> None:
+        if verb is Verb.DELETED:
+            self.index.remove(raw["metadata"]["uid"])
+        else:
+            self.index.put(raw)
+        await self._put(verb, raw)
+
+    async def _child_vanished(self, uid: str) -> None:
+        if (seen := self.index.remove(uid)) is not None:
+            await self._put(Verb.DELETED, seen.vanished())
+
+    async def _put(self, verb: Verb, raw: Manifest) -> None:
+        await self._items.put(Change(verb, raw, _now()))
+
+
+def _identity(raw: Manifest) -> Manifest:
+    """What is to be said of a job that vanished unseen."""
+    assert is_job(raw)  # noqa: S101 - the source says so
+    meta = raw["metadata"]
+    kept = {key: meta[key] for key in ("namespace", "name", "uid")}
+    return {"apiVersion": raw["apiVersion"], "kind": raw["kind"], "metadata": kept}
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
