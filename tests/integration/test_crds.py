@@ -1,49 +1,49 @@
 """The CRDs on a real API server: they apply, and each rule of layers S and C refuses what breaks just that rule.
 
-Runs when JOBLEDGER_KUBECONFIG names a kubeconfig of a cluster that may be written to, and kubectl is installed.
 Everything happens in a namespace of its own, which is deleted in the end; the CRDs stay.
 """
 
 import json
-import os
-import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.harness import Cluster
 from tests.unit.kinds.build import API, ELASTIC, KIND, TORCHRUN, Spec, container, merged, replicas, spec
 
 ROOT = Path(__file__).parents[2]
-CONFIG = os.environ.get("JOBLEDGER_KUBECONFIG", "")
-KUBECTL = shutil.which("kubectl")
-MISSING = "set JOBLEDGER_KUBECONFIG to a cluster's kubeconfig" if KUBECTL else "kubectl is not installed"
 
-pytestmark = [
-    pytest.mark.integration,
-    pytest.mark.optional_server,
-    pytest.mark.skipif(not (CONFIG and KUBECTL), reason=MISSING),
-]
+pytestmark = pytest.mark.integration
 
-NAMESPACE = f"jobledger-crds-{os.getpid()}"
 NAME = "metadata.name must be a DNS-1035 label: lower-case letters, digits and '-', starting with a letter"
 DEBUG_TEXT = "spec.runMode.debug is immutable; create the job again without debug"
 
 
-def kubectl(*arguments: str, given: Any = None) -> subprocess.CompletedProcess[str]:
-    """What kubectl answers."""
-    assert KUBECTL is not None
-    command = [KUBECTL, "--kubeconfig", CONFIG, *arguments]
-    sent = None if given is None else json.dumps(given)
-    return subprocess.run(command, input=sent, capture_output=True, text=True, check=False, timeout=60)
+@dataclass(frozen=True)
+class Api:
+    """What kubectl answers in a namespace of a cluster that knows the kinds."""
+
+    cluster: Cluster
+    namespace: str
+
+    def __call__(self, *arguments: str, given: Any = None) -> subprocess.CompletedProcess[str]:
+        return self.cluster.answer(*arguments, "-n", self.namespace, input=given)
+
+
+@pytest.fixture(scope="module")
+def api(job_crds: Cluster) -> Iterator[Api]:
+    with job_crds.namespace("crds") as name:
+        yield Api(job_crds, name)
 
 
 def manifest(of: Spec, name: str = "job") -> dict[str, Any]:
     """A whole job."""
-    return {"apiVersion": API, "kind": KIND, "metadata": {"name": name, "namespace": NAMESPACE}, "spec": of}
+    return {"apiVersion": API, "kind": KIND, "metadata": {"name": name}, "spec": of}
 
 
 def refusal(answer: subprocess.CompletedProcess[str]) -> str:
@@ -59,18 +59,6 @@ def refusal(answer: subprocess.CompletedProcess[str]) -> str:
 def accepted(answer: subprocess.CompletedProcess[str]) -> None:
     """The API server took what it was given."""
     assert answer.returncode == 0, answer.stderr
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-    """The CRDs are established, and there is a namespace to write to."""
-    files = sorted((ROOT / "crds").glob("*.yaml"))
-    for path in files:
-        accepted(kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path)))
-        accepted(kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(path)))
-    accepted(kubectl("create", "namespace", NAMESPACE))
-    yield
-    kubectl("delete", "namespace", NAMESPACE, "--wait=false")
 
 
 def with_elastic(**elastic: Any) -> Spec:
@@ -210,8 +198,10 @@ REFUSED: list[tuple[str, str, Spec, str]] = [
     REFUSED,
     ids=[f"{rule}-{index}" for index, (rule, *_) in enumerate(REFUSED)],
 )
-def test_the_api_server_refuses_what_breaks_a_rule(rule: str, name: str, broken: Spec, text: str) -> None:
-    answer = refusal(kubectl("create", "--dry-run=server", "-f", "-", given=manifest(broken, name)))
+def test_the_api_server_refuses_what_breaks_a_rule(
+    api: Api, rule: str, name: str, broken: Spec, text: str
+) -> None:
+    answer = refusal(api("create", "--dry-run=server", "-f", "-", given=manifest(broken, name)))
     assert text in answer, rule
 
 
@@ -271,31 +261,33 @@ KEPT: list[tuple[str, Spec, str]] = [
 
 
 @pytest.fixture(scope="module")
-def existing(cluster: None) -> str:
+def existing(api: Api) -> str:
     """Name of a job that is there."""
-    accepted(kubectl("create", "-f", "-", given=manifest(OLD, "existing")))
+    accepted(api("create", "-f", "-", given=manifest(OLD, "existing")))
     return "existing"
 
 
 @pytest.mark.parametrize(
     ("rule", "new", "text"), KEPT, ids=[f"{rule}-{index}" for index, (rule, *_) in enumerate(KEPT)]
 )
-def test_the_api_server_keeps_what_cannot_change(existing: str, rule: str, new: Spec, text: str) -> None:
-    answer = refusal(kubectl("replace", "--dry-run=server", "-f", "-", given=manifest(new, existing)))
+def test_the_api_server_keeps_what_cannot_change(
+    api: Api, existing: str, rule: str, new: Spec, text: str
+) -> None:
+    answer = refusal(api("replace", "--dry-run=server", "-f", "-", given=manifest(new, existing)))
     assert text in answer, rule
 
 
 @pytest.mark.parametrize(("field", "value"), [("enabled", False), ("rdzvBackend", "c10d")])
-def test_the_api_server_keeps_how_torchrun_is_used(field: str, value: object) -> None:
+def test_the_api_server_keeps_how_torchrun_is_used(api: Api, field: str, value: object) -> None:
     name, config = f"torchrun-{field.lower()}", {"enabled": True, "rdzvBackend": "etcd"}
     options = {"extraOptions": ["--rdzv_endpoint=etcd:2379"]}
-    accepted(kubectl("create", "-f", "-", given=manifest(spec(torchrunConfig={**config, **options}), name)))
+    accepted(api("create", "-f", "-", given=manifest(spec(torchrunConfig={**config, **options}), name)))
     new = manifest(spec(torchrunConfig={**config, **options, field: value}), name)
-    answer = refusal(kubectl("replace", "--dry-run=server", "-f", "-", given=new))
+    answer = refusal(api("replace", "--dry-run=server", "-f", "-", given=new))
     assert f"spec.torchrunConfig.{field} is immutable" in answer
 
 
-def test_the_api_server_lets_change_what_may(existing: str) -> None:
+def test_the_api_server_lets_change_what_may(api: Api, existing: str) -> None:
     new = merged(
         OLD,
         torchrunConfig={"enabled": True, "procPerNode": 4, "rdzvBackend": "c10d"},
@@ -306,28 +298,28 @@ def test_the_api_server_lets_change_what_may(existing: str) -> None:
         replicaSpecs=[replicas("worker", 2, container(image="other")), ITEMS[1]],
     )
     new["runMode"]["pause"]["enabled"] = True
-    accepted(kubectl("replace", "--dry-run=server", "-f", "-", given=manifest(new, existing)))
+    accepted(api("replace", "--dry-run=server", "-f", "-", given=manifest(new, existing)))
 
 
-def test_g17_a_finished_job_keeps_its_run_policy(cluster: None) -> None:
-    accepted(kubectl("create", "-f", "-", given=manifest(spec(runPolicy={"backoffLimit": 1}), "finished")))
-    change = ("patch", "pj", "finished", "-n", NAMESPACE, "--type=merge")
-    accepted(kubectl(*change, "-p", '{"spec": {"runPolicy": {"backoffLimit": 2}}}'))
-    accepted(kubectl(*change, "--subresource=status", "-p", '{"status": {"phase": "Succeeded"}}'))
-    answer = refusal(kubectl(*change, "-p", '{"spec": {"runPolicy": {"backoffLimit": 3}}}'))
+def test_g17_a_finished_job_keeps_its_run_policy(api: Api) -> None:
+    accepted(api("create", "-f", "-", given=manifest(spec(runPolicy={"backoffLimit": 1}), "finished")))
+    change = ("patch", "pj", "finished", "--type=merge")
+    accepted(api(*change, "-p", '{"spec": {"runPolicy": {"backoffLimit": 2}}}'))
+    accepted(api(*change, "--subresource=status", "-p", '{"status": {"phase": "Succeeded"}}'))
+    answer = refusal(api(*change, "-p", '{"spec": {"runPolicy": {"backoffLimit": 3}}}'))
     assert "spec.runPolicy is immutable" in answer
-    accepted(kubectl(*change, "-p", '{"spec": {"runMode": {"pause": {"enabled": true}}}}'))
+    accepted(api(*change, "-p", '{"spec": {"runMode": {"pause": {"enabled": true}}}}'))
 
 
-def test_scale_is_the_wished_for_number(existing: str) -> None:
-    accepted(kubectl("scale", "pj", existing, "-n", NAMESPACE, "--replicas=4"))
-    found = kubectl("get", "pj", existing, "-n", NAMESPACE, "-o", "jsonpath={.spec.elastic.expectedReplicas}")
+def test_scale_is_the_wished_for_number(api: Api, existing: str) -> None:
+    accepted(api("scale", "pj", existing, "--replicas=4"))
+    found = api("get", "pj", existing, "-o", "jsonpath={.spec.elastic.expectedReplicas}")
     assert found.stdout == "4"
-    answer = kubectl("scale", "pj", existing, "-n", NAMESPACE, "--replicas=9")
+    answer = api("scale", "pj", existing, "--replicas=9")
     assert "spec.elastic.expectedReplicas: must be between minReplicas and maxReplicas" in answer.stderr
 
 
-def test_a_whole_status_is_taken(existing: str) -> None:
+def test_a_whole_status_is_taken(api: Api, existing: str) -> None:
     counts = dict.fromkeys(("creating", "pending", "running", "succeeded", "failed", "unknown", "deleted"), 0)
     replica = {
         "name": "a",
@@ -366,19 +358,8 @@ def test_a_whole_status_is_taken(existing: str) -> None:
             "note": "TensorBoard [a] is ready",
         },
     }
-    patch = (
-        "patch",
-        "pj",
-        existing,
-        "-n",
-        NAMESPACE,
-        "--subresource=status",
-        "--type=merge",
-        "-o",
-        "json",
-        "-p",
-    )
-    answer = kubectl(*patch, json.dumps({"status": status}))
+    patch = ("patch", "pj", existing, "--subresource=status", "--type=merge", "-o", "json", "-p")
+    answer = api(*patch, json.dumps({"status": status}))
     accepted(answer)
     assert json.loads(answer.stdout)["status"] == status
 
@@ -387,7 +368,7 @@ GOLDEN = sorted((ROOT / "tests" / "golden").glob("*/*.yaml"))
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_worked_examples_are_accepted(path: Path) -> None:
+def test_worked_examples_are_accepted(api: Api, path: Path) -> None:
     _, job, *_ = yaml.safe_load_all(path.read_text(encoding="utf-8"))
-    job["metadata"]["namespace"] = NAMESPACE
-    accepted(kubectl("create", "--dry-run=server", "-f", "-", given=job))
+    job["metadata"].pop("namespace", None)
+    accepted(api("create", "--dry-run=server", "-f", "-", given=job))

@@ -4,6 +4,7 @@ Source: Kubernetes, "Structural schemas" and "Validation rules"; spec R2. What t
 a pydantic schema is rewritten: references are put in place, titles and nulls go, old spellings become fields.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -141,7 +142,7 @@ def _field(shape: FieldShape, leaf: Schema) -> Schema:
     if shape.opaque:
         return about | {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     if shape.part is None:
-        return about | _leaf(shape, leaf)
+        return _with_default_told(about | _leaf(shape, leaf))
     inner = object_schema(shape.part)
     if not shape.many:
         return inner | about
@@ -159,6 +160,15 @@ def _leaf(shape: FieldShape, leaf: Schema) -> Schema:
     if isinstance(default, str | int) and not shape.was:
         schema["default"] = default
     return schema
+
+
+def _with_default_told(schema: Schema) -> Schema:
+    """The schema whose description says the default: `kubectl explain` shows nothing else of it."""
+    if "default" not in schema:
+        return schema
+    value = schema["default"]
+    told = json.dumps(value) if isinstance(value, bool) else value
+    return schema | {"description": f"{schema['description']} Default: {told}."}
 
 
 def _not_null(schema: Schema) -> Schema:

@@ -1,0 +1,94 @@
+"""A cluster that tests may write to: kubectl, helm, namespaces, CRDs."""
+
+import json
+import secrets
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.harness.programs import HELM, environment, output, run
+from tests.harness.waiting import wait_for
+
+ROOT = Path(__file__).parents[2]
+
+JOB_CRDS = ROOT / "crds"
+"""The kinds of jobledger."""
+
+NEIGHBOUR_CRDS = Path(__file__).parent / "crds"
+"""PodGroup, Queue and TensorBoard as far as jobledger knows them; others run what stands behind. Source: spec R13."""
+
+
+class Cluster:
+    """A cluster that exists, as the kubeconfig's current user sees it.
+
+    `home` is a folder for caches, `kubectl` how it is called.
+    """
+
+    def __init__(self, kubeconfig: Path, home: Path, kubectl: list[str]) -> None:
+        self.kubeconfig = kubeconfig
+        self.home = home
+        self._kubectl = kubectl
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """For programs that shall talk to this cluster: KUBECONFIG, and caches of their own."""
+        return environment(self.kubeconfig, self.home)
+
+    def command(self, *arguments: str) -> list[str]:
+        """How a test starts kubectl itself, with `environment`."""
+        return [*self._kubectl, *arguments]
+
+    def answer(
+        self, *arguments: str, input: Any = None, within: float = 60
+    ) -> subprocess.CompletedProcess[str]:
+        """What kubectl answers, be it yes or no. `input` goes to `-f -`: text, a manifest or several."""
+        return run(self.command(*arguments), sent=_text(input), env=self.environment, within=within)
+
+    def kubectl(self, *arguments: str, input: Any = None, within: float = 60) -> str:
+        """What kubectl prints. Raises CommandFailed."""
+        return output(self.command(*arguments), sent=_text(input), env=self.environment, within=within)
+
+    def get(self, *arguments: str) -> dict[str, Any]:
+        """What `kubectl get -o json` prints, read: an object, or a list with `items`. Raises CommandFailed."""
+        found: dict[str, Any] = json.loads(self.kubectl("get", *arguments, "-o", "json"))
+        return found
+
+    def helm(self, *arguments: str, within: float = 90) -> str:
+        """What helm prints. Raises CommandFailed."""
+        return output([str(HELM), *arguments], env=self.environment, within=within)
+
+    def install(self, folder: Path) -> None:
+        """The CRDs of a folder are there and served; a repetition changes nothing."""
+        self.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(folder))
+        self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(folder))
+
+    def uninstall(self, folder: Path) -> None:
+        """The CRDs of a folder and all objects of their kinds are gone."""
+        self.kubectl("delete", "--ignore-not-found", "--wait", "-f", str(folder))
+
+    @contextmanager
+    def namespace(self, prefix: str = "test", labels: Mapping[str, str] | None = None) -> Iterator[str]:
+        """A new namespace in which pods can be made at once; it is deleted afterwards, without waiting for it."""
+        name = f"{prefix}-{secrets.token_hex(4)}"
+        metadata = {"name": name, "labels": dict(labels or {})}
+        self.kubectl(
+            "create", "-f", "-", input={"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+        )
+        try:
+            self.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=30s")
+            yield name
+        finally:
+            self.answer("delete", "namespace", name, "--wait=false")
+
+    wait_for = staticmethod(wait_for)
+
+
+def _text(given: Any) -> str | None:
+    """A manifest as JSON, several as a list of them, text as it is."""
+    if given is None or isinstance(given, str):
+        return given
+    if isinstance(given, list):
+        given = {"apiVersion": "v1", "kind": "List", "items": given}
+    return json.dumps(given)

@@ -1,0 +1,189 @@
+"""The harness keeps what its header promises: users, audit log, pods' logs and ports, killed parts, no orphans."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from http.client import HTTPConnection, HTTPException
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from tests.harness import PARTS, Cluster, ControlPlane, wait_for
+from tests.harness.fixtures import own_control_plane
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).parents[3]
+
+
+def pod(name: str = "web", **annotations: str) -> dict[str, Any]:
+    """A pod of one container; annotations are those of the simulation, with `_` for `-`."""
+    told = {f"sim.jobledger.dev/{key.replace('_', '-')}": value for key, value in annotations.items()}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "annotations": told},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]},
+    }
+
+
+def shown(kind: str, spec: dict[str, Any], name: str = "web") -> dict[str, Any]:
+    """An object of KWOK's: what the pod of that name shows."""
+    return {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def test_a_pod_ends_as_its_annotations_say(simulated: ControlPlane, namespace: str) -> None:
+    simulated.kubectl("create", "-n", namespace, "-f", "-", input=pod(run_seconds="0", exit_code="3"))
+    simulated.kubectl("wait", "pod/web", "-n", namespace, "--for=jsonpath={.status.phase}=Failed")
+    status = simulated.get("pod", "web", "-n", namespace)["status"]
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+
+
+def test_a_pod_shows_the_log_it_is_given(simulated: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("2026-01-01T00:00:00.000000000Z stdout F step 1\n", encoding="utf-8")
+    given = [pod(), shown("Logs", {"logs": [{"logsFile": str(log)}]})]
+    simulated.kubectl("create", "-n", namespace, "-f", "-", input=given)
+    simulated.kubectl("wait", "pod/web", "-n", namespace, "--for=condition=Ready")
+    said = partial(simulated.answer, "logs", "web", "-n", namespace)
+    wait_for("the log", lambda: said().stdout == "step 1\n")
+
+
+class Hello(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "5")  # KWOK does not pass on that the server hangs up
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, format: str, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def web_port() -> Iterator[int]:
+    """The port of a web server that says hello."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hello) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def free_port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        return int(probe.getsockname()[1])
+
+
+def hello(port: int) -> bool:
+    """Does the server behind a port say hello?"""
+    connection = HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/")
+        return connection.getresponse().read() == b"hello"
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def test_port_forward_reaches_a_real_server(simulated: ControlPlane, namespace: str, web_port: int) -> None:
+    forward = {"ports": [80], "target": {"address": "127.0.0.1", "port": web_port}}
+    given = [pod(), shown("PortForward", {"forwards": [forward]})]
+    simulated.kubectl("create", "-n", namespace, "-f", "-", input=given)
+    simulated.kubectl("wait", "pod/web", "-n", namespace, "--for=condition=Ready")
+    here = free_port()
+    command = simulated.command("port-forward", "-n", namespace, "pod/web", f"{here}:80")
+    with subprocess.Popen(command, env=simulated.environment, stdout=subprocess.DEVNULL) as forwarding:
+        try:
+            wait_for("an answer through the API server", lambda: hello(here))
+        finally:
+            forwarding.terminate()
+
+
+def test_a_pod_of_a_restricted_namespace_has_to_be_harmless(cluster: Cluster) -> None:
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    with cluster.namespace("restricted", labels) as name:
+        answer = cluster.answer("create", "-n", name, "-f", "-", input=pod())
+    assert 'violates PodSecurity "restricted:latest"' in answer.stderr
+
+
+def test_nothing_is_granted_to_the_visitor(simulated: ControlPlane, namespace: str) -> None:
+    answer = simulated.answer("--context", "visitor", "get", "pods", "-n", namespace)
+    assert 'User "visitor" cannot list resource "pods"' in answer.stderr
+
+
+def test_helm_installs_into_the_cluster(helm: Cluster, namespace: str, tmp_path: Path) -> None:
+    chart = tmp_path / "chart"
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("{apiVersion: v2, name: small, version: 0.1.0}", encoding="utf-8")
+    template = "{apiVersion: v1, kind: ConfigMap, metadata: {name: {{ .Release.Name }}}}"
+    (chart / "templates" / "map.yaml").write_text(template, encoding="utf-8")
+    helm.helm("install", "first", str(chart), "-n", namespace)
+    assert helm.get("configmap", "first", "-n", namespace)["metadata"]["name"] == "first"
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane that may be hurt, with an audit log."""
+    with own_control_plane(tmp_path_factory.mktemp("own"), nodes=1, audit=True) as started:
+        yield started
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_killed_part_comes_back_and_nothing_is_lost(own: ControlPlane, part: str) -> None:
+    with own.namespace() as name:
+        own.kubectl("create", "-n", name, "-f", "-", input=pod("before"))
+        own.restart(part)
+        own.kubectl("create", "-n", name, "-f", "-", input=pod("after"))
+        own.kubectl("wait", "pod/before", "pod/after", "-n", name, "--for=condition=Ready")
+
+
+def test_the_audit_log_says_who_asked_for_what(own: ControlPlane) -> None:
+    own.answer("--context", "visitor", "get", "secrets")
+
+    def asked() -> set[tuple[str, str, int]]:
+        events = [event for event in own.audit_log() if event["user"]["username"] == "visitor"]
+        return {(event["verb"], event["requestURI"], event["responseStatus"]["code"]) for event in events}
+
+    request = ("list", "/api/v1/namespaces/default/secrets?limit=500", 403)
+    wait_for("the request in the audit log", lambda: request in asked())
+
+
+OWNER = """
+import sys, time
+from pathlib import Path
+from tests.harness import ControlPlane
+ControlPlane(Path(sys.argv[1]), nodes=1).start()
+print("started", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_control_plane_goes_with_its_owner(simulated: ControlPlane, tmp_path: Path) -> None:
+    home = tmp_path / "kube"
+    command = [sys.executable, "-c", OWNER, str(home)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "started\n"
+        pids = [int((home / f"{part}.pid").read_text()) for part in PARTS]
+        owner.kill()
+    assert owner.returncode == -signal.SIGKILL
+    wait_for("everything is purged", lambda: not home.exists())
+    assert not any(alive(pid) for pid in pids)
+
+
+def alive(pid: int) -> bool:
+    """Is there a process of that number, other than one that nobody has waited for?"""
+    try:
+        os.kill(pid, 0)
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except (ProcessLookupError, FileNotFoundError):
+        return False
