@@ -7,8 +7,27 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from jobledger.settings import default_store
+from statemachine.errors import StoreUnusable
+
 _LONGEST: Final = 100
 """Bytes of a socket's path. The kernel takes 108 on Linux and 104 on macOS, an end mark included."""
+
+
+def make_default_folder(store: Path) -> None:
+    """The folder of `store` exists, if it is the default one; any other is the user's to make.
+
+    Raises:
+        StoreUnusable: it cannot be made.
+    """
+    if store != default_store():
+        return
+    try:
+        store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnusable(
+            f"the folder {store.parent} cannot be made ({error.strerror}); name a store elsewhere with --store"
+        ) from error
 
 
 def data_folder(store: Path) -> Path:

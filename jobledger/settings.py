@@ -22,7 +22,10 @@ PREFIX: Final = "JOBLEDGER_"
 
 NOT_SETTINGS: Final = frozenset(
     f"{PREFIX}{name}"
-    for name in ("REQUIRE_ALL", "SIM_SEEDS", "SIM_SEED", "KUBECONFIG", "TOOLS", "CONTAINER_ID")
+    for name in (
+        *("REQUIRE_ALL", "SIM_SEEDS", "SIM_SEED", "KUBECONFIG", "TOOLS", "CONTAINER_ID"),
+        *("FIRE_JOBS", "FIRE_KILLS", "FIRE_APISERVER_KILLS", "FIRE_SEED"),
+    )
 )
 """Variables of the test suite, of tools beside jobledger, and the mark of pods that run as processes."""
 
@@ -62,6 +65,11 @@ def default_store() -> Path:
     return state / "jobledger" / "ledger.db"
 
 
+def in_pod() -> bool:
+    """This process runs in a pod of a Kubernetes cluster."""
+    return "KUBERNETES_SERVICE_HOST" in os.environ
+
+
 class LogSettings(BaseModel):
     """What jobledger says about itself, on standard error."""
 
@@ -73,6 +81,39 @@ class LogSettings(BaseModel):
 
     format: Literal["console", "json"] = "console"
     """`console` for people, `json` (an object a line) for log collectors. Default console."""
+
+
+class ControllerSettings(BaseModel):
+    """How `jobledger controller` runs on a Kubernetes cluster."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    kubeconfig: str = ""
+    """Path of the kubeconfig that says which cluster. Default: the service account, in a pod; else what
+    `kubectl` would use."""
+
+    context: str = ""
+    """The kubeconfig's context to use. Default: its current one."""
+
+    log: str = ""
+    """URL of the event log: `sqlite:///absolute/path` or `sqlite:path`. Default: the file of `store`."""
+
+    namespaces: str = ""
+    """Namespaces to look after, with commas between them. Default: all, which needs a ClusterRole."""
+
+    roles: str = ""
+    """What this process does: some of `bridge,engine,projectors,front`. Default: all of it."""
+
+    listen: str = ""
+    """HOST:PORT to answer HTTP on. Default `0.0.0.0:8080` in a pod, `127.0.0.1:8080` elsewhere: callers are
+    asked for their tokens, but nobody has to reach the controller on a laptop."""
+
+    leader_elect: bool | None = None
+    """Work only while holding the lease `jobledger-bridge`, so that of several controllers one works at a
+    time. Default: on in a pod, off elsewhere, where nobody waits to take over."""
+
+    lease_namespace: str = ""
+    """Namespace of the lease. Default: that of the pod, or of the kubeconfig's context."""
 
 
 class Settings(BaseSettings):
@@ -109,6 +150,9 @@ class Settings(BaseSettings):
     settle: Span = timedelta(seconds=10)
     """How long `run` waits, after the last job has ended, for replicas that end by themselves. Default 10 s:
     workers usually follow their master within a second, and their end belongs into the history."""
+
+    controller: ControllerSettings = ControllerSettings()
+    """How `jobledger controller` runs on a Kubernetes cluster."""
 
     log: LogSettings = LogSettings()
     """What jobledger says about itself, on standard error."""

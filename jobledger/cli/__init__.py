@@ -14,6 +14,10 @@ GROUPS: Final = {
         "run": "Run jobs on this machine, each replica as processes, and follow them to their end.",
         "serve": "Run jobs for as long as this program runs, and answer on a unix socket next to the store.",
     },
+    "Jobs of a cluster": {
+        "controller": "Run the jobs of a Kubernetes cluster.",
+        "evidence": "List the pods that wait for their end to be written down, or let go of them all.",
+    },
     "Against a server": {
         "submit": "Hand jobs to a running server, with the ConfigMaps and Secrets they use.",
         "get": "List jobs, or show some by name.",
@@ -50,11 +54,11 @@ def build(verb: str = "") -> typer.Typer:
     groups = {each: group for group, verbs in GROUPS.items() for each in verbs}
     for each in [verb] if verb in groups else groups:
         verb_of = getattr(import_module(f"jobledger.cli.{_IN_MODULE.get(each, each)}"), each)
-        app.command(each, rich_help_panel=groups[each], help=_paragraphs(verb_of))(verb_of)
+        app.command(each, rich_help_panel=groups[each], help=paragraphs(verb_of))(verb_of)
     return app
 
 
-def _paragraphs(function: Callable[..., object]) -> str:
+def paragraphs(function: Callable[..., object]) -> str:
     """Its docstring, each paragraph in one line: how wide the terminal is, only the terminal knows."""
     paragraphs = (function.__doc__ or "").split("\n\n")
     return "\n\n".join(" ".join(each.split()) for each in paragraphs)

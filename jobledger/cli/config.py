@@ -24,6 +24,9 @@ def config(
     derived = {
         "server": str(socket_path(held.settings.store)),
         "python": "python3 on the PATH",
+        "controller.log": f"sqlite://{held.settings.store}",
+        "controller.roles": "bridge,engine,projectors,front",
+        "controller.leader_elect": "in a pod",
     }
     rows: list[dict[str, Any]] = [
         {
@@ -48,6 +51,8 @@ def config(
 def _shown(value: object) -> str:
     from datetime import timedelta
 
+    if value is None:
+        return ""
     if isinstance(value, timedelta):
         return f"{value.total_seconds():g}s"
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -5,11 +5,18 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from jobledger.guard import intruder
-from statemachine.errors import ConfigError, StoreUnusable
+from statemachine.errors import ConfigError
 
 if TYPE_CHECKING:
     from jobledger.settings import Settings
     from jobledger.wiring import Controller
+
+
+def check_installation() -> None:
+    """Every package that we import is ours. Raises ConfigError."""
+    sentence = intruder()
+    if sentence:
+        raise ConfigError(sentence)
 
 
 @asynccontextmanager
@@ -20,19 +27,10 @@ async def controller_of(settings: "Settings") -> "AsyncIterator[Controller]":
         ConfigError: another distribution owns one of our packages.
         StoreInUse, StoreUnusable: the store cannot be this process's.
     """
-    from jobledger.settings import default_store
+    from jobledger.places import make_default_folder
     from jobledger.wiring import embedded
 
-    sentence = intruder()
-    if sentence:
-        raise ConfigError(sentence)
-    if settings.store == default_store():
-        try:
-            settings.store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreUnusable(
-                f"the folder {settings.store.parent} cannot be made ({error.strerror}); "
-                "name a store elsewhere with --store"
-            ) from error
+    check_installation()
+    make_default_folder(settings.store)
     async with embedded(settings.store, evidence=settings.evidence, python=settings.python) as controller:
         yield controller

@@ -1,69 +1,63 @@
-"""The one place that puts the parts together: a log, a cluster, and the control loop between them.
-
-`Controller` is the loop (bridge → engine → projectors) over whatever log and cluster it is given; the embedded
-mode, the simulation and the benchmarks run the same one.
-"""
+"""The control loop: bridge → engine → projectors, or those parts of it that this process is there for."""
 
 import asyncio
 import gc
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
+from typing import Any, Final
 
-from jobledger.places import data_folder
+from jobledger.telemetry.instruments import Instruments
+from jobledger.wiring.audit import Audit
+from jobledger.wiring.levels import Levels
+from jobledger.wiring.roles import ALL, Role, Roles
+from jobledger.wiring.streams import Stream, Streams
 from k8s_bridge.port import Cluster
-from k8s_bridge.watchers import Bridge
-from projectors.base import Projector
-from projectors.children import Children
+from k8s_bridge.watchers import Bridge, Sink
 from projectors.kube_events import KubeEvents
-from projectors.status import Status
+from projectors.sweeper import Sweeper
 from projectors.workqueue import WorkQueue
 from statemachine.engine.clock import Clock
+from statemachine.engine.drain import Drain
 from statemachine.engine.embedded import Engine
+from statemachine.engine.follower import Follower
+from statemachine.engine.source import Pulse, Source
 from statemachine.engine.step import Owner
-from statemachine.errors import ClusterUnavailable, LogUnavailable
-from statemachine.ids import JobUid, PodUid, ReplicaName, Seq
+from statemachine.errors import InvariantBroken, LeaseLost
+from statemachine.ids import JobUid, PodUid, Position, ReplicaName, Seq
+from statemachine.log.inbox import Inbox, MemoryInbox
 from statemachine.log.port import EventLog
 from statemachine.log.reader import Folded, Reader
-from statemachine.observations import Observation, PodObserved, TensorBoardObserved
+from statemachine.observations import Observation
 from statemachine.state import JobState
 
 log = logging.getLogger(__name__)
 
-_STREAM_RETRY = 1.0
-
-_COLLECT_AFTER = (20_000, 20, 20)
+_COLLECT_AFTER: Final = (20_000, 20, 20)
 """Objects made, then collections of the younger generation, before one is collected (Python: 700, 10, 10).
 
 States and entries live long and form no cycles: whoever looks through them all the time finds nothing.
 """
 
-
-class Stream(Protocol):
-    """A stream projector."""
-
-    @property
-    def name(self) -> str:
-        """For metrics and logs."""
-
-    async def advance(self) -> None:
-        """The view is at the end of the log."""
+Turn = Callable[[], AbstractAsyncContextManager[object]]
+"""Entered when it is this process's turn; LeaseLost ends the block when it is over."""
 
 
 class LatestStates:
     """The reader's states as projectors see them."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    def __init__(self, reader: Reader, namespaces: Sequence[str] = ()) -> None:
+        self._reader, self._namespaces = reader, frozenset(namespaces)
 
     def state(self, job: JobUid) -> JobState | None:
-        """The job's state; None for one that is unknown or quarantined."""
+        """The job's state; None for one that is unknown, quarantined, or not in the namespaces looked after."""
         tracked = self._reader.tracked(job)
-        return None if tracked.quarantined or tracked.seq == 0 else tracked.state
+        if tracked.quarantined or tracked.seq == 0:
+            return None
+        elsewhere = self._namespaces and tracked.state.namespace not in self._namespaces
+        return None if elsewhere else tracked.state
 
     def seq(self, job: JobUid) -> Seq:
         """Number of the last entry folded into it."""
@@ -72,9 +66,12 @@ class LatestStates:
 
 @dataclass
 class Controller:
-    """Observations to entries to writes, and round again.
+    """Observations to entries to writes, and round again: as much of it as `roles` say.
 
-    `streams` are projectors beside the built-in ones; `jitter` spreads retries (seeded in simulations).
+    `streams` are projectors beside the built-in ones; `jitter` spreads retries (seeded in simulations). Where
+    roles are spread over processes, `inbox` carries observations between them, and the bridge watches only when
+    it is its `turn`. `answered` counts the answers of the cluster, by which slow is told from stuck. With
+    `namespaces` the jobs of others are left as they are: nobody here sees their pods.
     """
 
     event_log: EventLog
@@ -84,50 +81,184 @@ class Controller:
     evidence: bool = True
     workers: int = 8
     jitter: random.Random = field(default_factory=random.Random)
+    roles: Roles = ALL
+    namespaces: Sequence[str] = ()
+    inbox: Inbox = field(default_factory=MemoryInbox)
+    turn: Turn = nullcontext
+    answered: Callable[[], int] = lambda: 0
+    instruments: Instruments = field(default_factory=Instruments)
 
     def __post_init__(self) -> None:
         self.reader = Reader()
-        self.states = LatestStates(self.reader)
-        self.engine = Engine(self.event_log, Owner(self.event_log, self.reader, self.clock), self.clock)
-        self._levels: list[tuple[Projector, WorkQueue]] = [
-            (each, WorkQueue(each.name, each.visit, self.workers, self.jitter))
-            for each in (
-                Children(self.states, self.cluster, self.engine.observe, self.clock, evidence=self.evidence),
-                Status(self.states, self.cluster),
-            )
-        ]
-        self._all_streams = [KubeEvents(self.event_log, self.states, self.cluster), *self.streams]
-        self._grown = [asyncio.Event() for _ in self._all_streams]
+        self.states = LatestStates(self.reader, self.namespaces)
+        self.drain: Drain | None = None
+        self.source: Source = self._source()
+        self._observe = self.instruments.sink(self.source.observe)
+        self.levels: Levels | None = None
+        self.views = Streams((), self._end)
+        self.sweeper: Sweeper | None = None
+        if Role.PROJECTORS in self.roles:
+            written = self.instruments.cluster(self.cluster)
+            self.levels = self._levels(written)
+            events = KubeEvents(self.event_log, self.states, written)
+            self.views = Streams([events, *self.streams], self._end)
+            self.sweeper = Sweeper(self.states, written)
         self.bridge: Bridge | None = None
+        self._watching: asyncio.Task[None] | None = None
+
+    @property
+    def watches(self) -> bool:
+        """The cluster is watched here: to decide, or to know what there is."""
+        return bool(self.roles & {Role.BRIDGE, Role.PROJECTORS})
+
+    @property
+    def is_spread(self) -> bool:
+        """What is noticed here is decided elsewhere, or the other way round."""
+        return not self.roles >= {Role.BRIDGE, Role.ENGINE, Role.PROJECTORS}
+
+    # ---- its life ------------------------------------------------------------------------------------------
 
     async def run(self, started: Callable[[], None] = lambda: None) -> None:
         """Recovers, says `started`, then works until it is cancelled; states are saved at the end."""
-        await self.engine.start()
+        await self.source.start()
+        if self.drain is not None:
+            await self.drain.empty()
         gc.set_threshold(*_COLLECT_AFTER)
-        self.engine.listeners.append(self._entry)
-        self.engine.silent_listeners.append(self._silent)
-        self.bridge = Bridge(
-            self.cluster, self.engine.observe, known=self._known(), chance=self.jitter.random
-        )
-        for job in self.reader.jobs:
-            for _, queue in self._levels:
-                queue.add(job)
+        self.source.listeners += [self._entry, self.instruments.entry]
+        self.source.silent_listeners.append(self.instruments.silent)
+        if self.levels is not None:
+            self.source.silent_listeners.append(self.levels.silent)
+            self.levels.add(self.reader.jobs)
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self.engine.run(), name="engine")
-                tasks.create_task(self.bridge.run(), name="bridge")
-                for projector, queue in self._levels:
-                    tasks.create_task(queue.run(), name=projector.name)
-                for stream, grown in zip(self._all_streams, self._grown, strict=True):
-                    tasks.create_task(self._follow(stream, grown), name=stream.name)
+                for name, loop in self._loops():
+                    task = tasks.create_task(_for_ever(name, loop), name=name)
+                    if name == "bridge":
+                        self._watching = task
                 started()
         finally:
-            await self.engine.save_snapshots()
+            await self.source.save()
+
+    async def stop(self) -> None:
+        """Nothing new is taken up, and what was is done: now `run` can be cancelled without loss of work."""
+        if self._watching is not None:
+            self._watching.cancel()
+        if self.levels is not None:
+            await self.levels.finish()
+        await self.source.finish()
 
     async def catch_up(self) -> None:
         """Every stream projector is at the end of the log. For a controller that does not run (any more)."""
-        for stream in self._all_streams:
-            await self._advance(stream)
+        await self.views.catch_up()
+
+    def pulses(self) -> dict[str, Pulse]:
+        """How the loops are doing, by name. Those that wait for the cluster are alive while it answers."""
+        answered = self.answered()
+        found = self.source.pulses()
+        if self.drain is not None and self.is_spread:
+            found["inbox"] = self.drain.pulse()
+        if self.bridge is not None:
+            watched = self.bridge.progress
+            beats = watched.starts + watched.failures + watched.changes
+            found["bridge"] = Pulse(beats + answered, not watched.synced)
+        levels = self.levels.pulses() if self.levels is not None else {}
+        for name, pulse in [*levels.items(), *self.views.pulses().items()]:
+            found[name] = Pulse(pulse.beats + answered, pulse.busy)
+        return found
+
+    @property
+    def queues(self) -> Mapping[str, WorkQueue]:
+        """The work queues of this process, by name."""
+        return self.levels.queues if self.levels is not None else {}
+
+    @property
+    def lags(self) -> Mapping[str, int]:
+        """How many entries each stream projector has yet to see."""
+        return self.views.lags()
+
+    @property
+    def decides(self) -> bool:
+        """This process is the writer of its log."""
+        return Role.ENGINE in self.roles
+
+    @property
+    def leads(self) -> bool | None:
+        """It is this process's turn to say what it notices; None for one that never does."""
+        return self.bridge is not None if Role.BRIDGE in self.roles else None
+
+    # ---- its parts -----------------------------------------------------------------------------------------
+
+    def _source(self) -> Source:
+        if Role.ENGINE not in self.roles:
+            return Follower(self.event_log, self.reader, self.inbox)
+        engine = Engine(self.event_log, Owner(self.event_log, self.reader, self.clock), self.clock)
+        self.drain = Drain(self.inbox, engine, self.event_log, self.clock)
+        return engine
+
+    def _end(self) -> Position:
+        return self.reader.position
+
+    def _levels(self, cluster: Cluster) -> Levels:
+        return Levels(
+            self.states,
+            cluster,
+            self._observe,
+            self.clock,
+            evidence=self.evidence,
+            workers=self.workers,
+            jitter=self.jitter,
+            instruments=self.instruments,
+        )
+
+    def _loops(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
+        yield "engine" if Role.ENGINE in self.roles else "follower", self.source.run()
+        if self.drain is not None and self.is_spread:
+            yield "inbox", self.drain.run()
+        if self.watches:
+            yield "bridge", self._watch()
+        if Role.BRIDGE in self.roles:
+            yield "audit", self._audit().run()
+        if self.levels is not None:
+            yield from self.levels.loops()
+        yield from self.views.loops()
+        if self.sweeper is not None:
+            yield self.sweeper.name, self.sweeper.run()
+
+    def _audit(self) -> Audit:
+        return Audit(self.states, self._known, lambda: self.bridge, self.cluster, self._observe, self.clock)
+
+    async def _watch(self) -> None:
+        """The cluster is watched whenever it is our turn, each time by a bridge that remembers nothing."""
+        while True:
+            try:
+                async with self.turn():
+                    self.bridge = self._bridge()
+                    await self.bridge.run()
+            except LeaseLost as error:
+                log.warning(
+                    "another process watches now", extra={"action": "lease-lost", "error": str(error)}
+                )
+            finally:
+                self.bridge = None
+
+    def _bridge(self) -> Bridge:
+        """Without the role of a bridge it is there for what projectors want to know, and says nothing."""
+        bridge = Bridge(self.cluster, self._sink(), known=self._known(), chance=self.jitter.random)
+        if self.levels is not None:
+            bridge.touched, bridge.shown = self.levels.touched, self.levels.shown
+            bridge.listed = self.levels.cluster_listed
+        return bridge
+
+    def _sink(self) -> Sink:
+        if {Role.BRIDGE, Role.ENGINE} <= self.roles:
+            return self._observe
+        return self._noticed
+
+    async def _noticed(self, seen: Observation) -> None:
+        if self.levels is not None:
+            self.levels.noticed(seen)
+        if Role.BRIDGE in self.roles:
+            await self._observe(seen)
 
     def _known(self) -> dict[JobUid, dict[tuple[ReplicaName, int], PodUid]]:
         """What the log believes to exist: jobs not gone, and their pods that have been observed."""
@@ -142,81 +273,11 @@ class Controller:
         return known
 
     def _entry(self, folded: Folded) -> None:
-        for projector, queue in self._levels:
-            if projector.concerns(folded.entry.events):
-                queue.add(folded.record.job)
-        for grown in self._grown:
-            grown.set()
-
-    def _silent(self, seen: Observation) -> None:
-        """A child whose report changes nothing may be one that nobody asks for: a create that took effect late."""
-        if isinstance(seen, PodObserved | TensorBoardObserved):
-            _, children = self._levels[0]
-            children.add(seen.job)
-
-    async def _follow(self, stream: Stream, grown: asyncio.Event) -> None:
-        """The stream projector is at the end of the log whenever that has grown."""
-        while True:
-            grown.clear()
-            await self._advance(stream)
-            await grown.wait()
-
-    async def _advance(self, stream: Stream) -> None:
-        advance: Callable[[], Awaitable[None]] = stream.advance
-        while True:
-            try:
-                return await advance()
-            except (ClusterUnavailable, LogUnavailable) as error:
-                fields = {"action": "retry", "projector": stream.name, "error": str(error)}
-                log.warning("a view cannot be brought up to date now", extra=fields)
-                await asyncio.sleep(_STREAM_RETRY)
+        if self.levels is not None:
+            self.levels.entry(folded)
+        self.views.entry(folded)
 
 
-@asynccontextmanager
-async def embedded(store: Path, *, evidence: bool = True, python: str = "") -> AsyncIterator[Controller]:
-    """A controller over one SQLite file and the processes of this machine, not started; then all is closed.
-
-    Pods live on when the controller ends, and are adopted by the next one of the same store.
-
-    Raises:
-        StoreInUse, StoreUnusable: the store cannot be this process's.
-    """
-    from k8s_bridge.admission import admit
-    from k8s_bridge.local import LocalCluster
-    from projectors.history import HistoryProjector
-    from statemachine.engine.clock import WallClock
-    from statemachine.log.sqlite import SqliteLog
-
-    event_log = await SqliteLog.open(store)
-    try:
-        data = data_folder(event_log.store.path)
-        history = HistoryProjector(event_log, event_log.store)
-        async with LocalCluster(event_log.store, data, admit=admit, python=python) as cluster:
-            yield Controller(event_log, cluster, WallClock(), streams=[history], evidence=evidence)
-    finally:
-        await event_log.close()
-
-
-@asynccontextmanager
-async def running(controller: Controller) -> AsyncIterator[None]:
-    """The controller has recovered, and works until the block is left.
-
-    If it cannot go on, the block is cancelled, and its failure raised instead.
-    """
-    started = asyncio.Event()
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(controller.run(started.set), name="controller")
-            try:
-                await started.wait()
-                yield
-            finally:
-                task.cancel()
-    except BaseExceptionGroup as group:
-        raise _first(group) from None
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What went wrong first, out of groups in groups: the rest followed from it."""
-    found = group.exceptions[0]
-    return _first(found) if isinstance(found, BaseExceptionGroup) else found
+async def _for_ever(name: str, loop: Coroutine[Any, Any, None]) -> None:
+    await loop
+    raise InvariantBroken(f"the loop of {name} ended by itself")

@@ -1,4 +1,4 @@
-"""The engine of one process: a queue in front of the owner, its timers, and who is told of entries."""
+"""The engine of a log: a queue in front of the owner, its timers, and who is told of entries."""
 
 import asyncio
 import logging
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from statemachine.engine.clock import Clock
+from statemachine.engine.source import Listener, Pulse
 from statemachine.engine.step import Owner
 from statemachine.engine.timers import Timers
 from statemachine.errors import LogUnavailable
@@ -25,22 +26,18 @@ _SNAPSHOT_EVERY: Final = 2000
 _RETRY: Final = 0.2
 """Seconds between attempts while the log cannot be written."""
 
-Listener = Callable[[Folded], None]
-
 
 class Engine:
-    """Takes observations from anywhere in the process and makes the log follow them.
-
-    `listeners` are called, in log order, with every entry once it is durable and folded;
-    `silent_listeners` with every observation that changed nothing.
-    """
+    """A Source: takes observations from anywhere in the process and makes the log follow them."""
 
     def __init__(self, event_log: EventLog, owner: Owner, clock: Clock) -> None:
         self._log = event_log
         self._owner = owner
         self._queue: asyncio.Queue[Observation] = asyncio.Queue(_QUEUE)
+        self._deciding = asyncio.Lock()
         self._timers = Timers(clock, self.observe)
         self._entries = 0
+        self._beats = 0
         self.listeners: list[Listener] = []
         self.silent_listeners: list[Callable[[Observation], None]] = []
         self.log_error = ""
@@ -71,27 +68,34 @@ class Engine:
             batch = [await self._queue.get()]
             while len(batch) < _BATCH and not self._queue.empty():
                 batch.append(self._queue.get_nowait())
-            await self._take(batch)
+            while not await self.decided(batch):  # noqa: ASYNC110 - nobody says when the log is back
+                await asyncio.sleep(_RETRY)
+            for _ in batch:
+                self._queue.task_done()
 
-    async def _take(self, batch: Sequence[Observation]) -> None:
-        """The batch is in the log, however long the log takes to be writable again."""
-        while True:
+    async def decided(self, batch: Sequence[Observation]) -> bool:
+        """The batch is in the log; False: it cannot be written now, and nothing of the batch is in it."""
+        async with self._deciding:
             try:
                 folded = await self._owner.take(batch)
             except LogUnavailable as error:
-                if not self.log_error:
-                    fields = {"action": "log-unavailable", "error": str(error)}
-                    log.warning("the log cannot be written, decisions wait", extra=fields)
-                self.log_error = str(error)
-                await asyncio.sleep(_RETRY)
-                continue
+                self._unavailable(error)
+                return False
+            finally:
+                self._beats += 1
             self.log_error = ""
             self._tell(folded)
             for each in self._owner.silent:
                 for silent_listener in self.silent_listeners:
                     silent_listener(each)
             await self._snapshot(len(folded))
-            return
+            return True
+
+    def _unavailable(self, error: LogUnavailable) -> None:
+        if not self.log_error:
+            fields = {"action": "log-unavailable", "error": str(error)}
+            log.warning("the log cannot be written, decisions wait", extra=fields)
+        self.log_error = str(error)
 
     def _tell(self, folded: Sequence[Folded]) -> None:
         for each in folded:
@@ -102,9 +106,18 @@ class Engine:
     async def _snapshot(self, entries: int) -> None:
         self._entries += entries
         if self._entries >= _SNAPSHOT_EVERY:
-            await self.save_snapshots()
+            await self.save()
 
-    async def save_snapshots(self) -> None:
+    async def finish(self) -> None:
+        """Everything observed so far is in the log; returns at once if that cannot be written now."""
+        if not self.log_error:
+            await self._queue.join()
+
+    def pulses(self) -> dict[str, Pulse]:
+        """The loop that decides; timers only wait."""
+        return {"engine": Pulse(self._beats, self._deciding.locked())}
+
+    async def save(self) -> None:
         """Every state that changed since the last time is saved, so that the next start is quick.
 
         They are a cache: if the log does not take them now, it will be given them the next time.

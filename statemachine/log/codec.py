@@ -22,6 +22,7 @@ from statemachine.upcasters import UPCASTERS, NotLifted, Registry, upcast
 ENTRY_VERSION: int = Entry.model_fields["v"].default
 
 _STATE = TypeAdapter(JobState)
+_OBSERVATION: TypeAdapter[Observation] = TypeAdapter(Observation)
 _HEAD_ONLY = {"v", "cause", "events"}
 _validate_entry: Callable[[bytes], Entry] = TypeAdapter(Entry).validator.validate_json
 _validate_events: Callable[[bytes], EntryEvents] = TypeAdapter(EntryEvents).validator.validate_json
@@ -80,6 +81,23 @@ def decode_events(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryEvent
 def entry_hash(body: bytes) -> str:
     """The `prev` that the job's next entry has to name: SHA-256, hex, of the bytes as stored."""
     return hashlib.sha256(body).hexdigest()
+
+
+def encode_observation(seen: Observation) -> bytes:
+    """The bytes of an observation by itself, on its way to whoever decides it."""
+    return _OBSERVATION.dump_json(seen)
+
+
+def decode_observation(body: bytes) -> Observation:
+    """The inverse of `encode_observation`.
+
+    Raises:
+        EntryUnreadable: it is none.
+    """
+    try:
+        return _OBSERVATION.validate_json(body)
+    except ValidationError as error:
+        raise EntryUnreadable(f"the observation cannot be read: {_first(error)}", body) from error
 
 
 def encode_state(state: JobState) -> bytes:

@@ -89,5 +89,9 @@ class MemoryLog:
         """See EventLog."""
         return list(self._letters)
 
+    async def dead_letter_count(self) -> int:
+        """See EventLog."""
+        return len(self._letters)
+
     async def close(self) -> None:
         """See EventLog."""

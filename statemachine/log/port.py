@@ -98,5 +98,8 @@ class EventLog(Protocol):
     async def dead_letters(self) -> Sequence[DeadLetter]:
         """All dead letters, oldest first."""
 
+    async def dead_letter_count(self) -> int:
+        """How many there are."""
+
     async def close(self) -> None:
         """Everything is flushed and released; idempotent."""

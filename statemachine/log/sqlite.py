@@ -1,4 +1,4 @@
-"""The event log in a SQLite file: the embedded default."""
+"""The event log in a SQLite file: for one machine, or one volume of a cluster."""
 
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from statemachine.errors import SeqConflict
+from statemachine.errors import SeqConflict, StoreUnusable
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
 from statemachine.log.store import SqliteStore
@@ -46,14 +46,17 @@ class SqliteLog:
         self.store = store
 
     @classmethod
-    async def open(cls, path: Path, *, read_only: bool = False) -> Self:
+    async def open(cls, path: Path, *, read_only: bool = False, beside: bool = False) -> Self:
         """The log in the store at `path`, made if there is none (unless `read_only`).
 
+        With `beside` everything but entries can be written: those are for the process that owns the store.
+
         Raises:
-            StoreInUse: another process writes it.
+            StoreInUse: another process owns it.
             StoreUnusable: it cannot be opened, and why.
+            LogUnavailable: it cannot be opened now.
         """
-        store = await SqliteStore.open(path, read_only=read_only)
+        store = await SqliteStore.open(path, read_only=read_only, beside=beside)
         try:
             if not read_only:
                 await store.run(_create)
@@ -64,6 +67,8 @@ class SqliteLog:
 
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """See EventLog."""
+        if not self.store.is_owned and not self.store.read_only:
+            raise StoreUnusable(f"store {self.store.path} is not this process's to append to")
         return await self.store.run(partial(_append, drafts)) if drafts else ()
 
     async def scan(
@@ -112,6 +117,10 @@ class SqliteLog:
     async def dead_letters(self) -> Sequence[DeadLetter]:
         """See EventLog."""
         return await self.store.read(_dead_letters)
+
+    async def dead_letter_count(self) -> int:
+        """See EventLog."""
+        return await self.store.read(partial(_number, "SELECT count(*) FROM dead_letters", ()))
 
     async def close(self) -> None:
         """See EventLog."""

@@ -39,10 +39,16 @@ class SqliteStore:
     """An open store. Belongs to the event loop that opened it; `close` it there."""
 
     def __init__(
-        self, path: Path, connection: sqlite3.Connection, thread: ThreadPoolExecutor, lock: StoreLock | None
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        thread: ThreadPoolExecutor,
+        lock: StoreLock | None,
+        *,
+        read_only: bool,
     ) -> None:
         self.path = path
-        self.read_only = lock is None
+        self.read_only = read_only
         self._connection = connection
         self._thread = thread
         self._lock = lock
@@ -52,23 +58,32 @@ class SqliteStore:
         self._closed = False
 
     @classmethod
-    async def open(cls, path: Path, *, read_only: bool = False) -> Self:
-        """The store at `path`, made if there is none, with this as its only writer.
+    async def open(cls, path: Path, *, read_only: bool = False, beside: bool = False) -> Self:
+        """The store at `path`, made if there is none, with this process as its owner.
 
-        With `read_only` it has to be there, and may have a writer elsewhere.
+        With `beside` it is opened for writing without being owned: the log in it is the owner's. With
+        `read_only` it has to be there. Both may have an owner elsewhere.
 
         Raises:
-            StoreInUse: another process writes it.
+            StoreInUse: another process owns it.
             StoreUnusable: it cannot be opened, and why.
+            LogUnavailable: it cannot be opened now.
         """
         thread = ThreadPoolExecutor(1, thread_name_prefix="jobledger-store")
-        start = storefile.open_reader if read_only else storefile.open_writer
+        start = storefile.open_owner
+        if read_only or beside:
+            start = storefile.open_reader if read_only else storefile.open_beside
         try:
             found = await asyncio.get_running_loop().run_in_executor(thread, start, path)
         except BaseException:
             thread.shutdown(wait=False)
             raise
-        return cls(found.path, found.connection, thread, found.lock)
+        return cls(found.path, found.connection, thread, found.lock, read_only=read_only)
+
+    @property
+    def is_owned(self) -> bool:
+        """This process is the only one that may append to the log in it."""
+        return self._lock is not None
 
     async def run(self, work: Work[T]) -> T:
         """What `work` gives, its changes durable; if it raises, none was made.
@@ -143,6 +158,10 @@ class SqliteStore:
 
     def _do(self, group: Sequence[Work[Any]]) -> list[_Outcome]:
         try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:  # another process writes for too long: that is nobody's fault in here
+            return [self._failed(error) for _ in group]
+        try:
             return self._together(group)
         except Exception as error:  # noqa: BLE001 - it is handed to those who asked
             self._abandon()
@@ -151,7 +170,6 @@ class SqliteStore:
         return [outcome for each in group for outcome in self._do([each])]  # whose fault it was, shows alone
 
     def _together(self, group: Sequence[Work[Any]]) -> list[_Outcome]:
-        self._connection.execute("BEGIN IMMEDIATE")
         outcomes = [self._one(each) for each in group]
         self._connection.execute("COMMIT")
         return outcomes

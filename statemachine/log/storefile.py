@@ -24,15 +24,15 @@ ELSEWHERE = "choose another file with --store"
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A connection that is ready for use in this thread. `lock` is None for one that reads only."""
+    """A connection that is ready for use in this thread. `lock`: the right to append to the log in it."""
 
     path: Path
     connection: sqlite3.Connection
     lock: StoreLock | None = None
 
 
-def open_writer(path: Path) -> Opened:
-    """The store at `path`, made if there is none, with the right to write it."""
+def open_owner(path: Path) -> Opened:
+    """The store at `path`, made if there is none, as that of the one process that may append to its log."""
     path = path.resolve()  # one store has one lock, whatever it is called by
     _check_place(path)
     lock = StoreLock.acquire(path)
@@ -44,6 +44,16 @@ def open_writer(path: Path) -> Opened:
     except BaseException:
         lock.release()
         raise
+
+
+def open_beside(path: Path) -> Opened:
+    """The store at `path`, made if there is none, for writing what is not the log's, whoever owns that."""
+    path = path.resolve()
+    _check_place(path)
+    try:
+        return Opened(path, _ready_to_write(path))
+    except sqlite3.Error as error:
+        raise translated(error, path) from error
 
 
 def open_reader(path: Path) -> Opened:
@@ -146,6 +156,9 @@ def _identify(connection: sqlite3.Connection, path: Path) -> None:
     if _is_ours(connection, path):
         return
     connection.execute("BEGIN IMMEDIATE")
+    if _is_ours(connection, path):  # by now: another process was quicker
+        connection.execute("ROLLBACK")
+        return
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
     made = [("format", str(FORMAT)), ("created by", f"jobledger {_release()}")]

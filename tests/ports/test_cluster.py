@@ -1,34 +1,42 @@
 """What every Cluster adapter must do: one test a sentence of `k8s_bridge.port`."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import secrets
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from k8s_bridge.apiserver.cluster import ApiServerCluster
 from k8s_bridge.local import LocalCluster
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import EVIDENCE, Change, Cluster, JobEvent, Manifest, Ref, Synced, Verb
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
 from statemachine.log.store import SqliteStore
-from tests.unit.bridge.words import (
-    AT,
-    JOB_API,
-    code,
-    config_map,
-    gone,
-    job,
-    listed,
-    next_change,
-    owned,
-    phase,
-    pod,
+from tests.harness import Cluster as Harness
+from tests.ports import real
+from tests.unit.bridge import words
+from tests.unit.bridge.words import AT, JOB_API, code, gone, listed, next_change, phase, service
+
+DEMO = f"port-suite-{secrets.token_hex(4)}"
+"""A namespace that nobody else has: one of the clusters is shared."""
+
+A, B = f"{DEMO}-a", f"{DEMO}-b"
+
+JOB = Ref(JOB_API, "PyTorchTrainingJob", DEMO, "mnist")
+POD = Ref("v1", "Pod", DEMO, "mnist-7ac1b-worker-0")
+
+job, pod, config_map = (
+    partial(words.job, namespace=DEMO),
+    partial(words.pod, namespace=DEMO),
+    partial(words.config_map, namespace=DEMO),
 )
 
-JOB = Ref(JOB_API, "PyTorchTrainingJob", "demo", "mnist")
-POD = Ref("v1", "Pod", "demo", "mnist-7ac1b-worker-0")
+HAS_PROCESSES = pytest.mark.parametrize("cluster", ["memory", "local"], indirect=True)
+"""For what only containers can tell: nothing runs on the nodes that KWOK plays for the real API server."""
 
 
 @asynccontextmanager
@@ -55,10 +63,20 @@ async def emptied(cluster: Cluster) -> None:
         await gone(cluster, Ref.of(each))
 
 
-@pytest.fixture(params=["memory", "local"])
-async def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with opened(request.param, tmp_path) as found:
+@pytest.fixture(scope="module")
+def real_cluster(job_crds: Harness) -> Iterator[Harness]:
+    with real.namespaces(job_crds, DEMO, A, B) as found:
         yield found
+
+
+@pytest.fixture(params=["memory", "local", pytest.param("apiserver", marks=pytest.mark.integration)])
+async def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Cluster]:
+    if request.param == "apiserver":
+        async with real.emptied(request.getfixturevalue("real_cluster"), DEMO, A, B) as there:
+            yield there
+    else:
+        async with opened(request.param, tmp_path) as found:
+            yield found
 
 
 async def test_an_object_is_read_as_it_was_created(cluster: Cluster) -> None:
@@ -79,9 +97,11 @@ async def test_create_chooses_the_uid_itself(cluster: Cluster) -> None:
 
 
 async def test_a_missing_namespace_is_default(cluster: Cluster) -> None:
-    manifest = config_map()
+    manifest = config_map(DEMO)
     del manifest["metadata"]["namespace"]
-    assert Ref.of(await cluster.create(manifest)).namespace == "default"
+    created = Ref.of(await cluster.create(manifest))
+    await cluster.delete(created)
+    assert created.namespace == "default"
 
 
 async def test_create_with_a_taken_name_conflicts(cluster: Cluster) -> None:
@@ -109,36 +129,42 @@ async def test_get_of_nothing_is_missing(cluster: Cluster) -> None:
 
 
 async def test_list_is_by_namespace_and_name(cluster: Cluster) -> None:
-    for namespace, name in (("b", "a"), ("a", "z"), ("a", "b")):
-        manifest = config_map(name)
-        manifest["metadata"]["namespace"] = namespace
-        await cluster.create(manifest)
-    refs = [Ref.of(each) for each in await cluster.list("v1", "ConfigMap")]
-    assert [(ref.namespace, ref.name) for ref in refs] == [("a", "b"), ("a", "z"), ("b", "a")]
-    assert [each["metadata"]["name"] for each in await cluster.list("v1", "ConfigMap", "b")] == ["a"]
+    for namespace, name in ((B, "a"), (A, "z"), (A, "b")):
+        await cluster.create(job(name, namespace=namespace))
+    refs = [Ref.of(each) for each in await cluster.list(JOB_API, "PyTorchTrainingJob")]
+    ours = [(ref.namespace, ref.name) for ref in refs if ref.namespace in (A, B)]
+    assert ours == [(A, "b"), (A, "z"), (B, "a")]
+    found = await cluster.list(JOB_API, "PyTorchTrainingJob", B)
+    assert [each["metadata"]["name"] for each in found] == ["a"]
 
 
 async def test_list_is_of_one_kind_of_one_group(cluster: Cluster) -> None:
     await cluster.create(job())
     await cluster.create(config_map())
-    assert len(await cluster.list(JOB_API, "PyTorchTrainingJob")) == 1
+    assert len(await cluster.list(JOB_API, "PyTorchTrainingJob", DEMO)) == 1
     assert not await cluster.list("other/v1", "PyTorchTrainingJob")
 
 
 async def test_children_are_those_the_job_controls(cluster: Cluster) -> None:
-    owner = await cluster.create(job())
-    await cluster.create(config_map("other"))
-    await cluster.create(
-        {**config_map("mine"), "metadata": {"name": "mine", "namespace": "demo", **owned(owner)}}
-    )
+    owner, other = await cluster.create(job()), await cluster.create(job("other"))
+    await cluster.create(service(other, "another"))
+    await cluster.create(service(owner, "mine"))
     await cluster.create(pod(owner))
-    names = [each["metadata"]["name"] for each in await cluster.children("demo", owner["metadata"]["uid"])]
-    assert names == ["mine", POD.name]
+    children = await cluster.children(DEMO, owner["metadata"]["uid"])
+    assert sorted(map(Ref.of, children)) == [POD, Ref("v1", "Service", DEMO, "mine")]
+
+
+async def test_children_of_a_watched_cluster_are_those_that_were_just_made(cluster: Cluster) -> None:
+    await listed(cluster.watch())
+    owner = await cluster.create(job())
+    created = await cluster.create(pod(owner))
+    children = await cluster.children(DEMO, owner["metadata"]["uid"])
+    assert [each["metadata"]["uid"] for each in children] == [created["metadata"]["uid"]]
 
 
 async def test_patch_merges_and_null_removes(cluster: Cluster) -> None:
     await cluster.create(config_map(a="1", b="2"))
-    ref = Ref("v1", "ConfigMap", "demo", "settings")
+    ref = Ref("v1", "ConfigMap", DEMO, "settings")
     patched = await cluster.patch(ref, {"data": {"a": None, "c": "3"}})
     assert patched["data"] == {"b": "2", "c": "3"} == (await cluster.get(ref))["data"]
 
@@ -221,6 +247,16 @@ async def test_delete_of_another_uid_conflicts(cluster: Cluster) -> None:
         await cluster.delete(JOB, uid="another")
 
 
+async def test_delete_of_an_older_version_conflicts(cluster: Cluster) -> None:
+    old = (await cluster.create(job()))["metadata"]
+    await cluster.patch(JOB, {"metadata": {"labels": {"a": "b"}}})
+    with pytest.raises(Conflict):
+        await cluster.delete(JOB, uid=old["uid"], version=old["resourceVersion"])
+    now = (await cluster.get(JOB))["metadata"]
+    await cluster.delete(JOB, uid=now["uid"], version=now["resourceVersion"])
+    await gone(cluster, JOB)
+
+
 async def test_what_nothing_holds_is_gone_when_deleted(cluster: Cluster) -> None:
     uid = (await cluster.create(job()))["metadata"]["uid"]
     await cluster.delete(JOB, uid=uid)
@@ -249,7 +285,8 @@ async def test_a_pod_runs_on_a_node(cluster: Cluster) -> None:
     running = await phase(cluster, POD, "Running")
     assert running["spec"]["nodeName"]
     assert running["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]
-    assert {"type": "Ready", "status": "True"} in running["status"]["conditions"]
+    conditions = {each["type"]: each["status"] for each in running["status"]["conditions"]}
+    assert conditions["Ready"] == "True"
 
 
 @pytest.mark.parametrize("wanted", [0, 3])
@@ -268,16 +305,36 @@ async def test_a_deleted_pod_is_marked_and_goes_when_its_processes_are_gone(clus
     await cluster.delete(POD)
     marked = await next_change(items, lambda change: "deletionTimestamp" in change.object["metadata"])
     assert marked.verb is Verb.MODIFIED
+    assert await next_change(items, lambda change: change.verb is Verb.DELETED)
+
+
+@HAS_PROCESSES
+async def test_the_last_form_of_a_deleted_pod_tells_its_exit_code(cluster: Cluster) -> None:
+    await cluster.create(pod())
+    await phase(cluster, POD, "Running")
+    items = cluster.watch()
+    await listed(items)
+    await cluster.delete(POD)
     last = await next_change(items, lambda change: change.verb is Verb.DELETED)
     assert last.object["status"]["phase"] == "Failed"
     assert code(last.object) == 143
+
+
+async def stopped(cluster: Cluster, ref: Ref) -> Manifest:
+    """The pod, once nothing of it runs: it has Failed, or, by a kubelet, was given no time at all any more."""
+    async with asyncio.timeout(20):
+        while True:
+            found = await cluster.get(ref)
+            if found["status"]["phase"] == "Failed" or not found["metadata"]["deletionGracePeriodSeconds"]:
+                return found
+            await asyncio.sleep(0.005)
 
 
 async def test_a_deleted_pod_with_evidence_stays_until_released(cluster: Cluster) -> None:
     created = await cluster.create(pod(evidence=True))
     await phase(cluster, POD, "Running")
     await cluster.delete(POD, grace=1)
-    held = await phase(cluster, POD, "Failed")
+    held = await stopped(cluster, POD)
     assert held["metadata"]["finalizers"] == [EVIDENCE]
     await cluster.release(POD, created["metadata"]["uid"])
     await gone(cluster, POD)
@@ -296,6 +353,20 @@ async def test_an_ended_pod_is_gone_at_once_when_deleted(cluster: Cluster) -> No
     await gone(cluster, POD)
 
 
+async def test_orphans_are_held_pods_whose_job_is_gone(cluster: Cluster) -> None:
+    owner, other = await cluster.create(job()), await cluster.create(job("other"))
+    await cluster.create(pod(owner, name="a", evidence=True))
+    await cluster.create(pod(other, name="b", evidence=True))
+    await cluster.create(pod(name="c", evidence=True))
+    await cluster.create(pod(name="d"))
+    items = cluster.watch()
+    await listed(items)
+    assert [each["metadata"]["name"] for each in await cluster.orphans()] == ["c"]
+    await cluster.delete(JOB)
+    await next_change(items, lambda change: change.verb is Verb.DELETED)
+    assert sorted(each["metadata"]["name"] for each in await cluster.orphans()) == ["a", "c"]
+
+
 async def test_release_of_nothing_is_missing(cluster: Cluster) -> None:
     with pytest.raises(Missing):
         await cluster.release(POD, "any")
@@ -310,6 +381,7 @@ async def test_release_of_another_uid_conflicts(cluster: Cluster) -> None:
 async def test_a_watch_lists_what_exists_jobs_first_then_says_synced(cluster: Cluster) -> None:
     await cluster.create(config_map())
     await cluster.create(pod())
+    await phase(cluster, POD, "Running")  # and does not change any more
     owner = await cluster.create(job())
     found = await listed(cluster.watch())
     assert [(each.verb, each.object["kind"]) for each in found] == [
@@ -323,11 +395,11 @@ async def test_a_watch_tells_changes_after_synced(cluster: Cluster) -> None:
     items = cluster.watch()
     assert await listed(items) == []
     await cluster.create(job())
-    await cluster.patch(JOB, {"spec": {"a": 1}})
+    await cluster.patch(JOB, {"spec": {"runPolicy": {"backoffLimit": 7}}})
     await cluster.delete(JOB)
     found = [await next_change(items, lambda _: True) for _ in range(3)]
     assert [each.verb for each in found] == [Verb.ADDED, Verb.MODIFIED, Verb.DELETED]
-    assert found[2].object["spec"]["a"] == 1
+    assert found[2].object["spec"]["runPolicy"]["backoffLimit"] == 7
 
 
 async def test_every_watch_tells_everything(cluster: Cluster) -> None:
@@ -360,57 +432,74 @@ async def test_events_of_a_job_are_oldest_first(cluster: Cluster) -> None:
     second, first = happening(owner, "b", after=2), happening(owner, "a", after=1)
     await cluster.emit(second)
     await cluster.emit(first)
-    assert await cluster.events("demo", owner["metadata"]["uid"]) == [first, second]
+    assert await cluster.events(DEMO, owner["metadata"]["uid"]) == [first, second]
 
 
 async def test_an_event_of_a_name_is_written_once(cluster: Cluster) -> None:
     owner = await cluster.create(job())
     await cluster.emit(happening(owner, "a"))
     await cluster.emit(happening(owner, "a", after=5))
-    assert await cluster.events("demo", owner["metadata"]["uid"]) == [happening(owner, "a")]
+    assert await cluster.events(DEMO, owner["metadata"]["uid"]) == [happening(owner, "a")]
 
 
 async def test_events_of_another_job_are_not_told(cluster: Cluster) -> None:
     owner = await cluster.create(job())
     await cluster.emit(happening(owner, "a"))
-    assert not await cluster.events("demo", "another")
+    assert not await cluster.events(DEMO, "another")
     assert not await cluster.events("other", owner["metadata"]["uid"])
 
 
 async def written(cluster: Cluster, *, container: str = "", follow: bool = True, uid: str = "") -> bytes:
     async with asyncio.timeout(20):
-        pieces = cluster.logs("demo", POD.name, container=container, follow=follow, uid=uid)
+        pieces = cluster.logs(DEMO, POD.name, container=container, follow=follow, uid=uid)
         return b"".join([piece async for piece in pieces])
 
 
-async def says_hello(cluster: Cluster) -> Manifest:
+async def write(cluster: Cluster, wrote: bytes, folder: Path) -> None:
+    """The simulated pod has written that; a real one has been told to."""
+    if isinstance(cluster, MemoryCluster):
+        cluster.write_log(DEMO, POD.name, wrote)
+    elif isinstance(cluster, ApiServerCluster):
+        await real.show_log(cluster, DEMO, POD.name, folder / "log", wrote)
+
+
+async def says_hello(cluster: Cluster, folder: Path) -> Manifest:
     """A pod that has written `hello` and a byte that is no UTF-8, and has ended."""
     created = await cluster.create(pod(command=["printf", "hello\\377"], run_seconds="0.1"))
-    if isinstance(cluster, MemoryCluster):
-        cluster.write_log("demo", POD.name, b"hello\xff")
+    await write(cluster, b"hello\xff", folder)
     await phase(cluster, POD, "Succeeded")
     return created
 
 
-async def test_a_log_is_what_the_container_wrote_byte_by_byte(cluster: Cluster) -> None:
-    await says_hello(cluster)
-    assert await written(cluster) == await written(cluster, follow=False) == b"hello\xff"
+async def test_a_log_is_what_the_container_wrote_byte_by_byte(cluster: Cluster, tmp_path: Path) -> None:
+    await says_hello(cluster, tmp_path)
+    assert await written(cluster, follow=False) == b"hello\xff"
 
 
-async def test_a_log_followed_ends_with_the_container(cluster: Cluster) -> None:
+@HAS_PROCESSES
+async def test_the_log_of_an_ended_container_is_not_followed_for_ever(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    await says_hello(cluster, tmp_path)
+    assert await written(cluster) == b"hello\xff"
+
+
+@HAS_PROCESSES  # KWOK shows a file, and knows of no end
+async def test_a_log_followed_ends_with_the_container(cluster: Cluster, tmp_path: Path) -> None:
     await cluster.create(pod(command=["sh", "-c", "echo one; sleep 0.2; echo two"], run_seconds="0.2"))
-    if isinstance(cluster, MemoryCluster):
-        cluster.write_log("demo", POD.name, b"one\ntwo\n")
+    await write(cluster, b"one\ntwo\n", tmp_path)
     assert await written(cluster) == b"one\ntwo\n"
 
 
-async def test_a_log_not_followed_is_what_there_is(cluster: Cluster) -> None:
+async def test_a_log_not_followed_is_what_there_is(cluster: Cluster, tmp_path: Path) -> None:
     await cluster.create(pod())
+    await write(cluster, b"", tmp_path)
     assert await written(cluster, follow=False) == b""
 
 
-async def test_a_log_can_be_read_by_uid_when_the_pod_is_gone(cluster: Cluster) -> None:
-    first = await says_hello(cluster)
+@HAS_PROCESSES  # and Kubernetes keeps no log of a pod that is gone
+async def test_a_log_can_be_read_by_uid_when_the_pod_is_gone(cluster: Cluster, tmp_path: Path) -> None:
+    first = await says_hello(cluster, tmp_path)
     await cluster.delete(POD)
     await gone(cluster, POD)
     await cluster.create(pod())

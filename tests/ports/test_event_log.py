@@ -269,10 +269,12 @@ async def test_each_dead_letter_gets_an_id_of_its_own(log: EventLog) -> None:
     ids = [each.id for each in await log.dead_letters()]
     assert ids == sorted(set(ids))
     assert ids[0] > 0
+    assert await log.dead_letter_count() == 3
 
 
 async def test_a_new_log_has_no_dead_letters(log: EventLog) -> None:
     assert list(await log.dead_letters()) == []
+    assert await log.dead_letter_count() == 0
 
 
 # ---- close ----

@@ -1,0 +1,143 @@
+"""`jobledger controller`: the controller of a Kubernetes cluster, or some of its roles."""
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from jobledger.cli import common
+from jobledger.cli.ending import OK
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from jobledger.settings import Settings
+    from jobledger.wiring.cluster import Plan
+
+_EVERYWHERE: Final = "0.0.0.0:8080"
+_HERE: Final = "127.0.0.1:8080"
+
+
+def controller(
+    *,
+    kubeconfig: Annotated[
+        str | None,
+        typer.Option("--kubeconfig", metavar="FILE", help="Which cluster; default, in a pod: its own."),
+    ] = None,
+    context: Annotated[
+        str | None, typer.Option("--context", metavar="NAME", help="Context of the kubeconfig.")
+    ] = None,
+    log: Annotated[
+        str | None,
+        typer.Option("--log", metavar="URL", help="The event log: sqlite:///PATH; default: the store."),
+    ] = None,
+    namespaces: Annotated[
+        str | None, typer.Option("--namespaces", metavar="A,B", help="Look after these only; default: all.")
+    ] = None,
+    roles: Annotated[
+        str | None,
+        typer.Option(
+            "--roles",
+            metavar="ROLE,ROLE",
+            help="Some of bridge, engine, projectors, front; default: all in this process.",
+        ),
+    ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="HOST:PORT",
+            help="Address for HTTP; default :8080, on 127.0.0.1 or in a pod on all.",
+        ),
+    ] = None,
+    leader_elect: Annotated[
+        bool | None,
+        typer.Option(
+            "--leader-elect/--no-leader-elect",
+            help="Work only while holding the lease jobledger-bridge; default: in a pod.",
+            show_default=False,
+        ),
+    ] = None,
+    lease_namespace: Annotated[
+        str | None,
+        typer.Option("--lease-namespace", metavar="NAME", help="Where the lease is; default: our own."),
+    ] = None,
+    evidence: Annotated[
+        bool | None,
+        typer.Option(
+            "--evidence/--no-evidence",
+            help="Keep pods until their end is in the log; default: yes.",
+            show_default=False,
+        ),
+    ] = None,
+    verbose: common.Verbose = 0,
+) -> None:
+    """Run the jobs of a Kubernetes cluster.
+
+    All of it runs in this process, or, with --roles, the parts that are named; those in other processes share the
+    log. SIGTERM ends it within ten seconds, and the next one goes on where it was.
+    """
+    import asyncio
+
+    from jobledger.api.server import listen_address
+    from jobledger.cli.embedding import check_installation
+    from jobledger.settings import in_pod
+
+    flags = {
+        "controller.kubeconfig": ("--kubeconfig", kubeconfig),
+        "controller.context": ("--context", context),
+        "controller.log": ("--log", log),
+        "controller.namespaces": ("--namespaces", namespaces),
+        "controller.roles": ("--roles", roles),
+        "controller.listen": ("--listen", listen),
+        "controller.leader_elect": ("--leader-elect" if leader_elect else "--no-leader-elect", leader_elect),
+        "controller.lease_namespace": ("--lease-namespace", lease_namespace),
+        "evidence": ("--evidence" if evidence else "--no-evidence", evidence),
+    }
+    settings = common.held(verbose=verbose, quiet_level="info", flags=flags).settings
+    check_installation()
+    plan = _plan(settings)
+    address = settings.controller.listen or (_EVERYWHERE if in_pod() else _HERE)
+    host, port = listen_address(address, guarded=True)
+    raise typer.Exit(asyncio.run(_control(plan, host, port)))
+
+
+def _plan(settings: "Settings") -> "Plan":
+    from importlib.util import find_spec
+
+    from jobledger.settings import in_pod
+    from jobledger.wiring.cluster import Plan
+    from statemachine.errors import ConfigError
+
+    if find_spec("kubernetes") is None:
+        raise ConfigError(
+            "the Kubernetes client is not installed; install `jobledger[kubernetes]` to run this command"
+        )
+    return Plan.of(settings, in_pod=in_pod())
+
+
+async def _control(plan: "Plan", host: str, port: int) -> int:
+    from jobledger.api.server import tcp_socket
+    from jobledger.cli.signals import listening
+    from jobledger.duty import Duty
+    from jobledger.wiring.cluster import check
+    from statemachine.errors import StoreInUse, StoreUnusable
+
+    with listening() as asked, tcp_socket(host, port) as socket:
+        await check(plan)
+        _welcome(plan, socket)
+        try:
+            await Duty(plan).run([socket], asked.at_least(1))
+        except (StoreInUse, StoreUnusable) as error:
+            raise StoreUnusable(str(error).replace("--store", "--log")) from error
+    common.say("ended")
+    return OK
+
+
+def _welcome(plan: "Plan", listening: "socket") -> None:
+    from jobledger.wiring.roles import Role
+
+    host, port = listening.getsockname()[:2]
+    common.say(f"jobledger controller: {', '.join(each for each in Role if each in plan.roles)}")
+    common.say(f"  log      sqlite://{plan.store}")
+    common.say(f"  jobs of  {', '.join(plan.namespaces) or 'all namespaces'}")
+    common.say(f"  address  http://{f'[{host}]' if ':' in host else host}:{port}")

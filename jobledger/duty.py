@@ -1,0 +1,120 @@
+"""A process of `jobledger controller` from its start to its end: what it does, and what it answers meanwhile.
+
+It may have to wait for its turn first. One that has a front answers then as well, from the log that another process
+writes, so that callers need not know which of several works.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from socket import socket
+from typing import TYPE_CHECKING, Final
+
+from jobledger.api import create
+from jobledger.api.reviews import Reviews
+from jobledger.api.server import serve
+from jobledger.api.stage import Stage, backstage, waiting
+from jobledger.api.streams import Closing
+from jobledger.app import App
+from jobledger.health import Health
+from jobledger.wiring.cluster import Plan, leasing, opened
+from jobledger.wiring.controller import Controller, Turn
+from jobledger.wiring.roles import Role
+from statemachine.errors import JobledgerError, first
+
+if TYPE_CHECKING:
+    from k8s_bridge.apiserver.api import Api
+
+log = logging.getLogger(__name__)
+
+_FINISH: Final = 3.0
+"""Seconds that work in hand has when the process is asked to end, out of the ten that ending may take."""
+
+
+class Duty:
+    """Does what `plan` says."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._health = Health()
+        self._stage = Stage(waiting(self._health))
+
+    async def run(self, sockets: Sequence[socket], asked: Awaitable[object]) -> None:
+        """Works, and answers HTTP on `sockets`, until it is `asked` to end; then what is in hand is finished.
+
+        Raises:
+            ConfigError: there is no way to the API server.
+            StoreInUse, StoreUnusable, LogUnavailable: the log cannot be this process's.
+            LeaseLost: another process has taken over.
+        """
+        stop = asyncio.Event()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(serve(self._stage, sockets, Closing(), stop), name="http")
+                work = tasks.create_task(self._work(), name="work")
+                await asked
+                self._stage.close()
+                stop.set()
+                await self._finish()
+                work.cancel()
+        except BaseExceptionGroup as group:
+            raise first(group) from None
+
+    async def _work(self) -> None:
+        """Works from its turn on; only cancelling, or a failure, ends this."""
+        async with leasing(self._plan) as lease:
+            self._health.lease = lease
+            if lease is None:
+                await self._control(self._plan)
+            elif not self._plan.waits_as_a_whole:
+                await self._control(self._plan, lease.held)
+            else:
+                standby = asyncio.create_task(self._stand_by(), name="standby")
+                try:
+                    async with lease.held():
+                        await _ended(standby)
+                        await self._control(self._plan)
+                finally:
+                    await _ended(standby)
+
+    async def _stand_by(self) -> None:
+        """Callers are answered while another process works."""
+        if Role.FRONT not in self._plan.roles:
+            return
+        try:
+            await self._control(replace(self._plan, roles=frozenset({Role.FRONT})))
+        except JobledgerError as error:
+            log.warning("a standby cannot answer", extra={"action": "standby", "error": str(error)})
+
+    async def _control(self, plan: Plan, turn: Turn = nullcontext) -> None:
+        """The controller of `plan` works; only cancelling, or a failure, ends this."""
+        async with opened(plan, turn) as (controller, api):
+            self._health.controller = controller
+            try:
+                await controller.run(lambda: self._show(plan, controller, api))
+            finally:
+                self._health.controller = None
+                self._stage.show(waiting(self._health))
+
+    def _show(self, plan: Plan, controller: Controller, api: "Api | None") -> None:
+        log.info("working", extra={"action": "working", "roles": ",".join(sorted(plan.roles))})
+        if Role.FRONT in plan.roles and api is not None:
+            closing = Closing()
+            self._stage.show(create(App(controller, self._health), closing, Reviews(api)), closing)
+        else:
+            self._stage.show(backstage(self._health))
+
+    async def _finish(self) -> None:
+        """What is in hand is done, as far as that takes no longer than a moment."""
+        if self._health.controller is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FINISH):
+                    await self._health.controller.stop()
+
+
+async def _ended(task: "asyncio.Task[None]") -> None:
+    """Nothing of the task runs any more."""
+    task.cancel()
+    await asyncio.wait([task])

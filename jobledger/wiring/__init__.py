@@ -1,0 +1,11 @@
+"""The one place that puts the parts together: a log, a cluster, and the control loop between them.
+
+`Controller` is the loop (bridge → engine → projectors), or some roles of it, over whatever log and cluster it is
+given; the embedded mode, the controller on a cluster, the simulation and the benchmarks run the same one.
+"""
+
+from jobledger.wiring.controller import Controller
+from jobledger.wiring.embedded import embedded
+from jobledger.wiring.running import running
+
+__all__ = ["Controller", "embedded", "running"]

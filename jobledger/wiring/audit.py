@@ -1,0 +1,74 @@
+"""What the log believes to be in the cluster and is not: told, where no watch will ever tell it.
+
+A watch tells of what it has seen vanish. What it never saw can still come into the log, when the report of another
+bridge arrives late: one that was paused, or whose reports lay in the inbox while the object went. Nothing else would
+ever contradict such a report.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from k8s_bridge.port import Cluster
+from k8s_bridge.watchers import Bridge, Known, Sink
+from projectors.base import States
+from statemachine.engine.clock import Clock
+from statemachine.errors import ClusterError
+from statemachine.observations import JobGone, Observation
+
+log = logging.getLogger(__name__)
+
+ROUND: Final = 30.0
+"""Seconds between two looks. What is missing in both is asked for; what is on its way has arrived by then."""
+
+
+@dataclass
+class Audit:
+    """Compares what is `known` with what the `bridge` has seen; what is really gone goes to `sink`."""
+
+    states: States
+    known: Callable[[], Known]
+    bridge: Callable[[], Bridge | None]
+    cluster: Cluster
+    sink: Sink
+    clock: Clock
+    _missing: Mapping[str, Observation] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Looks now and then, for ever."""
+        while True:
+            await asyncio.sleep(ROUND)
+            try:
+                await self.look()
+            except ClusterError as error:
+                fields = {"action": "retry", "error": str(error)}
+                log.warning("what is missing cannot be asked for now", extra=fields)
+
+    async def look(self) -> None:
+        """What was missing the last time, still is, and does not exist, has been told.
+
+        Raises ClusterError.
+        """
+        bridge = self.bridge()
+        before, self._missing = self._missing, bridge.missing(self.known()) if bridge is not None else {}
+        there: dict[tuple[str, str, str], set[str]] = {}
+        for uid, gone in self._missing.items():
+            place = self._place(gone)
+            if uid not in before or place is None:
+                continue
+            if place not in there:
+                there[place] = {each["metadata"]["uid"] for each in await self.cluster.list(*place)}
+            if uid not in there[place]:
+                log.warning("an object has vanished unseen", extra={"action": "audit", "uid": uid})
+                await self.sink(gone.model_copy(update={"at": self.clock.now()}))
+
+    def _place(self, gone: Observation) -> tuple[str, str, str] | None:
+        """Where the object was: api version, kind, namespace. None if the log knows that it is gone."""
+        state = self.states.state(gone.job)
+        if state is None:
+            return None
+        if isinstance(gone, JobGone):
+            return None if state.deleted else (state.api_version, state.kind, state.namespace)
+        return "v1", "Pod", state.namespace

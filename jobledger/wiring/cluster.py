@@ -1,0 +1,172 @@
+"""The controller of a Kubernetes cluster: which parts a process of `jobledger controller` is made of."""
+
+import os
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from jobledger.places import make_default_folder
+from jobledger.settings import Settings
+from jobledger.telemetry.instruments import Instruments
+from jobledger.telemetry.tracing import measuring
+from jobledger.wiring.controller import Controller, Turn
+from jobledger.wiring.roles import Role, Roles, roles_of
+from statemachine.errors import ConfigError
+
+if TYPE_CHECKING:
+    from k8s_bridge.apiserver.access import Wanted
+    from k8s_bridge.apiserver.api import Api
+    from k8s_bridge.apiserver.lease import Lease
+    from statemachine.log.sqlite import SqliteLog
+
+_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a process is to be, worked out of the settings before anything is opened."""
+
+    kubeconfig: Path | None
+    context: str
+    store: Path
+    namespaces: tuple[str, ...]
+    roles: Roles
+    evidence: bool
+    leader_elect: bool
+    lease_namespace: str
+
+    @classmethod
+    def of(cls, settings: Settings, *, in_pod: bool) -> "Plan":
+        """What the settings say. Raises ConfigError."""
+        said = settings.controller
+        own_pod = in_pod and not said.kubeconfig and not said.context
+        return cls(
+            Path(said.kubeconfig).expanduser() if said.kubeconfig else None,
+            said.context,
+            store_of(said.log) if said.log else settings.store,
+            namespaces_of(said.namespaces),
+            roles_of(said.roles),
+            settings.evidence,
+            own_pod if said.leader_elect is None else said.leader_elect,
+            said.lease_namespace,
+        )
+
+    def wanted(self) -> "Wanted":
+        """The API server to talk to."""
+        from k8s_bridge.apiserver.access import Wanted
+
+        return Wanted(self.kubeconfig, self.context)
+
+    @property
+    def needs_api(self) -> bool:
+        """Some role talks to the API server."""
+        return self.roles != {Role.ENGINE}
+
+    @property
+    def waits_as_a_whole(self) -> bool:
+        """An engine or projectors beside the bridge wait for its turn, too; a front does not."""
+        return bool(self.roles - {Role.BRIDGE, Role.FRONT})
+
+
+class Opened(NamedTuple):
+    """A controller that is not started, and its session with the API server; an engine alone has none."""
+
+    controller: Controller
+    api: "Api | None"
+
+
+async def check(plan: Plan) -> None:
+    """There is a way to the API server, whether or not it answers. Raises ConfigError."""
+    from k8s_bridge.apiserver.access import Access
+
+    if plan.needs_api:
+        (await Access.load(plan.wanted())).tls()
+
+
+@asynccontextmanager
+async def leasing(plan: Plan) -> AsyncIterator["Lease | None"]:
+    """The lease that the plan needs, not acquired; None if it needs none. Raises ConfigError."""
+    if not plan.leader_elect or Role.BRIDGE not in plan.roles:
+        yield None
+        return
+    from k8s_bridge.apiserver.api import Api
+    from k8s_bridge.apiserver.lease import Lease
+
+    # a session of its own: a renewal must not queue behind the requests of the projectors
+    async with await Api.connect(plan.wanted()) as api:
+        yield Lease(api, plan.lease_namespace or api.namespace)
+
+
+@asynccontextmanager
+async def opened(plan: Plan, turn: Turn = nullcontext) -> AsyncIterator[Opened]:
+    """The parts that the plan names, opened; then all is closed. `turn`: when the bridge may watch.
+
+    Raises:
+        ConfigError: there is no way to the API server, or traces are asked for that cannot be had.
+        StoreInUse, StoreUnusable, LogUnavailable: the log cannot be this process's.
+    """
+    from k8s_bridge.apiserver.api import Api
+
+    async with AsyncExitStack() as stack:
+        instruments = await stack.enter_async_context(measuring(os.environ))
+        api = await stack.enter_async_context(await Api.connect(plan.wanted())) if plan.needs_api else None
+        event_log = await _log(plan)
+        stack.push_async_callback(event_log.close)
+        controller = await _controller(plan, event_log, api, turn, instruments)
+        yield Opened(controller, api)
+
+
+async def _log(plan: Plan) -> "SqliteLog":
+    from statemachine.log.sqlite import SqliteLog
+
+    make_default_folder(plan.store)
+    return await SqliteLog.open(plan.store, beside=Role.ENGINE not in plan.roles)
+
+
+async def _controller(
+    plan: Plan, event_log: "SqliteLog", api: "Api | None", turn: Turn, instruments: Instruments
+) -> Controller:
+    from k8s_bridge.apiserver.cluster import ApiServerCluster
+    from k8s_bridge.memory import MemoryCluster
+    from projectors.history import HistoryProjector
+    from statemachine.engine.clock import WallClock
+    from statemachine.log.sqlite_inbox import SqliteInbox
+
+    # an engine by itself has no cluster, and nobody asks it for one
+    cluster = MemoryCluster() if api is None else ApiServerCluster(api, namespaces=plan.namespaces)
+    return Controller(
+        event_log,
+        cluster,
+        WallClock(),
+        streams=[HistoryProjector(event_log, event_log.store)],
+        evidence=plan.evidence,
+        roles=plan.roles,
+        namespaces=plan.namespaces,
+        inbox=await SqliteInbox.open(event_log.store),
+        turn=turn,
+        instruments=instruments,
+        answered=(lambda: 0) if api is None else api.sent.total,
+    )
+
+
+def store_of(url: str) -> Path:
+    """The file of a log's URL. Raises ConfigError for what is no `sqlite:` URL."""
+    scheme, _, rest = url.partition(":")
+    if scheme == "kafka":
+        raise ConfigError(f"--log {url}: this release cannot keep its log in Kafka; use sqlite:///PATH")
+    path = f"/{rest.lstrip('/')}" if rest.startswith("///") else rest  # four slashes are usual elsewhere
+    if scheme != "sqlite" or not path or path.startswith("//"):
+        raise ConfigError(f'--log needs a URL such as sqlite:///var/lib/jobledger/ledger.db, not "{url}"')
+    return Path(path).expanduser().absolute()
+
+
+def namespaces_of(text: str) -> tuple[str, ...]:
+    """The namespaces in `a,b`; none for an empty text, which means all. Raises ConfigError."""
+    names = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
+    for name in names:
+        if not _NAMESPACE.fullmatch(name):
+            raise ConfigError(f'--namespaces: "{name}" cannot be the name of a namespace')
+    return names

@@ -1,0 +1,113 @@
+"""The level projectors, each behind its work queue."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from jobledger.telemetry.instruments import Instruments
+from k8s_bridge.port import Cluster
+from projectors.base import Projector, States
+from projectors.children import Children
+from projectors.status import Status
+from projectors.workqueue import WorkQueue
+from statemachine.engine.clock import Clock
+from statemachine.engine.source import Pulse
+from statemachine.ids import JobUid
+from statemachine.log.reader import Folded
+from statemachine.observations import Observation, PodObserved, TensorBoardObserved
+
+_SETTLE: Final = 1.0
+"""Seconds until a child that was noticed is looked at where somebody else decides: usually it is expected."""
+
+
+_MOMENT: Final = 1.0
+"""Seconds for which a view that is not urgent collects changes: the pods of a job start and end together."""
+
+
+class Levels:
+    """Children and statuses. Nothing is visited before `cluster_listed`: a visit must see what exists."""
+
+    def __init__(
+        self,
+        states: States,
+        cluster: Cluster,
+        observe: Callable[[Observation], Awaitable[None]],
+        clock: Clock,
+        *,
+        evidence: bool,
+        workers: int,
+        jitter: random.Random,
+        instruments: Instruments,
+    ) -> None:
+        children = Children(states, cluster, observe, clock, evidence=evidence)
+        self._status = Status(states, cluster)
+        self.children, self.statuses = (
+            WorkQueue(each.name, instruments.visit(each.name, each.visit), workers, jitter)
+            for each in (children, self._status)
+        )
+        self._all: tuple[tuple[Projector, WorkQueue], ...] = (
+            (children, self.children),
+            (self._status, self.statuses),
+        )
+        self._listed = asyncio.Event()
+
+    @property
+    def queues(self) -> Mapping[str, WorkQueue]:
+        """The work queues by the names of their projectors."""
+        return {projector.name: queue for projector, queue in self._all}
+
+    def add(self, jobs: Iterable[JobUid]) -> None:
+        """Every view of `jobs` is to be looked at."""
+        for job in jobs:
+            for _, queue in self._all:
+                queue.add(job)
+
+    def entry(self, folded: Folded) -> None:
+        """An entry was appended."""
+        for projector, queue in self._all:
+            events, job = folded.entry.events, folded.record.job
+            if projector.concerns(events):
+                queue.add(job) if projector.is_urgent(events) else queue.add_after(job, _MOMENT)
+
+    def silent(self, seen: Observation) -> None:
+        """A child whose report changes nothing may be one that nobody asks for: a create that took effect late."""
+        if isinstance(seen, PodObserved | TensorBoardObserved):
+            self.children.add(seen.job)
+
+    def noticed(self, seen: Observation) -> None:
+        """As `silent`, where it is not known yet whether the report changes something."""
+        if isinstance(seen, PodObserved | TensorBoardObserved):
+            self.children.add_after(seen.job, _SETTLE)
+
+    def touched(self, job: JobUid) -> None:
+        """A child of the job is not as it was."""
+        self.children.add(job)
+
+    def shown(self, job: JobUid, status: Mapping[str, Any]) -> None:
+        """The job object has this status."""
+        delay = self._status.shown(job, status)
+        if delay is not None:
+            self.statuses.add_after(job, delay)
+
+    def cluster_listed(self) -> None:
+        """What exists in the cluster is known."""
+        self._listed.set()
+
+    def loops(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
+        """What is to run, by name."""
+        for projector, queue in self._all:
+            yield projector.name, self._visit(queue)
+
+    def pulses(self) -> dict[str, Pulse]:
+        """How the queues are doing."""
+        return {projector.name: queue.pulse() for projector, queue in self._all}
+
+    async def finish(self) -> None:
+        """No visit is in hand, and none is begun."""
+        for _, queue in self._all:
+            await queue.finish()
+
+    async def _visit(self, queue: WorkQueue) -> None:
+        await self._listed.wait()
+        await queue.run()

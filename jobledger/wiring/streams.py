@@ -1,0 +1,96 @@
+"""The stream projectors, each behind a bell that rings when the log has grown."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from statemachine.engine.source import Pulse
+from statemachine.errors import ClusterUnavailable, LogUnavailable
+from statemachine.ids import Position
+from statemachine.log.reader import Folded
+
+log = logging.getLogger(__name__)
+
+_RETRY: Final = 1.0
+
+
+class Stream(Protocol):
+    """A stream projector."""
+
+    @property
+    def name(self) -> str:
+        """For metrics and logs."""
+
+    async def advance(self) -> None:
+        """The view is at the end of the log."""
+
+
+class Streams:
+    """Follows the log with every one of `streams`; `end` tells how far the log is known."""
+
+    def __init__(self, streams: Sequence[Stream], end: Callable[[], Position]) -> None:
+        self._all = [_Follow(each, end) for each in streams]
+        self._end = end
+
+    def entry(self, _: Folded) -> None:
+        """An entry was appended."""
+        for each in self._all:
+            each.grown.set()
+
+    async def catch_up(self) -> None:
+        """Every view is at the end of the log. For a controller that does not run (any more)."""
+        for each in self._all:
+            await each.advance()
+
+    def loops(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
+        """What is to run, by name."""
+        for each in self._all:
+            yield each.stream.name, each.run()
+
+    def lags(self) -> Mapping[str, int]:
+        """How many entries each view has yet to see."""
+        return {each.stream.name: max(0, self._end() - each.reached) for each in self._all}
+
+    def pulses(self) -> dict[str, Pulse]:
+        """How the loops are doing."""
+        return {each.stream.name: Pulse(each.beats, each.busy) for each in self._all}
+
+
+class _Follow:
+    """One stream projector."""
+
+    def __init__(self, stream: Stream, end: Callable[[], Position]) -> None:
+        self.stream = stream
+        self.reached: Position = 0
+        self._end = end
+        self.grown = asyncio.Event()
+        self.beats = 0
+        self.busy = False
+
+    async def run(self) -> None:
+        """The view is at the end of the log whenever that has grown."""
+        while True:
+            self.grown.clear()
+            await self.advance()
+            await self.grown.wait()
+
+    async def advance(self) -> None:
+        """The view is at the end of the log, however long log or cluster are out of reach."""
+        self.busy = True
+        while not await self._try():
+            self.beats += 1
+            await asyncio.sleep(_RETRY)
+        self.beats += 1
+        self.busy = False
+
+    async def _try(self) -> bool:
+        end = self._end()
+        try:
+            await self.stream.advance()
+        except (ClusterUnavailable, LogUnavailable) as error:
+            fields = {"action": "retry", "projector": self.stream.name, "error": str(error)}
+            log.warning("a view cannot be brought up to date now", extra=fields)
+            return False
+        self.reached = end
+        return True

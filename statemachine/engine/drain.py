@@ -1,0 +1,78 @@
+"""Inbox → engine: what other processes have noticed is decided, and acknowledged once that is durable.
+
+A crash in between delivers it again, and a repeat changes nothing (design rule 3).
+"""
+
+import asyncio
+import logging
+from typing import Final
+
+from statemachine.engine.clock import Clock
+from statemachine.engine.embedded import Engine
+from statemachine.engine.polling import Polling
+from statemachine.engine.source import Pulse
+from statemachine.errors import EntryUnreadable, LogUnavailable
+from statemachine.log.codec import decode_observation
+from statemachine.log.inbox import Inbox, Posted
+from statemachine.log.port import DeadLetter, EventLog
+from statemachine.observations import Observation
+
+log = logging.getLogger(__name__)
+
+_BATCH: Final = 256
+_RETRY: Final = 0.2
+
+
+class Drain:
+    """Empties `inbox` into `engine`; what cannot be read goes to the dead letters of `event_log`."""
+
+    def __init__(self, inbox: Inbox, engine: Engine, event_log: EventLog, clock: Clock) -> None:
+        self._inbox, self._engine, self._log, self._clock = inbox, engine, event_log, clock
+        self._polling = Polling()
+        self._beats = 0
+        self._busy = False
+
+    async def empty(self) -> None:
+        """Nothing is left of what was put before. Raises LogUnavailable."""
+        while (await self._inbox.take(1)).posts:  # noqa: ASYNC110 - the step does the work
+            await asyncio.sleep(await self._step())
+
+    async def run(self) -> None:
+        """Takes, decides, acknowledges; only cancelling ends this."""
+        while True:
+            self._busy = True
+            try:
+                wait = await self._step()
+            except LogUnavailable as error:
+                fields = {"action": "retry", "error": str(error)}
+                log.warning("the inbox cannot be read or written now", extra=fields)
+                wait = _RETRY
+            self._busy = False
+            self._beats += 1
+            await asyncio.sleep(wait)
+
+    def pulse(self) -> Pulse:
+        """How the loop is doing."""
+        return Pulse(self._beats, self._busy)
+
+    async def _step(self) -> float:
+        """A batch has gone from the inbox into the log; after how many seconds to look for the next."""
+        taken = await self._inbox.take(_BATCH)
+        if not taken.posts:
+            return self._polling.after(news=False)
+        readable = [seen for each in taken.posts if (seen := await self._read(each)) is not None]
+        if not await self._engine.decided(readable):
+            return _RETRY
+        await self._inbox.ack(taken.token)
+        return 0.0 if len(taken.posts) == _BATCH else self._polling.after(news=True)
+
+    async def _read(self, post: Posted) -> Observation | None:
+        """The observation; None for what is none: it is a dead letter now."""
+        try:
+            return decode_observation(post.body)
+        except EntryUnreadable as error:
+            fields = {"action": "dead-letter", "job": post.job}
+            log.exception("an observation cannot be read", extra=fields)
+            letter = DeadLetter(self._clock.now(), post.job, post.body, error.reason)
+            await self._log.add_dead_letter(letter)
+            return None

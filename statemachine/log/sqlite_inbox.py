@@ -1,0 +1,70 @@
+"""The inbox in a table beside the log's, in the same SQLite file."""
+
+import sqlite3
+from collections.abc import Sequence
+from functools import partial
+from typing import Self
+
+from statemachine.ids import JobUid
+from statemachine.log.inbox import Posted, Taken, posted
+from statemachine.log.store import SqliteStore
+from statemachine.observations import Observation
+
+# AUTOINCREMENT: a number is never given again, or a late `ack` could take what it never saw. Numbers grow in the
+# order of commits, as SQLite has one writer at a time, so nothing appears below a number that was seen.
+_TABLE = """CREATE TABLE IF NOT EXISTS inbox (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL, body BLOB NOT NULL)"""
+
+
+class SqliteInbox:
+    """An Inbox in `store`, which other processes may have open, too."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+
+    @classmethod
+    async def open(cls, store: SqliteStore) -> Self:
+        """The inbox of the store, made if there is none. Raises LogUnavailable, StoreUnusable."""
+        await store.run(_create)
+        return cls(store)
+
+    async def put(self, observations: Sequence[Observation]) -> None:
+        """See Inbox."""
+        if observations:
+            await self._store.run(partial(_put, [posted(each) for each in observations]))
+
+    async def take(self, limit: int) -> Taken:
+        """See Inbox."""
+        return await self._store.read(partial(_take, limit))
+
+    async def ack(self, token: int) -> None:
+        """See Inbox."""
+        await self._store.run(partial(_ack, token))
+
+    async def waiting(self) -> int:
+        """See Inbox."""
+        return await self._store.read(_waiting)
+
+
+def _create(db: sqlite3.Connection) -> None:
+    db.execute(_TABLE)
+
+
+def _put(posts: Sequence[Posted], db: sqlite3.Connection) -> None:
+    db.executemany("INSERT INTO inbox (job, body) VALUES (?, ?)", [(each.job, each.body) for each in posts])
+
+
+def _take(limit: int, db: sqlite3.Connection) -> Taken:
+    rows = db.execute(
+        "SELECT id, job, CAST(body AS BLOB) FROM inbox ORDER BY id LIMIT ?", (limit,)
+    ).fetchall()
+    return Taken(rows[-1][0] if rows else 0, [Posted(JobUid(job), body) for _, job, body in rows])
+
+
+def _ack(token: int, db: sqlite3.Connection) -> None:
+    db.execute("DELETE FROM inbox WHERE id <= ?", (token,))
+
+
+def _waiting(db: sqlite3.Connection) -> int:
+    count: int = db.execute("SELECT count(*) FROM inbox").fetchone()[0]
+    return count

@@ -1,0 +1,181 @@
+"""A process that does not decide: its states are those of the log, and what it notices reaches the inbox."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from statemachine.engine.follower import Follower
+from statemachine.errors import LogUnavailable
+from statemachine.log.codec import decode_observation
+from statemachine.log.inbox import MemoryInbox
+from statemachine.log.memory import MemoryLog
+from statemachine.log.port import Record
+from statemachine.log.reader import Reader
+from statemachine.observations import Observation
+from tests.support.logs import JOB, OTHER, history
+from tests.support.scenario import Story, workers
+from tests.support.simulated import run_simulated
+
+
+class FullInbox(MemoryInbox):
+    """Takes nothing while it is full."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.full = False
+        self.tries = 0
+
+    async def put(self, observations: Sequence[Observation]) -> None:
+        self.tries += 1
+        if self.full:
+            raise LogUnavailable("no space is left")
+        await super().put(observations)
+
+
+class FarLog(MemoryLog):
+    """Cannot be read while it is away."""
+
+    away = False
+
+    async def scan(self, *where: object, **which: object) -> AsyncIterator[Sequence[Record]]:
+        if self.away:
+            raise LogUnavailable("the log does not answer")
+        async for batch in super().scan(*where, **which):  # type: ignore[arg-type]
+            yield batch
+
+
+@asynccontextmanager
+async def following(log: MemoryLog, inbox: MemoryInbox | None = None) -> AsyncIterator[Follower]:
+    follower = Follower(log, Reader(), inbox or MemoryInbox())
+    await follower.start()
+    running = asyncio.create_task(follower.run())
+    yield follower
+    running.cancel()
+    await asyncio.wait([running])
+
+
+def seen(number: int) -> Observation:
+    return Story(workers(1), uid=f"u-{number}").submit().entries[0].cause
+
+
+def simulated(coroutine: object) -> None:
+    run_simulated(coroutine, 1)  # type: ignore[arg-type]
+
+
+def test_what_is_in_the_log_at_the_start_is_known_and_what_comes_later_is_told() -> None:
+    async def story() -> None:
+        log, told = MemoryLog(), []
+        await log.append(history(3))
+        reader = Reader()
+        follower = Follower(log, reader, MemoryInbox())
+        follower.listeners.append(lambda folded: told.append((folded.record.job, folded.record.seq)))
+        await follower.start()
+        assert reader.tracked(JOB).seq == 3
+        running = asyncio.create_task(follower.run())
+        await log.append(history(2, OTHER))
+        await asyncio.sleep(0.05)
+        assert told == [(OTHER, 1), (OTHER, 2)]
+        running.cancel()
+
+    simulated(story())
+
+
+def test_news_is_read_within_fifty_milliseconds_however_long_it_was_quiet() -> None:
+    async def story() -> None:
+        log = MemoryLog()
+        async with following(log) as follower:
+            told = asyncio.Event()
+            follower.listeners.append(lambda _: told.set())
+            for quiet in (0.1, 1.0, 60.0):
+                await asyncio.sleep(quiet)
+                told.clear()
+                await log.append(
+                    history(1, OTHER) if quiet == 1.0 else history(1) if quiet < 1 else history(2)[1:]
+                )
+                async with asyncio.timeout(0.051):
+                    await told.wait()
+
+    simulated(story())
+
+
+def test_what_is_observed_is_put_into_the_inbox_in_order() -> None:
+    async def story() -> None:
+        inbox = MemoryInbox()
+        async with following(MemoryLog(), inbox) as follower:
+            for number in range(600):
+                await follower.observe(seen(number))
+            await follower.finish()
+            posts = (await inbox.take(1000)).posts
+            assert [decode_observation(each.body) for each in posts] == [
+                seen(number) for number in range(600)
+            ]
+
+    simulated(story())
+
+
+def test_an_inbox_that_takes_nothing_is_tried_again_and_nothing_is_lost() -> None:
+    async def story() -> None:
+        inbox = FullInbox()
+        inbox.full = True
+        async with following(MemoryLog(), inbox) as follower:
+            await follower.observe(seen(1))
+            await asyncio.sleep(1.0)
+            assert inbox.tries >= 3
+            assert follower.log_error == "no space is left"
+            assert follower.pulses()["outbox"].busy
+            before = follower.pulses()["outbox"].beats
+            await follower.observe(seen(2))
+            inbox.full = False
+            await asyncio.sleep(1.0)
+            assert [decode_observation(each.body) for each in (await inbox.take(9)).posts] == [
+                seen(1),
+                seen(2),
+            ]
+            assert follower.log_error == ""
+            assert follower.pulses()["outbox"].beats > before
+
+    simulated(story())
+
+
+def test_a_log_that_cannot_be_read_is_read_on_from_where_it_was() -> None:
+    async def story() -> None:
+        log, told = FarLog(), []
+        async with following(log) as follower:
+            follower.listeners.append(lambda folded: told.append(folded.record.seq))
+            await log.append(history(2))
+            await asyncio.sleep(0.1)
+            log.away = True
+            await log.append(history(4)[2:])
+            await asyncio.sleep(1.0)
+            assert follower.log_error == "the log does not answer"
+            log.away = False
+            await asyncio.sleep(1.0)
+            assert (told, follower.log_error) == ([1, 2, 3, 4], "")
+
+    simulated(story())
+
+
+def test_finishing_waits_for_nothing_that_cannot_be_had() -> None:
+    async def story() -> None:
+        inbox = FullInbox()
+        inbox.full = True
+        async with following(MemoryLog(), inbox) as follower:
+            await follower.observe(seen(1))
+            await asyncio.sleep(0.5)
+            async with asyncio.timeout(0.01):
+                await follower.finish()
+
+    simulated(story())
+
+
+def test_a_follower_writes_nothing_into_the_log() -> None:
+    async def story() -> None:
+        log = MemoryLog()
+        async with following(log) as follower:
+            await follower.observe(seen(1))
+            await asyncio.sleep(1.0)
+        await follower.save()
+        assert await log.end() == 0
+        assert await log.snapshots() == (0, [])
+
+    simulated(story())

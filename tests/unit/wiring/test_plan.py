@@ -1,0 +1,108 @@
+"""What a process of `jobledger controller` is to be: roles, namespaces, the log's URL, and who waits for a turn."""
+
+from pathlib import Path
+
+import pytest
+
+from jobledger.settings import ControllerSettings, Settings
+from jobledger.wiring.cluster import Plan, namespaces_of, store_of
+from jobledger.wiring.roles import ALL, Role, roles_of
+from statemachine.errors import ConfigError
+
+
+def plan(*, in_pod: bool = False, **said: object) -> Plan:
+    settings = Settings(store=Path("/var/lib/ledger.db"), controller=ControllerSettings.model_validate(said))
+    return Plan.of(settings, in_pod=in_pod)
+
+
+def test_without_a_word_a_process_has_all_roles() -> None:
+    assert roles_of("") == ALL == {Role.BRIDGE, Role.ENGINE, Role.PROJECTORS, Role.FRONT}
+
+
+def test_roles_are_listed_with_commas_in_any_order() -> None:
+    assert roles_of("front, bridge,") == {Role.FRONT, Role.BRIDGE}
+
+
+def test_an_unknown_role_is_refused_with_the_nearest_and_all_there_are() -> None:
+    with pytest.raises(ConfigError) as refused:
+        roles_of("bridge,projector")
+    assert str(refused.value) == (
+        '"projector" is no role; did you mean "projectors"? there are bridge, engine, projectors, front'
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("sqlite:///var/lib/jobledger/ledger.db", "/var/lib/jobledger/ledger.db"),
+        ("sqlite:///a b/ü#?.db", "/a b/ü#?.db"),
+        ("sqlite:/abs.db", "/abs.db"),
+    ],
+)
+def test_the_url_of_an_absolute_path(url: str, path: str) -> None:
+    assert store_of(url) == Path(path)
+
+
+def test_the_url_of_a_relative_path_is_of_the_working_directory() -> None:
+    assert store_of("sqlite:here/ledger.db") == Path.cwd() / "here/ledger.db"
+    assert store_of("sqlite:~/ledger.db") == Path.home() / "ledger.db"
+
+
+@pytest.mark.parametrize(
+    "url", ["", "ledger.db", "/ledger.db", "sqlite:", "sqlite://", "sqlite://host/x", "postgres:///x"]
+)
+def test_what_is_no_url_of_a_log_is_refused_with_an_example(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"--log needs a URL such as sqlite:///var/lib/jobledger/ledger.db"):
+        store_of(url)
+
+
+def test_kafka_is_refused_in_one_sentence() -> None:
+    with pytest.raises(ConfigError, match=r"^--log kafka://b:9092: this release cannot .* Kafka; use sqlite"):
+        store_of("kafka://b:9092")
+
+
+def test_namespaces_are_listed_with_commas() -> None:
+    assert namespaces_of(" a, b,a,") == ("a", "b")
+    assert namespaces_of("") == ()
+
+
+@pytest.mark.parametrize("name", ["A", "a_b", "-a", "a.b", "a" * 64])
+def test_what_cannot_be_a_namespace_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be the name of a namespace"):
+        namespaces_of(f"fine,{name}")
+
+
+def test_without_a_url_the_log_is_the_store() -> None:
+    assert plan().store == Path("/var/lib/ledger.db")
+    assert plan(log="sqlite:///x.db").store == Path("/x.db")
+
+
+@pytest.mark.parametrize(
+    ("in_pod", "said", "elects"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (True, {"kubeconfig": "/k"}, False),
+        (True, {"context": "c"}, False),
+        (True, {"leader_elect": False}, False),
+        (False, {"leader_elect": True}, True),
+    ],
+)
+def test_a_leader_is_elected_where_somebody_may_wait_to_take_over(
+    in_pod: bool, said: dict[str, object], elects: bool
+) -> None:
+    assert plan(in_pod=in_pod, **said).leader_elect is elects
+
+
+@pytest.mark.parametrize(
+    ("roles", "whole"),
+    [
+        ("bridge", False),
+        ("bridge,front", False),
+        ("bridge,engine", True),
+        ("bridge,projectors", True),
+        ("", True),
+    ],
+)
+def test_what_needs_the_bridge_waits_with_it_and_a_front_does_not(roles: str, whole: bool) -> None:
+    assert plan(roles=roles).waits_as_a_whole is whole

@@ -1,0 +1,325 @@
+"""The roles of a controller in processes of their own, over one log, one inbox and one cluster."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from jobledger.wiring import Controller, running
+from jobledger.wiring.roles import ALL, Role
+from k8s_bridge.admission import admit
+from k8s_bridge.memory import MemoryCluster
+from k8s_bridge.port import Manifest, Ref
+from statemachine.engine.clock import WallClock
+from statemachine.errors import LeaseLost
+from statemachine.ids import PodUid, ReplicaName
+from statemachine.log.audit import verify
+from statemachine.log.inbox import MemoryInbox
+from statemachine.log.memory import MemoryLog
+from statemachine.observations import PodGone, PodObserved, PodPhase
+from statemachine.phases import Phase
+from tests.support.logs import records
+from tests.unit.api.words import job
+
+SECONDS = 10.0
+"""How long a test waits for what must come true."""
+
+ALONE = [frozenset({role}) for role in Role]
+PAIRS = [frozenset({Role.BRIDGE, Role.PROJECTORS}), frozenset({Role.ENGINE, Role.FRONT})]
+OTHER_PAIRS = [frozenset({Role.BRIDGE, Role.ENGINE}), frozenset({Role.PROJECTORS})]
+
+
+class World:
+    """A log, an inbox and a cluster that processes share."""
+
+    def __init__(self) -> None:
+        self.log, self.inbox = MemoryLog(), MemoryInbox()
+        self.cluster = MemoryCluster(admit=admit)
+
+    def controller(self, roles: frozenset[Role], **more: Any) -> Controller:
+        return Controller(self.log, self.cluster, WallClock(), roles=roles, inbox=self.inbox, **more)
+
+    async def create(self, name: str, **spec: Any) -> Manifest:
+        wanted = job(name, **spec)
+        wanted["metadata"]["namespace"] = "default"
+        return await self.cluster.create(wanted)
+
+    def pods(self) -> list[Manifest]:
+        return list(self.cluster.objects.peek_all("Pod"))
+
+
+@asynccontextmanager
+async def processes(world: World, *roles: frozenset[Role]) -> AsyncIterator[list[Controller]]:
+    """A controller for each of `roles`, all running."""
+    made = [world.controller(each) for each in roles]
+    tasks = [asyncio.create_task(each.run()) for each in made]
+    try:
+        yield made
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        await world.cluster.close()
+    for task in tasks:
+        assert task.cancelled() or task.exception() is None, task
+
+
+async def until(claim: Callable[[], bool | Awaitable[bool]]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while True:
+            found = claim()
+            if found is True or (not isinstance(found, bool) and await found):
+                return
+            await asyncio.sleep(0.01)
+
+
+def phase_of(controller: Controller, uid: str) -> Phase | None:
+    state = controller.states.state(uid)  # type: ignore[arg-type]
+    return state.phase if state else None
+
+
+@pytest.mark.parametrize("roles", [ALONE, PAIRS, OTHER_PAIRS], ids=["alone", "pairs", "other pairs"])
+async def test_a_job_goes_its_way_through_processes_that_share_only_the_log(
+    roles: list[frozenset[Role]],
+) -> None:
+    world = World()
+    async with processes(world, *roles) as made:
+        stored = await world.create("train", replicas=2, run_seconds="0.2")
+        uid = stored["metadata"]["uid"]
+        await until(lambda: all(phase_of(each, uid) is Phase.SUCCEEDED for each in made))
+
+        async def shown() -> bool:
+            found = await world.cluster.get(Ref.of(stored))
+            return bool(found.get("status", {}).get("phase") == "Succeeded")
+
+        await until(shown)
+    found = await records(world.log)
+    assert verify(found) == []
+    assert await world.inbox.waiting() == 0
+
+
+async def test_a_pod_that_nobody_asked_for_is_deleted_by_projectors_that_do_not_decide() -> None:
+    world = World()
+    async with processes(world, frozenset({Role.BRIDGE, Role.ENGINE}), frozenset({Role.PROJECTORS})):
+        await world.create("train")
+        await until(
+            lambda: bool(world.pods()) and world.pods()[0].get("status", {}).get("phase") == "Running"
+        )
+        await asyncio.sleep(1.5)  # whatever its start had to be followed by has been done
+        extra = {
+            **world.pods()[0],
+            "metadata": {**world.pods()[0]["metadata"], "name": "train-extra-worker-7"},
+        }
+        extra["metadata"]["labels"] = {**extra["metadata"]["labels"], "replica-index": "7"}
+        for key in ("uid", "resourceVersion", "creationTimestamp", "finalizers"):
+            extra["metadata"].pop(key, None)
+        await world.cluster.create(extra)
+        await until(lambda: len(world.pods()) == 2)
+        await until(
+            lambda: [each["metadata"]["name"] for each in world.pods()] != [] and len(world.pods()) == 1
+        )
+
+
+async def test_what_was_left_in_the_inbox_is_decided_by_a_process_of_all_roles() -> None:
+    world = World()
+    stored = await world.create("train")
+    async with running(world.controller(frozenset({Role.BRIDGE}))):
+        await until(lambda: world.inbox._posts != [])
+    assert await records(world.log) == []
+    controller = world.controller(ALL)
+    async with running(controller):
+        assert phase_of(controller, stored["metadata"]["uid"]) is not None
+    assert await world.inbox.waiting() == 0
+    await world.cluster.close()
+
+
+async def test_nothing_is_written_before_the_cluster_has_been_listed() -> None:
+    """A visit that took an incomplete list for what exists would make everything twice."""
+    world = World()
+    listed = asyncio.Event()
+
+    class Slow(MemoryCluster):
+        def watch(self) -> Any:
+            inner = super().watch()
+
+            async def items() -> AsyncIterator[Any]:
+                await listed.wait()
+                async for item in inner:
+                    yield item
+
+            return items()
+
+    world.cluster = Slow(admit=admit)
+    stored = await world.create("train")
+    async with running(world.controller(ALL)) as _:
+        pass  # the job is in the log now, or not
+    first = world.controller(ALL)
+    async with running(first):
+        await first.source.observe(await _seen(stored))
+        await until(lambda: phase_of(first, stored["metadata"]["uid"]) is Phase.PENDING)
+        await asyncio.sleep(0.1)
+        assert world.pods() == []
+        listed.set()
+        await until(lambda: len(world.pods()) == 1)
+    await world.cluster.close()
+
+
+async def _seen(stored: Manifest) -> Any:
+    from datetime import UTC, datetime
+
+    from k8s_bridge.observe import observe
+    from k8s_bridge.port import Change, Verb
+
+    return next(iter(observe(Change(Verb.ADDED, stored, datetime.now(UTC)))))
+
+
+async def test_jobs_of_other_namespaces_are_left_as_they_are() -> None:
+    """A controller that is limited later sees their pods no more, and must not take them for gone."""
+    world = World()
+    stored = await world.create("train")
+    async with running(world.controller(ALL)):
+        await until(lambda: len(world.pods()) == 1)
+    before = len(await records(world.log))
+
+    class Elsewhere(MemoryCluster):
+        """Nothing is seen of what there is in `default`."""
+
+    limited = Controller(
+        world.log, Elsewhere(), WallClock(), roles=ALL, inbox=world.inbox, namespaces=["team"]
+    )
+    async with running(limited):
+        await until(lambda: limited.bridge is not None and limited.bridge.progress.synced)
+        await asyncio.sleep(0.2)
+        assert limited.states.state(stored["metadata"]["uid"]) is None
+    assert len(await records(world.log)) == before
+    await world.cluster.close()
+
+
+async def test_a_bridge_watches_only_in_its_turn_and_anew_in_the_next() -> None:
+    world = World()
+    turns: asyncio.Queue[str] = asyncio.Queue()
+    over = asyncio.Event()
+
+    @asynccontextmanager
+    async def turn() -> AsyncIterator[None]:
+        await turns.get()
+        task = asyncio.current_task()
+        assert task is not None
+        ending = asyncio.get_running_loop().create_task(over.wait())
+        ending.add_done_callback(lambda _: task.cancel())
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not over.is_set():
+                raise
+            over.clear()
+            task.uncancel()
+            raise LeaseLost("another has it") from None
+        finally:
+            ending.cancel()
+
+    stored = await world.create("train")
+    bridge = world.controller(frozenset({Role.BRIDGE}), turn=turn)
+    async with running(bridge):
+        await asyncio.sleep(0.05)
+        assert (bridge.bridge, world.inbox._posts, bridge.leads) == (None, [], False)
+        turns.put_nowait("now")
+        await until(lambda: len(world.inbox._posts) == 1)
+        first = bridge.bridge
+        over.set()
+        await until(lambda: bridge.bridge is None)
+        turns.put_nowait("again")
+        await until(lambda: len(world.inbox._posts) == 2)  # it remembers nothing of what it has told
+        assert bridge.bridge is not first
+        assert {each.job for each in world.inbox._posts} == {stored["metadata"]["uid"]}
+    await world.cluster.close()
+
+
+async def test_a_late_report_of_a_pod_that_has_gone_is_contradicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobledger.wiring.audit.ROUND", 0.1)
+    world = World()
+    stored = await world.create("train")
+    uid = stored["metadata"]["uid"]
+    controller = world.controller(frozenset({Role.BRIDGE, Role.ENGINE}))
+    async with running(controller):
+        await until(lambda: bool(_replica(controller, uid)))
+        now = controller.clock.now()
+        ghost = PodObserved(
+            job=uid,
+            at=now,
+            replica=ReplicaName("worker-0"),
+            attempt=1,
+            pod="x",
+            uid=PodUid("ghost"),
+            phase=PodPhase.RUNNING,
+        )
+        await controller.source.observe(ghost)
+        await until(lambda: _replica(controller, uid).uid == "ghost")
+        await until(lambda: _replica(controller, uid).uid != "ghost")
+    assert [each.uid for each in await _causes(world) if isinstance(each, PodGone)] == ["ghost"]
+    await world.cluster.close()
+
+
+async def test_what_a_watch_has_missed_and_exists_is_not_taken_for_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("jobledger.wiring.audit.ROUND", 0.02)
+    world = World()
+    await world.create("train")
+    controller = world.controller(ALL)
+    async with running(controller):
+        await until(lambda: len(world.pods()) == 1)
+        pod = world.pods()[0]["metadata"]["uid"]
+        assert controller.bridge is not None
+        bridge = controller.bridge
+        await until(lambda: pod in bridge._tracks)
+        await asyncio.sleep(0.2)
+        del bridge._tracks[pod]
+        await asyncio.sleep(0.2)
+    assert not [each for each in await _causes(world) if isinstance(each, PodGone)]
+    await world.cluster.close()
+
+
+def _replica(controller: Controller, uid: Any) -> Any:
+    state = controller.states.state(uid)
+    return next(iter(state.replicas.values()), None) if state else None
+
+
+async def _causes(world: World) -> list[Any]:
+    from statemachine.log.codec import decode
+
+    return [decode(each.body).cause for each in await records(world.log)]
+
+
+async def test_a_controller_that_is_stopped_finishes_what_is_in_hand_and_takes_up_nothing_new() -> None:
+    world = World()
+    controller = world.controller(ALL)
+    writing, go_on = asyncio.Event(), asyncio.Event()
+    create = world.cluster.create
+
+    async def slow(manifest: Manifest) -> Manifest:
+        if manifest["kind"] == "Pod":
+            writing.set()
+            await go_on.wait()
+        return await create(manifest)
+
+    world.cluster.create = slow  # type: ignore[method-assign]
+    async with running(controller):
+        await create({**job("train", replicas=1), "metadata": {"name": "train", "namespace": "default"}})
+        await writing.wait()
+        stopping = asyncio.create_task(controller.stop())
+        await asyncio.sleep(0.05)
+        assert not stopping.done()
+        await create({**job("late"), "metadata": {"name": "late", "namespace": "default"}})
+        go_on.set()
+        await asyncio.wait_for(stopping, SECONDS)
+        assert len(world.pods()) == 1
+    assert {each.job for each in await records(world.log)} == {
+        each["metadata"]["uid"]
+        for each in world.cluster.objects.peek_all("PyTorchTrainingJob")
+        if each["metadata"]["name"] == "train"
+    }
+    assert not [each for each in await _causes(world) if isinstance(each, PodObserved)]
+    await world.cluster.close()
