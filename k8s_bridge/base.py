@@ -5,7 +5,7 @@ from typing import Any
 
 from k8s_bridge.kept_events import KeptEvents
 from k8s_bridge.objects import ObjectStore
-from k8s_bridge.port import Change, JobEvent, Manifest, Ref, Synced
+from k8s_bridge.port import EVIDENCE, Change, JobEvent, Manifest, Ref, Synced
 from k8s_bridge.watching import is_watched
 
 
@@ -64,11 +64,16 @@ class StoredCluster:
         self.objects.patch_status(ref, uid, status, seq)
         await self._after("patch_status", ref)
 
-    async def delete(self, ref: Ref, *, uid: str = "", grace: float | None = None) -> None:
-        """The deletion has begun. Raises Missing, Conflict (another uid)."""
+    async def delete(self, ref: Ref, *, uid: str = "", version: str = "", grace: float | None = None) -> None:
+        """The deletion has begun. Raises Missing, Conflict (another uid or version)."""
         await self._before("delete", ref)
-        self.objects.delete(ref, uid, grace)
+        self.objects.delete(ref, uid, grace, version)
         await self._after("delete", ref)
+
+    async def orphans(self) -> Sequence[Manifest]:
+        """The pods with an evidence finalizer whose job does not exist, or that no job controls."""
+        await self._before("orphans", Ref("v1", "Pod", "", ""))
+        return self.objects.peek_orphans(EVIDENCE)
 
     async def release(self, ref: Ref, uid: str) -> None:
         """The evidence finalizer is off the pod. Raises Missing, Conflict."""

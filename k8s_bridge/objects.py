@@ -90,6 +90,15 @@ class ObjectStore:
         """All objects of a kind, whatever their group; not copied."""
         yield from [self._stored[ref].object for ref in self._kinds.get(kind, ())]
 
+    def peek_orphans(self, finalizer: str) -> list[Manifest]:
+        """Pods that `finalizer` holds although the object that controls them is gone, or none does; not copied."""
+        living = {each.uid for each in self._stored.values()}
+        return [
+            each
+            for each in self.peek_all("Pod")
+            if finalizer in each["metadata"].get("finalizers", ()) and controller(each) not in living
+        ]
+
     # ---- writing -------------------------------------------------------------------------------------------
 
     def create(self, manifest: Mapping[str, Any]) -> Manifest:
@@ -148,13 +157,15 @@ class ObjectStore:
         self._write_status(ref, old, status)
         return True
 
-    def delete(self, ref: Ref, uid: str = "", grace: float | None = None) -> None:
-        """Begin the deletion; what nothing holds goes at once. Raises Missing, Conflict (another uid).
+    def delete(self, ref: Ref, uid: str = "", grace: float | None = None, version: str = "") -> None:
+        """Begin the deletion; what nothing holds goes at once. Raises Missing, Conflict (another uid, version).
 
         A second deletion can only shorten the time given to processes.
         """
         old = self._find(ref, uid)
         meta = old.object["metadata"]
+        if version and meta["resourceVersion"] != version:
+            raise Conflict(f'{ref.kind} "{ref.name}" has been modified; look again')
         given = grace_of(old.object) if grace is None else max(0.0, grace)
         if "deletionTimestamp" in meta:
             if ref.kind != "Pod" or (grace is None or given >= meta["deletionGracePeriodSeconds"]):

@@ -37,6 +37,9 @@ ACTOR = "jobledger.dev/actor"
 DELETED_BY = "jobledger.dev/deleted-by"
 """Annotation on jobs: who asked for the deletion. Who wrote the spec last is no evidence of that."""
 
+_ORPHAN = "orphan"
+"""Finalizer of a deletion with `--cascade=orphan`. Source: Kubernetes, cascading deletion."""
+
 _ENDED = (PodPhase.SUCCEEDED, PodPhase.FAILED)
 
 
@@ -73,12 +76,17 @@ def owner_of(raw: Mapping[str, Any]) -> JobUid:
 
 
 def job(change: Change) -> JobObserved | JobGone | None:
-    """The job as it stands. One that is being deleted is gone: a deletion cannot be taken back."""
+    """The job as it stands. One that is being deleted is gone: a deletion cannot be taken back.
+
+    Unless its children are to be left as orphans: then it is gone when it is, and they are not its any more.
+    """
     raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
     uid, name = JobUid(_text(meta.get("uid"))), _text(meta.get("name"))
     if not (is_job(raw) and uid and name and _text(raw.get("kind"))):
         return None
     deleted_at = _instant(meta.get("deletionTimestamp"))
+    if change.verb is not Verb.DELETED and deleted_at and _ORPHAN in (meta.get("finalizers") or ()):
+        return None
     if change.verb is Verb.DELETED or meta.get("deletionTimestamp"):
         by = _text(_map(meta.get("annotations")).get(DELETED_BY))
         return JobGone(job=uid, at=change.at, happened_at=deleted_at, actor=by)

@@ -100,14 +100,17 @@ class Cluster(Protocol):
     async def patch_status(self, ref: Ref, uid: str, status: Mapping[str, Any], seq: int) -> None:
         """`status` is the object's status, unless one of a higher `seq` was written. Raises Missing."""
 
-    async def delete(self, ref: Ref, *, uid: str = "", grace: float | None = None) -> None:
+    async def delete(self, ref: Ref, *, uid: str = "", version: str = "", grace: float | None = None) -> None:
         """The object's deletion has begun, `grace` seconds at most for its processes (None: the pod's own).
 
-        Raises Missing, Conflict (another uid).
+        Raises Missing, Conflict (another uid, or another resourceVersion than `version`).
         """
 
     async def release(self, ref: Ref, uid: str) -> None:
         """The evidence finalizer is off the pod. Raises Missing, Conflict."""
+
+    async def orphans(self) -> Sequence[Manifest]:
+        """The pods with an evidence finalizer whose job does not exist (any more), or that no job controls."""
 
     async def emit(self, event: JobEvent) -> None:
         """The event is there; nothing happens if one of its name was."""

@@ -66,6 +66,8 @@ class Progress:
     starts: int = 0
     failures: int = 0
     """In a row, since the last `Synced`."""
+    changes: int = 0
+    """Taken from the watch."""
     skipped: int = 0
     error: str = ""
 
@@ -86,19 +88,28 @@ class Bridge:
     chance: Callable[[], float] = random.random
     progress: Progress = field(default_factory=Progress)
     touched: Callable[[JobUid], None] = _nothing
-    """Told which job lost a child that no observation speaks of (a Service, a PodGroup)."""
+    """Told which job has a child of which something became known that no observation speaks of.
+
+    A Service or PodGroup that is gone; a pod whose node is done with it.
+    """
     shown: Callable[[JobUid, Mapping[str, Any]], None] = _nothing
     """Told every status that a job object was seen to have."""
+    listed: Callable[[], None] = _nothing
+    """Told whenever everything that exists has been reported."""
     _tracks: dict[str, _Track] = field(default_factory=dict)
     _listed: set[str] | None = None
 
     def __post_init__(self) -> None:
-        for job, pods in self.known.items():
-            self._tracks[job] = _Track(JobGone(job=job, at=_NEVER))
-            for (replica, attempt), uid in pods.items():
-                if uid:
-                    gone = PodGone(job=job, at=_NEVER, replica=replica, attempt=attempt, uid=uid)
-                    self._tracks[uid] = _Track(gone)
+        self._tracks |= {uid: _Track(gone) for uid, gone in _gone_of(self.known).items()}
+
+    def missing(self, known: Known) -> dict[str, Observation]:
+        """What there is to say of those of `known`, by uid, that were never seen here, should they be gone.
+
+        Nothing while the list is not complete. The observations have no time yet.
+        """
+        if not self.progress.synced:
+            return {}
+        return {uid: gone for uid, gone in _gone_of(known).items() if uid not in self._tracks}
 
     async def run(self) -> None:
         """Watch, and watch again whenever that ends; only cancelling, or an error of `sink`, ends this."""
@@ -138,13 +149,20 @@ class Bridge:
         if isinstance(item, Synced):
             await self._tell_vanished(item)
             self.progress.synced, self.progress.failures, self.progress.error = True, 0, ""
+            self.listed()
             return
+        self.progress.changes += 1
         uid = _uid(item)
         if self._listed is not None:
             self._listed.add(uid)
         self._hint(item, uid)
-        for observation in observe(item):
+        seen = observe(item)
+        for observation in seen:
             await self._pass_on(uid, observation)
+        if not seen and (track := self._tracks.get(uid)) and not isinstance(track.gone, JobGone):
+            # somebody took it away from its job: to the job it is gone
+            await self.sink(track.gone.model_copy(update={"at": item.at}))
+            del self._tracks[uid]
         if item.verb is Verb.DELETED:
             self._tracks.pop(uid, None)
 
@@ -154,12 +172,14 @@ class Bridge:
         if is_job(raw):
             if change.verb is not Verb.DELETED:
                 self.shown(JobUid(uid), raw.get("status") or {})
-        elif change.verb is Verb.DELETED and raw.get("kind") != "Pod" and (owner := owner_of(raw)):
+        elif (owner := owner_of(raw)) and (_is_over(raw) if raw.get("kind") == "Pod" else _is_gone(change)):
             self.touched(owner)
 
     async def _pass_on(self, uid: str, observation: Observation) -> None:
-        mark = _fingerprint(observation)
         track = self._tracks.get(uid)
+        if track is not None:
+            observation = _as_known(observation, track.gone)
+        mark = _fingerprint(observation)
         if track is not None and track.told == mark:
             self.progress.skipped += 1
             return
@@ -184,6 +204,17 @@ class Bridge:
             del self._tracks[uid]
 
 
+def _gone_of(known: Known) -> dict[str, Observation]:
+    """What will be said of each object that is known, when it is not listed any more."""
+    found: dict[str, Observation] = {}
+    for job, pods in known.items():
+        found[job] = JobGone(job=job, at=_NEVER)
+        for (replica, attempt), uid in pods.items():
+            if uid:
+                found[uid] = PodGone(job=job, at=_NEVER, replica=replica, attempt=attempt, uid=uid)
+    return found
+
+
 def _gone(seen: Observation) -> Observation:
     """What will be said when the object that `seen` speaks of is not listed any more."""
     match seen:
@@ -199,10 +230,34 @@ def _gone(seen: Observation) -> Observation:
             return seen
 
 
+def _as_known(seen: Observation, gone: Observation) -> Observation:
+    """A pod stays the replica and attempt that it was first seen as: labels and annotations can be edited."""
+    if not (isinstance(gone, PodGone) and isinstance(seen, PodObserved | PodGone | PodUnreadable)):
+        return seen
+    known: dict[str, object] = {"replica": gone.replica}
+    if not isinstance(seen, PodUnreadable) and gone.attempt:
+        known["attempt"] = gone.attempt
+    return (
+        seen
+        if all(getattr(seen, key) == each for key, each in known.items())
+        else seen.model_copy(update=known)
+    )
+
+
 def _fingerprint(seen: Observation) -> bytes:
     """Equal for two observations that no decision could tell apart but by their time."""
     fields = seen.__pydantic_serializer__.to_json(seen, exclude=_NO_NEWS)
     return hashlib.blake2b(fields, digest_size=12).digest()
+
+
+def _is_gone(change: Change) -> bool:
+    return change.verb is Verb.DELETED
+
+
+def _is_over(pod: Mapping[str, Any]) -> bool:
+    """Its node has done the last step of its deletion: if it is still there, somebody's finalizer holds it."""
+    meta = pod.get("metadata") or {}
+    return "deletionTimestamp" in meta and meta.get("deletionGracePeriodSeconds") == 0
 
 
 def _uid(change: Change) -> str:

@@ -33,6 +33,9 @@ class Projector(Protocol):
     def concerns(self, events: Sequence[Event]) -> bool:
         """An entry of these events may have changed the view."""
 
+    def is_urgent(self, events: Sequence[Event]) -> bool:
+        """Whether that is to be seen at once, or may wait a moment for what else is going to happen."""
+
     async def visit(self, job: JobUid) -> float | None:
         """The job's view is as its latest state says, as far as it could be brought there.
 

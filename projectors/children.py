@@ -4,8 +4,11 @@ A visit compares what should exist with what does and acts, in order, one job at
 refuses comes back as an observation, so that the state machine decides what follows (spec R3, R5 T4–T6).
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, Literal
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from enum import Enum, auto
+from itertools import groupby
+from typing import Any, Final
 
 from k8s_bridge.port import EVIDENCE, Cluster, Manifest, Ref
 from projectors.base import States
@@ -30,6 +33,22 @@ _LOOK_AGAIN: Final = 1.0
 
 _OPTIONAL_AGAIN: Final = 60.0
 
+_FIRST_BATCH: Final = 8
+"""Creates side by side at first, then twice as many: what is refused once need not be refused a thousand times."""
+
+
+class Done(Enum):
+    """How a write went."""
+
+    DONE = auto()
+    REFUSED = auto()
+    """So nothing more is created."""
+    OPTIONAL_REFUSED = auto()
+    """And nothing waits for it."""
+    NOT_THERE = auto()
+    """The object is another by now, or is gone: look again."""
+
+
 _UNCONCERNING: Final = (
     e.Announced,
     e.ConditionsChanged,
@@ -43,6 +62,17 @@ _UNCONCERNING: Final = (
     e.UpdateIgnored,
     e.JobClosed,
 )
+
+
+_LEISURELY: Final = (
+    *_UNCONCERNING,
+    e.PhaseEntered,
+    e.ReplicaFailed,
+    e.ReplicaSucceeded,
+    e.ReplicaUpdated,
+    e.TimerCleared,
+)
+"""Events that by themselves ask for nothing that anybody waits for. What does comes with others."""
 
 
 class Children:
@@ -66,6 +96,10 @@ class Children:
         """Some event changes what should exist, or lets a finalizer go."""
         return any(not isinstance(each, _UNCONCERNING) for each in events)
 
+    def is_urgent(self, events: Sequence[e.Event]) -> bool:
+        """Pods are waited for; that a finished one is let go is not."""
+        return any(not isinstance(each, _LEISURELY) for each in events)
+
     async def visit(self, job: JobUid) -> float | None:
         """The job's children are as its latest state says, as far as the cluster lets them be."""
         state = self._states.state(job)
@@ -75,36 +109,62 @@ class Children:
         state = (
             self._states.state(job) or state
         )  # not older than what is there: a pod of it may be gone by now
-        again: float | None = None
-        for write in diff(state, desired(state), live):
-            try:
-                done = await self._write(state, write)
-            except (Missing, Conflict):
-                again = _LOOK_AGAIN
-                continue
-            if done == "stop":
-                # a timer is set only for what an active job still waits for, and the rest was not made either
-                again = _LOOK_AGAIN if state.phase.is_active else _OPTIONAL_AGAIN
+        writes = list(diff(state, desired(state), live))
+        dones = set(
+            await self._all(state, _by_object(each for each in writes if not isinstance(each, Create)))
+        )
+        for batch in _batches([each for each in writes if isinstance(each, Create)]):
+            made = await self._all(state, [[each] for each in batch])
+            dones.update(each for each in made if isinstance(each, Done))
+            refused = [each for each in made if isinstance(each, WriteRefused)]
+            if refused:  # one is told: the others were refused for the same reason, or will be again
+                await self._observe(min(refused, key=lambda each: each.retryable))
+                dones.add(Done.REFUSED if not batch[0].child.optional else Done.OPTIONAL_REFUSED)
+            if Done.REFUSED in dones:
                 break
-            if done == "again":
-                again = _OPTIONAL_AGAIN
-        return again
+        return _come_back(state, dones)
 
-    async def _write(self, state: JobState, write: Write) -> Literal["done", "stop", "again"]:
+    async def _all(self, state: JobState, groups: Sequence[Sequence[Write]]) -> list[Done | WriteRefused]:
+        """Each group is written in order, all groups side by side; how that went.
+
+        One that fails does not keep the others from being tried.
+        """
+        if len(groups) == 1:
+            return await self._in_order(state, groups[0])
+        answers = await asyncio.gather(
+            *(self._in_order(state, each) for each in groups), return_exceptions=True
+        )
+        dones: list[Done | WriteRefused] = []
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+            dones += answer
+        return dones
+
+    async def _in_order(self, state: JobState, writes: Sequence[Write]) -> list[Done | WriteRefused]:
+        dones: list[Done | WriteRefused] = []
+        for write in writes:
+            try:
+                dones.append(await self._write(state, write))
+            except (Missing, Conflict):
+                dones.append(Done.NOT_THERE)
+        return dones
+
+    async def _write(self, state: JobState, write: Write) -> Done | WriteRefused:
         match write:
             case Create(child) if not self._is_awaited(state.uid, child):
-                return "done"
+                return Done.DONE
             case Create(child):
                 return await self._create(state, child)
             case Update(child, uid, merge):
                 return await self._update(state, child, uid, merge)
-            case Delete(ref, uid):
-                await self._delete(state, ref, uid)
+            case Delete(ref, uid, version):
+                await self._delete(state, ref, uid, version)
             case Release(ref, uid):
                 await self._cluster.release(ref, uid)
             case SayAbsent(replica, attempt):
                 await self._say_absent(state, replica, attempt)
-        return "done"
+        return Done.DONE
 
     async def _say_absent(self, state: JobState, replica: ReplicaName, attempt: int) -> None:
         """No pod of the attempt exists, asked of the cluster itself: what is known of children may be late."""
@@ -127,22 +187,21 @@ class Children:
             replica is not None and replica.attempt == child.attempt and replica.has_pod and not replica.uid
         )
 
-    async def _create(self, state: JobState, child: Child) -> Literal["done", "stop", "again"]:
+    async def _create(self, state: JobState, child: Child) -> Done | WriteRefused:
         manifest = self._marked(state, child)
         try:
             await self._cluster.create(manifest)
         except Conflict as error:
-            if await self._is_ours(state, Ref.of(manifest)):
-                return "done"
-            refused = self._refusal(state, child, 409, str(error), name_taken=True)
+            found = await self._cluster.get(Ref.of(manifest))
+            if not _is_controlled_by(found, state.uid):
+                return self._refusal(state, child, 409, str(error), name_taken=True)
+            await self._make_visible(found, manifest)
+            return Done.NOT_THERE if attempt_of(found) < child.attempt else Done.DONE
         except Refused as error:
-            refused = self._refusal(state, child, error.status, error.message)
+            return self._refusal(state, child, error.status, error.message)
         except ClusterUnavailable as error:
-            refused = self._refusal(state, child, 503, str(error))
-        else:
-            return "done"
-        await self._observe(refused)
-        return "again" if child.optional else "stop"
+            return self._refusal(state, child, 503, str(error))
+        return Done.DONE
 
     def _marked(self, state: JobState, child: Child) -> Manifest:
         manifest = child.build()
@@ -151,26 +210,27 @@ class Children:
             manifest["metadata"]["finalizers"] = [*manifest["metadata"].get("finalizers", ()), EVIDENCE]
         return manifest
 
-    async def _is_ours(self, state: JobState, ref: Ref) -> bool:
-        """Raises Missing: it was there a moment ago; look again."""
-        found = await self._cluster.get(ref)
-        owners = found["metadata"].get("ownerReferences", ())
-        return any(owner.get("controller") and owner.get("uid") == state.uid for owner in owners)
+    async def _make_visible(self, found: Manifest, wished: Manifest) -> None:
+        """A child that the watches do not show, as it lost its labels, has them again."""
+        labels = wished["metadata"].get("labels") or {}
+        has = found["metadata"].get("labels") or {}
+        if lost := {key: value for key, value in labels.items() if has.get(key) != value}:
+            await self._cluster.patch(
+                Ref.of(found), {"metadata": {"labels": lost}}, uid=found["metadata"]["uid"]
+            )
 
-    async def _update(
-        self, state: JobState, child: Child, uid: str, merge: Mapping[str, Any]
-    ) -> Literal["done", "again"]:
+    async def _update(self, state: JobState, child: Child, uid: str, merge: Mapping[str, Any]) -> Done:
         ref = Ref(child.api_version, child.kind, state.namespace, child.name)
         try:
             await self._cluster.patch(ref, merge, uid=uid)
         except Refused as error:
             await self._observe(self._refusal(state, child, error.status, error.message))
-            return "again"
-        return "done"
+            return Done.OPTIONAL_REFUSED
+        return Done.DONE
 
-    async def _delete(self, state: JobState, ref: Ref, uid: str) -> None:
+    async def _delete(self, state: JobState, ref: Ref, uid: str, version: str) -> None:
         try:
-            await self._cluster.delete(ref, uid=uid)
+            await self._cluster.delete(ref, uid=uid, version=version)
         except Refused as error:
             await self._observe(
                 WriteRefused(
@@ -202,3 +262,37 @@ class Children:
             replica=child.replica,
             attempt=child.attempt,
         )
+
+
+def _is_controlled_by(found: Manifest, job: JobUid) -> bool:
+    owners = found["metadata"].get("ownerReferences") or ()
+    return any(owner.get("controller") and owner.get("uid") == job for owner in owners)
+
+
+def _by_object(writes: Iterable[Write]) -> list[list[Write]]:
+    """Writes to one object together and in order."""
+    groups: dict[object, list[Write]] = {}
+    for write in writes:
+        groups.setdefault(write.uid if isinstance(write, Delete | Release) else id(write), []).append(write)
+    return list(groups.values())
+
+
+def _batches(creates: Sequence[Create]) -> Iterator[Sequence[Create]]:
+    """Creates of one kind side by side, kinds in their order (spec R4)."""
+    size = _FIRST_BATCH
+    for _, each in groupby(creates, key=lambda create: create.child.kind):
+        waiting = list(each)
+        while waiting:
+            yield waiting[:size]
+            waiting = waiting[size:]
+            size *= 2
+
+
+def _come_back(state: JobState, dones: Collection[Done | WriteRefused]) -> float | None:
+    """After how many seconds to visit the job again without a reason."""
+    if Done.NOT_THERE in dones:
+        return _LOOK_AGAIN
+    if Done.REFUSED in dones:
+        # a timer is set only for what an active job still waits for, and the rest was not made either
+        return _LOOK_AGAIN if state.phase.is_active else _OPTIONAL_AGAIN
+    return _OPTIONAL_AGAIN if Done.OPTIONAL_REFUSED in dones else None

@@ -40,6 +40,8 @@ class Delete:
 
     ref: Ref
     uid: str
+    version: str = ""
+    """Set where the object may have been taken from the job meanwhile: then it is not ours to delete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def diff(state: JobState, desired: Iterable[Child], live: Sequence[Manifest]) ->
         if key[0] == "Pod":
             yield from _pod(state, manifest, wanted=key in keep)
         elif key not in keep and key[0] in MANAGED and not _is_deleting(manifest):
-            yield Delete(Ref.of(manifest), _uid(manifest))
+            yield _delete(state, manifest)
     yield from _never_made(state, there.values())
     blocked = RETRY in state.timers
     for child in wanted:
@@ -87,17 +89,26 @@ def diff(state: JobState, desired: Iterable[Child], live: Sequence[Manifest]) ->
 
 
 def _pod(state: JobState, manifest: Manifest, *, wanted: bool) -> Iterator[Write]:
-    replica, attempt = _replica(state, manifest), attempt_of(manifest)
     ref, uid = Ref.of(manifest), PodUid(_uid(manifest))
+    replica, attempt = _replica(state, manifest), attempt_of(manifest)
+    known = next((each for each in state.replicas.values() if each.uid == uid), None)
+    if known is not None:  # whatever has been written on the pod since
+        replica, attempt = known, known.attempt
     if replica is not None and attempt > replica.attempt:
         return
     retired = replica is None or attempt < replica.attempt or not _may_be_current(replica, uid)
     stays = wanted and not retired
-    if not stays and not _is_deleting(manifest):
-        yield Delete(ref, uid)
+    deletes: list[Write] = [] if stays or _is_deleting(manifest) else [_delete(state, manifest)]
     held = EVIDENCE in manifest["metadata"].get("finalizers", ())
-    if held and (retired or _end_is_known(replica, manifest)):
-        yield Release(ref, uid)
+    releases: list[Write] = [Release(ref, uid)] if held and (retired or _end_is_known(replica, manifest)) else []
+    # let go first, and the deletion is the end of it at once; but that would change the version it depends on
+    yield from [*deletes, *releases] if state.deleted else [*releases, *deletes]
+
+
+def _delete(state: JobState, manifest: Manifest) -> Delete:
+    """Of a job that is gone only what still is its own: its children may have been left as orphans."""
+    version = str(manifest["metadata"].get("resourceVersion", "")) if state.deleted else ""
+    return Delete(Ref.of(manifest), _uid(manifest), version)
 
 
 def _may_be_current(replica: ReplicaState, uid: PodUid) -> bool:

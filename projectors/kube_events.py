@@ -11,7 +11,7 @@ from typing import Final
 
 from k8s_bridge.port import Cluster, JobEvent, Ref
 from projectors.base import States
-from statemachine.errors import Conflict, EntryUnreadable, Missing, Refused
+from statemachine.errors import Conflict, EntryUnreadable, Missing, Refused, first
 from statemachine.events import Announced, JobAdmitted
 from statemachine.ids import JobUid, Position, short_hash
 from statemachine.log.codec import decode
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 READER: Final = "kube-events"
 
-_AT_A_TIME: Final = 8
+_AT_A_TIME: Final = 4
 """Events under way together: they come after everything that a job waits for, and their order is in their times."""
 
 
@@ -53,9 +53,12 @@ class KubeEvents:
             for record in waiting:
                 emitted += await self._emit(record)
 
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(_AT_A_TIME):
-                tasks.create_task(some())
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(_AT_A_TIME):
+                    tasks.create_task(some())
+        except BaseExceptionGroup as failed:
+            raise first(failed) from failed
         return emitted
 
     async def _emit(self, record: Record) -> int:

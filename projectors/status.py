@@ -16,6 +16,9 @@ from statemachine.status import status
 _LOOK_AGAIN: Final = 5.0
 """Seconds until a status that is not what was written last is set right: the report may be an old one."""
 
+_MISSING_AGAIN: Final = 30.0
+"""Seconds until a job that is not there, and that nobody has said to be gone, is looked for again."""
+
 _REWRITES: Final = 3
 """How often in a row the same status is written over one that the cluster shows instead."""
 
@@ -36,6 +39,10 @@ class Status:
     def concerns(self, events: Sequence[e.Event]) -> bool:
         """Some event shows in the status."""
         return any(not isinstance(each, e.Announced | e.TimerSet | e.TimerCleared) for each in events)
+
+    def is_urgent(self, events: Sequence[e.Event]) -> bool:
+        """A phase is shown at once; counts of replicas may wait, and then take one write for several changes."""
+        return any(isinstance(each, e.PhaseEntered) for each in events)
 
     def shown(self, job: JobUid, status: Mapping[str, Any]) -> float | None:
         """The job object has this status; after how many seconds to visit the job if it is not ours, else None."""
@@ -60,8 +67,11 @@ class Status:
         digest = _digest(wished)
         if job not in self._written and self._shown.get(job) == digest:
             self._written[job] = digest
-        if self._written.get(job) == digest and not self._was_overwritten(job):
-            return None
+        if self._written.get(job) == digest:
+            left = self._until_rewrite(job)
+            if left is None or left > 0:
+                return left
+            self._rewrites[job] = self._rewrites.get(job, 0) + 1
         # noted before the write: the watch may show its effect before the answer is here
         self._written[job] = digest
         self._strayed.pop(job, None)
@@ -69,22 +79,22 @@ class Status:
         try:
             await self._cluster.patch_status(ref, job, wished, self._states.seq(job))
         except Missing:
-            return None
+            self._written.pop(job, None)
+            return _MISSING_AGAIN
         except BaseException:
             self._written.pop(job, None)
             raise
         return None
 
-    def _was_overwritten(self, job: JobUid) -> bool:
-        """Another status than ours has been shown for so long that it is no late report.
+    def _until_rewrite(self, job: JobUid) -> float | None:
+        """Seconds until a status that is shown in the place of ours is no late report any more.
 
-        A cluster that never shows what was written is not written to for ever.
+        None if ours is shown, and if it was written again and again in vain.
         """
         since = self._strayed.get(job)
-        if since is None or asyncio.get_running_loop().time() - since < _LOOK_AGAIN * 0.9:
-            return False
-        self._rewrites[job] = self._rewrites.get(job, 0) + 1
-        return self._rewrites[job] <= _REWRITES
+        if since is None or self._rewrites.get(job, 0) >= _REWRITES:
+            return None
+        return since + _LOOK_AGAIN - asyncio.get_running_loop().time()
 
     def _forget(self, job: JobUid) -> None:
         for known in (self._written, self._shown, self._strayed, self._rewrites):

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from statemachine.engine.source import Pulse
 from statemachine.errors import ClusterUnavailable, JobledgerError
 from statemachine.ids import JobUid
 
@@ -41,6 +42,9 @@ class WorkQueue:
         self._failures: dict[JobUid, int] = {}
         self._later: dict[JobUid, asyncio.TimerHandle] = {}
         self._pending = asyncio.Semaphore(0)
+        self._ending = asyncio.Event()
+        self._at_rest = asyncio.Event()
+        self._done = 0
         self.visits = 0
         self.failures = 0
 
@@ -68,9 +72,24 @@ class WorkQueue:
         self.add(key)
 
     @property
+    def depth(self) -> int:
+        """How many keys wait for a visit."""
+        return len(self._queued)
+
+    @property
     def is_idle(self) -> bool:
         """Nothing is queued or being visited; retries may be waiting."""
         return not self._queued and not self._busy
+
+    def pulse(self) -> Pulse:
+        """How the queue is doing."""
+        return Pulse(self._done, bool(self._busy))
+
+    async def finish(self) -> None:
+        """No visit is in hand, and none will be begun."""
+        self._ending.set()
+        if self._busy:
+            await self._at_rest.wait()
 
     async def run(self) -> None:
         """Visits, for ever."""
@@ -85,6 +104,8 @@ class WorkQueue:
     async def _work(self) -> None:
         while True:
             await self._pending.acquire()
+            if self._ending.is_set():
+                continue
             key = self._ready.popleft()
             self._queued.discard(key)
             self._busy.add(key)
@@ -92,9 +113,12 @@ class WorkQueue:
                 await self._visit_one(key)
             finally:
                 self._busy.discard(key)
+                self._done += 1
                 if key in self._again:
                     self._again.discard(key)
                     self.add(key)
+                if self._ending.is_set() and not self._busy:
+                    self._at_rest.set()
 
     async def _visit_one(self, key: JobUid) -> None:
         self.visits += 1

@@ -11,6 +11,7 @@ JobledgerError                 fields rather than prose; `.retryable` says wheth
 ├── ClusterError
 │   ├── ClusterUnavailable     retryable: 429, 5xx, time-outs
 │   ├── Conflict · Missing · Expired       409 · 404 · 410
+│   ├── LeaseLost              another process has taken over
 │   └── Refused                the cluster said no: comes back as an observation
 ├── ConfigError                at start, before anything is opened
 └── InvariantBroken            our bug: loud, never handled
@@ -124,6 +125,10 @@ class Expired(ClusterError):
     """410: the position to watch from is too old; list again."""
 
 
+class LeaseLost(ClusterError):
+    """Another process does now what only one at a time should do."""
+
+
 class Refused(ClusterError):
     """The cluster will not take the object: `status` (HTTP), `reason` and message as the server gave them."""
 
@@ -138,3 +143,9 @@ class ConfigError(JobledgerError):
 
 class InvariantBroken(JobledgerError):
     """Something that cannot happen did: a bug of jobledger."""
+
+
+def first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What went wrong first, out of groups in groups: the rest followed from it."""
+    found = group.exceptions[0]
+    return first(found) if isinstance(found, BaseExceptionGroup) else found

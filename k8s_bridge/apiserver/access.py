@@ -1,19 +1,20 @@
 """Who we are for which API server: kubeconfig or the service account of our pod, through `kubernetes.aio`.
 
-Only the configuration of that client is used. Requests are plain JSON over one aiohttp session: its generated
-models take as long to fill as the API server takes to answer.
+Only the configuration of that client is used; requests are plain JSON over one aiohttp session (ADR 0008).
 """
 
 import base64
 import os
 import ssl
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+from yaml import YAMLError
 
 from statemachine.errors import ConfigError
 
@@ -67,7 +68,8 @@ class Access:
         settings = self._configuration
         refresh: Callable[[Configuration], None] | None = settings.refresh_api_key_hook
         if refresh is not None:
-            refresh(settings)
+            with suppress(ConfigException, OSError):  # a file that is being replaced; what we have may do
+                refresh(settings)
         if token := settings.api_key.get("BearerToken"):
             scheme, _, secret = token.strip().partition(" ")
             return {"Authorization": f"{scheme.capitalize()} {secret}" if secret else f"Bearer {token}"}
@@ -99,12 +101,15 @@ async def _load(wanted: Wanted, configuration: Configuration) -> str:
         if wanted.kubeconfig is None and not wanted.context and "KUBERNETES_SERVICE_HOST" in os.environ:
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]
             return _own_namespace()
+        if wanted.kubeconfig is not None and not wanted.kubeconfig.is_file():
+            raise ConfigError(f"there is no kubeconfig {wanted.kubeconfig}")
         file = None if wanted.kubeconfig is None else str(wanted.kubeconfig)
         loader = await load_kube_config(  # type: ignore[no-untyped-call]
             file, wanted.context or None, configuration, persist_config=False
         )
-    except (ConfigException, OSError, ValueError, TypeError) as error:
-        raise ConfigError(f"{_called(wanted)} is of no use: {error}") from error
+    except (ConfigException, YAMLError, OSError, ValueError, TypeError) as error:
+        why = " ".join(str(error).split())
+        raise ConfigError(f"{_called(wanted)} is of no use: {why}") from error
     context: Mapping[str, Any] = loader.current_context["context"]
     return str(context.get("namespace") or "default")
 

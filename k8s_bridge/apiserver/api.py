@@ -9,13 +9,15 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Self
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from pydantic_core import from_json, to_json
 
 from k8s_bridge.apiserver.access import Access, Wanted
 from k8s_bridge.apiserver.flow import Gate
-from statemachine.errors import ClusterUnavailable, Conflict, Expired, Missing, Refused
+from statemachine.errors import ClusterUnavailable, ConfigError, Conflict, Expired, Missing, Refused
 
 JSON: Final = "application/json"
 MERGE: Final = "application/merge-patch+json"
@@ -33,6 +35,10 @@ _COMPLAINTS: Final = 5
 _CHUNK: Final = 1 << 18
 
 
+class NotServed(Missing):
+    """404 for a path: no such kind is installed, or the API server has not finished starting."""
+
+
 class Api:
     """A session with one API server. `sent` counts requests by method and answer."""
 
@@ -45,9 +51,10 @@ class Api:
             connector=aiohttp.TCPConnector(limit=0, ssl=access.tls(), keepalive_timeout=60),
             timeout=aiohttp.ClientTimeout(total=_TIMEOUT),
             read_bufsize=_CHUNK,
-            trust_env=True,
             skip_auto_headers=("User-Agent", "Content-Type"),
         )
+        # asked once: aiohttp's `trust_env` looks for a proxy and reads ~/.netrc at every request
+        self._proxy = access.proxy or _proxy_of(access.server)
         self._common = {"Accept": JSON, "User-Agent": "jobledger"}
 
     @classmethod
@@ -80,7 +87,8 @@ class Api:
         """What the server answers, as plain data. A 429 is waited out as long as the server asks, a few times.
 
         Raises:
-            Missing, Conflict, Expired, Refused: it said no (404; 409; 410; any other 4xx).
+            Missing, Conflict, Expired, Refused: it said no (404, NotServed if no object is meant; 409, or a patch
+                for another uid; 410; any other 4xx).
             ClusterUnavailable: 429 again and again, 5xx, no answer; whether anything was done is not known.
         """
         data = None if body is None else to_json(body)
@@ -107,6 +115,8 @@ class Api:
         content: str,
         accept: str,
     ) -> Any:
+        if self._session.closed:
+            raise ClusterUnavailable("the session with the API server is closed")
         renewed = False
         while True:
             headers = {**self._common, **self.access.headers(), "Accept": accept}
@@ -123,11 +133,11 @@ class Api:
             self.sent[method, str(answer.status)] += 1
             if answer.status == 401 and not renewed:
                 renewed = True
-                await self.access.renew()
+                await self._renew()
                 continue
             if answer.status < 300:
-                return from_json(body, cache_strings="keys") if body else None
-            raise failure(answer.status, body, answer.headers.get("Retry-After"))
+                return _plain(body)
+            raise _failure(path, answer, body)
 
     @asynccontextmanager
     async def stream(
@@ -150,18 +160,31 @@ class Api:
             ) as answer:
                 self.sent["WATCH", str(answer.status)] += 1
                 if answer.status == 401:
-                    await self.access.renew()
+                    await self._renew()
                 if answer.status >= 300:
-                    raise failure(answer.status, await answer.read(), answer.headers.get("Retry-After"))
+                    raise _failure(path, answer, await answer.read())
                 yield answer.content.iter_any()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _unreached(error) from error
+
+    async def _renew(self) -> None:
+        """Credentials that the server does not take are read again; they may be about to be replaced."""
+        try:
+            await self.access.renew()
+        except ConfigError as error:
+            raise ClusterUnavailable(f"the API server does not know us (401), and {error}") from error
 
     def _url(self, path: str) -> str:
         return self.access.server + path
 
     def _route(self) -> dict[str, Any]:
-        return {"proxy": self.access.proxy, "server_hostname": self.access.server_name}
+        return {"proxy": self._proxy, "server_hostname": self.access.server_name}
+
+
+def _proxy_of(server: str) -> str | None:
+    """The proxy that the environment names for `server` (HTTPS_PROXY, NO_PROXY)."""
+    address = urlsplit(server)
+    return None if proxy_bypass(address.hostname or "") else getproxies().get(address.scheme)
 
 
 async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -175,22 +198,39 @@ async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
                 yield line
 
 
+def _failure(path: str, answer: aiohttp.ClientResponse, body: bytes) -> Exception:
+    error = failure(answer.status, body, answer.headers.get("Retry-After"))
+    if isinstance(error, NotServed) and path.startswith("/api/"):
+        return ClusterUnavailable(f"the API server does not serve {path} yet")  # it always does, once it runs
+    return error
+
+
 def failure(status: int, body: bytes, retry_after: str | None = None) -> Exception:
     """The error that an answer of `status` ≥ 300 means. Source: Kubernetes API conventions, Status."""
     said = _status(body)
-    message = str(said.get("message") or body[:200].decode(errors="replace") or f"HTTP {status}")
-    reason = str(said.get("reason") or "")
+    message = str(said.get("message") or body[:200].decode(errors="replace").strip() or f"HTTP {status}")
+    reason, details = str(said.get("reason") or ""), said.get("details") or {}
     if status == 429:
         return ClusterUnavailable(message, _seconds(retry_after))
     if status >= 500 or status in (401, 408):
         return ClusterUnavailable(f"the API server answers {status}: {message}")
     if status == 404:
-        return Missing(message)
+        return Missing(message) if details.get("name") else NotServed(message)
     if status == 409:
         return Conflict(message, exists=reason == "AlreadyExists")
+    if any(each.get("field") == "metadata.uid" for each in details.get("causes") or ()):
+        return Conflict(message)  # a patch cannot say it otherwise
     if status == 410:
         return Expired(message)
     return Refused(status, reason, message)
+
+
+def _plain(body: bytes) -> Any:
+    """What a good answer says."""
+    try:
+        return from_json(body, cache_strings="keys") if body else None
+    except ValueError as error:
+        raise ClusterUnavailable(f"the API server answers what is no JSON: {body[:100]!r}") from error
 
 
 def _status(body: bytes) -> Mapping[str, Any]:

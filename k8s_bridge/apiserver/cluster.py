@@ -8,13 +8,13 @@ once, ahead of the watch.
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from math import ceil
 from typing import Any, Final
-from urllib.parse import quote
 
-from k8s_bridge.apiserver.api import FIELD_MANAGER, JSON_PATCH, MERGE, STRATEGIC, Api
+from k8s_bridge.apiserver.api import FIELD_MANAGER, JSON_PATCH, MERGE, STRATEGIC, Api, NotServed
 from k8s_bridge.apiserver.index import Seen
 from k8s_bridge.apiserver.paths import Paths, not_served
-from k8s_bridge.apiserver.reflector import WatchProgress
+from k8s_bridge.apiserver.reflector import Patience, WatchProgress
 from k8s_bridge.apiserver.sources import child_sources
 from k8s_bridge.apiserver.watching import Watching
 from k8s_bridge.port import EVIDENCE, Change, JobEvent, Manifest, Ref, Synced
@@ -23,6 +23,11 @@ from statemachine.errors import ClusterUnavailable, Conflict, Expired, Missing, 
 
 _MANAGED: Final = {"fieldManager": FIELD_MANAGER}
 _PAGE: Final = "500"
+_LIST_TRIES: Final = 3
+
+_MESSAGE: Final = 1024
+"""Characters of an Event's message. API servers take more; Kubernetes' API reference asks for about so many."""
+_PATIENCE: Final = Patience()
 
 Manifests = list[Manifest]
 
@@ -32,11 +37,12 @@ _NOT_OURS_TO_PATCH: Final = ("uid", "name", "namespace", "creationTimestamp", "g
 class ApiServerCluster:
     """A Kubernetes cluster; with `namespaces` only those are watched."""
 
-    def __init__(self, api: Api, *, namespaces: Sequence[str] = ()) -> None:
+    def __init__(self, api: Api, *, namespaces: Sequence[str] = (), patience: Patience = _PATIENCE) -> None:
         self.api = api
-        self._namespaces = tuple(namespaces)
+        self._namespaces, self._patience = tuple(namespaces), patience
         self._paths = Paths(api)
         self._watching: Watching | None = None
+        self._open: list[Watching] = []
         self._status_seq: dict[str, int] = {}
 
     @property
@@ -52,7 +58,8 @@ class ApiServerCluster:
 
     def watch(self) -> AsyncIterator[Change | Synced]:
         """Jobs, then pods, TensorBoards and the other children; `Synced`; every change. Never ends by itself."""
-        self._watching = Watching(self.api, self._namespaces, self._forget)
+        self._watching = Watching(self.api, self._namespaces, self._patience, self._forget)
+        self._open = [*(each for each in self._open if each.is_open), self._watching]
         return self._watching
 
     async def get(self, ref: Ref) -> Manifest:
@@ -74,19 +81,21 @@ class ApiServerCluster:
         return found
 
     async def _paged(self, path: str, query: Mapping[str, str] | None = None) -> Manifests:
-        found: Manifests = []
+        for _ in range(_LIST_TRIES):
+            with suppress(Expired):  # it took so long that the next page is forgotten: from the beginning
+                return [each async for each in self._pages(path, query or {})]
+        raise ClusterUnavailable(f"the list of {path} never comes to its end")
+
+    async def _pages(self, path: str, query: Mapping[str, str]) -> AsyncIterator[Manifest]:
         place = ""
         while True:
-            more = {"limit": _PAGE, **(query or {}), **({"continue": place} if place else {})}
-            try:
-                page = await self.api.call("GET", path, query=more)
-            except Expired:  # the list took too long: once more, from the beginning
-                found, place = [], ""
-                continue
-            found += page["items"] or ()
+            more = {"limit": _PAGE, **query, **({"continue": place} if place else {})}
+            page = await self.api.call("GET", path, query=more)
+            for each in page["items"] or ():
+                yield each
             place = page["metadata"].get("continue", "")
             if not place:
-                return found
+                return
 
     async def children(self, namespace: str, owner: str) -> Sequence[Manifest]:
         """The objects controlled by the job with uid `owner`, once the watches know them all.
@@ -100,9 +109,29 @@ class ApiServerCluster:
             ]
         found: Manifests = []
         for source in child_sources((namespace,)):
-            with suppress(Missing):
+            with suppress(NotServed):
+                listed = await self._paged(source.path, source.query())
+                found += [source.named(each) for each in listed if _controller(each) == owner]
+        return found
+
+    async def held(self) -> Manifests:
+        """Every pod of a job that has an evidence finalizer, asked of the API server."""
+        found: Manifests = []
+        for source in child_sources(self._namespaces):
+            if source.kind == "Pod":
                 found += map(source.named, await self._paged(source.path, source.query()))
-        return [each for each in found if _controller(each) == owner]
+        return [each for each in found if EVIDENCE in (each["metadata"].get("finalizers") or ())]
+
+    async def orphans(self) -> Sequence[Manifest]:
+        """The pods with an evidence finalizer whose job the watches do not know; none while they are not complete."""
+        watching = self._watching
+        if watching is None or not watching.synced.is_set():
+            return []
+        return [
+            each.manifest()
+            for each in watching.index.everything()
+            if EVIDENCE in each.finalizers and each.job not in watching.versions
+        ]
 
     # ---- writing -------------------------------------------------------------------------------------------
 
@@ -112,9 +141,9 @@ class ApiServerCluster:
         path = await self._paths.of(manifest["apiVersion"], manifest["kind"], _namespace(meta))
         try:
             stored: Manifest = await self.api.call("POST", path, query=_MANAGED, body=manifest)
-        except Missing as error:
-            if "could not find the requested resource" in str(error):
-                raise not_served(manifest["apiVersion"], manifest["kind"]) from error
+        except NotServed as error:
+            raise not_served(manifest["apiVersion"], manifest["kind"]) from error
+        except Missing as error:  # the namespace
             raise Refused(404, "NotFound", str(error)) from error
         except Conflict as error:
             if error.exists:
@@ -171,18 +200,23 @@ class ApiServerCluster:
             raise Missing(f'{ref.kind} "{ref.name}" with uid {uid} not found')
         return found
 
-    async def delete(self, ref: Ref, *, uid: str = "", grace: float | None = None) -> None:
-        """The object's deletion has begun; what it owns follows. Raises Missing, Conflict (another uid), Refused."""
+    async def delete(self, ref: Ref, *, uid: str = "", version: str = "", grace: float | None = None) -> None:
+        """The object's deletion has begun; what it owns follows.
+
+        Raises Missing, Conflict (another uid or version), Refused.
+        """
         options: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
-        if uid:
-            options["preconditions"] = {"uid": uid}
+        conditions = {"uid": uid, "resourceVersion": version}
+        if wanted := {key: value for key, value in conditions.items() if value}:
+            options["preconditions"] = wanted
         if grace is not None:
-            options["gracePeriodSeconds"] = int(grace)
+            options["gracePeriodSeconds"] = ceil(grace)  # 0 would not let processes end at all
         left: Manifest = await self.api.call("DELETE", await self._to(ref), body=options)
-        if left.get("kind") == "Status":
-            self._note_gone(uid)
-        else:
+        meta, details = left.get("metadata") or {}, left.get("details") or {}
+        if "deletionTimestamp" in meta:
             self._note_left(left)
+        else:  # a Status, or the object as it was last
+            self._note_gone(meta.get("uid") or details.get("uid") or uid)
 
     async def release(self, ref: Ref, uid: str) -> None:
         """The evidence finalizer is off the pod. Raises Missing, Conflict (another uid)."""
@@ -211,7 +245,7 @@ class ApiServerCluster:
         self, namespace: str, pod: str, *, uid: str = "", container: str = "", follow: bool = False
     ) -> AsyncIterator[bytes]:
         """What the pod's container wrote. Raises Missing; Kubernetes keeps no log of a pod that is gone."""
-        ref = Ref("v1", "Pod", namespace, quote(pod, safe=""))
+        ref = Ref("v1", "Pod", namespace, pod)
         found = await self.get(ref)
         if uid and found["metadata"]["uid"] != uid:
             raise Missing(f'pod "{pod}" was made anew since, and the log went with the old one')
@@ -229,8 +263,8 @@ class ApiServerCluster:
 
     async def close(self) -> None:
         """Nothing is watched and no connection is left; idempotent. Pods live on."""
-        if self._watching is not None:
-            await self._watching.aclose()
+        for each in self._open:
+            await each.aclose()
         await self.api.close()
 
     # ---- inside --------------------------------------------------------------------------------------------
@@ -240,7 +274,7 @@ class ApiServerCluster:
 
     def _note(self, stored: Manifest) -> None:
         if self._watching is not None and _controller(stored):
-            self._watching.index.put(stored)
+            self._watching.note(stored)
 
     def _note_left(self, stored: Manifest) -> None:
         """What is left after a step of a deletion: nothing, if nothing holds it any more."""
@@ -301,7 +335,7 @@ def _event(event: JobEvent) -> Manifest:
             "uid": event.uid,
         },
         "reason": event.reason,
-        "message": event.message[:1024],  # the API server takes no more
+        "message": event.message[:_MESSAGE],
         "type": event.level,
         "count": 1,
         "firstTimestamp": at,

@@ -6,6 +6,7 @@ guess about somebody else's server. So a number of places, fewer after each comp
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from types import TracebackType
 from typing import Final
 
@@ -22,33 +23,33 @@ class Gate:
         self._most = most
         self._places = float(most)
         self._inside = 0
+        """Those who have a place, be it that they still wait for a complaint to pass."""
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._closed_until = 0.0
 
+    @property
+    def places(self) -> int:
+        """How many may be inside now."""
+        return int(self._places)
+
     async def __aenter__(self) -> None:
-        """There is a place, and no complaint that is still to be waited for."""
-        while True:
-            if self._inside >= int(self._places):
-                place = asyncio.get_running_loop().create_future()
-                self._waiting.append(place)
-                try:
-                    await place
-                except BaseException:
-                    self._wake()  # it may have been ours to pass on
-                    raise
-                continue
-            wait = self._closed_until - asyncio.get_running_loop().time()
-            if wait <= 0:
-                break
-            await asyncio.sleep(wait)
-        self._inside += 1
+        """There is a place, given in order of arrival, and no complaint that is still to be waited for."""
+        if self._inside < self.places and not self._waiting:
+            self._inside += 1
+        else:
+            await self._given_place()
+        try:
+            while (wait := self._closed_until - asyncio.get_running_loop().time()) > 0:  # noqa: ASYNC110
+                await asyncio.sleep(wait)
+        except BaseException:
+            self._leave()
+            raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """The place is free."""
-        self._inside -= 1
-        self._wake()
+        self._leave()
 
     def complained(self, retry_after: float) -> None:
         """The server answered 429: half as many at a time, and none for `retry_after` seconds."""
@@ -61,11 +62,29 @@ class Gate:
         """The server answered: after as many answers as there are places, one place more."""
         if self._places < self._most:
             self._places = min(self._most, self._places + 1 / self._places)
-            self._wake()
+            self._let_in()
 
-    def _wake(self) -> None:
-        while self._waiting and self._inside < int(self._places):
+    async def _given_place(self) -> None:
+        """Returns when somebody has given us a place, and counted us in."""
+        place = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        try:
+            await place
+        except BaseException:
+            if place.cancelled():
+                with suppress(ValueError):
+                    self._waiting.remove(place)
+            else:
+                self._leave()
+            raise
+
+    def _leave(self) -> None:
+        self._inside -= 1
+        self._let_in()
+
+    def _let_in(self) -> None:
+        while self._waiting and self._inside < self.places:
             place = self._waiting.popleft()
             if not place.done():
+                self._inside += 1
                 place.set_result(None)
-                break

@@ -135,6 +135,23 @@ class Index:
             self._owned.setdefault(seen.job, {})[uid] = None
         return True
 
+    def note(self, raw: Manifest, position: int) -> bool:
+        """The object is as an answer to our own write says, which may come late; True if that is news.
+
+        Everything up to version `position` has been told by a watch: what is older and not known has gone since.
+        """
+        meta = raw["metadata"]
+        if meta["uid"] not in self._seen and version_of(meta) <= position:
+            return False
+        return self.put(raw)
+
+    def up_to(self, api_version: str, kind: str, namespace: str, version: int) -> Iterator[str]:
+        """Uids of the objects of a kind (in a namespace, if given) of which nothing newer is known."""
+        for uid, seen in self._seen.items():
+            here = seen.namespace == namespace or not namespace
+            if here and (seen.api_version, seen.kind) == (api_version, kind) and seen.version <= version:
+                yield uid
+
     def remove(self, uid: str) -> Seen | None:
         """The object is gone; what was known of it."""
         seen = self._seen.pop(uid, None)

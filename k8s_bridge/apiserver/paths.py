@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote
 
 from k8s_bridge.apiserver.api import Api
 from k8s_bridge.port import Ref
@@ -23,7 +24,17 @@ _PLURALS: Final = {
 def collection(api_version: str, plural: str, namespace: str | None = None) -> str:
     """The path of all objects of a kind, in one namespace or in all."""
     root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-    return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
+    return f"{root}/namespaces/{_segment(namespace)}/{plural}" if namespace else f"{root}/{plural}"
+
+
+def _segment(name: str) -> str:
+    """`name` as a part of a path. Raises Missing for what is no object's name and would lead somewhere else.
+
+    Source: Kubernetes, path segment names.
+    """
+    if name in ("", ".", "..") or "/" in name or "%" in name:
+        raise Missing(f'nothing can be called "{name}"')
+    return quote(name, safe="")
 
 
 @dataclass(slots=True)
@@ -42,8 +53,8 @@ class Paths:
         return collection(api_version, plural, namespace)
 
     async def to(self, ref: Ref) -> str:
-        """The object's path. Raises as `of`."""
-        return f"{await self.of(ref.api_version, ref.kind, ref.namespace)}/{ref.name}"
+        """The object's path. Raises as `of`; Missing for a name that no object can have."""
+        return f"{await self.of(ref.api_version, ref.kind, ref.namespace)}/{_segment(ref.name)}"
 
     async def _ask(self, api_version: str, kind: str) -> str:
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"

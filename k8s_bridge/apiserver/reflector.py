@@ -7,9 +7,9 @@ has vanished since. A socket that stays silent although the server promised book
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from pydantic_core import from_json, to_json
 
@@ -23,21 +23,24 @@ _log = logging.getLogger(__name__)
 _PAGE: Final = "500"
 """Objects in one answer to a list: some megabytes of pods, and no more memory than that for any number of them."""
 
-_SILENCE: Final = 100.0
-"""Seconds: API servers send a bookmark about every minute on a watch that has nothing else to say."""
-
-_WATCH_SECONDS: Final = (240, 300)
-"""A watch ends by itself within that; spread, so that not all are opened again at once."""
-
-_ABSENT_AGAIN: Final = 30.0
-"""Seconds until a kind that is not installed is looked for again."""
-
 _METADATA: Final = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 
 
 @dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a watch is waited for, in seconds."""
+
+    silence: float = 100.0
+    """An open watch without a word: API servers send a bookmark about every minute if there is nothing else."""
+    watch: tuple[int, int] = (240, 300)
+    """A watch ends by itself within that; spread, so that not all are opened again at once."""
+    absent: float = 30.0
+    """Until a kind that is not installed is looked for again."""
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
-    """A collection to follow. `selector` is a label selector; `bare` asks for metadata only.
+    """A collection to follow, in `namespace` or in all. `selector` is by label; `bare` asks for metadata only.
 
     An `optional` one may not be installed, which is as good as being empty.
     """
@@ -48,10 +51,17 @@ class Source:
     selector: str = ""
     bare: bool = False
     optional: bool = False
+    namespace: str = ""
 
     def accept(self, suffix: str = "") -> str:
         """The Accept header of a list (`suffix` `List`) or a watch."""
         return _METADATA.format(suffix) if self.bare else JSON
+
+    def covers(self, raw: Manifest) -> bool:
+        """An object of this kind and namespace; its labels are not looked at."""
+        if (raw["apiVersion"], raw["kind"]) != (self.api_version, self.kind):
+            return False
+        return not self.namespace or raw["metadata"].get("namespace") == self.namespace
 
     def query(self, **more: str) -> dict[str, str]:
         """The query of a request, selector included."""
@@ -80,22 +90,42 @@ class WatchProgress:
 
 Tell = Callable[[Verb, Manifest], Awaitable[None]]
 Vanished = Callable[[str], Awaitable[None]]
+Noted = Callable[[Source, int], Iterable[str]]
+
+
+def nothing(_: Source, __: int) -> Iterable[str]:
+    """Nothing is known but what the watch tells."""
+    return ()
 
 
 @dataclass(slots=True)
 class Reflector:
-    """Follows `source`: every object to `tell`, the uid of every one that vanished unseen to `vanished`."""
+    """Follows `source`: every object to `tell`, the uid of every one that vanished unseen to `vanished`.
+
+    `noted` says what is known otherwise, from our own writes, and not newer than a version.
+    """
 
     api: Api
     source: Source
     tell: Tell
     vanished: Vanished
     progress: WatchProgress
+    patience: Patience = Patience()
+    noted: Noted = nothing
     chance: Callable[[], float] = random.random
     listed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when everything that existed has been told once."""
     _known: set[str] = field(default_factory=set)
+    """uids of what was told and is not known to have gone."""
     _version: str = ""
+    """Where the next watch begins; empty when everything is to be listed first."""
+    _expirations: int = 0
+    """In a row, without a word of a watch in between."""
+
+    @property
+    def position(self) -> int:
+        """The version up to which everything has been told; 0 while that is not known."""
+        return int(self._version or 0)
 
     async def run(self) -> None:
         """Lists and watches until cancelled; every failure is waited out."""
@@ -106,13 +136,19 @@ class Reflector:
                 await self._watch()
                 wait = 0.0
             except Expired:
-                self._version, wait = "", 0.0
+                wait = self._expired()
             except Missing:
                 wait = self._not_there()
             except (ClusterUnavailable, Refused) as error:
                 wait = self._failed(error)
             if wait:
                 await asyncio.sleep(wait)
+
+    def _expired(self) -> float:
+        """The place to go on from is forgotten: everything is listed, at once unless that was no help before."""
+        self._version = ""
+        self._expirations += 1
+        return backoff(self._expirations - 1, chance=self.chance) if self._expirations > 1 else 0.0
 
     def _not_there(self) -> float:
         """The kind is not installed, or not served yet: what was known of it may well be there."""
@@ -121,21 +157,25 @@ class Reflector:
             return self._failed(Missing(f"{self.source.kind} {self.source.api_version} is not installed"))
         self.progress.absent, self.progress.error = True, ""
         self._all_told()
-        return _ABSENT_AGAIN
+        return self.patience.absent
 
     def _failed(self, error: ClusterError) -> float:
         self.progress.failures += 1
-        if not self.progress.error:
+        if self.progress.failures == 1:
             fields = {"action": "watch-failed", "kind": self.source.kind, "error": str(error)}
             _log.warning("a watch cannot go on now, it will be tried again", extra=fields)
         self.progress.error = str(error)
         after = error.retry_after if isinstance(error, ClusterUnavailable) else None
         return max(after or 0.0, backoff(self.progress.failures, chance=self.chance))
 
+    def _answered(self) -> None:
+        self.progress.error, self.progress.absent = "", False
+        self.progress.heard = asyncio.get_running_loop().time()
+
     def _well(self) -> None:
-        progress = self.progress
-        progress.failures, progress.error, progress.absent = 0, "", False
-        progress.heard = asyncio.get_running_loop().time()
+        """The server has said something of use, which is more than taking a connection."""
+        self._answered()
+        self.progress.failures = 0
 
     def _all_told(self) -> None:
         self.progress.synced = True
@@ -148,25 +188,32 @@ class Reflector:
         version, place = "", ""
         while True:
             query = self.source.query(limit=_PAGE, **({"continue": place} if place else {}))
-            page = await self.api.call(
-                "GET", self.source.path, query=query, accept=self.source.accept("List")
-            )
+            page = await self._page(query)
             self._well()
-            for raw in page["items"] or ():
+            for raw in page.items:
                 listed.add(raw["metadata"]["uid"])
-                await self.tell(Verb.ADDED, self.source.named(raw))
-            version, place = page["metadata"]["resourceVersion"], page["metadata"].get("continue", "")
+                await self._changed(Verb.ADDED, raw)
+            version, place = page.version, page.place
             if not place:
                 break
-        for uid in sorted(self._known - listed):
+        known = self._known.union(self.noted(self.source, int(version)))
+        for uid in sorted(known - listed):
             await self.vanished(uid)
         self._known, self._version = listed, version
         self._all_told()
 
+    async def _page(self, query: dict[str, str]) -> "_Page":
+        page = await self.api.call("GET", self.source.path, query=query, accept=self.source.accept("List"))
+        try:
+            meta = page["metadata"]
+            return _Page(page["items"] or [], meta["resourceVersion"], meta.get("continue", ""))
+        except (TypeError, KeyError) as error:
+            raise ClusterUnavailable(f"{self.source.path} answers what is no list") from error
+
     async def _watch(self) -> None:
         """Follow one watch to its end. Raises Expired when the place to go on from is forgotten."""
         self.progress.watches += 1
-        first, last = _WATCH_SECONDS
+        first, last = self.patience.watch
         query = self.source.query(
             watch="1",
             allowWatchBookmarks="true",
@@ -175,22 +222,24 @@ class Reflector:
         )
         began = asyncio.get_running_loop().time()
         accept = self.source.accept()
-        async with self.api.stream(self.source.path, query, silence=_SILENCE, accept=accept) as pieces:
+        async with self.api.stream(
+            self.source.path, query, silence=self.patience.silence, accept=accept
+        ) as pieces:
+            self._answered()
             await self._follow(pieces)
+        self._well()
         if asyncio.get_running_loop().time() - began < 1.0:
             await asyncio.sleep(backoff(1, chance=self.chance))  # a server that ends watches at once
 
     async def _follow(self, pieces: AsyncIterator[bytes]) -> None:
         async for line in lines(pieces):
             event = _parsed(line)
-            kind, raw = event["type"], event["object"]
-            if kind == "ERROR":
-                raise failure(raw.get("code", 500), to_json(raw))
             self._well()
-            if kind != "BOOKMARK":
-                await self._changed(Verb(kind), raw)
+            self._expirations = 0
+            if event.verb is not None:
+                await self._changed(event.verb, event.object)
             # only now: a change that could not be told is told again by the next watch
-            self._version = raw["metadata"]["resourceVersion"]
+            self._version = event.object["metadata"]["resourceVersion"]
 
     async def _changed(self, verb: Verb, raw: Manifest) -> None:
         uid = raw["metadata"]["uid"]
@@ -201,11 +250,39 @@ class Reflector:
         await self.tell(verb, self.source.named(raw))
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
+class _Page(NamedTuple):
+    """A part of a list, and where the next one begins."""
+
+    items: list[Manifest]
+    version: str
+    place: str
+
+
+class _Event(NamedTuple):
+    """What a line of a watch says; without a verb it is a bookmark."""
+
+    verb: Verb | None
+    object: Manifest
+
+
+def _parsed(line: bytes) -> _Event:
+    """Raises what the server says went wrong, and ClusterUnavailable for what no server says."""
     try:
         event = from_json(line, cache_strings="keys")
-    except ValueError as error:
-        raise ClusterUnavailable(f"a watch sends what is no JSON: {error}") from error
-    if not isinstance(event, dict):
-        raise ClusterUnavailable("a watch sends what is no event")
-    return event
+        kind, raw = event["type"], event["object"]
+        if kind == "ERROR":
+            error = failure(int(raw.get("code") or 500), to_json(raw))
+        elif kind == "BOOKMARK":
+            return _Event(None, _saying(raw, "resourceVersion"))
+        else:
+            return _Event(Verb(kind), _saying(raw, "resourceVersion", "uid"))
+    except (ValueError, TypeError, KeyError, AttributeError) as wrong:
+        raise ClusterUnavailable(f"a watch says what is no event: {line[:100]!r}") from wrong
+    raise error
+
+
+def _saying(raw: Manifest, *keys: str) -> Manifest:
+    """`raw`, whose metadata have `keys`. Raises KeyError, TypeError."""
+    for key in keys:
+        raw["metadata"][key]
+    return raw

@@ -19,9 +19,8 @@ def job_sources(namespaces: Sequence[str]) -> Iterator[Source]:
     """The collections of jobs, in `namespaces` or in all."""
     for names in (kind.names for kind in KINDS):
         for namespace in namespaces or (None,):
-            yield Source(
-                names.api_version, names.kind, collection(names.api_version, names.plural, namespace)
-            )
+            path = collection(names.api_version, names.plural, namespace)
+            yield Source(names.api_version, names.kind, path, namespace=namespace or "")
 
 
 def child_sources(namespaces: Sequence[str]) -> Iterator[Source]:
@@ -30,4 +29,4 @@ def child_sources(namespaces: Sequence[str]) -> Iterator[Source]:
         for api_version, kind, plural, bare, optional in _CHILDREN:
             for namespace in namespaces or (None,):
                 path = collection(api_version, plural, namespace)
-                yield Source(api_version, kind, path, label, bare, optional)
+                yield Source(api_version, kind, path, label, bare, optional, namespace or "")

@@ -1,13 +1,22 @@
 """All collections as one stream: jobs first, then their children, `Synced`, and every change after that."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final, Self
 
 from k8s_bridge.apiserver.api import Api
 from k8s_bridge.apiserver.index import Index, version_of
-from k8s_bridge.apiserver.reflector import Reflector, Source, Tell, Vanished, WatchProgress
+from k8s_bridge.apiserver.reflector import (
+    Noted,
+    Patience,
+    Reflector,
+    Source,
+    Tell,
+    Vanished,
+    WatchProgress,
+    nothing,
+)
 from k8s_bridge.apiserver.sources import child_sources, job_sources
 from k8s_bridge.observe import is_job
 from k8s_bridge.port import Change, Manifest, Synced, Verb
@@ -19,15 +28,19 @@ _QUEUE: Final = 2000
 class Watching(AsyncIterator[Change | Synced]):
     """An open watch of everything. Starts with the first `anext`; `aclose` ends it."""
 
-    def __init__(self, api: Api, namespaces: Sequence[str], forget: Callable[[str], None]) -> None:
-        self._api, self._namespaces, self._forget = api, namespaces, forget
+    def __init__(
+        self, api: Api, namespaces: Sequence[str], patience: Patience, forget: Callable[[str], None]
+    ) -> None:
+        self._api, self._namespaces, self._patience, self._forget = api, namespaces, patience, forget
         self._items: asyncio.Queue[Change | Synced | BaseException] = asyncio.Queue(_QUEUE)
         self._task: asyncio.Task[None] | None = None
+        self._closed = False
         self.index = Index()
         """The children of all jobs."""
         self.versions: dict[str, str] = {}
         """resourceVersion of every job object, by uid."""
         self._jobs: dict[str, Manifest] = {}
+        self._children: list[Reflector] = []
         self.synced = asyncio.Event()
         self.progress: list[WatchProgress] = []
 
@@ -35,6 +48,8 @@ class Watching(AsyncIterator[Change | Synced]):
         return self
 
     async def __anext__(self) -> Change | Synced:
+        if self._closed:
+            raise StopAsyncIteration
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="watches")
             self._task.add_done_callback(self._ended)
@@ -43,8 +58,14 @@ class Watching(AsyncIterator[Change | Synced]):
             raise item
         return item
 
+    @property
+    def is_open(self) -> bool:
+        """It was begun, or may yet be, and is not closed."""
+        return not self._closed
+
     async def aclose(self) -> None:
         """Nothing is watched any more; idempotent."""
+        self._closed = True
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -55,6 +76,12 @@ class Watching(AsyncIterator[Change | Synced]):
         uid, version = meta["uid"], meta["resourceVersion"]
         if version_of(meta) > int(self.versions.get(uid) or 0):
             self.versions[uid] = version
+
+    def note(self, stored: Manifest) -> None:
+        """An answer to a write of ours, ahead of the watches or behind them. What no watch follows is not kept."""
+        positions = [each.position for each in self._children if each.source.covers(stored)]
+        if positions:
+            self.index.note(stored, min(positions))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Reflectors run for ever: that they ended is somebody's bug, and whoever reads the stream hears of it."""
@@ -67,8 +94,8 @@ class Watching(AsyncIterator[Change | Synced]):
             self._reflector(each, self._tell_job, self._job_vanished)
             for each in job_sources(self._namespaces)
         ]
-        children = [
-            self._reflector(each, self._tell_child, self._child_vanished)
+        children = self._children = [
+            self._reflector(each, self._tell_child, self._child_vanished, self._noted)
             for each in child_sources(self._namespaces)
         ]
         async with asyncio.TaskGroup() as tasks:
@@ -89,10 +116,11 @@ class Watching(AsyncIterator[Change | Synced]):
         source: Source,
         tell: Tell,
         vanished: Vanished,
+        noted: Noted = nothing,
     ) -> Reflector:
         progress = WatchProgress(source.kind)
         self.progress.append(progress)
-        return Reflector(self._api, source, tell, vanished, progress)
+        return Reflector(self._api, source, tell, vanished, progress, self._patience, noted)
 
     async def _tell_job(self, verb: Verb, raw: Manifest) -> None:
         meta = raw["metadata"]
@@ -125,6 +153,9 @@ class Watching(AsyncIterator[Change | Synced]):
     async def _child_vanished(self, uid: str) -> None:
         if (seen := self.index.remove(uid)) is not None:
             await self._put(Verb.DELETED, seen.vanished())
+
+    def _noted(self, source: Source, version: int) -> Iterable[str]:
+        return list(self.index.up_to(source.api_version, source.kind, source.namespace, version))
 
     async def _put(self, verb: Verb, raw: Manifest) -> None:
         await self._items.put(Change(verb, raw, _now()))

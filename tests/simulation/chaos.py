@@ -177,7 +177,7 @@ async def repeat(world: World) -> None:
         if isinstance(seen, TensorBoardObserved):
             return  # it goes to and fro, nothing tells an old report of it; the watch repeats the newest
         world.note(f"the cause of {record.job} {record.seq} is delivered again")
-        await world.process.controller.engine.observe(seen)
+        await world.process.controller.source.observe(seen)
 
 
 async def tensorboard(world: World) -> None:

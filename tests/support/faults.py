@@ -212,6 +212,11 @@ class FaultyLog:
         await self._meet()
         return await self._log.dead_letters()
 
+    async def dead_letter_count(self) -> int:
+        """See EventLog."""
+        await self._meet()
+        return await self._log.dead_letter_count()
+
     async def close(self) -> None:
         """See EventLog."""
 
@@ -319,7 +324,7 @@ class FaultyCluster:
         await self._cluster.patch_status(ref, uid, status, seq)
         await self._done()
 
-    async def delete(self, ref: Ref, *, uid: str = "", grace: float | None = None) -> None:
+    async def delete(self, ref: Ref, *, uid: str = "", version: str = "", grace: float | None = None) -> None:
         """See Cluster."""
         await self._meet()
         if self._weather.happens(self._weather.odds.quota):
@@ -327,10 +332,15 @@ class FaultyCluster:
                 403, "Forbidden", f'admission webhook denied the deletion of {ref.kind} "{ref.name}"'
             )
         found = self._cluster.objects.peek(ref)
-        await self._cluster.delete(ref, uid=uid, grace=grace)
+        await self._cluster.delete(ref, uid=uid, version=version, grace=grace)
         if found is not None:
             self._weather.deleted.add(found["metadata"]["uid"])
         await self._done()
+
+    async def orphans(self) -> Sequence[Manifest]:
+        """See Cluster."""
+        await self._meet()
+        return await self._cluster.orphans()
 
     async def release(self, ref: Ref, uid: str) -> None:
         """See Cluster."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from k8s_bridge.port import EVIDENCE, Change, Cluster, Manifest, Ref, Synced
 from statemachine.ids import ATTEMPT
+from statemachine.kinds.t9k.objects import OWNER_KIND
 
 DEADLINE = 20.0
 JOB_API = "batch.tensorstack.dev/v1beta1"
@@ -35,14 +36,19 @@ def pod(
     command: list[str] | None = None,
     evidence: bool = False,
     spec: dict[str, Any] | None = None,
+    namespace: str = "demo",
     **annotations: str,
 ) -> Manifest:
     """A pod; `annotations` are those of the simulation, with `_` for `-`."""
     simulated = {f"sim.jobledger.dev/{key.replace('_', '-')}": value for key, value in annotations.items()}
     meta: dict[str, Any] = {
         "name": name,
-        "namespace": "demo",
-        "labels": {"replica-type": replica[0], "replica-index": str(replica[1])},
+        "namespace": namespace,
+        "labels": {
+            "replica-type": replica[0],
+            "replica-index": str(replica[1]),
+            OWNER_KIND: "PyTorchTrainingJob",
+        },
         "annotations": {ATTEMPT: str(attempt), **simulated},
     }
     if owner is not None:
@@ -58,11 +64,23 @@ def pod(
     }
 
 
-def config_map(name: str = "settings", **data: str) -> Manifest:
+def service(owner: Manifest, name: str = "mnist-7ac1b-worker-0") -> Manifest:
+    """A Service that the job controls."""
+    labels = {OWNER_KIND: owner["kind"]}
+    namespace = owner["metadata"]["namespace"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels, **owned(owner)},
+        "spec": {"clusterIP": "None", "ports": [{"port": 29500}], "selector": {"replica-index": "0"}},
+    }
+
+
+def config_map(name: str = "settings", *, namespace: str = "demo", **data: str) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": "demo"},
+        "metadata": {"name": name, "namespace": namespace},
         "data": data,
     }
 

@@ -62,12 +62,12 @@ def test_a_pod_that_was_observed_and_is_gone_is_not_created_for_the_same_attempt
     assert writes(story, [service(story)]) == []
 
 
-def test_a_failed_pod_whose_end_is_known_is_deleted_and_released() -> None:
+def test_a_failed_pod_whose_end_is_known_is_released_and_deleted() -> None:
     story = running().pod("worker-0", "Failed", exit_code=137)
     found = writes(story, [service(story), pod()])
     assert [(type(each), each.uid) for each in found if isinstance(each, Delete | Release)] == [
-        (Delete, "worker-0.1"),
         (Release, "worker-0.1"),
+        (Delete, "worker-0.1"),
     ]
 
 
@@ -103,7 +103,7 @@ def test_a_pod_of_a_later_attempt_than_the_state_knows_is_left_alone() -> None:
 def test_a_second_pod_of_one_attempt_is_removed(deleting: bool) -> None:
     story = running()
     found = writes(story, [service(story), pod(uid="twin", deleting=deleting)])
-    assert [type(each) for each in found] == ([Release] if deleting else [Delete, Release])
+    assert [type(each) for each in found] == ([Release] if deleting else [Release, Delete])
 
 
 def test_a_pod_asked_for_dismissed_and_never_made_is_said_to_be_absent() -> None:

@@ -1,0 +1,23 @@
+"""A scripted API server for one test, and a session with it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from k8s_bridge.apiserver.api import Api
+from tests.unit.bridge.apiserver.scripted import Server, session
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    found = Server()
+    await found.start()
+    yield found
+    await found.stop()
+
+
+@pytest.fixture
+async def api(server: Server, tmp_path: Path) -> AsyncIterator[Api]:
+    async with session(server, tmp_path) as found:
+        yield found

@@ -1,0 +1,269 @@
+"""What is known of children: the last version of each living object, whoever reported it and in which order."""
+
+import copy
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from k8s_bridge.apiserver.index import Index, Seen
+from k8s_bridge.port import EVIDENCE, Manifest
+from projectors.diff import attempt_of
+from tests.unit.bridge.words import job, owned, pod, service
+
+JOB = job(uid="j-1")
+
+
+def stored(raw: Manifest, uid: str = "p-1", version: int = 1, **more: object) -> Manifest:
+    """`raw` as an API server gives it."""
+    found = copy.deepcopy(raw)
+    found["metadata"] |= {"uid": uid, "resourceVersion": str(version), **more}
+    return found
+
+
+def test_a_child_is_found_by_its_job() -> None:
+    index = Index()
+    assert index.put(stored(pod(JOB)))
+    assert index.put(stored(service(JOB), "s-1"))
+    assert index.put(stored(pod(job(uid="j-2")), "p-2"))
+    assert [each.uid for each in index.owned("j-1")] == ["p-1", "s-1"]
+    assert [each.uid for each in index.owned("j-2")] == ["p-2"]
+    assert index.owned("j-3") == []
+
+
+def test_what_no_job_controls_is_known_and_nobodys() -> None:
+    index = Index()
+    index.put(stored(pod()))
+    assert [each.uid for each in index.everything()] == ["p-1"]
+    assert index.owned("") == []
+
+
+def test_an_older_version_is_not_taken() -> None:
+    index = Index()
+    index.put(stored(pod(JOB), version=10) | {"status": {"phase": "Running"}})
+    assert not index.put(stored(pod(JOB), version=9) | {"status": {"phase": "Pending"}})
+    assert not index.put(stored(pod(JOB), version=10) | {"status": {"phase": "Pending"}})
+    [seen] = index.owned("j-1")
+    assert seen.phase == "Running"
+
+
+def test_versions_are_numbers() -> None:
+    index = Index()
+    index.put(stored(pod(JOB), version=9))
+    assert index.put(stored(pod(JOB), version=10))
+
+
+def test_what_is_gone_stays_gone_whatever_late_reports_say() -> None:
+    index = Index()
+    index.put(stored(pod(JOB), version=10))
+    removed = index.remove("p-1")
+    assert removed is not None
+    assert removed.version == 10
+    assert not index.put(stored(pod(JOB), version=11))
+    assert index.owned("j-1") == []
+    assert len(index) == 0
+    assert index.remove("p-1") is None
+
+
+def test_a_child_may_be_disowned_and_adopted() -> None:
+    index = Index()
+    index.put(stored(pod(JOB), version=1))
+    index.put(stored(pod(), version=2))
+    assert index.owned("j-1") == []
+    index.put(stored(pod(job(uid="j-2")), version=3))
+    assert [each.uid for each in index.owned("j-2")] == ["p-1"]
+
+
+def test_what_the_projectors_compare_is_kept_of_a_pod() -> None:
+    raw = stored(
+        pod(JOB, attempt=3, evidence=True),
+        version=10,
+        deletionTimestamp="2024-01-09T15:24:26Z",
+        deletionGracePeriodSeconds=0,
+    )
+    raw["spec"]["nodeName"] = "node-1"
+    raw["status"] = {"phase": "Failed", "containerStatuses": [{"name": "a", "state": {}}]}
+    found = Seen.of(raw).manifest()
+    meta = found["metadata"]
+    assert (found["apiVersion"], found["kind"], meta["namespace"], meta["name"], meta["uid"]) == (
+        "v1",
+        "Pod",
+        "demo",
+        raw["metadata"]["name"],
+        "p-1",
+    )
+    assert meta["ownerReferences"] == raw["metadata"]["ownerReferences"]
+    assert meta["labels"] == {"replica-type": "worker", "replica-index": "0"}
+    assert attempt_of(found) == 3
+    assert meta["finalizers"] == [EVIDENCE]
+    assert meta["deletionTimestamp"] == "2024-01-09T15:24:26Z"
+    assert meta["deletionGracePeriodSeconds"] == 0
+    assert found["spec"] == {"nodeName": "node-1"}
+    assert found["status"] == {"phase": "Failed"}
+
+
+def test_a_pod_that_is_not_being_deleted_does_not_look_so() -> None:
+    meta = Seen.of(stored(pod(JOB))).manifest()["metadata"]
+    assert "deletionTimestamp" not in meta
+    assert "deletionGracePeriodSeconds" not in meta
+
+
+def test_the_spec_is_kept_where_it_is_compared() -> None:
+    group = {**service(JOB), "kind": "PodGroup", "apiVersion": "scheduler.tensorstack.dev/v1beta1"}
+    group["spec"] = {"minMember": 3}
+    assert Seen.of(stored(group)).manifest()["spec"] == {"minMember": 3}
+    assert "spec" not in Seen.of(stored(service(JOB))).manifest()
+
+
+def test_of_what_vanished_no_end_is_told() -> None:
+    raw = stored(pod(JOB)) | {"status": {"phase": "Running"}}
+    vanished = Seen.of(raw).vanished()
+    assert "status" not in vanished
+    assert vanished["metadata"]["uid"] == "p-1"
+
+
+def test_an_object_without_metadata_of_ours_is_known() -> None:
+    raw = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "a", "uid": "s-1", "resourceVersion": "1"},
+    }
+    index = Index()
+    assert index.put(raw)
+    [seen] = index.everything()
+    assert (seen.job, seen.namespace, seen.labels) == ("", "", (None, None))
+
+
+# ---- whatever happens --------------------------------------------------------------------------------------
+
+
+def small(uid: str, version: int) -> Manifest:
+    """A pod of JOB; its phase tells its version."""
+    meta = {"name": uid, "namespace": "demo", "uid": uid, "resourceVersion": str(version), **owned(JOB)}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "status": {"phase": f"phase-{version}"}}
+
+
+@dataclass
+class World:
+    """An API server's pods, the reports of them that are under way, and the index that hears those.
+
+    Watches and our own writes tell the same things in different orders, early or late; but one watch tells its
+    changes in order, and a list tells everything as it is.
+    """
+
+    index: Index = field(default_factory=Index)
+    version: int = 0
+    made: int = 0
+    living: dict[str, Manifest] = field(default_factory=dict)
+    watched: list[tuple[str, Manifest]] = field(default_factory=list)
+    """Told by the watch, one after the other."""
+    answers: list[tuple[str, Manifest]] = field(default_factory=list)
+    """Answers to our own writes, which come whenever."""
+    told: set[str] = field(default_factory=set)
+    """What the reflector has told and not taken back."""
+    position: int = 0
+    """The version up to which it has told everything."""
+
+    def changed(self, verb: str, raw: Manifest, *, ours: bool) -> None:
+        self.watched.append((verb, raw))
+        if ours:
+            self.answers.append((verb, raw))
+
+    def create(self, *, ours: bool) -> None:
+        self.made, self.version = self.made + 1, self.version + 1
+        uid = f"p-{self.made}"
+        self.living[uid] = small(uid, self.version)
+        self.changed("ADDED", self.living[uid], ours=ours)
+
+    def change(self, uid: str, *, ours: bool) -> None:
+        self.version += 1
+        self.living[uid] = small(uid, self.version)
+        self.changed("MODIFIED", self.living[uid], ours=ours)
+
+    def delete(self, uid: str, *, ours: bool) -> None:
+        self.version += 1
+        del self.living[uid]
+        self.changed("DELETED", small(uid, self.version), ours=ours)
+
+    def hear_watch(self) -> None:
+        if not self.watched:
+            return
+        verb, raw = self.watched.pop(0)
+        uid = raw["metadata"]["uid"]
+        if verb == "DELETED":
+            self.index.remove(uid)
+            self.told.discard(uid)
+        else:
+            self.index.put(raw)
+            self.told.add(uid)
+        self.position = int(raw["metadata"]["resourceVersion"])
+
+    def hear_answer(self, which: int) -> None:
+        if not self.answers:
+            return
+        verb, raw = self.answers.pop(which % len(self.answers))
+        if verb == "DELETED":
+            self.index.remove(raw["metadata"]["uid"])
+        else:
+            self.index.note(raw, self.position)
+
+    def relist(self) -> None:
+        """The watch expired: what it had yet to tell is lost, and everything is told as it is."""
+        self.watched.clear()
+        for raw in self.living.values():
+            self.index.put(raw)
+        noted = self.index.up_to("v1", "Pod", "demo", self.version)
+        for uid in self.told.union(noted) - set(self.living):
+            self.index.remove(uid)
+        self.told, self.position = set(self.living), self.version
+
+    def settle(self) -> None:
+        while self.watched:
+            self.hear_watch()
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["create", "change", "change", "delete", "watch", "watch", "watch", "answer", "relist"]
+        ),
+        st.booleans(),
+        st.integers(0, 20),
+    ),
+    min_size=20,
+    max_size=60,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(steps)
+def test_the_index_is_the_last_version_of_each_living_object(todo: list[tuple[str, bool, int]]) -> None:
+    world = World()
+    heard: dict[str, int] = {}
+    for step, ours, which in todo:
+        uids = sorted(world.living)
+        uid = uids[which % len(uids)] if uids else ""
+        match step:
+            case "create":
+                world.create(ours=ours)
+            case "change" if uid:
+                world.change(uid, ours=ours)
+            case "delete" if uid:
+                world.delete(uid, ours=ours)
+            case "watch":
+                world.hear_watch()
+            case "answer":
+                world.hear_answer(which)
+            case "relist":
+                world.relist()
+            case _:
+                pass
+        for seen in world.index.everything():
+            assert seen.version >= heard.get(seen.uid, 0), "it went back"
+            heard[seen.uid] = seen.version
+    while world.answers:
+        world.hear_answer(0)
+    world.settle()
+    found = {each.uid: each.phase for each in world.index.everything()}
+    assert found == {uid: raw["status"]["phase"] for uid, raw in world.living.items()}
+    assert [each.uid for each in world.index.owned("j-1")] == list(found)

@@ -1,0 +1,308 @@
+"""Everything as one stream, and what the bridge makes of it when single watches are in trouble."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from k8s_bridge.apiserver.api import Api
+from k8s_bridge.apiserver.cluster import ApiServerCluster
+from k8s_bridge.apiserver.reflector import Patience
+from k8s_bridge.port import Manifest, Verb
+from k8s_bridge.watchers import Bridge
+from statemachine.ids import JobUid
+from statemachine.observations import JobGone, JobObserved, Observation, PodGone, PodObserved
+from tests.unit.bridge.apiserver.scripted import (
+    SILENT,
+    Answer,
+    Server,
+    event,
+    not_served,
+    page,
+    status,
+    watch,
+)
+from tests.unit.bridge.words import JOB_API, job, listed, pod, service, until
+
+JOBS = f"/apis/{JOB_API}/pytorchtrainingjobs"
+PODS = "/api/v1/pods"
+SERVICES = "/api/v1/services"
+POD_GROUPS = "/apis/scheduler.tensorstack.dev/v1beta1/podgroups"
+TENSOR_BOARDS = "/apis/tensorstack.dev/v1beta1/tensorboards"
+COLLECTIONS = (JOBS, PODS, SERVICES, POD_GROUPS, TENSOR_BOARDS)
+
+J1 = JobUid("j-1")
+JOB = job(uid=J1, generation=1, resourceVersion="3")
+EXPIRED = watch(event("ERROR", status(410, "too old", "Expired")))
+IMPATIENT = Patience(silence=5, absent=0.2)
+
+
+def child(raw: Manifest, uid: str, version: int, **more: Any) -> Manifest:
+    """A child as the API server gives it."""
+    return {**raw, **more, "metadata": {**raw["metadata"], "uid": uid, "resourceVersion": str(version)}}
+
+
+POD = child(pod(JOB), "p-1", 4, status={"phase": "Running"})
+SERVICE = child(service(JOB), "s-1", 5)
+
+
+@pytest.fixture
+async def cluster(api: Api) -> AsyncIterator[ApiServerCluster]:
+    found = ApiServerCluster(api, patience=IMPATIENT)
+    yield found
+    await found.close()
+
+
+@dataclass
+class Heard:
+    """What a bridge passed on."""
+
+    observations: list[Observation] = field(default_factory=list)
+    touched: list[JobUid] = field(default_factory=list)
+
+    async def sink(self, seen: Observation) -> None:
+        self.observations.append(seen)
+
+    def of(self, kind: type[Observation]) -> list[Observation]:
+        return [each for each in self.observations if isinstance(each, kind)]
+
+    @property
+    def kinds(self) -> list[type[Observation]]:
+        return [type(each) for each in self.observations]
+
+
+@asynccontextmanager
+async def bridged(cluster: ApiServerCluster) -> AsyncIterator[Heard]:
+    heard = Heard()
+    bridge = Bridge(cluster, heard.sink, touched=heard.touched.append)
+    task = asyncio.create_task(bridge.run())
+    await until(lambda: bridge.progress.synced)
+    yield heard
+    assert not task.done(), task
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def everything(server: Server) -> None:
+    """A job, its pod and its Service are there."""
+    server.on("GET", JOBS, page(JOB, version=10))
+    server.on("GET", PODS, page(POD, version=10))
+    server.on("GET", SERVICES, page(SERVICE, version=10))
+
+
+def lists(server: Server) -> dict[str, int]:
+    return {path.rpartition("/")[2]: len(server.asked("GET", path)) for path in COLLECTIONS}
+
+
+async def test_jobs_are_told_before_children_however_slow_their_list_is(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    everything(server)
+    slow = b'{"metadata": {"resourceVersion": "10"}, "items": [%b]}'
+    raw = event("", JOB).removeprefix(b'{"type": "", "object": ').removesuffix(b"}\n")
+    server.instead("GET", JOBS, Answer(stream=[0.3, slow % raw]))
+    found = await listed(cluster.watch())
+    assert [each.object["kind"] for each in found] == ["PyTorchTrainingJob", "Pod", "Service"]
+    assert {each.verb for each in found} == {Verb.ADDED}
+
+
+async def test_only_the_wanted_namespaces_are_asked_for(server: Server, api: Api) -> None:
+    cluster = ApiServerCluster(api, namespaces=["a", "b"])
+    assert await listed(cluster.watch()) == []
+    await cluster.close()
+    asked = {each.path for each in server.seen}
+    assert "/api/v1/namespaces/a/pods" in asked
+    assert f"/apis/{JOB_API}/namespaces/b/pytorchtrainingjobs" in asked
+    assert all("/namespaces/" in each for each in asked)
+
+
+async def test_children_are_found_by_their_label(server: Server, cluster: ApiServerCluster) -> None:
+    await listed(cluster.watch())
+    selectors = {each.path: each.query.get("labelSelector") for each in server.seen}
+    assert selectors[PODS] == selectors[SERVICES] == "tensorstack.dev/owner-kind"
+    assert selectors[JOBS] is None
+
+
+async def test_pods_that_vanish_while_their_watch_was_away_are_gone(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    everything(server)
+    server.on("GET", PODS, page(version=20))
+    server.on("WATCH", PODS, EXPIRED, watch(SILENT))
+    async with bridged(cluster) as heard:
+        await until(lambda: PodGone in heard.kinds)
+    assert heard.kinds == [JobObserved, PodObserved, PodGone]
+    [gone] = heard.of(PodGone)
+    assert isinstance(gone, PodGone)
+    assert (gone.job, gone.uid, gone.replica, gone.attempt) == (J1, "p-1", "worker-0", 1)
+    assert lists(server) == {
+        "pytorchtrainingjobs": 1,
+        "pods": 2,
+        "services": 1,
+        "podgroups": 1,
+        "tensorboards": 1,
+    }
+
+
+async def test_jobs_that_vanish_while_their_watch_was_away_are_gone(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    everything(server)
+    server.on("GET", JOBS, page(version=20))
+    server.on("WATCH", JOBS, EXPIRED, watch(SILENT))
+    async with bridged(cluster) as heard:
+        await until(lambda: JobGone in heard.kinds)
+    assert [each.job for each in heard.of(JobGone)] == [J1]
+    assert lists(server)["pods"] == 1
+
+
+async def test_services_that_vanish_touch_their_job(server: Server, cluster: ApiServerCluster) -> None:
+    everything(server)
+    server.on("GET", SERVICES, page(version=20))
+    server.on("WATCH", SERVICES, EXPIRED, watch(SILENT))
+    async with bridged(cluster) as heard:
+        await until(lambda: bool(heard.touched))
+        assert [each["kind"] for each in await cluster.children("demo", J1)] == ["Pod"]
+    assert heard.touched == [J1]
+
+
+async def test_a_server_that_does_not_serve_jobs_yet_has_not_lost_them(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    """The worst that could be believed: every job deleted, because the API server was starting."""
+    everything(server)
+    server.on("GET", JOBS, *[not_served()] * 3, page(JOB, version=20))
+    server.on("WATCH", JOBS, EXPIRED, watch(SILENT))
+    async with bridged(cluster) as heard:
+        await until(lambda: len(server.asked("WATCH", JOBS)) == 2)
+        assert len(await cluster.children("demo", J1)) == 2
+    assert lists(server)["pytorchtrainingjobs"] == 5
+    assert heard.kinds == [JobObserved, PodObserved]
+    assert heard.touched == []
+
+
+async def test_while_jobs_are_not_installed_nothing_is_synced_and_progress_says_why(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    everything(server)
+    server.instead("GET", JOBS, *[not_served()] * 3, page(JOB, version=10))
+    items = cluster.watch()
+    first = asyncio.ensure_future(anext(items))
+    await until(lambda: any(each.failures for each in cluster.watches))
+    [jobs] = [each for each in cluster.watches if each.kind == "PyTorchTrainingJob"]
+    assert jobs.error == f"PyTorchTrainingJob {JOB_API} is not installed"
+    assert not jobs.synced
+    assert not server.asked("GET", PODS)
+    change = await first
+    assert isinstance(change, tuple)
+    assert change.object["kind"] == "PyTorchTrainingJob"
+    assert len(await listed(items)) == 2
+
+
+async def test_kinds_that_are_not_installed_are_no_hindrance_and_found_when_they_are(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    everything(server)
+    group = child({**service(JOB), "kind": "PodGroup", "spec": {"minMember": 2}}, "g-1", 6)
+    server.on("GET", POD_GROUPS, not_served(), page(group, version=20))
+    server.on("GET", TENSOR_BOARDS, not_served())
+    items = cluster.watch()
+    assert len(await listed(items)) == 3
+    absent = [each.kind for each in cluster.watches if each.absent]
+    assert absent == ["PodGroup", "TensorBoard"]
+    change = await anext(items)
+    assert isinstance(change, tuple)
+    assert change.object["kind"] == "PodGroup"
+    children = await cluster.children("demo", J1)
+    assert [each["kind"] for each in children] == ["Pod", "Service", "PodGroup"]
+
+
+async def test_children_are_not_told_before_all_are_known(server: Server, cluster: ApiServerCluster) -> None:
+    everything(server)
+    server.instead("GET", SERVICES, Answer(500), Answer(500), page(SERVICE, version=10))
+    items = cluster.watch()
+    asking = asyncio.create_task(cluster.children("demo", J1))
+    await anext(items)
+    await anext(items)
+    assert not asking.done()
+    await listed(items)
+    assert len(await asking) == 2
+
+
+async def test_a_pod_that_only_our_own_write_told_of_vanishes_like_any_other(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    """It was made, and gone, while its watch was away."""
+    everything(server)
+    made = child(pod(JOB, name="mnist-7ac1b-worker-1", replica=("worker", 1)), "p-2", 12)
+    server.on("POST", "/api/v1/namespaces/demo/pods", Answer(201, made))
+    server.on("GET", PODS, page(POD, version=20))
+    server.on("WATCH", PODS, watch(0.5, event("ERROR", status(410))), watch(SILENT))
+    async with bridged(cluster) as heard:
+        await cluster.create(made)
+        assert len(await cluster.children("demo", J1)) == 3
+        await until(lambda: PodGone in heard.kinds)
+        assert len(await cluster.children("demo", J1)) == 2
+    [gone] = heard.of(PodGone)
+    assert isinstance(gone, PodGone)
+    assert gone.uid == "p-2"
+
+
+async def test_a_pod_made_while_pods_are_listed_is_not_taken_for_gone(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    """The list is of a moment before; the watch that follows tells of the pod."""
+    everything(server)
+    made = child(pod(JOB, name="mnist-7ac1b-worker-1", replica=("worker", 1)), "p-2", 30)
+    server.on("POST", "/api/v1/namespaces/demo/pods", Answer(201, made))
+    server.on("GET", PODS, page(POD, version=20, place="more"), Answer(500), page(POD, version=20))
+    server.on("WATCH", PODS, EXPIRED, watch(SILENT))
+    async with bridged(cluster) as heard:
+        await cluster.create(made)
+        await until(lambda: len(server.asked("WATCH", PODS)) == 2)
+        assert len(await cluster.children("demo", J1)) == 3
+    assert PodGone not in heard.kinds
+
+
+async def test_every_watch_ends_with_the_cluster(server: Server, cluster: ApiServerCluster) -> None:
+    watches = [cluster.watch(), cluster.watch()]
+    for items in watches:
+        await listed(items)
+    await until(lambda: all(len(server.asked("WATCH", path)) == 2 for path in COLLECTIONS))
+    await cluster.close()
+    for items in watches:
+        with pytest.raises(StopAsyncIteration):
+            await anext(items)
+    names = [task.get_name() for task in asyncio.all_tasks()]
+    assert not [name for name in names if name.startswith("watch")]
+
+
+async def test_a_bug_in_a_watch_is_not_kept_from_whoever_reads(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    server.on("GET", JOBS, page({"spec": {}}))
+    with pytest.raises(KeyError):
+        await listed(cluster.watch())
+
+
+async def test_who_does_not_read_holds_up_the_watch_and_loses_nothing(
+    server: Server, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("k8s_bridge.apiserver.watching._QUEUE", 3)
+    everything(server)
+    changed = [event("MODIFIED", child(POD, "p-1", 11 + n)) for n in range(50)]
+    server.on("WATCH", PODS, watch(*changed, SILENT))
+    cluster = ApiServerCluster(api)
+    items = cluster.watch()
+    await listed(items)
+    await asyncio.sleep(0.2)
+    versions: list[int] = []
+    while len(versions) < 50:
+        change = await anext(items)
+        assert isinstance(change, tuple)
+        versions.append(int(change.object["metadata"]["resourceVersion"]))
+    await cluster.close()
+    assert versions == list(range(11, 61))

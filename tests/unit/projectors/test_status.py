@@ -1,0 +1,231 @@
+"""The status projector: one write a visit, only if it differs, and what is done about other people's statuses."""
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, cast
+
+import pytest
+
+from k8s_bridge.port import Cluster, Ref
+from projectors.status import Status
+from projectors.workqueue import WorkQueue
+from statemachine.errors import ClusterUnavailable, Missing
+from statemachine.ids import JobUid, Seq
+from statemachine.state import JobState
+from tests.support.scenario import UID, Story, workers
+from tests.support.simulated import run_simulated
+
+FOREIGN = {"phase": "Succeeded", "written": "by a user"}
+
+
+class One:
+    """The states of a log with one job."""
+
+    def __init__(self, story: Story) -> None:
+        self.story = story
+
+    def state(self, _: JobUid) -> JobState | None:
+        return self.story.state
+
+    def seq(self, _: JobUid) -> Seq:
+        return Seq(len(self.story.entries))
+
+
+class Written:
+    """A cluster's only job: its status, and all that was written to it. What is shown is told a moment later."""
+
+    def __init__(self) -> None:
+        self.status: Mapping[str, Any] = {}
+        self.writes: list[Mapping[str, Any]] = []
+        self.tell: Callable[[Mapping[str, Any]], None] = lambda _: None
+        self.errors: list[Exception] = []
+        self.takes_writes = True
+
+    async def patch_status(self, ref: Ref, uid: str, status: Mapping[str, Any], seq: int) -> None:
+        assert (ref.namespace, ref.name, uid) == ("demo", "mnist", UID)
+        await asyncio.sleep(0.01)
+        if self.errors:
+            raise self.errors.pop(0)
+        self.writes.append(status)
+        if self.takes_writes:
+            self.show(status)
+
+    def show(self, status: Mapping[str, Any]) -> None:
+        """The object has this status, as the watch says a moment later."""
+        self.status = status
+        asyncio.get_running_loop().call_later(0.02, self.tell, status)
+
+
+class Life:
+    """The projector and its queue, on simulated time."""
+
+    def __init__(self) -> None:
+        self.story = Story(workers(2)).submit()
+        self.cluster = Written()
+        self.projector = Status(One(self.story), cast(Cluster, self.cluster))
+        self.queue = WorkQueue("status", self.projector.visit, 1, random.Random(1))
+        self.cluster.tell = self.shown
+
+    def shown(self, status: Mapping[str, Any]) -> None:
+        if (delay := self.projector.shown(UID, status)) is not None:
+            self.queue.add_after(UID, delay)
+
+    def entry(self) -> None:
+        self.queue.add(UID)
+
+    async def within(self, seconds: float, holds: Callable[[], bool]) -> float:
+        """Seconds until `holds`, at most those given."""
+        began = asyncio.get_running_loop().time()
+        async with asyncio.timeout(seconds):
+            while not holds():  # noqa: ASYNC110 - on simulated time
+                await asyncio.sleep(0.05)
+        return asyncio.get_running_loop().time() - began
+
+
+def lived(what: Callable[[Life], Coroutine[Any, Any, None]]) -> None:
+    async def main() -> None:
+        life = Life()
+        task = asyncio.create_task(life.queue.run())
+        await what(life)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    run_simulated(main(), seed=1)
+
+
+def test_a_status_is_written_once_however_often_it_is_looked_at() -> None:
+    async def what(life: Life) -> None:
+        for _ in range(5):
+            life.entry()
+            await asyncio.sleep(60)
+        assert life.cluster.writes == [life.story.status]
+
+    lived(what)
+
+
+def test_a_status_that_is_there_already_is_not_written() -> None:
+    async def what(life: Life) -> None:
+        life.shown(life.story.status)
+        life.entry()
+        await asyncio.sleep(60)
+        assert life.cluster.writes == []
+
+    lived(what)
+
+
+def test_a_status_that_somebody_else_wrote_is_set_right_soon() -> None:
+    async def what(life: Life) -> None:
+        life.entry()
+        await asyncio.sleep(1)
+        life.cluster.show(FOREIGN)
+        took = await life.within(6, lambda: life.cluster.status == life.story.status)
+        assert took > 4  # before that it may have been a late report
+        await asyncio.sleep(600)
+        assert len(life.cluster.writes) == 2
+
+    lived(what)
+
+
+def test_each_time_anew() -> None:
+    async def what(life: Life) -> None:
+        life.entry()
+        for _ in range(10):
+            await asyncio.sleep(1)
+            life.cluster.show(FOREIGN)
+            await life.within(6, lambda: life.cluster.status == life.story.status)
+
+    lived(what)
+
+
+def test_a_late_report_of_an_older_status_is_no_reason_to_write() -> None:
+    async def what(life: Life) -> None:
+        life.entry()
+        await asyncio.sleep(1)
+        first = life.story.status
+        life.story.all_pods("Running")
+        life.entry()
+        life.shown(first)
+        await asyncio.sleep(0.1)
+        life.shown(life.story.status)
+        await asyncio.sleep(60)
+        assert len(life.cluster.writes) == 2
+
+    lived(what)
+
+
+def test_a_status_that_cannot_be_set_right_is_not_tried_for_ever() -> None:
+    async def what(life: Life) -> None:
+        life.cluster.takes_writes = False
+        life.entry()
+        for _ in range(1000):
+            await asyncio.sleep(5)
+            life.shown(FOREIGN)
+        assert 2 <= len(life.cluster.writes) <= 4
+
+    lived(what)
+
+
+def test_a_write_that_failed_is_done_again() -> None:
+    async def what(life: Life) -> None:
+        life.cluster.errors = [ClusterUnavailable("no answer")] * 3
+        life.entry()
+        await life.within(10, lambda: life.cluster.status == life.story.status)
+
+    lived(what)
+
+
+def test_a_job_that_is_not_there_is_looked_for_again() -> None:
+    """An API server that has not finished starting says so of every job."""
+
+    async def what(life: Life) -> None:
+        life.cluster.errors = [Missing("404 page not found")]
+        life.entry()
+        await life.within(40, lambda: life.cluster.status == life.story.status)
+
+    lived(what)
+
+
+def test_a_job_that_is_gone_has_no_status_and_is_forgotten() -> None:
+    async def what(life: Life) -> None:
+        life.entry()
+        await asyncio.sleep(1)
+        life.story.delete()
+        life.shown(FOREIGN)
+        life.entry()
+        await asyncio.sleep(600)
+        assert len(life.cluster.writes) == 1
+        kept = [
+            life.projector._written,
+            life.projector._shown,
+            life.projector._strayed,
+            life.projector._rewrites,
+        ]
+        assert kept == [{}] * 4
+
+    lived(what)
+
+
+@pytest.mark.parametrize("seed", range(3000))
+def test_whatever_happens_the_status_is_right_in_the_end(seed: int) -> None:
+    """Entries, foreign writes and failures at any moment: at rest the cluster shows the log's status."""
+
+    async def what(life: Life) -> None:
+        chance = random.Random(seed)
+        for _ in range(40):
+            match chance.randrange(4):
+                case 0:
+                    life.cluster.show(FOREIGN)
+                case 1:
+                    life.story.all_pods(chance.choice(["Pending", "Running"]))
+                    life.entry()
+                case 2:
+                    life.cluster.errors.append(ClusterUnavailable("no answer"))
+                case _:
+                    life.entry()
+            await asyncio.sleep(chance.choice([0, 0.005, 0.015, 0.1, 3]))
+        life.entry()
+        await asyncio.sleep(600)
+        assert life.cluster.status == life.story.status
+
+    lived(what)
