@@ -17,6 +17,9 @@ from pydantic import TypeAdapter
 
 from jobledger.cli.markdown import cli_markdown
 from jobledger.kind_pages import NOTE, kind_page, table
+from jobledger.rbac import bindings, chart_rules, rbac_objects
+from jobledger.telemetry.dashboard import dashboard
+from jobledger.telemetry.monitoring import metrics_page, prometheus_rule
 from projectors.explain import json_schema as explanation_schema
 from statemachine.events import Event
 from statemachine.kinds import KINDS
@@ -27,6 +30,11 @@ from statemachine.phases import TABLE, Phase
 ROOT: Final = Path(__file__).resolve().parents[1]
 """The checkout. An installed jobledger has none of these files."""
 
+CHART: Final = "deploy/helm/jobledger"
+"""Helm packs only what is inside of a chart, so it has copies of some files."""
+
+CRD_FOLDERS: Final = ("crds", f"{CHART}/crds")
+
 Maker = Callable[[], str]
 
 
@@ -35,9 +43,19 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
     found: dict[str, Maker] = {}
     for kind in KINDS:
         names = kind.names
-        found[f"crds/{names.group}_{names.plural}.yaml"] = partial(crd_file, kind)
+        for folder in CRD_FOLDERS:
+            found[f"{folder}/{_crd_name(kind)}"] = partial(crd_file, kind)
         found[f"docs/kinds/{names.singular}.md"] = partial(kind_page, kind, root)
+    found["crds/Kustomization"] = crd_list
+    found["deploy/common/rights.yaml"] = lambda: yaml_file(*rbac_objects())
+    found["deploy/base/bindings.yaml"] = lambda: yaml_file(*bindings("jobledger"))
+    found["deploy/overlays/roles-split/bindings.yaml"] = lambda: yaml_file(*bindings())
+    found[f"{CHART}/files/rights.yaml"] = lambda: yaml_file(chart_rules())
     found["docs/cli.md"] = cli_markdown
+    found["docs/metrics.md"] = partial(metrics_page, root)
+    for folder in ("deploy/monitoring", f"{CHART}/files"):
+        found[f"{folder}/dashboard.json"] = dashboard
+        found[f"{folder}/prometheusrule.yaml"] = partial(prometheus_rule, root)
     found["docs/phases.md"] = phases_page
     found["docs/schemas/events.json"] = partial(schema_file, Event, "Event")
     found["docs/schemas/observations.json"] = partial(schema_file, Observation, "Observation")
@@ -45,13 +63,29 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
     return found
 
 
-# ---- CRDs and JSON schemas --------------------------------------------------------------------------------------
+# ---- CRDs, rights and JSON schemas ------------------------------------------------------------------------------
+
+
+def yaml_file(*objects: Any) -> str:
+    """The objects, a document each."""
+    return f"# {NOTE}\n" + "---\n".join(
+        yaml.safe_dump(each, sort_keys=False, width=110, allow_unicode=True) for each in objects
+    )
 
 
 def crd_file(kind: Kind) -> str:
     """The kind's CustomResourceDefinition as YAML."""
-    body = yaml.safe_dump(kind.crd(), sort_keys=False, width=110, allow_unicode=True)
-    return f"# {NOTE}\n{body}"
+    return yaml_file(kind.crd())
+
+
+def crd_list() -> str:
+    """All CRDs, for kustomize. By this name, without an ending, `kubectl apply -f crds/` does not read it."""
+    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    return yaml_file({**head, "resources": [_crd_name(kind) for kind in KINDS]})
+
+
+def _crd_name(kind: Kind) -> str:
+    return f"{kind.names.group}_{kind.names.plural}.yaml"
 
 
 def schema_file(union: Any, title: str) -> str:
@@ -117,7 +151,7 @@ def stale(root: Path = ROOT) -> list[str]:
     wrong = [path for path, make in wanted.items() if _text(root / path) != make()]
     left = [
         path.relative_to(root).as_posix()
-        for folder, ending in (("crds", "*.yaml"), ("docs/schemas", "*.json"))
+        for folder, ending in (*((each, "*.yaml") for each in CRD_FOLDERS), ("docs/schemas", "*.json"))
         for path in sorted((root / folder).glob(ending))
     ]
     return wrong + [path for path in left if path not in wanted]

@@ -1,0 +1,209 @@
+"""Every metric by name: type, labels, meaning. What collects, documents, charts and tests them reads this.
+
+No label takes a value that users choose (names, namespaces, uids), so the code bounds the number of series. Names
+follow Prometheus: base units, and counters end in `_total`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Type = Literal["gauge", "counter", "histogram"]
+
+LONG: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 14_400, 43_200, 86_400, 604_800)
+"""Bucket bounds in seconds for what takes a training job its time: a second to a week."""
+
+SHORT: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+"""Bucket bounds in seconds for what the controller does itself."""
+
+JOBS: Final = "Jobs"
+CONTROLLER: Final = "Controller"
+QUEUES: Final = "Work queues"
+WATCHES: Final = "API server"
+LOG: Final = "Log"
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A metric as operators know it. `bounds`: of a histogram's buckets, without infinity."""
+
+    group: str
+    name: str
+    type: Type
+    labels: tuple[str, ...]
+    meaning: str
+    bounds: tuple[float, ...] = ()
+
+    @property
+    def series(self) -> Sequence[str]:
+        """The names that a query can use."""
+        if self.type == "histogram":
+            return [f"{self.name}_{part}" for part in ("bucket", "sum", "count")]
+        return [self.name]
+
+
+CATALOG: Final[dict[str, Described]] = {}
+"""Every metric, by name."""
+
+
+def _metric(
+    group: str,
+    name: str,
+    labels: str,
+    meaning: str,
+    *,
+    bounds: tuple[float, ...] = (),
+) -> Described:
+    type_: Type = "histogram" if bounds else "counter" if name.endswith("_total") else "gauge"
+    name = f"jobledger_{name}"
+    made = CATALOG[name] = Described(group, name, type_, tuple(labels.split()), meaning, bounds)
+    return made
+
+
+# ---- jobs: from the log, so that a restart of the controller changes nothing ------------------------------------
+
+ALL_JOBS = _metric(JOBS, "jobs", "kind phase", "Job objects that exist, by phase.")
+REPLICAS = _metric(JOBS, "replicas", "kind phase", "Pods of these jobs, created or asked for, by phase.")
+ADMITTED = _metric(JOBS, "jobs_admitted_total", "kind", "Jobs seen for the first time.")
+FINISHED = _metric(
+    JOBS,
+    "jobs_finished_total",
+    "kind result cause",
+    "Jobs that reached Succeeded or Failed (`result`). `cause` is the cause class of the failure; empty for a "
+    "success, and for a spec that breaks a rule.",
+)
+DELETED = _metric(JOBS, "jobs_deleted_total", "kind", "Job objects that were deleted.")
+TRANSITIONS = _metric(JOBS, "phase_transitions_total", "kind from to", "Changes of a job's phase.")
+RESTARTS = _metric(
+    JOBS,
+    "restarts_total",
+    "kind cause",
+    "Restarts of replicas that were granted and paid for, by cause class.",
+)
+DENIED = _metric(
+    JOBS,
+    "restarts_denied_total",
+    "kind cause why",
+    "Ended replicas that stay ended: by their restart policy, or because the budget is used up (`why`: policy, "
+    "budget).",
+)
+FAILURES = _metric(
+    JOBS,
+    "replica_failures_total",
+    "kind cause",
+    "Pods that failed, or vanished without having ended, while nobody had asked for their end, by cause class.",
+)
+REFUSED = _metric(
+    JOBS,
+    "children_refused_total",
+    "kind child retryable",
+    "Children (`child`: their kind) that the API server refused; `retryable`: the same write may succeed later.",
+)
+START_SECONDS = _metric(
+    JOBS, "job_start_seconds", "kind", "Time from a job's admission to its first Running.", bounds=LONG
+)
+DURATION_SECONDS = _metric(
+    JOBS,
+    "job_duration_seconds",
+    "kind result",
+    "Time from a job's first Running to its end, pauses included.",
+    bounds=LONG,
+)
+
+# ---- controller -------------------------------------------------------------------------------------------------
+
+BUILD = _metric(CONTROLLER, "build_info", "version python", "Always 1.")
+LEADER = _metric(CONTROLLER, "leader", "", "1 while this process holds the Lease (or needs none), else 0.")
+OBSERVATIONS = _metric(
+    CONTROLLER,
+    "observations_total",
+    "type outcome",
+    "Observations that were decided; `outcome`: entry, or nothing if it changed nothing.",
+)
+LATENCY = _metric(
+    CONTROLLER,
+    "observation_to_entry_seconds",
+    "",
+    "Time from noticing something to its entry being durable.",
+    bounds=SHORT,
+)
+DEAD_LETTERS = _metric(
+    CONTROLLER, "dead_letters", "", "Observations in the log's dead letters: unreadable, or undecidable."
+)
+QUARANTINED = _metric(CONTROLLER, "quarantined_jobs", "", "Jobs whose history cannot be folded.")
+ORPHANS = _metric(
+    CONTROLLER,
+    "evidence_orphans",
+    "",
+    "Pods that the evidence finalizer holds and no job asks about, at the sweeper's last look.",
+)
+RELEASED = _metric(
+    CONTROLLER,
+    "evidence_orphans_released_total",
+    "",
+    "Such pods that the sweeper has let go since the start.",
+)
+
+BEATS = _metric(
+    CONTROLLER, "loop_beats_total", "loop", "Pieces of work that a loop is done with, well or not, by loop."
+)
+BUSY = _metric(CONTROLLER, "loop_busy", "loop", "1 while a loop has work in hand, else 0.")
+
+# ---- work queues ------------------------------------------------------------------------------------------------
+
+DEPTH = _metric(QUEUES, "workqueue_depth", "name", "Jobs that wait for a visit.")
+RETRIES = _metric(QUEUES, "workqueue_retries_total", "name", "Visits that failed and will be made again.")
+VISIT_SECONDS = _metric(
+    QUEUES, "workqueue_visit_seconds", "name", "How long visits take, failed ones too.", bounds=SHORT
+)
+LONGEST = _metric(
+    QUEUES,
+    "workqueue_longest_visit_seconds",
+    "name",
+    "Age of the oldest visit under way; 0 if there is none.",
+)
+
+# ---- API server -------------------------------------------------------------------------------------------------
+
+REQUESTS = _metric(
+    WATCHES,
+    "api_requests_total",
+    "method code",
+    "Requests to the API server by method (WATCH for watches) and HTTP status; `none`: no answer.",
+)
+SYNCED = _metric(
+    WATCHES, "watch_synced", "resource", "1 while everything of this kind has been listed, else 0."
+)
+SILENCE = _metric(
+    WATCHES, "watch_silence_seconds", "resource", "Time since the watch brought anything, bookmarks included."
+)
+WATCH_RESTARTS = _metric(
+    WATCHES,
+    "watch_restarts_total",
+    "resource",
+    "Watches opened again; API servers end each after some minutes, so a few an hour are normal.",
+)
+LISTS = _metric(
+    WATCHES,
+    "watch_lists_total",
+    "resource",
+    "Lists of everything: at the start, and when a place was forgotten.",
+)
+
+# ---- log --------------------------------------------------------------------------------------------------------
+
+POSITION = _metric(LOG, "log_position", "", "Position of the last entry that this process has folded.")
+WRITABLE = _metric(LOG, "log_writable", "", "1 while the log takes entries, else 0.")
+ENTRIES = _metric(LOG, "entries_total", "", "Entries in the log that readers accept.")
+SKIPPED = _metric(
+    LOG, "entries_skipped_total", "", "Records in the log that readers skip: duplicates, or another writer's."
+)
+LAG = _metric(
+    LOG, "projector_lag_entries", "projector", "Entries that a stream projector has not worked through yet."
+)
+UNCOUNTED = _metric(
+    LOG,
+    "uncounted_entries",
+    "",
+    "Entries that the counters about jobs do not hold yet; after a start they are left out until they hold all.",
+)

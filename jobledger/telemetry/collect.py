@@ -1,0 +1,166 @@
+"""A running controller → samples of the catalog's metrics, at the moment somebody asks.
+
+Nearly all of it is read off what lives anyway, so that nothing is counted on the way. What a process does not have
+(a role that runs elsewhere, a cluster without an API server) it says nothing about.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from platform import python_version
+from typing import Final
+
+from jobledger.telemetry import catalog as c
+from jobledger.telemetry.catalog import Described
+from jobledger.telemetry.instruments import Instruments
+from jobledger.telemetry.measured import Measured, OverApi, Watch
+from jobledger.telemetry.spread import Spread
+from jobledger.telemetry.tally import Tally
+from projectors.workqueue import WorkQueue
+from statemachine.engine.source import Pulse
+from statemachine.ids import JobUid
+from statemachine.kinds import KNOWN
+from statemachine.phases import Phase
+from statemachine.state import JobState, ReplicaPhase
+
+Samples = Iterable[tuple[tuple[str, ...], float | Spread]]
+"""Label values, in the order of the labels, and the value."""
+
+ALL: Final = "all"
+"""The `resource` of a cluster that watches everything in one."""
+
+_PHASES: Final = [each for each in Phase if each is not Phase.NEW]
+_REPLICA_PHASES: Final = [each for each in ReplicaPhase if each is not ReplicaPhase.DELETED]
+
+
+class Collector:
+    """The samples of one controller, or of a process that waits to be one.
+
+    `tally` is that of its log, `dead_letters` the number in it as last seen.
+    """
+
+    def __init__(self, measured: Measured | None, tally: Tally) -> None:
+        self._measured, self._tally = measured, tally
+        self._version = _version()
+        self._open: list[JobUid] = []
+        self._known = 0
+        self.dead_letters: int | None = None
+
+    def found(self) -> Iterator[tuple[Described, Samples]]:
+        """Every metric of which there is something to say."""
+        of = self._measured
+        leads = of.leads if of is not None else False
+        yield c.BUILD, [((self._version, python_version()), 1)]
+        if leads is not None:
+            yield c.LEADER, _one(leads)
+        if of is not None:
+            yield from self._controller(of)
+
+    def _controller(self, of: Measured) -> Iterator[tuple[Described, Samples]]:
+        if of.decides:
+            yield from self._jobs(of)
+            yield from self._log(of)
+            yield c.OBSERVATIONS, of.instruments.decided.items()
+            yield c.LATENCY, _one(of.instruments.latency)
+        yield c.POSITION, _one(of.reader.position)
+        yield c.WRITABLE, _one(not of.source.log_error)
+        yield from _loops(of.pulses())
+        yield from _queues(of.queues, of.instruments)
+        yield from _watches(of)
+        if of.sweeper is not None:
+            yield c.ORPHANS, _one(of.sweeper.found)
+            yield c.RELEASED, _one(of.sweeper.released)
+        yield c.LAG, _by_name(of.lags)
+
+    def _jobs(self, of: Measured) -> Iterator[tuple[Described, Samples]]:
+        jobs = Counter({(kind, phase.value): 0 for kind, phase in product(KNOWN, _PHASES)})
+        replicas = Counter({(kind, phase.value): 0 for kind, phase in product(KNOWN, _REPLICA_PHASES)})
+        for state in self._states(of):
+            if not state.deleted:
+                jobs[state.kind, state.phase.value] += 1
+            replicas.update(
+                (state.kind, each.phase.value) for each in state.replicas.values() if each.has_pod
+            )
+        yield c.ALL_JOBS, jobs.items()
+        yield c.REPLICAS, replicas.items()
+        if self._tally.whole:
+            for about, counts in self._tally.counts.items():
+                yield about, counts.items()
+            for about, spreads in self._tally.spreads.items():
+                yield about, spreads.items()
+
+    def _states(self, of: Measured) -> list[JobState]:
+        """The states of the jobs that are not over. A closed one stays closed: it is not looked at again."""
+        jobs = of.reader.jobs
+        looked_at = {job: of.states.state(job) for job in [*self._open, *jobs[self._known :]]}
+        self._known = len(jobs)
+        self._open = [job for job, state in looked_at.items() if state is None or not state.closed]
+        return [state for state in looked_at.values() if state is not None and not state.closed]
+
+    def _log(self, of: Measured) -> Iterator[tuple[Described, Samples]]:
+        tally = self._tally
+        if tally.whole:
+            yield c.ENTRIES, _one(tally.entries)
+            yield c.SKIPPED, _one(tally.skipped)
+        yield c.UNCOUNTED, _one(max(0, of.reader.position - tally.position))
+        yield c.QUARANTINED, _one(len(of.reader.quarantined))
+        if self.dead_letters is not None:
+            yield c.DEAD_LETTERS, _one(self.dead_letters)
+
+
+def _loops(pulses: Mapping[str, Pulse]) -> Iterator[tuple[Described, Samples]]:
+    yield c.BEATS, _by_name({name: pulse.beats for name, pulse in pulses.items()})
+    yield c.BUSY, _by_name({name: pulse.busy for name, pulse in pulses.items()})
+
+
+def _queues(queues: Mapping[str, WorkQueue], instruments: Instruments) -> Iterator[tuple[Described, Samples]]:
+    visits = instruments.visits
+    yield c.DEPTH, _by_name({name: queue.depth for name, queue in queues.items()})
+    yield c.RETRIES, _by_name({name: queue.failures for name, queue in queues.items()})
+    yield c.VISIT_SECONDS, _by_name({name: each.seconds for name, each in visits.items()})
+    yield c.LONGEST, _by_name({name: each.longest for name, each in visits.items()})
+
+
+def _watches(of: Measured) -> Iterator[tuple[Described, Samples]]:
+    """Of the API server's collections where there is one, else of the one watch of the bridge."""
+    if not isinstance(of.cluster, OverApi):
+        if of.bridge is not None:
+            progress = of.bridge.progress
+            yield c.SYNCED, _by_name({ALL: progress.synced})
+            yield c.WATCH_RESTARTS, _by_name({ALL: max(0, progress.starts - 1)})
+        return
+    yield c.REQUESTS, of.cluster.api.sent.items()
+    watches: dict[str, list[Watch]] = {}
+    for each in of.cluster.watches:
+        if not each.absent:
+            watches.setdefault(each.kind, []).append(each)  # one a namespace
+    yield from _watched(watches)
+
+
+def _watched(watches: Mapping[str, Sequence[Watch]]) -> Iterator[tuple[Described, Samples]]:
+    now = asyncio.get_running_loop().time()
+    synced = {kind: all(each.synced for each in found) for kind, found in watches.items()}
+    yield c.SYNCED, _by_name(synced)
+    heard = {kind: min(each.heard for each in found) for kind, found in watches.items()}
+    yield c.SILENCE, _by_name({kind: now - at for kind, at in heard.items() if at})
+    restarts = {kind: sum(max(0, each.watches - 1) for each in found) for kind, found in watches.items()}
+    yield c.WATCH_RESTARTS, _by_name(restarts)
+    yield c.LISTS, _by_name({kind: sum(each.lists for each in found) for kind, found in watches.items()})
+
+
+def _one(value: float | Spread) -> Samples:
+    return [((), value)]
+
+
+def _by_name(values: Mapping[str, float | Spread] | Mapping[str, float] | Mapping[str, Spread]) -> Samples:
+    return [((name,), value) for name, value in values.items()]
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("jobledger")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,483 @@
+"""The page that Prometheus reads: what is on it, what never is, and that a restart changes no count."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
+
+import httpx
+import pytest
+from prometheus_client.openmetrics import parser as openmetrics
+
+from jobledger.api import create
+from jobledger.api.stage import waiting
+from jobledger.health import Health
+from jobledger.telemetry import page as page_module
+from jobledger.telemetry.catalog import CATALOG
+from jobledger.telemetry.measured import OverApi
+from jobledger.telemetry.page import Page
+from jobledger.wiring.roles import Role
+from k8s_bridge.admission import admit
+from k8s_bridge.memory import MemoryCluster
+from k8s_bridge.port import JobEvent
+from statemachine.errors import ClusterUnavailable, LogUnavailable
+from statemachine.events import CauseClass
+from statemachine.ids import JobUid, Position
+from statemachine.kinds import KNOWN
+from statemachine.log.memory import MemoryLog
+from statemachine.log.port import DeadLetter, Record
+from statemachine.phases import Phase
+from statemachine.state import ReplicaPhase
+from tests.support.logs import START, admitted, chain
+from tests.unit.api.words import job, phase, until, written
+from tests.unit.telemetry.words import controlling, deleted, read, samples, value
+
+KIND: Final = "PyTorchTrainingJob"
+
+ALLOWED: Final[dict[str, set[str] | None]] = {
+    "kind": set(KNOWN),
+    "phase": {*Phase, *ReplicaPhase},
+    "from": set(Phase),
+    "to": set(Phase),
+    "result": {"Succeeded", "Failed"},
+    "cause": {"", *CauseClass},
+    "why": {"policy", "budget"},
+    "child": {"Pod", "Service", "PodGroup", "TensorBoard", "ConfigMap", "Secret"},
+    "retryable": {"true", "false"},
+    "type": {
+        "JobObserved",
+        "JobGone",
+        "PodObserved",
+        "PodGone",
+        "PodUnreadable",
+        "TimerFired",
+        "WriteRefused",
+        "TensorBoardObserved",
+    },
+    "outcome": {"entry", "nothing"},
+    "name": {"children", "status"},
+    "projector": {"kube-events", "history"},
+    "loop": {
+        "engine",
+        "follower",
+        "outbox",
+        "inbox",
+        "bridge",
+        "children",
+        "status",
+        "kube-events",
+        "history",
+    },
+    "method": {"GET", "POST", "PUT", "PATCH", "DELETE", "WATCH"},
+    "resource": {*KNOWN, "Pod", "Service", "PodGroup", "TensorBoard", "all"},
+    "code": None,  # what servers answer: three digits, or `none`
+    "version": None,  # ours, one at a time
+    "python": None,
+    "le": None,  # bounds of buckets
+}
+"""Every label that there may be, with the values that it may have."""
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_module, "_PATIENCE", 60.0)
+
+
+async def lived(app: Any, name: str = "train") -> None:
+    """A job of two replicas has run to its end."""
+    await app.submit(written(job(name, replicas=2, run_seconds="0.05")), "alice")
+    await phase(app, name, "Succeeded")
+
+
+# ---- what is on it ----
+
+
+async def test_it_says_what_the_catalog_says_and_nothing_else() -> None:
+    async with controlling() as app:
+        await lived(app)
+        found = [each for each in await read(Page(app.controller)) if not each.name.startswith("process_")]
+    for family in found:
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        about = CATALOG[name]
+        assert (family.type, family.documentation) == (about.type, about.meaning)
+        for sample in family.samples:
+            assert {*sample.labels} - {"le"} == {*about.labels}, sample
+            assert sample.name in about.series
+
+
+async def test_metrics_that_need_no_api_server_are_all_there() -> None:
+    async with controlling() as app:
+        await lived(app)
+        found = {name for name, _ in await samples(Page(app.controller))}
+    absent = [
+        about.name
+        for about in CATALOG.values()
+        if not found & set(about.series)
+        # nothing was denied or refused, and a cluster in memory is no API server
+        and about.name.removeprefix("jobledger_")
+        not in (
+            "restarts_denied_total",
+            "children_refused_total",
+            "api_requests_total",
+            "watch_silence_seconds",
+            "watch_lists_total",
+        )
+    ]
+    assert absent == []
+
+
+async def test_no_label_says_what_users_choose() -> None:
+    assert {label for about in CATALOG.values() for label in about.labels} <= set(ALLOWED)
+    async with controlling() as app:
+        await lived(app, "a-job-of-mine")
+        page = Page(app.controller)
+        text, _ = await page.text("")
+        for _, labels in await samples(page):
+            for label, said in labels:
+                allowed = ALLOWED[label]
+                assert allowed is None or said in allowed, (label, said)
+        uids = app.controller.reader.jobs
+    for told in ("a-job-of-mine", "default", "alice", *uids):
+        assert told.encode() not in text
+
+
+async def test_jobs_and_pods_are_counted_by_phase_as_they_are_now() -> None:
+    async with controlling() as app:
+        page = Page(app.controller)
+        await app.submit(written(job("runs", replicas=2)), "alice")
+        await lived(app, "over")
+        await phase(app, "runs", "Running")
+        found = await samples(page)
+        assert value(found, "jobs", kind=KIND, phase="Running") == 1
+        assert value(found, "jobs", kind=KIND, phase="Succeeded") == 1
+        assert value(found, "replicas", kind=KIND, phase="Running") == 2
+        for name in ("runs", "over"):
+            await deleted(app, name)
+        found = await samples(page)
+    assert sum(count for (name, _), count in found.items() if name == "jobledger_jobs") == 0
+    assert sum(count for (name, _), count in found.items() if name == "jobledger_replicas") == 0
+    assert value(found, "jobs_deleted_total", kind=KIND) == 2
+
+
+async def test_a_job_that_is_deleted_is_none_though_its_pods_are_still_ending() -> None:
+    lingering = job("lingers")
+    template = lingering["spec"]["replicaSpecs"][0]["template"]
+    template["metadata"]["annotations"] = {"sim.jobledger.dev/stop-seconds": "60"}
+    async with controlling() as app:
+        await app.submit(written(lingering), "alice")
+        await phase(app, "lingers", "Running")
+        await deleted(app, "lingers", closed=False)
+        found = await samples(Page(app.controller))
+    assert value(found, "jobs", kind=KIND, phase="Running") == 0
+    assert value(found, "replicas", kind=KIND, phase="Running") == 1
+
+
+async def test_observations_are_counted_by_what_came_of_them() -> None:
+    async with controlling() as app:
+        await lived(app)
+        page = Page(app.controller)
+
+        async def every_entry_had_an_observation() -> bool:
+            found = await samples(page)
+            entries = [
+                count
+                for (name, labels), count in found.items()
+                if name == "jobledger_observations_total" and ("outcome", "entry") in labels
+            ]
+            durable = value(found, "entries_total")
+            return sum(entries) == durable == value(found, "observation_to_entry_seconds_count")
+
+        await until(every_entry_had_an_observation)
+
+
+async def test_visits_of_the_work_queues_are_timed() -> None:
+    async with controlling() as app:
+        await lived(app)
+        page, queues = Page(app.controller), app.controller.queues
+
+        async def every_visit_was_timed() -> bool:
+            found = await samples(page)
+            return all(
+                value(found, "workqueue_visit_seconds_count", name=name) == queues[name].visits > 0
+                and value(found, "workqueue_longest_visit_seconds", name=name) == 0
+                for name in ("children", "status")
+            )
+
+        await until(every_visit_was_timed)
+
+
+async def test_letters_and_quarantine_are_counted() -> None:
+    log = MemoryLog()
+    await log.add_dead_letter(DeadLetter(START, JobUid("x"), b"{}", "odd"))
+    first, second = chain(admitted(), admitted())
+    await log.append([first])
+    await log.append([type(second)(second.job, 2, b"no entry")])
+    async with controlling(log) as app:
+        found = await samples(Page(app.controller))
+    assert value(found, "dead_letters") == 1
+    assert value(found, "quarantined_jobs") == 1
+    assert value(found, "entries_skipped_total") == 1
+
+
+# ---- counts and restarts ----
+
+
+def counts(found: dict[Any, float]) -> dict[Any, float]:
+    """What comes from the log: the counters and histograms about jobs."""
+    from_log = [about.series for about in CATALOG.values() if about.group == "Jobs" and about.type != "gauge"]
+    wanted = {name for series in from_log for name in series}
+    return {sample: count for sample, count in found.items() if sample[0] in wanted}
+
+
+async def test_a_restart_changes_no_count() -> None:
+    log, cluster = MemoryLog(), MemoryCluster(admit=admit)
+    async with controlling(log, cluster) as app:
+        await lived(app, "one")
+        await lived(app, "two")
+        before = counts(await samples(Page(app.controller)))
+    async with controlling(log, cluster) as app:
+        page = Page(app.controller)
+        assert counts(await samples(page)) == before
+        assert value(before, "jobs_finished_total", kind=KIND, result="Succeeded", cause="") == 2
+        await lived(app, "three")
+        after = counts(await samples(page))
+    assert value(after, "jobs_finished_total", kind=KIND, result="Succeeded", cause="") == 3
+
+
+class Slow(MemoryLog):
+    """A log of which a metrics page, and nobody else, gets the first two records, the others when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = asyncio.Event()
+        self.error = False
+
+    async def scan(self, after: Position = 0, **of: Any) -> AsyncIterator[Sequence[Record]]:
+        task = asyncio.current_task()
+        if task is None or task.get_name() != "metrics":
+            async for batch in super().scan(after, **of):
+                yield batch
+            return
+        if self.error:
+            raise LogUnavailable("gone for now")
+        async for batch in super().scan(after, **of):
+            yield batch[:2]
+            await self.go_on.wait()
+            yield batch[2:]
+
+
+async def test_half_counted_logs_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count that grows from part of the truth to all of it looks like so many new failures."""
+    log = Slow()
+    await log.append(chain(admitted(), *([event] for event in admitted()[1:] * 3)))
+    async with controlling(log) as app:
+        page = Page(app.controller)
+        monkeypatch.setattr(page_module, "_PATIENCE", 0.01)
+        early = await samples(page)
+        assert counts(early) == {}
+        assert value(early, "uncounted_entries") == app.controller.reader.position - 2
+        log.go_on.set()
+        monkeypatch.setattr(page_module, "_PATIENCE", 60.0)
+        late = await samples(page)
+        assert value(late, "entries_total") == app.controller.reader.position >= 4
+    assert value(late, "uncounted_entries") == 0
+
+
+async def test_while_the_log_cannot_be_read_the_last_counts_stand() -> None:
+    log = Slow()
+    log.go_on.set()
+    async with controlling(log) as app:
+        page = Page(app.controller)
+        await lived(app)
+        before = counts(await samples(page))
+        log.error = True
+        assert counts(await samples(page)) == before
+
+
+async def test_two_scrapes_at_a_time_count_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Slow()
+    await log.append(chain(admitted(), *([event] for event in admitted()[1:] * 3)))
+    async with controlling(log) as app:
+        page = Page(app.controller)
+        monkeypatch.setattr(page_module, "_PATIENCE", 0.01)
+        await asyncio.gather(page.text(""), page.text(""))
+        log.go_on.set()
+        monkeypatch.setattr(page_module, "_PATIENCE", 60.0)
+        found = await samples(page)
+        assert value(found, "entries_total") == app.controller.reader.position
+        assert value(found, "entries_skipped_total") == 0
+
+
+async def test_projectors_that_have_seen_everything_are_not_behind() -> None:
+    async with controlling() as app:
+        await lived(app)
+        page = Page(app.controller)
+
+        async def caught_up() -> bool:
+            return value(await samples(page), "projector_lag_entries", projector="kube-events") == 0
+
+        await until(caught_up)
+        assert app.controller.reader.position > 5
+
+
+class Deaf(MemoryCluster):
+    """Takes no Events."""
+
+    async def emit(self, event: JobEvent) -> None:
+        raise ClusterUnavailable("not now")
+
+
+async def test_a_projector_that_cannot_go_on_is_behind() -> None:
+    async with controlling(cluster=Deaf(admit=admit)) as app:
+        await lived(app)
+        found = await samples(Page(app.controller))
+        assert (
+            value(found, "projector_lag_entries", projector="kube-events") == app.controller.reader.position
+        )
+        assert value(found, "loop_busy", loop="kube-events") == 1
+
+
+# ---- roles ----
+
+
+async def test_a_process_that_does_not_decide_says_nothing_of_jobs() -> None:
+    async with controlling(roles=frozenset({Role.FRONT})) as app:
+        found = await samples(Page(app.controller))
+    names = {name for name, _ in found}
+    assert not any(name.startswith(("jobledger_jobs", "jobledger_entries")) for name in names)
+    assert value(found, "leader") is None
+    assert "jobledger_build_info" in names
+
+
+async def test_a_process_that_waits_for_its_turn_says_so() -> None:
+    found = await samples(Page(None))
+    assert value(found, "leader") == 0
+    assert {name for name, _ in found if name.startswith("jobledger_")} == {
+        "jobledger_build_info",
+        "jobledger_leader",
+    }
+
+
+# ---- an API server ----
+
+
+class Watch:
+    """The watch of one collection, heard of `ago` seconds ago."""
+
+    def __init__(self, kind: str, *, synced: bool = True, absent: bool = False, ago: float = 0.0) -> None:
+        self.kind, self.synced, self.absent = kind, synced, absent
+        self.heard = asyncio.get_running_loop().time() - ago
+        self.lists, self.watches = 2, 4
+
+
+class Server(MemoryCluster):
+    """A cluster in memory with what one behind an API server tells about itself."""
+
+    def __init__(self) -> None:
+        super().__init__(admit=admit)
+        self.api = self
+        self.sent = Counter({("GET", "200"): 7, ("WATCH", "none"): 1})
+        self.watches: list[Watch] = []
+
+
+async def test_requests_and_watches_are_those_of_the_api_server() -> None:
+    cluster = Server()
+    cluster.watches = [
+        Watch("Pod", ago=30),
+        Watch("Pod", ago=90, synced=False),  # another namespace
+        Watch(KIND),
+        Watch("PodGroup", absent=True),
+    ]
+    async with controlling(cluster=cluster) as app:
+        found = await samples(Page(app.controller))
+    assert value(found, "api_requests_total", method="GET", code="200") == 7
+    assert value(found, "api_requests_total", method="WATCH", code="none") == 1
+    assert value(found, "watch_synced", resource="Pod") == 0
+    assert value(found, "watch_synced", resource=KIND) == 1
+    assert value(found, "watch_synced", resource="PodGroup") is None
+    assert value(found, "watch_silence_seconds", resource="Pod") == pytest.approx(90, abs=5)
+    assert value(found, "watch_restarts_total", resource="Pod") == 6
+    assert value(found, "watch_lists_total", resource="Pod") == 4
+
+
+async def test_orphans_are_those_that_the_sweeper_found() -> None:
+    cluster = MemoryCluster(admit=admit)
+    orphan = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": []}}
+    meta = {"name": "left", "namespace": "default", "finalizers": ["jobledger.dev/evidence"]}
+    await cluster.create({**orphan, "metadata": meta})
+    async with controlling(cluster=cluster) as app:
+        page, sweeper = Page(app.controller), app.controller.sweeper
+        assert sweeper is not None
+        await sweeper.sweep()
+        found = await samples(page)
+        assert value(found, "evidence_orphans") == 1
+        assert value(found, "evidence_orphans_released_total") == 0
+        await sweeper.sweep()
+        await sweeper.sweep()
+        found = await samples(page)
+    assert value(found, "evidence_orphans") == 0
+    assert value(found, "evidence_orphans_released_total") == 1
+
+
+async def test_the_cluster_of_an_api_server_tells_what_is_asked_of_it() -> None:
+    from kubernetes.aio.client import Configuration
+
+    from k8s_bridge.apiserver.access import Access, Wanted
+    from k8s_bridge.apiserver.api import Api
+    from k8s_bridge.apiserver.cluster import ApiServerCluster
+
+    nowhere = Access(Wanted(), Configuration(host="https://localhost:1"), "default")
+    async with Api(nowhere) as api:
+        cluster: OverApi = ApiServerCluster(api)  # the type checker compares the two
+        assert isinstance(cluster, OverApi)
+        assert (list(cluster.watches), cluster.api.sent) == ([], Counter())
+
+
+# ---- over HTTP ----
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[httpx.AsyncClient]:
+    async with controlling() as app:
+        transport = httpx.ASGITransport(create(app))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            yield client
+
+
+async def test_it_is_served_as_prometheus_asks_for_it(http: httpx.AsyncClient) -> None:
+    plain = await http.get("/metrics")
+    assert plain.headers["content-type"].startswith("text/plain; version=")
+    assert "jobledger_build_info" in plain.text
+    accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
+    modern = await http.get("/metrics", headers={"Accept": accept})
+    assert modern.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+    families = openmetrics.text_string_to_metric_families(modern.text)  # type: ignore[no-untyped-call]
+    assert "jobledger_build_info" in [sample.name for each in families for sample in each.samples]
+
+
+@pytest.mark.parametrize("accept", ["", "no/such", "application/openmetrics-text; version=abc", ";;,q=\x7f"])
+async def test_whatever_the_accept_header_says_there_is_an_answer(
+    http: httpx.AsyncClient, accept: str
+) -> None:
+    answer = await http.get("/metrics", headers={"Accept": accept})
+    assert answer.status_code == 200
+    assert "jobledger_log_writable 1.0" in answer.text
+
+
+async def test_it_is_served_before_there_is_anything_to_control() -> None:
+    transport = httpx.ASGITransport(waiting(Health()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        answer = await client.get("/metrics")
+    assert answer.status_code == 200
+    assert "jobledger_leader 0.0" in answer.text
+
+
+async def test_many_scrapes_at_a_time_count_everything_once(http: httpx.AsyncClient) -> None:
+    answers = await asyncio.gather(*(http.get("/metrics") for _ in range(8)))
+    entries = {
+        line
+        for each in answers
+        for line in each.text.splitlines()
+        if line.startswith("jobledger_entries_total")
+    }
+    assert len(entries) == 1

@@ -1,0 +1,66 @@
+"""What the tests of metrics say: a controller in memory, and its page as Prometheus reads it."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from jobledger.app import App
+from jobledger.telemetry.page import Page
+from jobledger.wiring import Controller, running
+from k8s_bridge.admission import admit
+from k8s_bridge.memory import MemoryCluster
+from statemachine.engine.clock import WallClock
+from statemachine.log.memory import MemoryLog
+from statemachine.log.port import EventLog
+from tests.unit.api.words import until
+
+Sample = tuple[str, frozenset[tuple[str, str]]]
+
+
+@asynccontextmanager
+async def controlling(
+    log: EventLog | None = None, cluster: MemoryCluster | None = None, **more: Any
+) -> AsyncIterator[App]:
+    """A running controller over a log and a cluster in memory; both live on."""
+    controller = Controller(log or MemoryLog(), cluster or MemoryCluster(admit=admit), WallClock(), **more)
+    app = App(controller)
+    async with running(controller):
+        yield app
+
+
+async def deleted(app: App, name: str, *, closed: bool = True) -> None:
+    """The job is deleted, and (if `closed`) nothing is left of it."""
+    found = await app.job("default", name)
+    await app.delete(found, "alice")
+    uid = found["metadata"]["uid"]
+
+    async def is_so() -> bool:
+        state = app.state(uid)
+        return state is not None and (state.closed if closed else state.deleted)
+
+    await until(is_so)
+
+
+async def read(page: Page) -> list[Metric]:
+    """The page, read back."""
+    text, _ = await page.text("")
+    return list(text_string_to_metric_families(text.decode()))
+
+
+async def samples(page: Page) -> dict[Sample, float]:
+    """Name and labels → value."""
+    return dict(_samples(await read(page)))
+
+
+def _samples(found: list[Metric]) -> Iterator[tuple[Sample, float]]:
+    for family in found:
+        for each in family.samples:
+            yield (each.name, frozenset(each.labels.items())), each.value
+
+
+def value(found: dict[Sample, float], name: str, /, **labels: str) -> float | None:
+    """One value of the page; None if it is not there."""
+    return found.get((f"jobledger_{name}", frozenset(labels.items())))
