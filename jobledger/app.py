@@ -5,41 +5,42 @@ never behind. Everything that is written is written to the cluster, as `kubectl`
 is the controller's business.
 """
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from typing import Any
 
-from jobledger.errors import NotPossible, UnknownJob
+from jobledger.errors import NotPossible, UnknownJob, several
 from jobledger.feed import Feed
+from jobledger.health import Health
 from jobledger.intake import Intake
 from jobledger.manifests import Manifest as Written
 from jobledger.replicas import Attempt, attempts, chosen, pod_of
+from jobledger.telling.histories import History, Known, known_to
+from jobledger.telling.histories import history as life_of
 from jobledger.views import is_gone, manifest_of, with_status
 from jobledger.wiring import Controller
 from jobledger.wishes import paused, scaled
 from k8s_bridge.observe import ACTOR, DELETED_BY
 from k8s_bridge.port import JobEvent, Manifest, Ref
-from statemachine.errors import ClusterError, LogError, Missing
+from statemachine.errors import Missing, Refused
 from statemachine.ids import JobUid
-from statemachine.kinds import KINDS
+from statemachine.kinds import KINDS, KNOWN
+from statemachine.kinds.base import Kind
 from statemachine.log.codec import decode
 from statemachine.log.port import Record
 from statemachine.log.reader import Reader
-from statemachine.state import JobState
-
-HEALTH_READER: Final = "health"
-_HEALTH_TIMEOUT: Final = 5.0
+from statemachine.state import JobState, ReplicaPhase
 
 
 class App:
     """The controller's front. Jobs are named by namespace and name; `uid` also finds one that is gone."""
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, controller: Controller, health: Health | None = None) -> None:
         self.controller = controller
+        self.health = health or Health(controller)
         self.cluster, self.event_log = controller.cluster, controller.event_log
         self.feed = Feed()
-        controller.engine.listeners.append(self.feed.tell)
+        controller.source.listeners.append(self.feed.tell)
         self._intake = Intake(self.cluster)
 
     # ---- reading -------------------------------------------------------------------------------------------
@@ -54,51 +55,61 @@ class App:
         return [each for each in found if each is not None]
 
     async def jobs(
-        self, *, namespace: str | None = None, kind: str = "", phase: str = "", gone: bool = False
+        self,
+        *,
+        namespace: str | None = None,
+        kinds: Collection[str] = KNOWN,
+        phase: str = "",
+        gone: bool = False,
     ) -> list[Manifest]:
         """Jobs by namespace and name; with `gone` also those deleted, oldest first, behind the others."""
         found = [
             with_status(each, self.state(each["metadata"]["uid"]))
-            for known in KINDS
-            if not kind or known.names.kind == kind
-            for each in await self.cluster.list(known.names.api_version, known.names.kind, namespace)
+            for kind in KINDS
+            if kind.names.kind in kinds
+            for each in await self.cluster.list(kind.names.api_version, kind.names.kind, namespace)
         ]
         found.sort(key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"], job["kind"]))
         here = {each["metadata"]["uid"] for each in found}
         for state in self.states():
             if state.uid in here or not state.deleted or (state.closed and not gone):
                 continue
-            if namespace in (None, state.namespace) and kind in ("", state.kind):
+            if namespace in (None, state.namespace) and state.kind in kinds:
                 found.append(manifest_of(state))
         return [each for each in found if not phase or each.get("status", {}).get("phase") == phase]
 
-    async def job(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> Manifest:
-        """The job as it stands.
+    async def job(
+        self, namespace: str, name: str, *, kinds: Collection[str] = KNOWN, uid: str = ""
+    ) -> Manifest:
+        """The job as it stands, of one of `kinds`.
 
         Raises:
             UnknownJob: there is none.
             NotPossible: jobs of several kinds have this name.
         """
         if uid:
-            return await self._by_uid(namespace, name, uid)
-        found = []
-        for known in KINDS:
-            if kind in ("", known.names.kind):
-                try:
-                    ref = Ref(known.names.api_version, known.names.kind, namespace, name)
-                    found.append(await self.cluster.get(ref))
-                except Missing:
-                    continue
+            return await self._by_uid(namespace, name, uid, kinds)
+        named = [await self._named(kind, namespace, name) for kind in KINDS if kind.names.kind in kinds]
+        found = [each for each in named if each is not None]
         if len(found) > 1:
-            kinds = " and ".join(each["kind"] for each in found)
-            raise NotPossible(f'"{name}" is the name of a {kinds}; say which with --kind')
+            raise several(name, [each["kind"] for each in found])
         if found:
             return with_status(found[0], self.state(found[0]["metadata"]["uid"]))
-        return self._leaving(namespace, name, kind)
+        return self._leaving(namespace, name, kinds)
 
-    async def _by_uid(self, namespace: str, name: str, uid: str) -> Manifest:
+    async def _named(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        try:
+            return await self.cluster.get(Ref(kind.names.api_version, kind.names.kind, namespace, name))
+        except Missing:
+            return None
+        except Refused as error:
+            if error.status == 404:  # a kind that this cluster does not have
+                return None
+            raise
+
+    async def _by_uid(self, namespace: str, name: str, uid: str, kinds: Collection[str] = KNOWN) -> Manifest:
         state = self.state(uid)
-        if state is None or (state.namespace, state.name) != (namespace, name):
+        if state is None or (state.namespace, state.name) != (namespace, name) or state.kind not in kinds:
             raise UnknownJob(namespace, name, more=f" with uid {uid}; `jobledger get --all` lists all jobs")
         try:
             found = await self.cluster.get(ref_of(state))
@@ -106,20 +117,17 @@ class App:
             return manifest_of(state)
         return with_status(found, state) if found["metadata"]["uid"] == uid else manifest_of(state)
 
-    def _leaving(self, namespace: str, name: str, kind: str) -> Manifest:
+    def _leaving(self, namespace: str, name: str, kinds: Collection[str]) -> Manifest:
         """The job of this name whose pods are still ending, the newest."""
-        of_name = [
-            state
-            for state in self.states()
-            if (state.namespace, state.name) == (namespace, name) and kind in ("", state.kind)
-        ]
+        here = [each for each in self.states() if each.namespace == namespace and each.kind in kinds]
+        of_name = [each for each in here if each.name == name]
         leaving = [state for state in of_name if state.deleted and not state.closed]
         if leaving:
             return manifest_of(leaving[-1])
         if of_name:
             more = f" any more: it was deleted; `jobledger history {name}` still tells its life"
             raise UnknownJob(namespace, name, more=more)
-        raise UnknownJob(namespace, name, sorted({state.name for state in self.states() if not state.closed}))
+        raise UnknownJob(namespace, name, sorted({each.name for each in here if not each.closed}))
 
     async def events(self, job: Manifest) -> Sequence[JobEvent]:
         """The Kubernetes Events of a job, oldest first."""
@@ -144,13 +152,21 @@ class App:
             raise NotPossible("nothing has been decided about this job yet; try again")
         return explain(entries).model_dump(mode="json")
 
+    def known(self, namespace: str) -> list[Known]:
+        """Every job that the log knows of a namespace, the oldest first, also those long gone."""
+        return [each for each in known_to(self.controller.reader) if each.namespace == namespace]
+
+    async def life(self, job: Known, note: str = "") -> History:
+        """Everything that the log holds of the job."""
+        return await life_of(self.event_log, job, note)
+
     async def watch(
-        self, *, namespace: str | None = None, name: str = ""
+        self, *, namespace: str | None = None, name: str = "", kinds: Collection[str] = KNOWN
     ) -> AsyncIterator[tuple[str, Manifest]]:
         """Jobs as they stand (ADDED), ("SYNCED", {}), then every change; DELETED when nothing is left of one."""
         told: set[str] = set()
         with self.feed.changes() as changes:
-            for job in await self.jobs(namespace=namespace):
+            for job in await self.jobs(namespace=namespace, kinds=kinds):
                 if name in ("", job["metadata"]["name"]):
                     told.add(job["metadata"]["uid"])
                     yield "ADDED", job
@@ -158,6 +174,8 @@ class App:
             async for uid in changes:
                 state = self.state(uid)
                 if state is None or namespace not in (None, state.namespace) or name not in ("", state.name):
+                    continue
+                if state.kind not in kinds:
                     continue
                 job = await self._by_uid(state.namespace, state.name, uid)
                 known = "MODIFIED" if uid in told else "ADDED"
@@ -195,7 +213,7 @@ class App:
         return await pod_of(self.cluster, state, attempt, container, follow=follow)
 
     async def _begun(self, uid: str, replica: str) -> None:
-        """The replica has a pod, or never will."""
+        """The replica has begun to run, or never will."""
         with self.feed.changes() as changes:
             while True:
                 state = self.state(uid)
@@ -203,7 +221,7 @@ class App:
                     if state.is_final or state.deleted or state.plan is None:
                         return
                     found = state.replicas.get(replica or state.plan.primary)  # type: ignore[call-overload]
-                    if found is None or found.uid:
+                    if found is None or (found.uid and found.phase is not ReplicaPhase.PENDING):
                         return
                 async for changed in changes:
                     if changed == uid:
@@ -262,21 +280,7 @@ class App:
 
     async def troubles(self) -> list[str]:
         """What keeps the controller from its work, a sentence each; empty while it makes progress."""
-        found = []
-        if self.controller.engine.log_error:
-            found.append(f"decisions wait, the log cannot be written: {self.controller.engine.log_error}")
-        bridge = self.controller.bridge
-        if bridge is None or not bridge.progress.synced:
-            why = f": {bridge.progress.error}" if bridge and bridge.progress.error else ""
-            found.append(f"the cluster has not been listed yet{why}")
-        try:
-            async with asyncio.timeout(_HEALTH_TIMEOUT):
-                await self.event_log.save_checkpoint(HEALTH_READER, self.controller.reader.position)
-        except TimeoutError:
-            found.append(f"the log has not taken a write for {_HEALTH_TIMEOUT:.0f} s")
-        except (LogError, ClusterError) as error:
-            found.append(f"the log cannot be written: {error}")
-        return found
+        return (await self.health.readiness()).troubles
 
 
 def ref_of(state: JobState) -> Ref:

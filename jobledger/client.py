@@ -5,10 +5,10 @@ Blocking, because commands have nothing else to do meanwhile. Every failure is o
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 import httpx
 
@@ -19,6 +19,39 @@ Manifest = dict[str, Any]
 _TIMEOUT: Final = 30.0
 _SILENCE: Final = 30.0
 """Seconds without a line after which a watch is given up; the server says something every ten."""
+
+
+class Jobs(Protocol):
+    """What the verbs ask about jobs: of a server here, or of a cluster's API server (`jobledger.plugin.cluster`)."""
+
+    def jobs(self, *, namespace: str | None = None, phase: str = "", gone: bool = False) -> list[Manifest]:
+        """Jobs by namespace and name."""
+
+    def job(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> Manifest:
+        """A job."""
+
+    def events(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> list[dict[str, Any]]:
+        """The Kubernetes Events of a job, oldest first."""
+
+    def logs(self, namespace: str, name: str, **which: str | bool) -> AbstractContextManager[Iterator[bytes]]:
+        """What a replica writes. `which`: kind, replica, container, previous, follow."""
+
+    def watch(
+        self, *, namespace: str | None = None, name: str | None = None
+    ) -> Iterator[tuple[str, Manifest]]:
+        """Jobs as they stand (ADDED), ("SYNCED", {}), then every change, for ever."""
+
+    def wish(
+        self,
+        wish: str,
+        namespace: str,
+        name: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        kind: str = "",
+        uid: str = "",
+    ) -> Manifest:
+        """`pause`, `resume`, or `scale` with a body; the job as stored."""
 
 
 class Silent(Exception):
@@ -58,15 +91,14 @@ class Client:
         items: list[Manifest] = self._ask("GET", "/v1/jobs", params=params)["items"]
         return items
 
-    def job(self, namespace: str, name: str, **which: str) -> Manifest:
-        """A job; `which` may be `kind` and `uid`."""
-        return self._job("GET", namespace, name, params=_given(**which))
+    def job(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> Manifest:
+        """A job."""
+        return self._job("GET", namespace, name, params=_given(kind=kind, uid=uid))
 
-    def events(self, namespace: str, name: str, **which: str) -> list[dict[str, Any]]:
+    def events(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> list[dict[str, Any]]:
         """The Kubernetes Events of a job, oldest first."""
-        items: list[dict[str, Any]] = self._job("GET", namespace, name, "/events", params=_given(**which))[
-            "items"
-        ]
+        found = self._job("GET", namespace, name, "/events", params=_given(kind=kind, uid=uid))
+        items: list[dict[str, Any]] = found["items"]
         return items
 
     @contextmanager
@@ -77,14 +109,17 @@ class Client:
         with self._stream(path, _given(**which), timeout) as response:
             yield self._pieces(response)
 
-    def watch(self, *, silence: float = _SILENCE, **which: str | None) -> Iterator[tuple[str, Manifest]]:
-        """Jobs as they stand and as they change, for ever; `which` may be `namespace` and `name`.
+    def watch(
+        self, *, silence: float = _SILENCE, namespace: str | None = None, name: str | None = None
+    ) -> Iterator[tuple[str, Manifest]]:
+        """Jobs as they stand and as they change, for ever.
 
         Raises:
             Silent: nothing was said for `silence` seconds.
         """
         timeout = httpx.Timeout(_TIMEOUT, read=max(silence, 0.05))
-        with self._stream("/v1/watch", _given(**which), timeout) as response:
+        which = _given(namespace=namespace, name=name)
+        with self._stream("/v1/watch", which, timeout) as response:
             try:
                 for line in response.iter_lines():
                     item = json.loads(line)
@@ -108,10 +143,17 @@ class Client:
         return self._job("DELETE", namespace, name, params=_given(grace=grace, **which))
 
     def wish(
-        self, wish: str, namespace: str, name: str, body: Mapping[str, Any] | None = None, **which: str
+        self,
+        wish: str,
+        namespace: str,
+        name: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        kind: str = "",
+        uid: str = "",
     ) -> Manifest:
         """`pause`, `resume`, or `scale` with a body; the job as stored."""
-        return self._job("POST", namespace, name, f"/{wish}", params=_given(**which), json=body)
+        return self._job("POST", namespace, name, f"/{wish}", params=_given(kind=kind, uid=uid), json=body)
 
     # ---- inside --------------------------------------------------------------------------------------------
 

@@ -4,6 +4,8 @@ JobledgerError
 ├── UnknownJob      no job of that name; carries the nearest that there is
 ├── JobExists       the name is taken by a job that is not over
 ├── NotPossible     the job is not in a state, or not of a make, that allows it
+├── Unauthenticated nobody knows who asks
+├── NoRight         who asks is known, and may not; says which right is missing
 ├── NoServer        nobody answers where the server should be
 └── ServerRefused   the server's answer, a problem of RFC 9457
 """
@@ -48,6 +50,25 @@ class JobExists(JobledgerError):
 
 class NotPossible(JobledgerError):
     """The job is not in a state, or not of a make, that allows what was asked."""
+
+
+def several(name: str, kinds: Sequence[str]) -> NotPossible:
+    """The error for a name that jobs of several kinds have."""
+    return NotPossible(f'"{name}" is the name of a {" and a ".join(kinds)}; say which with --kind')
+
+
+class Unauthenticated(JobledgerError):
+    """Whoever asks has not said who they are, or it is not believed."""
+
+
+class NoRight(JobledgerError):
+    """Who asks is known, and has no right to do that; the message says which right is missing."""
+
+
+def lacking(who: str, verb: str, resources: Sequence[str], namespace: str) -> NoRight:
+    """The error for `who` may not do `verb` with any of `resources` (plural.group) in `namespace` (empty: in all)."""
+    place = f'in namespace "{namespace}"' if namespace else "across all namespaces"
+    return NoRight(f"{who} has no right to {verb} {' or '.join(dict.fromkeys(resources))} {place}")
 
 
 class NoServer(JobledgerError):

@@ -1,13 +1,21 @@
-"""The wishes that have a verb of their own, as merge patches. Pure."""
+"""The wishes that have a verb of their own, as merge patches. Pure.
 
+`kubectl jobledger` imports this too, so what only `scale` needs is imported late.
+"""
+
+from collections.abc import Mapping
 from typing import Any
 
 from jobledger.errors import NotPossible
 from k8s_bridge.port import Manifest
-from statemachine.kinds import kind_of
 from statemachine.phases import FINAL
 
 MergePatch = dict[str, Any]
+
+
+def wished(wish: str, job: Manifest, body: Mapping[str, Any]) -> MergePatch:
+    """The patch for `pause`, `resume` or `scale`. Raises NotPossible where the job cannot be changed so."""
+    return scaled(job, body["replicas"]) if wish == "scale" else paused(job, wish == "pause")
 
 
 def paused(job: Manifest, on: bool) -> MergePatch:
@@ -43,6 +51,8 @@ def _unfinished(job: Manifest, done: str) -> None:
 
 def _scale_path(job: Manifest) -> tuple[str, ...]:
     """`.spec.elastic.expectedReplicas` in steps; empty for a kind without the subresource."""
+    from statemachine.kinds import kind_of
+
     crd = kind_of(job["apiVersion"], job["kind"]).crd()
     found = crd["spec"]["versions"][0].get("subresources", {}).get("scale", {}).get("specReplicasPath", "")
     return tuple(step for step in found.split(".") if step)

@@ -1,4 +1,7 @@
-"""Who may talk to the server: programs of this machine, and no page of somebody else's in a browser.
+"""Who may talk to the server.
+
+On a machine: its own programs, and no page of somebody else's in a browser. On a cluster: whoever the API server
+knows by their token; what they may do the routes ask. A guard leaves the caller in the request's state.
 
 A web page can make a browser send requests to 127.0.0.1; what it cannot do is choose their Host and Origin
 headers. A foreign Host means that a name of somebody else's was bent to this address, a foreign Origin that
@@ -10,7 +13,11 @@ from typing import Final
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from jobledger.api.problems import problem
+from jobledger.api.problems import answer_to, problem
+from jobledger.api.reviews import Reviews
+from jobledger.api.rights import Anyone, Caller
+from jobledger.errors import Unauthenticated
+from statemachine.errors import ClusterUnavailable
 
 LOCAL: Final = ("localhost", "127.0.0.1", "[::1]")
 
@@ -44,4 +51,48 @@ class LocalOnly:
             if wrong:
                 await problem(403, "forbidden", wrong)(scope, receive, send)
                 return
+            _introduce(scope, Anyone())
         await self._app(scope, receive, send)
+
+
+OPEN: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+"""Paths that need no token: the kubelet and Prometheus have none, and nothing there names a job."""
+
+TOKEN_HEADER: Final = "X-Jobledger-Token"  # noqa: S105 - the name of a header
+"""Stands for `Authorization`, which the API server takes away when it proxies to a service."""
+
+_LONGEST: Final = 32 << 10
+"""Bytes of a token. Those of large organisations, with every group in them, have some ten thousand."""
+
+
+class ClusterGuard:
+    """Middleware that lets only callers through whom the API server knows."""
+
+    def __init__(self, app: ASGIApp, reviews: Reviews) -> None:
+        self._app, self._reviews = app, reviews
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] == "http" and scope["path"] not in OPEN:
+            try:
+                _introduce(scope, await self._reviews.caller(token(Headers(scope=scope))))
+            except (Unauthenticated, ClusterUnavailable) as error:
+                await answer_to(error)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def token(headers: Headers) -> str:
+    """The bearer token of a request. Raises Unauthenticated when there is none."""
+    own = headers.get(TOKEN_HEADER, "")
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    found = (own or (secret if scheme.lower() == "bearer" else "")).strip()
+    if not found:
+        raise Unauthenticated(f"say who asks, with a token in Authorization (Bearer) or in {TOKEN_HEADER}")
+    if len(found) > _LONGEST or not (found.isascii() and found.isprintable()):
+        raise Unauthenticated("the token is none: it is too long, or holds characters that no token has")
+    return found
+
+
+def _introduce(scope: Scope, caller: Caller) -> None:
+    scope.setdefault("state", {})["caller"] = caller

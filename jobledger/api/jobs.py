@@ -7,30 +7,50 @@ from fastapi import APIRouter, Body, Depends, Header, Query, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
+from jobledger.api.rights import Caller, Right, caller_of, demand, may_list, over, permitted, to_create
 from jobledger.api.streams import Closing, log_response, watch_response
 from jobledger.app import App
+from jobledger.errors import UnknownJob
 from jobledger.manifests import FILE_LIMIT, read
 from jobledger.redact import redacted
 from k8s_bridge.port import JobEvent
 from statemachine.status import rfc3339
 
-Actor = Annotated[str, Header(alias="x-jobledger-actor", description="who asks, for the history")]
-
 UNKNOWN_ACTOR = "HTTP API"
 
-_JOB = "/jobs/{namespace}/{name}"
+JOB = "/jobs/{namespace}/{name}"
+
+Asking = Annotated[Caller, Depends(caller_of)]
+
+
+def _actor(
+    caller: Asking,
+    said: Annotated[str, Header(alias="x-jobledger-actor", description="who asks, for the history")] = "",
+) -> str:
+    return caller.signature(said or UNKNOWN_ACTOR)
+
+
+Actor = Annotated[str, Depends(_actor)]
 
 
 async def _named(
     request: Request,
+    caller: Asking,
     namespace: str,
     name: str,
+    *,
     kind: Annotated[str, Query(description="which, where jobs of several kinds share the name")] = "",
     uid: Annotated[str, Query(description="which, of all jobs that ever had the name")] = "",
 ) -> dict[str, Any]:
-    """The job that the path means."""
+    """The job that the path means, if the caller may see it."""
     app: App = request.app.state.jobledger
-    return await app.job(namespace, name, kind=kind, uid=uid)
+    kinds = await permitted(caller, "get", namespace, name=name, kind=kind)
+    try:
+        return await app.job(namespace, name, kinds=kinds, uid=uid)
+    except UnknownJob:
+        if await may_list(caller, namespace):
+            raise
+        raise UnknownJob(namespace, name) from None  # no names are to be learnt by trying
 
 
 Job = Annotated[dict[str, Any], Depends(_named)]
@@ -49,88 +69,111 @@ def routes(app: App, closing: Closing) -> APIRouter:
 def _reading(router: APIRouter, app: App) -> None:
     @router.get("/jobs")
     async def jobs(
-        namespace: str | None = None, kind: str = "", phase: str = "", gone: bool = False
+        caller: Asking, namespace: str | None = None, kind: str = "", phase: str = "", gone: bool = False
     ) -> dict[str, Any]:
         """Jobs by namespace and name; `gone` adds those that are deleted."""
-        found = await app.jobs(namespace=namespace, kind=kind, phase=phase, gone=gone)
+        kinds = await permitted(caller, "list", namespace or "", kind=kind)
+        found = await app.jobs(namespace=namespace or None, kinds=kinds, phase=phase, gone=gone)
         return {"apiVersion": "v1", "kind": "List", "items": redacted(found)}
 
-    @router.get(_JOB)
+    @router.get(JOB)
     async def job(job: Job) -> dict[str, Any]:
         """A job with its status; by uid also one that is gone."""
         return _shown(job)
 
-    @router.get(_JOB + "/events")
-    async def events(job: Job) -> dict[str, Any]:
+    @router.get(JOB + "/events")
+    async def events(job: Job, caller: Asking, namespace: str) -> dict[str, Any]:
         """The Kubernetes Events of a job, oldest first."""
+        await demand(caller, Right("list", "", "events", namespace))
         return {"items": [_event(each) for each in await app.events(job)]}
 
-    @router.get(_JOB + "/history")
+    @router.get(JOB + "/history")
     async def history(job: Job) -> dict[str, Any]:
         """The job's entries in the log, oldest first: cause and events of each."""
         return {"items": redacted(await app.history(job["metadata"]["uid"]))}
 
-    @router.get(_JOB + "/why")
+    @router.get(JOB + "/why")
     async def why(job: Job) -> dict[str, Any]:
         """Why the job is as it is."""
         return _shown(await app.why(job["metadata"]["uid"]))
 
 
 def _streaming(router: APIRouter, app: App, closing: Closing) -> None:
-    @router.get(_JOB + "/logs")
+    @router.get(JOB + "/logs")
     async def logs(
-        job: Job, *, replica: str = "", container: str = "", previous: bool = False, follow: bool = False
+        job: Job,
+        caller: Asking,
+        namespace: str,
+        *,
+        replica: str = "",
+        container: str = "",
+        previous: bool = False,
+        follow: bool = False,
     ) -> StreamingResponse:
         """What a replica (default: the primary) writes; with `follow` until it ends."""
+        await demand(caller, Right("get", "", "pods", namespace, subresource="log"))
         pieces = await app.logs(job, replica=replica, container=container, previous=previous, follow=follow)
         return log_response(closing, pieces)
 
     @router.get("/watch")
-    async def watch(request: Request, namespace: str | None = None, name: str = "") -> StreamingResponse:
+    async def watch(
+        request: Request, caller: Asking, namespace: str | None = None, name: str = ""
+    ) -> StreamingResponse:
         """Jobs as they stand, then every change: JSON lines, or server-sent events."""
-        return watch_response(app, closing, request, namespace, name)
+        kinds = await permitted(caller, "watch", namespace or "", name=name)
+        watched = app.watch(namespace=namespace or None, name=name, kinds=kinds)
+        return watch_response(watched, closing, request)
 
 
 def _writing(router: APIRouter, app: App) -> None:
     @router.post("/jobs", status_code=201)
-    async def submit(request: Request, actor: Actor = UNKNOWN_ACTOR) -> dict[str, Any]:
+    async def submit(request: Request, caller: Asking, actor: Actor) -> dict[str, Any]:
         """All objects of the body (one manifest, a List, or YAML documents) are created, or none is."""
         manifests = read(await _body(request), "the request").usable()
+        await demand(caller, *to_create(each.raw for each in manifests))
         created = await app.submit(manifests, actor)
         return {"apiVersion": "v1", "kind": "List", "items": redacted(created)}
 
-    @router.patch(_JOB)
-    async def patch(request: Request, job: Job, actor: Actor = UNKNOWN_ACTOR) -> dict[str, Any]:
+    @router.patch(JOB)
+    async def patch(request: Request, job: Job, caller: Asking, actor: Actor) -> dict[str, Any]:
         """A merge patch (RFC 7396) of the job."""
+        await demand(caller, over(job, "patch"))
         return _shown(await app.patch(job, await _merge(request), actor))
 
-    @router.delete(_JOB, status_code=202)
+    @router.delete(JOB, status_code=202)
     async def delete(
         job: Job,
+        caller: Asking,
+        actor: Actor,
+        namespace: str,
         grace: Annotated[float | None, Query(ge=0, description="seconds for the pods")] = None,
-        actor: Actor = UNKNOWN_ACTOR,
     ) -> dict[str, Any]:
         """The job's deletion has begun; what has been said of it stays in the log."""
+        pods = () if grace is None else (Right("delete", "", "pods", namespace),)
+        await demand(caller, over(job, "delete"), *pods)
         await app.delete(job, actor, grace)
         return _shown(job)
 
 
 def _wishing(router: APIRouter, app: App) -> None:
-    @router.post(_JOB + "/pause")
-    async def pause(job: Job, actor: Actor = UNKNOWN_ACTOR) -> dict[str, Any]:
+    @router.post(JOB + "/pause")
+    async def pause(job: Job, caller: Asking, actor: Actor) -> dict[str, Any]:
         """The job is wished to be paused."""
+        await demand(caller, over(job, "patch"))
         return _shown(await app.pause(job, True, actor))
 
-    @router.post(_JOB + "/resume")
-    async def resume(job: Job, actor: Actor = UNKNOWN_ACTOR) -> dict[str, Any]:
+    @router.post(JOB + "/resume")
+    async def resume(job: Job, caller: Asking, actor: Actor) -> dict[str, Any]:
         """The job is wished to go on."""
+        await demand(caller, over(job, "patch"))
         return _shown(await app.pause(job, False, actor))
 
-    @router.post(_JOB + "/scale")
+    @router.post(JOB + "/scale")
     async def scale(
-        job: Job, replicas: Annotated[int, Body(embed=True, ge=0, strict=True)], actor: Actor = UNKNOWN_ACTOR
+        job: Job, caller: Asking, actor: Actor, replicas: Annotated[int, Body(embed=True, ge=0, strict=True)]
     ) -> dict[str, Any]:
         """So many replicas are wished, of an elastic job."""
+        await demand(caller, over(job, "patch"))
         return _shown(await app.scale(job, replicas, actor))
 
 

@@ -8,10 +8,18 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from jobledger.errors import JobExists, NotPossible, UnknownJob, UnknownReplica
+from jobledger.errors import (
+    JobExists,
+    NoRight,
+    NotPossible,
+    Unauthenticated,
+    UnknownJob,
+    UnknownReplica,
+)
 from jobledger.intake import Inadmissible
 from statemachine.errors import (
     ClusterUnavailable,
+    ConfigError,
     Conflict,
     JobledgerError,
     LogUnavailable,
@@ -36,8 +44,13 @@ _TITLES: Final = {
     "unavailable": "Not available at the moment",
     "bad-request": "The request is not understood",
     "forbidden": "Only this machine is served",
+    "unauthenticated": "Who asks is not known",
+    "no-right": "A right is missing",
     "bug": "A bug of jobledger",
 }
+
+
+_HEADERS: Final = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
 
 
 def problem(status: int, code: str, detail: str, problems: Sequence[Mapping[str, Any]] = ()) -> JSONResponse:
@@ -51,8 +64,7 @@ def problem(status: int, code: str, detail: str, problems: Sequence[Mapping[str,
     }
     if problems:
         body["problems"] = list(problems)
-    headers = {"Retry-After": "1"} if status == 503 else None
-    return JSONResponse(body, status, headers, MEDIA_TYPE)
+    return JSONResponse(body, status, _HEADERS.get(status), MEDIA_TYPE)
 
 
 def install(api: FastAPI) -> None:
@@ -64,7 +76,16 @@ def install(api: FastAPI) -> None:
 
 
 async def _ours(_request: Request, error: Exception) -> JSONResponse:
+    return answer_to(error)
+
+
+def answer_to(error: Exception) -> JSONResponse:
+    """The problem that an error of ours is."""
     match error:
+        case Unauthenticated():
+            return problem(401, "unauthenticated", str(error))
+        case NoRight():
+            return problem(403, "no-right", str(error))
         case UnknownJob():
             return problem(404, "unknown-job", str(error))
         case UnknownReplica():
@@ -83,8 +104,10 @@ async def _ours(_request: Request, error: Exception) -> JSONResponse:
             return problem(404, "gone", str(error))
         case ClusterUnavailable() | LogUnavailable() | StoreUnusable():
             return problem(503, "unavailable", str(error))
+        case ConfigError():
+            return problem(400, "bad-request", str(error))
         case _:
-            return await _bug(_request, error)
+            return _bug_answer(error)
 
 
 def _one_line(text: str) -> str:
@@ -120,5 +143,9 @@ async def _request(_request: Request, error: Exception) -> JSONResponse:
 
 
 async def _bug(_request: Request, error: Exception) -> JSONResponse:
+    return _bug_answer(error)
+
+
+def _bug_answer(error: Exception) -> JSONResponse:
     said = f"{type(error).__name__}: {_one_line(str(error))}"
     return problem(500, "bug", f"{said}; the server's log has the rest")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from jobledger.api.streams import Closing
 from statemachine.errors import ConfigError, StoreUnusable
@@ -20,12 +20,24 @@ _GRACE: Final = 5
 LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
-def listen_address(text: str) -> tuple[str, int]:
-    """Host and port of `127.0.0.1:PORT`. Raises ConfigError for anything that is not this machine alone."""
+_KEPT_ALIVE: Final = 95
+"""Seconds that a silent connection is kept. API servers keep theirs to us for 90: were we the first to close one,
+a request could be on its way in it."""
+
+_HEADERS: Final = 64 << 10
+"""Bytes of all headers of a request. Tokens that name every group of their user are large."""
+
+
+def listen_address(text: str, *, guarded: bool = False) -> tuple[str, int]:
+    """Host and port of `127.0.0.1:PORT`; of any address if a guard asks everybody for their rights.
+
+    Raises:
+        ConfigError: it is none, or everybody who reaches it could do everything.
+    """
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdigit() or int(port) > 65535:
         raise ConfigError(f'--listen needs HOST:PORT, such as 127.0.0.1:8080, not "{text}"')
-    if host not in LOCAL:
+    if not guarded and host not in LOCAL:
         raise ConfigError(
             f'--listen {text}: "{host}" is not this machine alone, and whoever can talk to the server can run '
             f"programs as you; use {LOCAL[0]}:{port}"
@@ -91,11 +103,18 @@ class _Server(uvicorn.Server):
 
 
 async def serve(
-    api: FastAPI, sockets: Sequence[socket.socket], closing: Closing, stop: asyncio.Event
+    api: ASGIApp, sockets: Sequence[socket.socket], closing: Closing, stop: asyncio.Event
 ) -> None:
     """The API answers on `sockets` until `stop` is set; then what is in hand is finished."""
     config = uvicorn.Config(
-        api, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=_GRACE, ws="none"
+        api,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=_GRACE,
+        timeout_keep_alive=_KEPT_ALIVE,
+        h11_max_incomplete_event_size=_HEADERS,
     )
     server = _Server(config)
     async with asyncio.TaskGroup() as tasks:

@@ -8,7 +8,6 @@ from typing import Any, Final, TypeVar
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from jobledger.app import App
 from jobledger.redact import redacted
 
 T = TypeVar("T")
@@ -71,14 +70,13 @@ def log_response(closing: Closing, pieces: AsyncIterator[bytes]) -> StreamingRes
 
 
 def watch_response(
-    app: App, closing: Closing, request: Request, namespace: str | None, name: str
+    changes: AsyncIterator[tuple[str, dict[str, Any]]], closing: Closing, request: Request
 ) -> StreamingResponse:
     """Jobs as they change: an object a line, or server-sent events for those who accept them."""
     events = "text/event-stream" in request.headers.get("accept", "")
 
     async def body() -> AsyncIterator[str]:
-        watched = closing.until(app.watch(namespace=namespace, name=name), HEARTBEAT)
-        async for item in watched:
+        async for item in closing.until(changes, HEARTBEAT):
             type_, job = item or ("HEARTBEAT", {})
             line = json.dumps({"type": type_, "object": redacted(job)})
             yield f"event: {type_.lower()}\ndata: {line}\n\n" if events else f"{line}\n"

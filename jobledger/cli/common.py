@@ -4,7 +4,7 @@ Nothing heavy is imported at the top: every command pays for this module, `joble
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from jobledger.telling.tables import columns as columns  # noqa: PLC0414 - the verbs know it from here
 from statemachine import errors as e
 
 if TYPE_CHECKING:
@@ -81,8 +82,12 @@ def held(
     namespace: str | None = None,
     verbose: int = 0,
     quiet_level: str | None = None,
+    flags: Mapping[str, tuple[str, Any]] | None = None,
 ) -> "Held":
-    """The settings that hold under these flags, with logging set up. `quiet_level`: the verb's own default."""
+    """The settings that hold under these flags, with logging set up.
+
+    `quiet_level` is the verb's own default, `flags` what only this verb has: path → flag and value.
+    """
     from jobledger.logs import configure
     from jobledger.settings import load
 
@@ -93,6 +98,7 @@ def held(
             "server": ("--server", server),
             "namespace": ("--namespace", namespace),
             "log.level": ("-" + "v" * verbose, level),
+            **(flags or {}),
         }
     )
     log = found.settings.log
@@ -149,20 +155,12 @@ def warn(line: str) -> None:
 
 def dump(value: Any, form: Output) -> None:
     """`value` as JSON or YAML."""
+    if form is Output.JSON:
+        say(json.dumps(value, indent=2, ensure_ascii=False))
+        return
     from jobledger.manifests.text import to_yaml
 
-    as_json = form is Output.JSON
-    say(json.dumps(value, indent=2, ensure_ascii=False) if as_json else to_yaml([value]).rstrip())
-
-
-def columns(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table as kubectl prints it: columns as wide as they must be, three blanks between them."""
-    lines = [tuple(titles), *map(tuple, rows)]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(titles))]
-    return "\n".join(
-        "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
+    say(to_yaml([value]).rstrip())
 
 
 def age(since: str | datetime | None, now: datetime | None = None) -> str:

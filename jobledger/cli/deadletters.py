@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from jobledger.cli import common
-from jobledger.cli.entry_words import clock
+from jobledger.telling.words import clock
 
 if TYPE_CHECKING:
     from statemachine.log.port import DeadLetter

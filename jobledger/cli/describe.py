@@ -1,9 +1,12 @@
 """`jobledger describe`: one job in full, for people."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobledger.cli import common
+
+if TYPE_CHECKING:
+    from jobledger.client import Jobs
 
 
 def describe(
@@ -19,8 +22,13 @@ def describe(
     """Show a job in full: its phase and conditions, its replicas, and what happened last."""
     settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
     with common.client(settings) as asked:
-        job = asked.job(settings.namespace, name, kind=kind)
-        events = asked.events(settings.namespace, name, kind=job["kind"], uid=job["metadata"]["uid"])
+        show(asked, settings.namespace, name, kind=kind, output=output)
+
+
+def show(asked: "Jobs", namespace: str, name: str, *, kind: str, output: common.Output) -> None:
+    """The job and its events are printed."""
+    job = asked.job(namespace, name, kind=kind)
+    events = asked.events(namespace, name, kind=job["kind"], uid=job["metadata"]["uid"])
     if output is not common.Output.TABLE:
         common.dump({**job, "events": events}, output)
         return

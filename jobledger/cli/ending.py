@@ -24,19 +24,42 @@ EXIT_CODES: Final = {
 """What a command's exit code says."""
 
 
-_BY_CODE: Final = {"job-exists": BAD_INPUT, "unavailable": UNAVAILABLE, "bug": BUG, "not-possible": FAILED}
+_BY_CODE: Final = {
+    "job-exists": BAD_INPUT,
+    "unavailable": UNAVAILABLE,
+    "bug": BUG,
+    "not-possible": FAILED,
+    "conflict": FAILED,
+    "no-right": FAILED,
+}
 
 
 def exit_code(error: Exception) -> int:
     """What a command ends with because of `error`."""
-    from jobledger.errors import JobExists, NoServer, ServerRefused, UnknownJob, UnknownReplica
+    from jobledger.errors import (
+        JobExists,
+        NoServer,
+        ServerRefused,
+        Unauthenticated,
+        UnknownJob,
+        UnknownReplica,
+    )
 
     match error:
         case ServerRefused():
-            return _BY_CODE.get(error.code, FAILED if error.code == "conflict" else BAD_INPUT)
-        case NoServer() | e.StoreInUse() | e.StoreUnusable() | e.LogUnavailable() | e.ClusterUnavailable():
+            return _BY_CODE.get(error.code, BAD_INPUT)
+        case (
+            NoServer()
+            | e.StoreInUse()
+            | e.StoreUnusable()
+            | e.LogUnavailable()
+            | e.ClusterUnavailable()
+            | e.LeaseLost()
+        ):
             return UNAVAILABLE
         case e.ConfigError() | e.SpecInvalid() | e.Refused() | UnknownJob() | UnknownReplica() | JobExists():
+            return BAD_INPUT
+        case Unauthenticated():
             return BAD_INPUT
         case e.JobledgerError() if not isinstance(error, e.InvariantBroken):
             return FAILED
@@ -44,7 +67,15 @@ def exit_code(error: Exception) -> int:
             return BUG
 
 
-def tell(error: Exception) -> None:
+Spoken = Callable[[str], str]
+"""A sentence in the words of the program that is running: it may have another name than the commands in it."""
+
+
+def _as_written(sentence: str) -> str:
+    return sentence
+
+
+def tell(error: Exception, spoken: Spoken = _as_written) -> None:
     """The sentence of `error` on standard error; every problem of a manifest on a line of its own."""
     from jobledger.errors import ServerRefused
 
@@ -55,7 +86,7 @@ def tell(error: Exception) -> None:
     else:
         lines = str(error).splitlines() or [type(error).__name__]
     for line in lines:
-        _warn(f"jobledger: {line}")
+        _warn(f"jobledger: {spoken(line)}")
 
 
 def _problem(found: Mapping[str, Any]) -> str:
@@ -73,7 +104,7 @@ def tell_bug(error: BaseException) -> None:
     )
 
 
-def ended_with(command: Callable[[], object]) -> int:
+def ended_with(command: Callable[[], object], spoken: Spoken = _as_written) -> int:
     """The exit code of `command`; whatever went wrong has been told."""
     try:
         command()
@@ -87,7 +118,7 @@ def ended_with(command: Callable[[], object]) -> int:
         tell_bug(error)
         return BUG
     except e.JobledgerError as error:
-        tell(error)
+        tell(error, spoken)
         return exit_code(error)
     except OSError as error:
         return _system_failed(error)

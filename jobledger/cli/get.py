@@ -7,7 +7,7 @@ import typer
 from jobledger.cli import common
 
 if TYPE_CHECKING:
-    from jobledger.client import Client
+    from jobledger.client import Jobs
 
 _TITLES = ("NAME", "KIND", "PHASE", "RUNNING", "RESTARTS", "AGE")
 
@@ -38,20 +38,34 @@ def get(
     settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
     where = None if everywhere else settings.namespace
     with common.client(settings) as asked:
-        jobs = _found(asked, names or [], where, phase=phase, gone=gone)
-        if output is not common.Output.TABLE:
-            alone = len(names or ()) == 1 and len(jobs) == 1
-            common.dump(jobs[0] if alone else {"apiVersion": "v1", "kind": "List", "items": jobs}, output)
-        elif jobs:
-            common.say(table(jobs, everywhere=everywhere))
-        elif not watch:
-            common.warn(f"no jobs in namespace {where}" if where else "no jobs")
-        if watch:
-            _go_on(asked, names or [], where, everywhere=everywhere)
+        show(asked, names or [], where, phase=phase, gone=gone, output=output, watch=watch)
+
+
+def show(
+    asked: "Jobs",
+    names: list[str],
+    namespace: str | None,
+    *,
+    phase: str,
+    gone: bool,
+    output: common.Output,
+    watch: bool,
+) -> None:
+    """Jobs of a namespace (None: of all), or those of these names, are listed; with `watch` for ever."""
+    jobs, everywhere = _found(asked, names, namespace, phase=phase, gone=gone), namespace is None
+    if output is not common.Output.TABLE:
+        alone = len(names) == 1 and len(jobs) == 1
+        common.dump(jobs[0] if alone else {"apiVersion": "v1", "kind": "List", "items": jobs}, output)
+    elif jobs:
+        common.say(table(jobs, everywhere=everywhere))
+    elif not watch:
+        common.warn("no jobs" if everywhere else f"no jobs in namespace {namespace}")
+    if watch:
+        _go_on(asked, names, namespace, everywhere=everywhere)
 
 
 def _found(
-    asked: "Client", names: list[str], namespace: str | None, *, phase: str, gone: bool
+    asked: "Jobs", names: list[str], namespace: str | None, *, phase: str, gone: bool
 ) -> list[dict[str, Any]]:
     if not names:
         return asked.jobs(namespace=namespace, phase=phase, gone=gone)
@@ -60,7 +74,7 @@ def _found(
     return [asked.job(namespace, name) for name in names]
 
 
-def _go_on(asked: "Client", names: list[str], namespace: str | None, *, everywhere: bool) -> None:
+def _go_on(asked: "Jobs", names: list[str], namespace: str | None, *, everywhere: bool) -> None:
     synced = False
     for type_, job in asked.watch(namespace=namespace):
         synced = synced or type_ == "SYNCED"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from jobledger.client import Client
+    from jobledger.client import Jobs
     from jobledger.settings import Settings
     from statemachine.state import JobState
 
@@ -48,7 +48,7 @@ def logs(
     wanted: dict[str, str | bool] = {"kind": kind, "container": container, "previous": previous}
     with common.client(settings) as asked:
         try:
-            _from_server(asked, settings.namespace, name, replica, wanted, everybody=everybody, follow=follow)
+            show(asked, settings.namespace, name, replica, wanted, everybody=everybody, follow=follow)
         except NoServer:
             if follow or settings.server or not settings.store.exists():
                 raise
@@ -60,8 +60,8 @@ def logs(
 # ---- from a server -----------------------------------------------------------------------------------------
 
 
-def _from_server(
-    asked: "Client",
+def show(
+    asked: "Jobs",
     namespace: str,
     name: str,
     replica: str,
@@ -70,6 +70,7 @@ def _from_server(
     everybody: bool,
     follow: bool,
 ) -> None:
+    """What a replica, or everybody, wrote is printed. `wanted`: kind, container, previous."""
     if not everybody:
         with asked.logs(namespace, name, replica=replica, follow=follow, **wanted) as pieces:
             _write(pieces)
@@ -86,17 +87,29 @@ def _from_server(
 
 
 def _together(
-    asked: "Client", namespace: str, name: str, names: list[str], wanted: dict[str, str | bool]
+    asked: "Jobs", namespace: str, name: str, names: list[str], wanted: dict[str, str | bool]
 ) -> None:
-    """All at once, line by line, until the last has ended."""
-    from concurrent.futures import ThreadPoolExecutor
+    """All at once, line by line, until the last has ended. Raises what went wrong first."""
+    from queue import SimpleQueue
+    from threading import Thread
+
+    ended: SimpleQueue[Exception | None] = SimpleQueue()
 
     def one(replica: str) -> None:
-        with asked.logs(namespace, name, replica=replica, follow=True, **wanted) as pieces:
-            _write_named(replica, pieces)
+        try:
+            with asked.logs(namespace, name, replica=replica, follow=True, **wanted) as pieces:
+                _write_named(replica, pieces)
+        except Exception as error:  # noqa: BLE001 - it is raised where somebody waits
+            ended.put(error)
+        else:
+            ended.put(None)
 
-    with ThreadPoolExecutor(max(1, len(names))) as threads:
-        list(threads.map(one, names))
+    for each in names:
+        Thread(target=one, args=(each,), daemon=True).start()  # Ctrl-C does not wait for daemons
+    for _ in names:
+        error = ended.get()
+        if error is not None:
+            raise error
 
 
 def _write(pieces: "Iterable[bytes]") -> None:

@@ -1,6 +1,11 @@
 """`jobledger pause` and `jobledger resume`."""
 
+from typing import TYPE_CHECKING
+
 from jobledger.cli import common
+
+if TYPE_CHECKING:
+    from jobledger.client import Jobs
 
 
 def pause(
@@ -15,8 +20,7 @@ def pause(
     """Pause a job: its replicas end, the job stays and can be resumed."""
     settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
     with common.client(settings, "pause") as asked:
-        asked.wish("pause", settings.namespace, name, kind=kind)
-    common.say(f"{name} is being paused; `jobledger resume {name}` lets it go on")
+        ask_to_pause(asked, settings.namespace, name, kind)
 
 
 def resume(
@@ -31,5 +35,16 @@ def resume(
     """Let a paused job go on: all its replicas are started again."""
     settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
     with common.client(settings, "resume") as asked:
-        asked.wish("resume", settings.namespace, name, kind=kind)
+        ask_to_resume(asked, settings.namespace, name, kind)
+
+
+def ask_to_pause(asked: "Jobs", namespace: str, name: str, kind: str, program: str = "jobledger") -> None:
+    """The job is wished to be paused, and the user knows what comes next."""
+    asked.wish("pause", namespace, name, kind=kind)
+    common.say(f"{name} is being paused; `{program} resume {name}` lets it go on")
+
+
+def ask_to_resume(asked: "Jobs", namespace: str, name: str, kind: str) -> None:
+    """The job is wished to go on, and the user knows it."""
+    asked.wish("resume", namespace, name, kind=kind)
     common.say(f"{name} is being resumed")

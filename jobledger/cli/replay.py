@@ -7,7 +7,9 @@ import typer
 
 from jobledger.cli import common, histories
 from jobledger.cli.ending import FAILED
-from jobledger.cli.moments import Moment
+from jobledger.telling.answers import beside
+from jobledger.telling.histories import History, chosen, find, known_jobs, others
+from jobledger.telling.moments import Moment
 from statemachine.errors import ConfigError
 from statemachine.log.port import EventLog, Snapshot
 
@@ -55,15 +57,15 @@ def replay(
     moment, job = Moment.parse(at), (jobs or [""])[0]
     told = histories.reading(
         settings.store,
-        lambda log: histories.find(log, job, namespace=settings.namespace, uid=uid, kind=kind),
+        lambda log: find(log, job, namespace=settings.namespace, uid=uid, kind=kind),
     )
-    code = histories.doubtful(told)
+    code = histories.show(beside(told), output, histories.ADVICE)
     if told.entries:
         _print_status(told, moment, output)
     raise typer.Exit(code)
 
 
-def _print_status(told: histories.History, moment: Moment, output: common.Output) -> None:
+def _print_status(told: History, moment: Moment, output: common.Output) -> None:
     from statemachine.evolve import fold
     from statemachine.state import JobState
     from statemachine.status import status
@@ -90,9 +92,12 @@ async def _verified(
             for record in batch:
                 verification.take(record)
         return verification.verdicts()
-    known = await histories.known_jobs(log)
-    chosen = [histories.chosen(known, name, namespace=namespace, uid=uid, kind=kind) for name in names]
-    return [await _verdict(log, each, snapshots) for each in dict.fromkeys(each.uid for each in chosen)]
+    known = await known_jobs(log)
+    meant = [chosen(known, name, namespace=namespace, uid=uid, kind=kind) for name in names]
+    for name in names if not uid else ():
+        if note := others(known, name, namespace=namespace, kind=kind):
+            common.warn(f"jobledger: {note}")
+    return [await _verdict(log, each, snapshots) for each in dict.fromkeys(each.uid for each in meant)]
 
 
 async def _verdict(log: EventLog, job: Any, snapshots: Sequence[Snapshot]) -> "Verdict":
@@ -130,7 +135,7 @@ def _named(verdict: "Verdict") -> str:
 
 
 def _indented(events: list[Any]) -> str:
-    from jobledger.cli.entry_words import fields
+    from jobledger.telling.words import fields
 
     return "\n".join(fields(events, "    ")) if events else "    nothing"
 

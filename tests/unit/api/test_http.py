@@ -255,19 +255,16 @@ async def test_a_page_of_the_server_itself_is_served() -> None:
 
 
 async def test_readiness_is_about_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def troubles() -> list[str]:
-        return ["the log cannot be written: no space is left"]
-
     async with server() as (client, app):
 
         async def ready() -> bool:
             return (await client.get("/readyz")).status_code == 200
 
         await until(ready)
-        monkeypatch.setattr(app, "troubles", troubles)
+        monkeypatch.setattr(app.controller.source, "log_error", "no space is left")
         answer = await client.get("/readyz")
         assert answer.status_code == 503
-        assert answer.json()["troubles"] == ["the log cannot be written: no space is left"]
+        assert answer.json()["troubles"] == ["the log cannot be reached: no space is left"]
         assert (await client.get("/healthz")).status_code == 200
 
 

@@ -1,0 +1,129 @@
+"""Who asks, and what they may do, in the words of Kubernetes' role based access control.
+
+A server of this machine serves `Anyone` who can reach it. On a cluster `jobledger.api.reviews` asks the API server
+about each caller. Routes state the rights that they need; they do not know who decides.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from fastapi import Request
+
+from jobledger.errors import NoRight, lacking
+from statemachine.errors import InvariantBroken
+from statemachine.kinds import KINDS, kind_of
+from statemachine.kinds.base import Kind, Manifest
+
+
+class Right(NamedTuple):
+    """To do `verb` with a resource: in every namespace if `namespace` is empty, to any if `name` is."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+    @classmethod
+    def over(cls, kind: Kind, verb: str, namespace: str, name: str = "") -> "Right":
+        """The right over jobs of a kind."""
+        return cls(verb, kind.names.group, kind.names.plural, namespace, name)
+
+    @property
+    def what(self) -> str:
+        """The resource as roles and `kubectl` call it."""
+        path = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        return f"{path}.{self.group}" if self.group else path
+
+
+class Caller(Protocol):
+    """Whoever sent a request."""
+
+    def signature(self, said: str) -> str:
+        """How the history names them; `said` is what the request says of itself."""
+
+    async def may(self, right: Right) -> bool:
+        """They have the right. Raises ClusterUnavailable when nobody can say."""
+
+    def __str__(self) -> str:
+        """How a refusal names them."""
+
+
+class Anyone:
+    """Whoever reaches a server of this machine: its socket, or its loopback address, is the right."""
+
+    def signature(self, said: str) -> str:
+        """See Caller: nobody lies to themselves."""
+        return said
+
+    async def may(self, right: Right) -> bool:
+        """See Caller."""
+        return True
+
+    def __str__(self) -> str:
+        return "anyone"
+
+
+def caller_of(request: Request) -> Caller:
+    """Who asks, as the guard in front of the routes found out."""
+    caller: Caller | None = getattr(request.state, "caller", None)
+    if caller is None:
+        raise InvariantBroken(f"{request.url.path} was served without a guard")
+    return caller
+
+
+async def demand(caller: Caller, *rights: Right) -> None:
+    """The caller has all of the rights. Raises NoRight, naming those that are missing."""
+    allowed = await asyncio.gather(*map(caller.may, rights))
+    missing = [right for right, has in zip(rights, allowed, strict=True) if not has]
+    if missing:
+        raise lacking(str(caller), missing[0].verb, [each.what for each in missing], missing[0].namespace)
+
+
+async def permitted(
+    caller: Caller, verb: str, namespace: str, *, name: str = "", kind: str = ""
+) -> Sequence[str]:
+    """The kinds of jobs with which the caller may do `verb`, of all or of the one called `kind`.
+
+    Raises:
+        NoRight: with none of them.
+    """
+    asked = [each for each in KINDS if kind in ("", each.names.kind)]
+    rights = [Right.over(each, verb, namespace, name) for each in asked]
+    allowed = await asyncio.gather(*map(caller.may, rights))
+    found = [each.names.kind for each, has in zip(asked, allowed, strict=True) if has]
+    if asked and not found:
+        raise lacking(str(caller), verb, [each.what for each in rights], namespace)
+    return found
+
+
+async def may_list(caller: Caller, namespace: str) -> bool:
+    """The caller may learn the names of jobs there: of the kinds with which they may do anything at all."""
+    try:
+        return bool(await permitted(caller, "list", namespace))
+    except NoRight:
+        return False
+
+
+def over(job: Manifest, verb: str) -> Right:
+    """The right to do `verb` with this very job."""
+    meta = job["metadata"]
+    return Right.over(kind_of(job["apiVersion"], job["kind"]), verb, meta["namespace"], meta["name"])
+
+
+def to_create(manifests: Iterable[Manifest]) -> list[Right]:
+    """The rights to hand in these objects. What jobs refer to replaces its namesake, so it may have to be patched."""
+    found: dict[Right, None] = {}
+    for each in manifests:
+        namespace = each["metadata"].get("namespace") or "default"
+        if each["apiVersion"] == "v1":
+            plural = f"{each['kind'].lower()}s"
+            found |= dict.fromkeys(
+                [Right("create", "", plural, namespace), Right("patch", "", plural, namespace)]
+            )
+        else:
+            kind = kind_of(each["apiVersion"], each["kind"])
+            found[Right.over(kind, "create", namespace)] = None
+    return list(found)

@@ -1,0 +1,129 @@
+"""The API server of a context as the plugin asks it: paths in, plain data out, every failure an error of ours."""
+
+import ssl
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from jobledger.errors import NoRight, Unauthenticated
+from jobledger.plugin.connection import Answer, Pieces, Server
+from jobledger.plugin.credentials import Credentials, Pair
+from jobledger.plugin.kubeconfig import Context
+from statemachine.errors import (
+    ClusterUnavailable,
+    ConfigError,
+    Conflict,
+    Expired,
+    JobledgerError,
+    Missing,
+    Refused,
+)
+
+MERGE: Final = "application/merge-patch+json"
+
+FIELD_MANAGER: Final = "kubectl-jobledger"
+
+
+class ApiServer:
+    """Requests in the name of a context's user."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.credentials = Credentials(context)
+        self.server = Server(
+            context.server,
+            f"the API server {context.server}",
+            headers=self.credentials.headers(),
+            tls=_tls(context, self.credentials) if context.server.startswith("https:") else None,
+            server_name=str(context.cluster.get("tls-server-name") or ""),
+            proxy=context.cluster.get("proxy-url"),
+        )
+
+    def get(self, path: str, query: Mapping[str, str] | None = None) -> Any:
+        """The object or list at `path`. Raises what `failure` gives."""
+        return self._data(self.server.ask("GET", path, query))
+
+    def post(self, path: str, body: Any) -> Any:
+        """What was made of `body`. Raises what `failure` gives."""
+        return self._data(self.server.ask("POST", path, body=body))
+
+    def merge(self, path: str, patch: Any) -> Any:
+        """The object after `patch` (RFC 7396). Raises what `failure` gives."""
+        answer = self.server.ask("PATCH", path, {"fieldManager": FIELD_MANAGER}, body=patch, content=MERGE)
+        return self._data(answer)
+
+    @contextmanager
+    def stream(self, path: str, query: Mapping[str, str], silence: float | None = None) -> Iterator[Pieces]:
+        """An answer as it comes. Raises what `failure` gives."""
+        with self.server.stream(path, query, silence=silence) as pieces:
+            if pieces.head.status >= 300:
+                raise self.failure(pieces.head)
+            yield pieces
+
+    def close(self) -> None:
+        """No connection is left."""
+        self.server.close()
+
+    def _data(self, answer: Answer) -> Any:
+        if answer.status >= 300:
+            raise self.failure(answer)
+        data = answer.data()
+        if data is None:
+            raise ClusterUnavailable(f"what answers at {self.context.server} is no API server")
+        return data
+
+    def failure(self, answer: Answer) -> JobledgerError:
+        """The error that an answer of status ≥ 300 means. Source: Kubernetes API conventions, Status."""
+        status, message = answer.status, message_of(answer)
+        if status == 401:
+            return Unauthenticated(
+                f'{self.context.server} does not know the user of context "{self.context.name}": '
+                "the credentials have expired, or are of another cluster"
+            )
+        if status == 403:
+            return NoRight(message)
+        if status == 404:
+            return Missing(message)
+        if status == 409:
+            return Conflict(message)
+        if status == 410:
+            return Expired(message)
+        if status == 429 or status >= 500:
+            return ClusterUnavailable(f"the API server answers {status}: {message}")
+        return Refused(status, "", message)
+
+
+def message_of(answer: Answer) -> str:
+    """What the API server said, in one line."""
+    data = answer.data()
+    said = data.get("message") if isinstance(data, dict) else None
+    text = str(said or answer.body[:200].decode(errors="replace") or f"HTTP {answer.status}")
+    return " ".join(text.split())
+
+
+def _tls(context: Context, credentials: Credentials) -> ssl.SSLContext:
+    """How the server is trusted, and our client certificate if there is one. Raises ConfigError."""
+    try:
+        found = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if context.cluster.get("insecure-skip-tls-verify"):
+            found.check_hostname = False
+            found.verify_mode = ssl.CERT_NONE
+        elif authority := credentials.authority:
+            found.load_verify_locations(cadata=authority.decode())
+        else:
+            found.load_default_certs()
+        if pair := credentials.pair:
+            _present(found, pair)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = getattr(error, "reason", None) or error
+        raise ConfigError(f'the certificates of context "{context.name}" are of no use: {reason}') from None
+    return found
+
+
+def _present(tls: ssl.SSLContext, pair: Pair) -> None:
+    """Python takes certificates from files only; this one is ours alone, and gone at once."""
+    with tempfile.NamedTemporaryFile(prefix="jobledger-") as file:
+        file.write(pair.certificate.rstrip() + b"\n" + pair.key)
+        file.flush()
+        tls.load_cert_chain(file.name)

@@ -1,0 +1,229 @@
+"""Jobs as the API server shows them to this user: what the verbs ask, in the form in which `jobledger serve` answers.
+
+Kinds are found by discovery, so that a cluster may have kinds of a newer jobledger, and lack others. What a user may
+not read is left out as long as something is left, as kubectl does with categories.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+from jobledger.errors import NoRight, NotPossible, UnknownJob, several
+from jobledger.plugin.apiserver import ApiServer
+from jobledger.plugin.changes import watched
+from jobledger.plugin.connection import path_of
+from jobledger.plugin.pods import Pods
+from jobledger.redact import redacted
+from statemachine.errors import ConfigError, Expired, JobledgerError, Missing
+
+Manifest = dict[str, Any]
+
+GROUP_VERSIONS: Final = ("batch.tensorstack.dev/v1beta1", "kubeflow.org/v1")
+"""Where job kinds are. Source: design 6."""
+
+CATEGORY: Final = "jobledger"
+"""What the CRDs of jobledger are in; others have kinds in the same groups."""
+
+ACTOR: Final = "jobledger.dev/actor"
+"""Annotation: who wrote the spec. The same as `k8s_bridge.observe.ACTOR`, which costs too much to import."""
+
+_PAGE: Final = "500"
+
+
+class KindPath(NamedTuple):
+    """A kind and where its objects are."""
+
+    api_version: str
+    kind: str
+    plural: str
+
+    def path(self, namespace: str | None = None, name: str = "") -> str:
+        """Of an object, of all in a namespace, or of all."""
+        place = () if namespace is None else ("namespaces", namespace)
+        return path_of("apis", *self.api_version.split("/"), *place, self.plural, *([name] if name else ()))
+
+
+class Cluster:
+    """The jobs of a cluster, in the name of a context's user."""
+
+    def __init__(self, api: ApiServer) -> None:
+        self._api = api
+        self._kinds: list[KindPath] = []
+
+    def kinds(self, kind: str = "") -> list[KindPath]:
+        """The job kinds of this cluster, or the one that is meant. Raises ConfigError if there is none."""
+        self._kinds = self._kinds or [each for group in GROUP_VERSIONS for each in self._discovered(group)]
+        if not self._kinds:
+            raise ConfigError(
+                f"{self._api.context.server} has no job kinds: `jobledger crds | kubectl apply -f -` installs them"
+            )
+        found = [each for each in self._kinds if kind.lower() in ("", each.kind.lower(), each.plural)]
+        if not found:
+            known = ", ".join(each.kind for each in self._kinds)
+            raise ConfigError(f'there is no job kind "{kind}" in this cluster; there is {known}')
+        return found
+
+    def _discovered(self, group_version: str) -> Iterator[KindPath]:
+        try:
+            found = self._api.get(f"/apis/{group_version}")
+        except Missing:
+            return
+        for each in found.get("resources") or ():
+            if CATEGORY in (each.get("categories") or ()) and "/" not in each["name"]:
+                yield KindPath(group_version, each["kind"], each["name"])
+
+    # ---- reading -------------------------------------------------------------------------------------------
+
+    def jobs(self, *, namespace: str | None = None, phase: str = "", gone: bool = False) -> list[Manifest]:
+        """Jobs by namespace and name. Raises NotPossible for `gone`: the API server forgets."""
+        if gone:
+            raise NotPossible("the API server does not know deleted jobs; `jobledger history NAME` does")
+        found = [job for each in self._lists(namespace) for job in each.items]
+        found.sort(key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"], job["kind"]))
+        return [each for each in found if not phase or (each.get("status") or {}).get("phase") == phase]
+
+    def job(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> Manifest:
+        """A job.
+
+        Raises:
+            UnknownJob: there is none of this name (and uid).
+            NotPossible: jobs of several kinds have it.
+        """
+        found = [job for each in self.kinds(kind) for job in self._named(each, namespace, name)]
+        found = [each for each in found if uid in ("", each["metadata"]["uid"])]
+        if len(found) > 1:
+            raise several(name, [each["kind"] for each in found])
+        if not found:
+            raise UnknownJob(namespace, name, self._names(namespace))
+        return redacted(found[0])  # type: ignore[no-any-return]
+
+    def events(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> list[dict[str, Any]]:
+        """The Kubernetes Events of a job, oldest first."""
+        uid = uid or self.job(namespace, name, kind=kind)["metadata"]["uid"]
+        path = path_of("api", "v1", "namespaces", namespace, "events")
+        found = self._api.get(path, {"fieldSelector": f"involvedObject.uid={uid}"})
+        return sorted(map(_event, found["items"]), key=lambda each: str(each["at"]))
+
+    @contextmanager
+    def logs(self, namespace: str, name: str, **which: str | bool) -> Iterator[Iterator[bytes]]:
+        """What a replica writes. `which`: kind, replica, container, previous, follow."""
+        job = self.job(namespace, name, kind=str(which.get("kind") or ""))
+        with Pods(self._api, job, self._path(job)).log(
+            str(which.get("replica") or ""),
+            container=str(which.get("container") or ""),
+            previous=bool(which.get("previous")),
+            follow=bool(which.get("follow")),
+        ) as pieces:
+            yield pieces
+
+    def watch(
+        self, *, namespace: str | None = None, name: str | None = None
+    ) -> Iterator[tuple[str, Manifest]]:
+        """Jobs as they stand (ADDED), ("SYNCED", {}), then every change, for ever."""
+        lists = self._lists(namespace)
+        for each in lists:
+            yield from (("ADDED", job) for job in each.items if name in (None, job["metadata"]["name"]))
+        yield "SYNCED", {}
+        for type_, job in watched(self._api, [(each.path, each.version) for each in lists]):
+            if name in (None, job["metadata"]["name"]):
+                yield type_, redacted(job)
+
+    # ---- writing -------------------------------------------------------------------------------------------
+
+    def wish(
+        self,
+        wish: str,
+        namespace: str,
+        name: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        kind: str = "",
+        uid: str = "",
+    ) -> Manifest:
+        """`pause`, `resume`, or `scale` with a body; the job as stored."""
+        from jobledger.wishes import wished
+
+        job = self.job(namespace, name, kind=kind, uid=uid)
+        patch = wished(wish, job, body or {})
+        meta: dict[str, Any] = {"uid": job["metadata"]["uid"]}
+        if user := self._user():
+            meta["annotations"] = {ACTOR: f"{user} with kubectl jobledger {wish}"}
+        stored: Manifest = redacted(self._api.merge(self._path(job), {**patch, "metadata": meta}))
+        return stored
+
+    def _user(self) -> str:
+        """Our name there; empty where the API server does not say."""
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        try:
+            review = self._api.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", body)
+        except JobledgerError:
+            return ""
+        return str((review.get("status") or {}).get("userInfo", {}).get("username") or "")
+
+    # ---- inside --------------------------------------------------------------------------------------------
+
+    def _path(self, job: Manifest) -> str:
+        meta = job["metadata"]
+        (kind,) = [each for each in self.kinds(job["kind"]) if each.api_version == job["apiVersion"]]
+        return kind.path(meta["namespace"], meta["name"])
+
+    def _lists(self, namespace: str | None) -> list["_List"]:
+        """What there is of every kind that the user may list. Raises NoRight if that is none."""
+        found, refusals, kinds = [], [], self.kinds()
+        for kind in kinds:
+            try:
+                found.append(self._list(kind.path(namespace)))
+            except NoRight as error:
+                refusals.append(error)
+        if len(refusals) == len(kinds):
+            raise refusals[0]
+        return found
+
+    def _list(self, path: str) -> "_List":
+        """All of it, in pages; in one go if the pages do not fit together any more."""
+        query: dict[str, str] = {"limit": _PAGE}
+        items: list[Manifest] = []
+        while True:
+            try:
+                found = self._api.get(path, query)
+            except Expired:
+                query, items = {}, []
+                continue
+            items += found["items"]
+            meta = found["metadata"]
+            if not meta.get("continue"):
+                return _List(path, redacted(items), str(meta["resourceVersion"]))
+            query = {"limit": _PAGE, "continue": meta["continue"]}
+
+    def _named(self, kind: KindPath, namespace: str, name: str) -> Iterator[Manifest]:
+        try:
+            yield self._api.get(kind.path(namespace, name))
+        except Missing:
+            return
+
+    def _names(self, namespace: str) -> list[str]:
+        """The names of jobs here, as far as we may know them."""
+        try:
+            return [each["metadata"]["name"] for each in self.jobs(namespace=namespace)]
+        except JobledgerError:
+            return []
+
+
+class _List(NamedTuple):
+    """The objects at a path, and the version as of which they are."""
+
+    path: str
+    items: list[Manifest]
+    version: str
+
+
+def _event(event: Mapping[str, Any]) -> dict[str, Any]:
+    """An Event in the form in which the API of jobledger shows it."""
+    at = event.get("eventTime") or event.get("lastTimestamp") or event["metadata"]["creationTimestamp"]
+    return {
+        "name": event["metadata"]["name"],
+        "at": at,
+        "type": event.get("type", ""),
+        "reason": event.get("reason", ""),
+        "message": event.get("message", ""),
+    }

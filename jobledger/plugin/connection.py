@@ -1,0 +1,276 @@
+"""Requests over HTTP with nothing but the standard library: a command that people type should answer at once.
+
+Used for the API server and for the controller's own address; JSON in, JSON out, and answers that have no end in
+pieces. Knows nothing of Kubernetes.
+"""
+
+import http.client
+import json
+import os
+import socket
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
+
+from statemachine.errors import ClusterUnavailable, ConfigError
+
+TIMEOUT: Final = 30.0
+"""Seconds without a byte after which an answer is given up."""
+
+_PIECE: Final = 1 << 16
+
+Headers = Sequence[tuple[str, str]]
+
+
+class NoAnswer(ClusterUnavailable):
+    """The server was reached, or seemed to be, and says nothing."""
+
+
+class Answer(NamedTuple):
+    """What a server said."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+    def data(self) -> Any:
+        """The body as JSON; None if it is none."""
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            return None
+
+
+class Pieces(Iterator[bytes]):
+    """The body of an answer as it comes; `head` is the answer without it, or all of one that says no."""
+
+    def __init__(self, head: Answer, response: http.client.HTTPResponse, where: str) -> None:
+        self.head, self._response, self._where = head, response, where
+
+    def __iter__(self) -> "Pieces":
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            piece = self._response.read1(_PIECE)
+        except TimeoutError:
+            raise ClusterUnavailable(f"{self._where} has gone silent") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise ClusterUnavailable(f"{self._where} broke off: {_reason(error)}") from None
+        if not piece:
+            raise StopIteration
+        return piece
+
+
+class Server:
+    """What answers at `url`: `https://host:port/path` or `http://…`. `where` names it in errors.
+
+    `tls` says how it is trusted, `server_name` what its certificate says where that is not its address, `proxy`
+    the way there (None: as the environment says).
+    """
+
+    def __init__(
+        self,
+        url: str,
+        where: str,
+        *,
+        headers: Headers = (),
+        tls: ssl.SSLContext | None = None,
+        server_name: str = "",
+        proxy: str | None = None,
+    ) -> None:
+        self._url, self._where = _checked(url), where
+        self._headers = [("Accept", "application/json"), ("User-Agent", "kubectl-jobledger"), *headers]
+        self._tls, self._server_name = tls, server_name
+        self._proxy = _proxy(self._url, proxy)
+        self._idle: list[http.client.HTTPConnection] = []
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        body: Any = None,
+        content: str = "application/json",
+        headers: Headers = (),
+        patience: float = TIMEOUT,
+    ) -> Answer:
+        """The whole answer, given up after `patience` seconds of nothing. Raises ClusterUnavailable, NoAnswer."""
+        connection, target = self._any(patience), self._target(path, query)
+        kept = False
+        try:
+            with self._told():
+                response = self._send(connection, method, target, body=body, content=content, headers=headers)
+                answer = Answer(response.status, response.headers.get_content_type(), response.read())
+            kept = not response.will_close
+            return answer
+        finally:
+            if kept:
+                self._idle.append(connection)
+            else:
+                connection.close()
+
+    @contextmanager
+    def stream(
+        self, path: str, query: Mapping[str, str] | None = None, *, silence: float | None = None
+    ) -> Iterator[Pieces]:
+        """An answer as it comes; given up after `silence` seconds of nothing. Raises ClusterUnavailable."""
+        connection = self._connection()
+        try:
+            with self._told():
+                connection.connect()
+                opened = connection.sock
+                response = self._send(connection, "GET", self._target(path, query))
+                body = response.read() if response.status >= 300 else b""
+                opened.settimeout(silence)
+            head = Answer(response.status, response.headers.get_content_type(), body)
+            yield Pieces(head, response, self._where)
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """No connection is left."""
+        for each in self._idle:
+            each.close()
+        self._idle.clear()
+
+    # ---- inside --------------------------------------------------------------------------------------------
+
+    def _target(self, path: str, query: Mapping[str, str] | None) -> str:
+        return self._url.path.rstrip("/") + path + (f"?{urlencode(query)}" if query else "")
+
+    def _send(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        target: str,
+        *,
+        body: Any = None,
+        content: str = "",
+        headers: Headers = (),
+    ) -> http.client.HTTPResponse:
+        data = None if body is None else json.dumps(body).encode()
+        connection.putrequest(method, target, skip_accept_encoding=True)
+        for name, value in (*self._headers, *headers):
+            connection.putheader(name, value)
+        if data is not None:
+            connection.putheader("Content-Type", content)
+            connection.putheader("Content-Length", str(len(data)))
+        connection.endheaders(data)
+        return connection.getresponse()
+
+    def _any(self, patience: float) -> http.client.HTTPConnection:
+        """A connection for a request; threads do not get the same one."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connection()
+        connection.timeout = patience
+        if connection.sock is not None:
+            connection.sock.settimeout(patience)
+        return connection
+
+    def _connection(self) -> http.client.HTTPConnection:
+        host, port = self._url.hostname or "", self._url.port
+        secure = self._url.scheme == "https"
+        if self._proxy is None:
+            if secure:
+                return _Secure(host, port or 443, self._context(), self._server_name or host)
+            return http.client.HTTPConnection(host, port or 80, timeout=TIMEOUT)
+        way = (self._proxy.hostname or "", self._proxy.port or 3128)
+        through = (
+            _Secure(*way, self._context(), self._server_name or host)
+            if secure
+            else http.client.HTTPConnection(*way, timeout=TIMEOUT)
+        )
+        through.set_tunnel(host, port or (443 if secure else 80), headers=_login(self._proxy))
+        return through
+
+    def _context(self) -> ssl.SSLContext:
+        if self._tls is None:
+            self._tls = ssl.create_default_context()
+        return self._tls
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What the network does becomes a sentence."""
+        try:
+            yield
+        except ssl.SSLCertVerificationError as error:
+            raise ClusterUnavailable(f"{self._where} is not to be trusted: {error.verify_message}") from None
+        except TimeoutError:
+            raise NoAnswer(f"{self._where} does not answer") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise ClusterUnavailable(f"{self._where} cannot be reached: {_reason(error)}") from None
+
+
+class _Secure(http.client.HTTPSConnection):
+    """TLS with a server whose certificate says `server_name`, perhaps through a tunnel."""
+
+    def __init__(self, host: str, port: int, context: ssl.SSLContext, server_name: str) -> None:
+        super().__init__(host, port, timeout=TIMEOUT, context=context)
+        self._trusted, self._server_name = context, server_name
+
+    def connect(self) -> None:
+        http.client.HTTPConnection.connect(self)
+        self.sock = self._trusted.wrap_socket(self.sock, server_hostname=self._server_name)
+
+
+def _checked(url: str) -> SplitResult:
+    try:
+        found = urlsplit(url)
+        usable = found.scheme in ("http", "https") and found.hostname and (found.port or 1)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ConfigError(f'"{url}" is no address: give one such as https://host:port')
+    return found
+
+
+def _proxy(url: SplitResult, said: str | None) -> SplitResult | None:
+    """The proxy on the way to `url`: the one `said`, else the one of the environment."""
+    found = said or _proxy_of_environment(url)
+    if not found:
+        return None
+    proxy = urlsplit(found if "://" in found else f"http://{found}")
+    if proxy.scheme != "http":
+        raise ConfigError(
+            f"the proxy {found} is of a make that is not supported here; only http://host:port is"
+        )
+    return proxy
+
+
+def _proxy_of_environment(url: SplitResult) -> str:
+    if not any(name in os.environ for name in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")):
+        return ""
+    from urllib.request import getproxies, proxy_bypass
+
+    host = url.hostname or ""
+    if host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(host):
+        return ""
+    return getproxies().get(url.scheme, "")
+
+
+def _login(proxy: SplitResult) -> dict[str, str]:
+    if not proxy.username:
+        return {}
+    from base64 import b64encode
+
+    pair = f"{proxy.username}:{proxy.password or ''}"
+    return {"Proxy-Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, socket.gaierror):
+        return "there is no host of that name"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def path_of(*parts: str) -> str:
+    """The parts as a path, whatever stands in them."""
+    return "".join(f"/{quote(part, safe=':')}" for part in parts)

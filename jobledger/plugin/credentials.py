@@ -1,0 +1,159 @@
+"""What a user of a kubeconfig shows to the API server: a token, a certificate, a password; perhaps from a program.
+
+Source: Kubernetes, "Organizing Cluster Access Using kubeconfig Files" and "client-go credential plugins".
+"""
+
+import base64
+import binascii
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from jobledger.plugin.kubeconfig import Context
+from statemachine.errors import ConfigError
+
+_PATIENCE: Final = 180.0
+"""Seconds for a credential program: it may send the user to a browser."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A certificate and its key, PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+class Credentials:
+    """Who we are in a context. Programs are run, and files read, when they are needed first."""
+
+    def __init__(self, context: Context) -> None:
+        self._context, self._user = context, context.user
+        if self._user.get("auth-provider"):
+            raise ConfigError(
+                f'context "{context.name}" logs in through an auth-provider, which Kubernetes has done away with; '
+                "use the credential plugin of your provider (users[].user.exec)"
+            )
+
+    def headers(self) -> list[tuple[str, str]]:
+        """Who asks, and whom they play; no Authorization where a certificate says who."""
+        found = []
+        if token := self.token:
+            found.append(("Authorization", f"Bearer {token}"))
+        elif self._user.get("username"):
+            pair = f"{self._user['username']}:{self._user.get('password') or ''}"
+            found.append(("Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}"))
+        return [*found, *self._played()]
+
+    def _played(self) -> Iterator[tuple[str, str]]:
+        """Whom the context impersonates. Source: Kubernetes, "User impersonation"."""
+        if self._user.get("as"):
+            yield "Impersonate-User", str(self._user["as"])
+            for group in self._user.get("as-groups") or ():
+                yield "Impersonate-Group", str(group)
+            if self._user.get("as-uid"):
+                yield "Impersonate-Uid", str(self._user["as-uid"])
+            for name, values in (self._user.get("as-user-extra") or {}).items():
+                yield from ((f"Impersonate-Extra-{quote(name, safe='')}", str(each)) for each in values)
+
+    @cached_property
+    def token(self) -> str:
+        """The bearer token; empty if the user has none. Raises ConfigError."""
+        if path := self._user.get("tokenFile"):
+            return self._file(path, "token").decode(errors="replace").strip()
+        return str(self._user.get("token") or self._from_program.get("token") or "").strip()
+
+    @cached_property
+    def pair(self) -> Pair | None:
+        """The client certificate, if the user has one. Raises ConfigError."""
+        certificate = self._bytes("client-certificate")
+        key = self._bytes("client-key")
+        if certificate and key:
+            return Pair(certificate, key)
+        said = self._from_program
+        if said.get("clientCertificateData") and said.get("clientKeyData"):
+            return Pair(said["clientCertificateData"].encode(), said["clientKeyData"].encode())
+        return None
+
+    @property
+    def authority(self) -> bytes:
+        """The certificates by which the server is trusted, PEM; empty: those of this machine. Raises ConfigError."""
+        return self._bytes("certificate-authority", self._context.cluster)
+
+    def _bytes(self, name: str, fields: Mapping[str, Any] | None = None) -> bytes:
+        """The value of `name-data`, else the content of the file that `name` says."""
+        of = self._user if fields is None else fields
+        if inline := of.get(f"{name}-data"):
+            try:
+                return base64.b64decode(inline, validate=False)
+            except (binascii.Error, TypeError, ValueError):
+                raise ConfigError(f'{name}-data in context "{self._context.name}" is not base64') from None
+        return self._file(of[name], name) if of.get(name) else b""
+
+    def _file(self, path: str, what: str) -> bytes:
+        try:
+            return Path(path).read_bytes()
+        except OSError as error:
+            raise ConfigError(
+                f'the {what} of context "{self._context.name}" cannot be read: {path}: {error.strerror}'
+            ) from None
+
+    @cached_property
+    def _from_program(self) -> Mapping[str, Any]:
+        """The status of the ExecCredential that the user's credential program prints."""
+        said = self._user.get("exec")
+        return _run(said, self._context) if said else {}
+
+
+def _run(said: Mapping[str, Any], context: Context) -> Mapping[str, Any]:
+    program = str(said.get("command") or "")
+    interactive = said.get("interactiveMode") != "Never" and sys.stdin.isatty()
+    spec: dict[str, Any] = {"interactive": interactive}
+    if said.get("provideClusterInfo"):
+        spec["cluster"] = _about(context.cluster)
+    asked = {"apiVersion": said.get("apiVersion"), "kind": "ExecCredential", "spec": spec}
+    added = {str(each["name"]): str(each["value"]) for each in said.get("env") or ()}
+    try:
+        done = subprocess.run(
+            [program, *map(str, said.get("args") or ())],
+            env={**os.environ, **added, "KUBERNETES_EXEC_INFO": json.dumps(asked)},
+            stdin=None if interactive else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,  # its standard error is the user's: it says how to log in
+            timeout=_PATIENCE,
+            check=True,
+        )
+        status: Mapping[str, Any] = json.loads(done.stdout)["status"]
+    except FileNotFoundError:
+        hint = said.get("installHint")
+        more = f": {' '.join(str(hint).split())}" if hint else ""
+        raise ConfigError(
+            f'the credential program {program} of context "{context.name}" is not there{more}'
+        ) from None
+    except subprocess.CalledProcessError as error:
+        raise ConfigError(
+            f"the credential program {program} failed with exit code {error.returncode}"
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise ConfigError(f"the credential program {program} did not end within {_PATIENCE:.0f} s") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"the credential program {program} gave no credential: {error}") from None
+    return status
+
+
+def _about(cluster: Mapping[str, Any]) -> dict[str, Any]:
+    """The cluster as credential programs are told of it; the names are those of kubeconfig files."""
+    known = (
+        "server",
+        "tls-server-name",
+        "insecure-skip-tls-verify",
+        "certificate-authority-data",
+        "proxy-url",
+    )
+    return {name: cluster[name] for name in known if cluster.get(name)}

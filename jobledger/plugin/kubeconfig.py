@@ -1,0 +1,141 @@
+"""Which API server, and who we are there, as kubectl reads it: kubeconfig files, else the service account of our pod.
+
+The client of the controller (`k8s_bridge.apiserver`) does the same in the second that importing its library takes; a
+command that people type has not that long. Nothing of jobledger and nothing big is imported here.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from statemachine.errors import ConfigError
+
+_POD: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+_FILES: Final = {
+    "cluster": ("certificate-authority",),
+    "user": ("client-certificate", "client-key", "tokenFile"),
+}
+"""Fields that hold paths, which are relative to the file that they stand in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A cluster and a user, with their fields as kubeconfig files have them; paths are absolute."""
+
+    name: str
+    cluster: Mapping[str, Any]
+    user: Mapping[str, Any]
+    namespace: str = "default"
+
+    @property
+    def server(self) -> str:
+        """`https://host:port`, perhaps with a path, without a slash at the end."""
+        return str(self.cluster.get("server") or "").rstrip("/")
+
+
+@dataclass
+class _Merged:
+    """Several files as one: what stands in an earlier file wins."""
+
+    current: str = ""
+    contexts: dict[str, Any] = field(default_factory=dict)
+    clusters: dict[str, Any] = field(default_factory=dict)
+    users: dict[str, Any] = field(default_factory=dict)
+
+
+def load(
+    kubeconfig: Path | None = None, context: str = "", environ: Mapping[str, str] = os.environ
+) -> Context:
+    """The context of that name, or the current one, of that file, of those in KUBECONFIG or of ~/.kube/config.
+
+    Raises:
+        ConfigError: there is none, or a file cannot be read.
+    """
+    files = list(_files(kubeconfig, environ))
+    if (
+        kubeconfig is None
+        and "KUBERNETES_SERVICE_HOST" in environ
+        and not any(each.exists() for each in files)
+    ):
+        return _of_pod(environ)
+    merged = _Merged()
+    for path in files:
+        _add(merged, path)
+    name = context or merged.current
+    where = " or ".join(map(str, files))
+    if not name:
+        raise ConfigError(f"{where} names no current context; choose one with --context")
+    if name not in merged.contexts:
+        known = ", ".join(sorted(merged.contexts)) or "none"
+        raise ConfigError(f'there is no context "{name}" in {where}; there is {known}')
+    found = merged.contexts[name]
+    cluster, user = found.get("cluster", ""), found.get("user", "")
+    if not (merged.clusters.get(cluster) or {}).get("server"):
+        raise ConfigError(f'the cluster "{cluster}" of context "{name}" has no server in {where}')
+    return Context(
+        name, merged.clusters[cluster], merged.users.get(user) or {}, found.get("namespace") or "default"
+    )
+
+
+def _files(kubeconfig: Path | None, environ: Mapping[str, str]) -> Iterator[Path]:
+    """The files to be read, those of KUBECONFIG that do not exist left out. Source: kubectl."""
+    if kubeconfig is not None:
+        yield kubeconfig.expanduser()
+        return
+    said = [Path(each) for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each]
+    there = [each for each in said if each.exists()]
+    yield from there or said[:1] or [Path(environ.get("HOME") or Path.home()) / ".kube" / "config"]
+
+
+def _add(merged: _Merged, path: Path) -> None:
+    read = _read(path)
+    merged.current = merged.current or str(read.get("current-context") or "")
+    for kind, into in (("context", merged.contexts), ("cluster", merged.clusters), ("user", merged.users)):
+        for each in read.get(f"{kind}s") or ():
+            into.setdefault(str(each.get("name")), _absolute(each.get(kind) or {}, kind, path.parent))
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    import yaml
+
+    try:
+        read = yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - it is safe
+    except FileNotFoundError:
+        raise ConfigError(
+            f"there is no kubeconfig {path}; name one with --kubeconfig or KUBECONFIG"
+        ) from None
+    except (OSError, yaml.YAMLError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"the kubeconfig {path} cannot be read: {reason}") from None
+    if not isinstance(read, dict):
+        raise ConfigError(f"{path} is no kubeconfig")
+    return read
+
+
+def _absolute(fields: Mapping[str, Any], kind: str, folder: Path) -> dict[str, Any]:
+    found = dict(fields)
+    for name in _FILES.get(kind, ()):
+        if found.get(name):
+            found[name] = str(folder.absolute() / found[name])
+    program = (found.get("exec") or {}).get("command", "")
+    if os.sep in program:
+        found["exec"] = {**found["exec"], "command": str(folder.absolute() / program)}
+    return found
+
+
+def _of_pod(environ: Mapping[str, str]) -> Context:
+    host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT", "443")
+    try:
+        namespace = (_POD / "namespace").read_text().strip()
+    except OSError:
+        namespace = ""
+    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    return Context(
+        "in-cluster",
+        {"server": server, "certificate-authority": str(_POD / "ca.crt")},
+        {"tokenFile": str(_POD / "token")},
+        namespace or "default",
+    )

@@ -1,0 +1,141 @@
+"""What `history` and `why` answer: the same data and the same text on a laptop, from a server and in a cluster."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from jobledger.redact import redacted
+from jobledger.telling.answer import Answer
+from jobledger.telling.histories import History, Told
+from jobledger.telling.moments import Moment
+from jobledger.telling.tables import columns
+from jobledger.telling.words import clock, events_words, fields, seen_words
+from projectors.explain import as_text, explain, life
+from statemachine.errors import ConfigError
+from statemachine.log.entry import Entry
+from statemachine.observations import JobGone
+
+NARROW: Final = 110
+"""Columns of a terminal below which times are short, and what was noticed is cut."""
+
+PLAIN: Final = 80
+"""Width of an explanation where nobody looks: in a file or a pipe the same text must come out everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an answer is wanted: as `text` of at most `width` columns (None: nobody looks), or as data."""
+
+    text: bool = True
+    width: int | None = None
+
+
+def history_answer(told: History, form: Form, *, seq: str = "", full: bool = False) -> Answer:
+    """The entries that `seq` picks: a line each, or with `full` all of their fields.
+
+    Raises:
+        ConfigError: `seq` picks nothing.
+    """
+    first, last = span(seq)
+    shown = [each for each in told.told if first <= each.record.seq <= last]
+    if not shown:
+        raise ConfigError(f"--seq {seq}: {told.job} has the entries 1 to {told.job.seq}")
+    if not form.text:
+        return replace(beside(told), data=[plain(each) for each in shown])
+    if full:
+        return replace(beside(told), text="\n\n".join("\n".join(fields(plain(each))) for each in shown))
+    return replace(beside(told), text="\n".join(table(shown, form.width)))
+
+
+def why_answer(told: History, form: Form, *, at: str = "") -> Answer:
+    """Why the job is as it is, or was at the moment `at`. Neither data nor text where no entry can be read.
+
+    Raises:
+        ConfigError: `at` is no moment of the job's.
+    """
+    entries = Moment.parse(at).until(told.entries, str(told.job)) if told.entries else ()
+    found = beside(told)
+    if not entries:
+        return found
+    found = replace(found, notes=(*found.notes, *_deleted(entries)))
+    explanation = explain(entries)
+    if not form.text:
+        return replace(found, data=redacted(explanation.model_dump(mode="json")))
+    return replace(found, text=as_text(explanation, width=form.width or PLAIN).rstrip("\n"))
+
+
+def beside(told: History) -> Answer:
+    """What is said beside any answer about the job."""
+    doubt = f"the history of {told.job} cannot be read to its end: {told.doubt}" if told.doubt else ""
+    return Answer(notes=(f"jobledger: {told.note}",) if told.note else (), doubt=doubt)
+
+
+def _deleted(entries: Sequence[Entry]) -> Iterator[str]:
+    """A job deleted after its end is explained as before; that it is gone is said beside the answer."""
+    rest = entries[len(life(entries)) :]
+    if rest:
+        cause = rest[0].cause
+        by = f" by {cause.actor}" if isinstance(cause, JobGone) and cause.actor else ""
+        yield f"(deleted since, at {rest[0].seen_at:%Y-%m-%d %H:%M:%S} UTC{by})"
+
+
+# ---- entries -----------------------------------------------------------------------------------------------
+
+
+def span(text: str) -> tuple[int, float]:
+    """`3`, `3-7`, `3-`, `-7` or nothing as first and last number.
+
+    Raises:
+        ConfigError: it is none of them.
+    """
+    first, dash, last = text.strip().partition("-")
+    numbers = [each for each in (first, last) if each]
+    if not all(each.isascii() and each.isdigit() and len(each) < 10 for each in numbers):
+        raise ConfigError(f'--seq "{text}" names no entries: give a number, or a span such as 3-7')
+    if not dash:
+        return (int(first), int(first)) if first else (1, float("inf"))
+    return int(first or 1), int(last) if last else float("inf")
+
+
+def plain(told: Told) -> dict[str, Any]:
+    """A record as plain data: the entry as it is written in the log, its place, its hash, the phase after it."""
+    place = {"position": told.record.position, "hash": told.hash}
+    if told.entry is None:  # its bytes are not shown: what cannot be read cannot be redacted
+        size = {"bytes": len(told.record.body)}
+        return {**place, "job": told.record.job, "seq": told.record.seq, "fault": told.fault, **size}
+    written: dict[str, Any] = redacted(json.loads(told.record.body))
+    return {**place, "phase": told.state.phase.value, **written}
+
+
+def table(shown: Sequence[Told], width: int | None) -> Iterator[str]:
+    """One line an entry; cut to `width`, or whole."""
+    time = _short_time(shown) if width is not None and width < NARROW else None
+    rows = [_row(each, time) for each in shown]
+    for line in columns(("SEQ", "TIME", "PHASE", "SEEN", "DECIDED"), rows).splitlines():
+        yield line if width is None else cut(line, width)
+
+
+def _short_time(shown: Sequence[Told]) -> str:
+    """The day only where there are several."""
+    days = {each.entry.seen_at.date() for each in shown if each.entry is not None}
+    return "%H:%M:%S" if len(days) < 2 else "%m-%d %H:%M:%S"
+
+
+def _row(told: Told, time: str | None) -> tuple[str, ...]:
+    seq, entry, phase = str(told.record.seq), told.entry, told.state.phase.value
+    if entry is None:
+        return seq, "?", phase, "!", one_line(told.fault)
+    at = clock(entry.seen_at) if time is None else entry.seen_at.strftime(time)
+    seen, decided = one_line(seen_words(entry.cause)), one_line(events_words(entry.events))
+    return seq, at, phase, seen if time is None else cut(seen, 22), decided
+
+
+def cut(text: str, width: int) -> str:
+    """`text` in at most `width` characters; a cut shows."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def one_line(text: str) -> str:
+    """`text` without anything that a terminal could take for more than text."""
+    return "".join(each if each.isprintable() else " " for each in text)
