@@ -12,15 +12,19 @@ ARGS  ?=
 # Simulated runs of `make sim`; SEED picks one of them instead.
 SEEDS ?= 2000
 SEED  ?=
+# The size of `make fire`.
+JOBS  ?= 200
+KILLS ?= 50
+APISERVER_KILLS ?= 10
 
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo check test test-all sim bench format lint types imports generated generate docs crds \
-        run lock clean
+.PHONY: help install demo check test test-all sim fire bench format lint types imports generated generate docs crds \
+        run lock clean bench-cluster cluster-tools cluster cluster-stop
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 # ---- environments ------------------------------------------------------------------------------------------------
 
@@ -81,8 +85,30 @@ sim: $(VENV)/.stamp ## more simulated runs: SEEDS=10000, or one again: SEED=123
 	@JOBLEDGER_SIM_SEEDS='$(SEEDS)' $(if $(SEED),JOBLEDGER_SIM_SEED='$(SEED)') \
 	    $(PY) -m pytest --timeout=0 tests/simulation $(ARGS)
 
+fire: $(VENV)/.stamp ## jobs on a real API server while everything is killed: JOBS=200 KILLS=50 APISERVER_KILLS=10 SEED=1
+	@JOBLEDGER_FIRE_JOBS='$(JOBS)' JOBLEDGER_FIRE_KILLS='$(KILLS)' JOBLEDGER_FIRE_SEED='$(SEED)' \
+	    JOBLEDGER_FIRE_APISERVER_KILLS='$(APISERVER_KILLS)' \
+	    $(PY) -m pytest --timeout=0 --log-cli-level=INFO --log-disable=httpx tests/integration/cluster/test_under_fire.py $(ARGS)
+
 bench: $(VENV)/.stamp ## measure throughput and latency, print a table
 	@$(PY) -m tests.bench $(ARGS)
+
+bench-cluster: $(VENV)/.stamp ## measure on a real API server of its own, print a table (ARGS=--help)
+	@$(PY) -m tests.bench.cluster $(ARGS)
+
+# ---- a cluster on this machine -----------------------------------------------------------------------------------
+
+cluster-tools: ## build the Kubernetes control plane and helm that tests use: ten minutes, once a machine
+	@tests/harness/kube install
+	@tests/harness/helm install-tool
+
+cluster: ## start a control plane in .cluster/, with our kinds: ARGS="--port 20000 --nodes 8"
+	@tests/harness/kube start --dir .cluster $(ARGS)
+	@tests/harness/kube kubectl --dir .cluster apply --server-side -f crds -f tests/harness/crds
+	@echo "export KUBECONFIG=$$(tests/harness/kube kubeconfig --dir .cluster)"
+
+cluster-stop: ## stop it and forget what it held
+	@tests/harness/kube stop --dir .cluster --purge
 
 # ---- code --------------------------------------------------------------------------------------------------------
 
@@ -124,10 +150,11 @@ lock: ## write requirements/*.txt anew from pyproject.toml
 	@$(LOCK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@$(UV_COMPILE) --group build --output-file requirements/run.txt
 	@$(UV_COMPILE) --all-extras --group build --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
+	@$(UV_COMPILE) --extra kubernetes --extra tracing --group build --constraint requirements/dev.txt --output-file requirements/cluster.txt
 	@rm -rf $(LOCK_VENV)
 	@if grep -n '://' requirements/*.txt; then echo "an address got into a lock, see above" >&2; exit 1; fi
 
-clean: ## remove environments, caches and build results
+clean: cluster-stop ## remove environments, caches and build results
 	@rm -rf $(VENV) $(DEMO_VENV) $(LOCK_VENV) build dist *.egg-info
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name .git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -11,7 +11,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench.core import decide_observations, fold_stored
+from tests.bench.core import count_stored, decide_observations, fold_stored
 from tests.bench.latency import submit_to_start
 from tests.bench.loop import whole_loop
 from tests.bench.memory import idle_jobs
@@ -20,6 +20,7 @@ from tests.bench.storage import sqlite_append
 
 BENCHMARKS: Final[dict[str, Callable[[], Iterator[Result]]]] = {
     "fold": fold_stored,
+    "count": count_stored,
     "decide": decide_observations,
     "loop": whole_loop,
     "sqlite": sqlite_append,

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 
+from jobledger.telemetry.tally import Tally
 from statemachine.decide import decide
 from statemachine.log.memory import MemoryLog
 from statemachine.log.reader import Reader
@@ -26,6 +27,20 @@ def fold_stored() -> Iterator[Result]:
 
     size = sum(len(each.body) for each in drafts) / len(drafts)
     yield Result("fold stored entries", "entries/s", rates(run), 100_000, note=f"{size:.0f} bytes an entry")
+
+
+def count_stored() -> Iterator[Result]:
+    """Bytes of entries → the counters of `/metrics`: what the first scrape after a start waits for."""
+    drafts = [moment.draft for number in range(_JOBS) for moment in history(number)]
+    log = MemoryLog()
+    asyncio.run(log.append(drafts))
+
+    def run() -> int:
+        tally = Tally()
+        asyncio.run(tally.advance(log))
+        return tally.entries
+
+    yield Result("count stored entries", "entries/s", rates(run), 50_000, note="for the metrics")
 
 
 def decide_observations() -> Iterator[Result]:

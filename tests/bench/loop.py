@@ -40,7 +40,7 @@ async def _jobs(count: int) -> tuple[float, int]:
     controller = Controller(log, cluster, WallClock())
     finals = _Finals(count)
     async with running(controller):
-        controller.engine.listeners.append(finals.entry)
+        controller.source.listeners.append(finals.entry)
         with stopwatch() as watch:
             for number in range(count):
                 await cluster.create(job_manifest(f"job-{number}"))

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from jobledger.wiring import Controller, running
@@ -12,6 +12,7 @@ from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Manifest, Ref, Verb
 from k8s_bridge.sim_pods import Step, moved
 from projectors.kube_events import READER
+from projectors.workqueue import WorkQueue
 from statemachine.decide import POLICY, decide
 from statemachine.desired import desired
 from statemachine.engine.clock import WallClock
@@ -55,7 +56,7 @@ async def _measure(jobs: int) -> float:
             gc.collect()
             held, _ = tracemalloc.get_traced_memory()
             assert await log.end() == end, "the jobs were not at rest"
-            visits = sum(queue.visits for _, queue in controller._levels)
+            visits = sum(queue.visits for queue in _queues(controller))
             assert visits >= 2 * jobs, "not every job was visited"
     finally:
         tracemalloc.stop()
@@ -95,10 +96,15 @@ def _changes(cluster: MemoryCluster, job: Manifest) -> Iterator[Change]:
             yield Change(Verb.MODIFIED, cluster.objects.get(Ref.of(made)), START)
 
 
+def _queues(controller: Controller) -> Iterable[WorkQueue]:
+    assert controller.levels is not None
+    return controller.levels.queues.values()
+
+
 async def _rest(controller: Controller) -> None:
     """The list has been read, and every job has been visited."""
     while controller.bridge is None or not controller.bridge.progress.synced:  # noqa: ASYNC110 - nobody tells
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.5)
-    while not all(queue.is_idle for _, queue in controller._levels):  # noqa: ASYNC110
+    while not all(queue.is_idle for queue in _queues(controller)):  # noqa: ASYNC110
         await asyncio.sleep(0.05)

@@ -1,0 +1,120 @@
+"""The controllers that are measured, each a real process beside the control plane; here jobledger."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from statemachine.kinds.pytorchtrainingjob import KIND
+from tests.bench.cluster.api import Api
+from tests.bench.cluster.figures import OURS
+from tests.bench.cluster.plane import Plane, until
+from tests.bench.cluster.shapes import PODS_PATH, PYTORCH_TRAINING_JOB, REPLICAS, Manifest, Shape
+
+_STOPS_WITHIN: Final = 15.0
+
+
+class Process(NamedTuple):
+    """A controller that runs; `metrics` is the address of its metrics."""
+
+    pid: int
+    metrics: str
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A controller: the kind that it serves, and how it runs on a control plane."""
+
+    name: str
+    shape: Shape
+    crd: Manifest
+    requests_metric: str
+    """The counter of its requests, with the labels `method` and `code`."""
+    running: Callable[[Plane], AbstractAsyncContextManager[Process]]
+
+
+def jobledger() -> Program:
+    """This checkout's `jobledger controller`, all roles in one process, with its log in a file."""
+    return Program(OURS, PYTORCH_TRAINING_JOB, KIND.crd(), "jobledger_api_requests_total", _jobledger)
+
+
+@asynccontextmanager
+async def _jobledger(plane: Plane) -> AsyncIterator[Process]:
+    address = f"127.0.0.1:{free_port()}"
+    files = ("--kubeconfig", str(plane.kubeconfig), "--log", f"sqlite://{plane.folder}/log.db")
+    words = ("-m", "jobledger", "controller", *files, "--listen", address)
+    async with process(plane, OURS, sys.executable, *words) as pid:
+        await proved(plane, PYTORCH_TRAINING_JOB)
+        yield Process(pid, f"http://{address}/metrics")
+
+
+@asynccontextmanager
+async def process(
+    plane: Plane, name: str, *command: str | Path, env: Mapping[str, str] | None = None
+) -> AsyncIterator[int]:
+    """The program runs while the block lasts, and writes into a file beside the control plane's logs.
+
+    If it ends by itself, the block is cancelled, and RuntimeError raised with its last lines.
+    """
+    said = plane.folder / f"{name}.log"
+    with said.open("wb") as log:
+        running = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log, env=env)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            watcher = tasks.create_task(_ended(running, name, said))
+            yield running.pid
+            watcher.cancel()
+    finally:
+        await _stop(running)
+
+
+async def _ended(running: asyncio.subprocess.Process, name: str, said: Path) -> None:
+    code = await running.wait()
+    last = "\n".join(said.read_text(errors="replace").splitlines()[-15:])
+    raise RuntimeError(f"{name} ended with {code}:\n{last}")
+
+
+async def _stop(running: asyncio.subprocess.Process) -> None:
+    if running.returncode is not None:
+        return
+    running.terminate()
+    try:
+        async with asyncio.timeout(_STOPS_WITHIN):
+            await running.wait()
+    except TimeoutError:
+        running.kill()
+        await running.wait()
+
+
+async def proved(plane: Plane, shape: Shape) -> None:
+    """The controller has shown that it works: a job got its pods. Nothing is left of the job."""
+    async with Api.opened(plane.kubeconfig) as api:
+        await until("a job is accepted", partial(_created, api, shape))
+        await until("the job has its pods", partial(_has_pods, api, len(REPLICAS)))
+        await api.call("DELETE", f"{shape.path}/ready")
+        await until("the job's pods are gone", partial(_has_pods, api, 0))
+
+
+def free_port() -> int:
+    """Nobody listens on it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def _created(api: Api, shape: Shape) -> bool:
+    """False where a webhook of the controller does not answer yet."""
+    try:
+        await api.call("POST", shape.path, shape.manifest("ready"))
+    except RuntimeError:
+        return False
+    return True
+
+
+async def _has_pods(api: Api, count: int) -> bool:
+    return len((await api.call("GET", PODS_PATH))["items"]) == count

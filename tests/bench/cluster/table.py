@@ -1,0 +1,63 @@
+"""One table of everything, and the goals under it."""
+
+from collections.abc import Iterator
+
+from rich.table import Table
+
+from tests.bench.cluster.figures import IDLE, OURS, PEER, RAW, SCALE, Row, Run, Verdict
+
+_SIGNS = {"least": "≥", "most": "≤"}
+_MET = {True: "yes", False: "NO", None: "not measured"}
+
+
+def figures(runs: list[Run]) -> Table:
+    """A row a figure, a column a program."""
+    table = Table(box=None)
+    table.add_column("what", no_wrap=True)
+    columns = [who for who in (RAW, OURS, PEER) if any(run.who == who for run in runs)]
+    for who in columns:
+        table.add_column(who, justify="right", no_wrap=True)
+    for jobs in dict.fromkeys(run.jobs for run in runs):
+        here = {run.who: run for run in runs if run.jobs == jobs}
+        title = f"{jobs:,} jobs of 4 pods at once" if jobs else "one job, idle system: median (p99)"
+        table.add_row(f"[bold]{title}")
+        for row in SCALE if jobs else IDLE:
+            table.add_row(f"  {row.text}", *(_cell(here.get(who), row) for who in columns))
+        for key in sorted({key for run in here.values() for key in run.requests}):
+            found = (here[who].requests.get(key, 0) if who in here else None for who in columns)
+            table.add_row(f"    {key}", *("" if each is None else f"{each:.2f}" for each in found))
+    return table
+
+
+def goals(found: list[Verdict]) -> Table:
+    """A row a goal and number of jobs."""
+    table = Table(box=None)
+    for heading in ("goal", "jobs", "reached", "wanted", "met"):
+        table.add_column(heading, justify="right" if heading in ("jobs", "reached") else "left", no_wrap=True)
+    for each in found:
+        reached = "" if each.value is None else f"{each.value:.2f}"
+        wanted = f"{_SIGNS[each.goal.bound]} {each.goal.factor:g}"
+        table.add_row(each.goal.text, f"{each.jobs:,}" if each.jobs else "idle", reached, wanted, _met(each))
+    return table
+
+
+def _met(verdict: Verdict) -> str:
+    doubt = f", in doubt: others had {verdict.others:.0f} %" if verdict.doubtful else ""
+    return f"{_MET[verdict.met]}{doubt if verdict.met is not None else ''}"
+
+
+def notes(runs: list[Run]) -> Iterator[str]:
+    """What would spoil a figure, a sentence each."""
+    for run in runs:
+        for note in run.notes:
+            yield f"{run.who}, {f'{run.jobs:,} jobs' if run.jobs else 'idle'}: {note}"
+
+
+def _cell(run: Run | None, row: Row) -> str:
+    if run is None or row.key not in run.figures:
+        return ""
+    value, p99 = run.figures[row.key], run.figures.get(f"{row.key}_p99")
+    if value is None:
+        return "never"
+    shown = f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+    return shown if p99 is None else f"{shown} ({p99:,.0f})"
