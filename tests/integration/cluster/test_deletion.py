@@ -1,0 +1,195 @@
+"""A deleted job leaves nothing but its history, however it was deleted and whoever was looking."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from k8s_bridge.port import EVIDENCE
+from tests.harness import ControlPlane, wait_for
+from tests.support.cluster_controller import ControllerProcess
+from tests.support.cluster_jobs import CHILDREN, Jobs, job, replica_type
+from tests.support.cluster_log import Ledger
+
+pytestmark = pytest.mark.integration
+
+OWNED = "pods,services,podgroups,tensorboards"
+CASCADES = ("background", "foreground")
+SWEPT = 90.0
+"""Seconds within which the controller has looked for orphans twice."""
+LOOKING = [pytest.param(True, id="looking"), pytest.param(False, id="not-looking")]
+
+
+@pytest.fixture(scope="module")
+def controller(
+    simulated: ControlPlane, neighbour_crds: object, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControllerProcess]:
+    """The controller of the module; tests may have left it dead."""
+    with ControllerProcess(simulated, tmp_path_factory.mktemp("deletion")) as running:
+        yield running
+
+
+@pytest.fixture
+def jobs(simulated: ControlPlane, controller: ControllerProcess, namespace: str) -> Jobs:
+    controller.start()
+    return Jobs(simulated, namespace)
+
+
+def running_job(jobs: Jobs, name: str = "mnist", **more: Any) -> str:
+    """The uid of a job that has one of everything, and runs."""
+    board = {"image": "none"}
+    jobs.apply(job(name, replica_type("worker", 2, **more), tensorboardSpec=board))
+    jobs.wait(name, "phase", "Running")
+    return str(jobs.get(name)["metadata"]["uid"])
+
+
+def left(jobs: Jobs) -> list[str]:
+    """What is left of jobs in the namespace."""
+    found = jobs.cluster.get("-n", jobs.namespace, f"pytorchtrainingjobs,{OWNED}", "-l", CHILDREN)["items"]
+    return [f"{each['kind']}/{each['metadata']['name']}" for each in found]
+
+
+def nothing_is_left(jobs: Jobs) -> None:
+    wait_for("nothing is left", lambda: not left(jobs))
+
+
+def history(controller: ControllerProcess, uid: str) -> list[dict[str, Any]]:
+    """What `jobledger history` tells of a job."""
+    command = [sys.executable, "-m", "jobledger", "history", "--uid", uid, "-o", "json"]
+    command += ["--store", str(controller.store), *namespaces_and_name(controller, uid)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    told: list[dict[str, Any]] = json.loads(done.stdout)
+    return told
+
+
+def namespaces_and_name(controller: ControllerProcess, uid: str) -> list[str]:
+    state = Ledger(controller.store).story(uid).state
+    return ["--namespace", state.namespace, state.name]
+
+
+def is_closed(controller: ControllerProcess, uid: str) -> None:
+    """The log knows that everything is gone, and the history tells how it came to that."""
+    ledger = Ledger(controller.store)
+    wait_for("the history is closed", lambda: ledger.story(uid).state.closed)
+    assert ledger.findings() == []
+    told = [event["type"] for entry in history(controller, uid) for event in entry["events"]]
+    assert told[0] == "JobAdmitted"
+    assert told.count("JobDeleted") == told.count("JobClosed") == 1
+
+
+@pytest.mark.parametrize("cascade", CASCADES)
+def test_a_deleted_job_leaves_nothing_but_its_history(
+    jobs: Jobs, controller: ControllerProcess, cascade: str
+) -> None:
+    uid = running_job(jobs)
+    jobs.delete("mnist", cascade)
+    nothing_is_left(jobs)
+    is_closed(controller, uid)
+
+
+@pytest.mark.parametrize("cascade", CASCADES)
+def test_a_job_deleted_while_nobody_looked_leaves_nothing_but_its_history(
+    jobs: Jobs, controller: ControllerProcess, cascade: str
+) -> None:
+    uid = running_job(jobs)
+    controller.kill()
+    jobs.kubectl("delete", "pj", "mnist", f"--cascade={cascade}", "--wait=false")
+    jobs.kubectl("wait", "--for=jsonpath={.metadata.deletionTimestamp}", "pods", "-l", CHILDREN)
+    controller.start()
+    nothing_is_left(jobs)
+    is_closed(controller, uid)
+
+
+def job_pods(jobs: Jobs) -> list[dict[str, Any]]:
+    pods: list[dict[str, Any]] = jobs.cluster.get("-n", jobs.namespace, "pods", "-l", CHILDREN)["items"]
+    return pods
+
+
+@pytest.mark.parametrize("looking", LOOKING)
+def test_orphaned_pods_live_on_and_nothing_holds_them(
+    jobs: Jobs, controller: ControllerProcess, looking: bool
+) -> None:
+    uid = running_job(jobs)
+    before = [pod["metadata"]["uid"] for pod in job_pods(jobs)]
+    if not looking:
+        controller.kill()
+    jobs.delete("mnist", "orphan")
+    controller.start()
+    wait_for("nothing holds the pods", lambda: not any(is_held(pod) for pod in job_pods(jobs)), SWEPT)
+    for pod in job_pods(jobs):
+        meta = pod["metadata"]
+        assert (pod["status"]["phase"], meta.get("deletionTimestamp")) == ("Running", None)
+        assert "ownerReferences" not in meta
+    assert [pod["metadata"]["uid"] for pod in job_pods(jobs)] == before
+    is_closed(controller, uid)
+
+
+def is_held(pod: dict[str, Any]) -> bool:
+    return EVIDENCE in pod["metadata"].get("finalizers", ())
+
+
+@pytest.mark.parametrize("looking", LOOKING)
+def test_a_deleted_namespace_ends_and_the_history_stays(
+    simulated: ControlPlane, controller: ControllerProcess, looking: bool
+) -> None:
+    controller.start()
+    with simulated.namespace("going") as name:
+        uid = running_job(Jobs(simulated, name))
+        if not looking:
+            controller.kill()
+        simulated.kubectl("delete", "namespace", name, "--wait=false")
+        deleted = (
+            "--for=jsonpath={.metadata.deletionTimestamp}"  # pods go first, the rest of a namespace follows
+        )
+        simulated.kubectl("wait", deleted, "-n", name, "pods", "-l", CHILDREN, "--timeout=20s")
+        controller.start()
+        simulated.kubectl("wait", "--for=delete", f"namespace/{name}", "--timeout=40s")
+    is_closed(controller, uid)
+
+
+def test_a_pod_that_ended_while_nobody_looked_is_in_the_history_of_its_deleted_job(
+    jobs: Jobs, controller: ControllerProcess
+) -> None:
+    uid = running_job(jobs)
+    pod = f"{jobs.base('mnist')}-worker-1"
+    controller.kill()
+    jobs.end(pod, 42)
+    jobs.kubectl("wait", f"pod/{pod}", "--for=jsonpath={.status.phase}=Failed", "--timeout=20s")
+    jobs.kubectl("delete", "pj", "mnist")
+    controller.start()
+    nothing_is_left(jobs)
+    is_closed(controller, uid)
+    codes = [
+        container["exit_code"]
+        for entry in history(controller, uid)
+        for event in entry["events"]
+        if event["type"] in ("ReplicaFailed", "ReplicaEnded")
+        for container in event.get("containers", ())
+    ]
+    assert 42 in codes
+
+
+def test_a_name_used_again_is_another_job(jobs: Jobs, controller: ControllerProcess) -> None:
+    first = running_job(jobs)
+    jobs.delete("mnist")
+    second = running_job(jobs)
+    assert first != second
+    is_closed(controller, first)
+    state = Ledger(controller.store).story(second).state
+    assert (state.phase, state.closed) == ("Running", False)
+    owners = {pod["metadata"]["ownerReferences"][0]["uid"] for pod in jobs.children("mnist").values()}
+    assert owners == {second}
+
+
+def test_pods_of_jobs_that_a_log_has_never_heard_of_are_let_go(
+    jobs: Jobs, controller: ControllerProcess, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    running_job(jobs)
+    controller.kill()
+    jobs.delete("mnist")
+    with ControllerProcess(jobs.cluster, tmp_path_factory.mktemp("empty")):
+        wait_for("nothing is left", lambda: not left(jobs), SWEPT)

@@ -1,0 +1,349 @@
+"""Rights are what controllers ask for, no less and no more: compared with the audit log of an API server.
+
+Each role runs as a process of its own, with the token of its own account, while jobs live through everything that
+makes a controller ask for something. What users do meanwhile they do as the administrator, or through the front.
+"""
+
+import asyncio
+import itertools
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, Final, NamedTuple
+
+import httpx
+import pytest
+import yaml
+
+from jobledger.rbac import GRANTS, LEASE
+from jobledger.wiring.roles import Role
+from k8s_bridge.apiserver.access import Wanted
+from k8s_bridge.apiserver.api import MERGE, Api
+from tests.harness import JOB_CRDS, NEIGHBOUR_CRDS, Cluster, ControlPlane, wait_for
+from tests.harness.fixtures import own_control_plane
+from tests.support.cluster_controller import ControllerProcess
+from tests.support.cluster_jobs import Jobs, conditions, job, replica_type
+from tests.support.deployment import DEPLOY, NAMESPACE, charted, kustomized, namespace
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+ACCOUNTS: Final = f"system:serviceaccount:{NAMESPACE}:"
+
+RIGHTS: Final = frozenset({"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount"})
+
+
+OWNED: Final = "pods,services,podgroups,tensorboards"
+
+
+class Asked(NamedTuple):
+    """What an API server was asked for, as rules name it."""
+
+    group: str
+    resource: str
+    verb: str
+
+
+def granted(*roles: Role) -> set[Asked]:
+    """Everything that the rules of the roles allow."""
+    return {
+        Asked(rule.group, resource, verb)
+        for role in roles
+        for rules in GRANTS[role].values()
+        for rule in rules
+        for resource in rule.resources
+        for verb in rule.verbs
+    }
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane with an audit log, all kinds, and nothing else."""
+    with own_control_plane(tmp_path_factory.mktemp("audited"), nodes=1, audit=True) as started:
+        started.install(JOB_CRDS)
+        started.install(NEIGHBOUR_CRDS)
+        yield started
+
+
+@contextmanager
+def rights(cluster: Cluster, objects: list[dict[str, Any]]) -> Iterator[None]:
+    """Namespace, accounts and rights of an install are there, and nothing that runs."""
+    wanted = [each for each in objects if each["kind"] in RIGHTS]
+    with namespace(cluster):
+        cluster.kubectl("apply", "--server-side", "-f", "-", input=wanted)
+        try:
+            yield
+        finally:
+            cluster.kubectl("delete", "--ignore-not-found", "-f", "-", input=wanted)
+
+
+# ---- processes ---------------------------------------------------------------------------------------------------
+
+
+def kubeconfig_of(cluster: Cluster, account: str, folder: Path) -> Path:
+    """The cluster's kubeconfig with a token of the account instead of the administrator's."""
+    config = yaml.safe_load(cluster.kubeconfig.read_text(encoding="utf-8"))
+    server = next(each for each in config["contexts"] if each["name"] == "local")["context"]["cluster"]
+    config["users"] = [{"name": account, "user": {"token": token_of(cluster, account, NAMESPACE)}}]
+    context = {"cluster": server, "user": account, "namespace": NAMESPACE}
+    config |= {"contexts": [{"name": account, "context": context}], "current-context": account}
+    path = folder / f"{account}.kubeconfig"
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    return path
+
+
+def token_of(cluster: Cluster, account: str, namespace: str) -> str:
+    return cluster.kubectl("create", "token", account, "-n", namespace).strip()
+
+
+def process(cluster: Cluster, account: str, folder: Path, *options: str) -> ControllerProcess:
+    """A controller in the name of an account, as the Deployments start it."""
+    home = folder / account
+    home.mkdir()
+    theirs = Cluster(kubeconfig_of(cluster, account, folder), home, [])
+    return ControllerProcess(
+        theirs, home, "--log", f"sqlite://{folder}/ledger.db", "--leader-elect", *options
+    )
+
+
+def in_processes(cluster: Cluster, folder: Path) -> dict[Role, ControllerProcess]:
+    """A process for each role. That of the engine gets no kubeconfig, as its pod gets no token."""
+    found = {role: process(cluster, f"jobledger-{role}", folder, f"--roles={role}") for role in Role}
+    (folder / f"jobledger-{Role.ENGINE}.kubeconfig").unlink()
+    return found
+
+
+# ---- what users do -----------------------------------------------------------------------------------------------
+
+
+class Front:
+    """The HTTP API of a controller, as somebody with a token calls it about jobs of a namespace."""
+
+    def __init__(self, http: httpx.Client, namespace: str) -> None:
+        self._http, self.namespace = http, namespace
+
+    def ask(self, method: str, path: str, **more: Any) -> str:
+        """What it answers. Raises HTTPStatusError."""
+        return self._http.request(method, path, **more).raise_for_status().text
+
+    def of(self, name: str, rest: str = "") -> str:
+        """The path of a job, or of something about it."""
+        return f"/v1/jobs/{self.namespace}/{name}{rest}"
+
+    def knows(self, name: str) -> bool:
+        """It has read of the job in the log."""
+        return self._http.get(self.of(name, "/why")).is_success
+
+
+@contextmanager
+def front_of(process: ControllerProcess, token: str, namespace: str) -> Iterator[Front]:
+    """The front of a process, for whoever has the token."""
+    url = wait_for("the address of the front", lambda: address(process))
+    headers = {"Authorization": f"Bearer {token}"}
+    with httpx.Client(base_url=url, headers=headers, timeout=20) as http:
+        yield Front(http, namespace)
+
+
+def address(process: ControllerProcess) -> str | None:
+    """Where a process answers HTTP, once it says so."""
+    found = re.search(r"^  address  (http://\S+)$", process.said, re.MULTILINE)
+    return found[1] if found else None
+
+
+def lead_a_life(jobs: Jobs) -> None:
+    """A job starts, fails, is restarted, paused, resumed, and ends well."""
+    jobs.apply(job("life", replica_type("worker", 2)))
+    jobs.wait("life", "phase", "Running", within=60)  # processes have just been started
+    with edited_all_the_time(jobs, "life"):
+        jobs.end(f"{jobs.base('life')}-worker-1", 137)
+        jobs.wait("life", "backoffCount", 1)
+        jobs.wait("life", "aggregate.running", 2)
+        jobs.patch("life", runMode={"pause": {"enabled": True}})
+        jobs.wait("life", "phase", "Paused")
+        jobs.patch("life", runMode={"pause": {"enabled": False}})
+        jobs.wait("life", "aggregate.running", 2)
+    for index in (1, 0):
+        jobs.end(f"{jobs.base('life')}-worker-{index}", 0)
+    jobs.kubectl("wait", "pj/life", "--for=condition=Completed", "--timeout=30s")
+    jobs.told("life", "Succeeded")
+
+
+def have_neighbours(cluster: ControlPlane, jobs: Jobs) -> None:
+    """A job has a PodGroup and a TensorBoard, is scaled, gets another TensorBoard, and is deleted."""
+    bounds = {"enabled": True, "minReplicas": 1, "maxReplicas": 3, "expectedReplicas": 2}
+    worker = replica_type("worker", 1, container={"args": ["train.py"]})
+    more = {"torchrunConfig": {"enabled": True}, "scheduler": {"t9kScheduler": {"queue": "default"}}}
+    jobs.apply(job("big", worker, elastic=bounds, tensorboardSpec={"image": "one"}, **more))
+    jobs.wait("big", "aggregate.pending", 2)
+    jobs.kubectl("wait", "--for=create", "podgroup/big", f"tensorboard/{jobs.base('big')}", "--timeout=20s")
+    jobs.kubectl("scale", "pj/big", "--replicas=1")
+    jobs.kubectl("wait", "--for=delete", f"pod/{jobs.base('big')}-worker-1", "--timeout=20s")
+    jobs.patch("big", tensorboardSpec={"image": "two"})
+    image = "--for=jsonpath={.spec.image}=two"
+    jobs.kubectl("wait", f"tensorboard/{jobs.base('big')}", image, "--timeout=20s")
+    cluster.kill("kube-controller-manager")  # its garbage collector would be quicker, now and then
+    jobs.delete("big")
+    mine = ("-n", jobs.namespace, "-l", "tensorstack.dev/owner-name=big")
+    wait_for("nothing is left of it", lambda: not cluster.get(OWNED, *mine)["items"])
+    cluster.start()
+
+
+def use_the_front(jobs: Jobs, front: Front, log: Path) -> None:
+    """A user hands a job in, looks at it from all sides, changes it and deletes it, all through the controller."""
+    front.ask(
+        "POST", "/v1/jobs", json=job("handed") | {"metadata": {"name": "handed", "namespace": jobs.namespace}}
+    )
+    jobs.wait("handed", "phase", "Running")
+    pod = f"{jobs.base('handed')}-worker-0"
+    log.write_text("2026-01-01T00:00:00.000000000Z stdout F step 1\n", encoding="utf-8")
+    shown = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Logs", "metadata": {"name": pod}}
+    jobs.kubectl("create", "-f", "-", input=shown | {"spec": {"logs": [{"logsFile": str(log)}]}})
+    wait_for("the front knows the job", lambda: front.knows("handed"))
+    front.ask("GET", "/v1/jobs", params={"namespace": jobs.namespace})
+    for rest in ("", "/events", "/history"):
+        front.ask("GET", front.of("handed", rest))
+    assert front.ask("GET", front.of("handed", "/logs")) == "step 1\n"
+    front.ask("POST", front.of("handed", "/pause"))
+    jobs.wait("handed", "phase", "Paused")
+    front.ask("POST", front.of("handed", "/resume"))
+    jobs.wait("handed", "phase", "Running")
+    front.ask("DELETE", front.of("handed"))
+    jobs.kubectl("wait", "--for=delete", "pj/handed", "--timeout=20s")
+
+
+def take_names(jobs: Jobs, projectors: ControllerProcess) -> None:
+    """Objects that nobody of ours made have names that jobs need: whose they are, has to be asked."""
+    projectors.stop()
+    jobs.apply(
+        job("group", scheduler={"t9kScheduler": {"queue": "default"}}),
+        job("service"),
+        job("pod", tensorboardSpec={"image": "none"}),
+    )
+    bases = {name: jobs.base(name) for name in ("group", "service", "pod")}
+    stranger = {"containers": [{"name": "main", "image": "none"}]}
+    port = {"ports": [{"port": 80}]}
+    strangers = [
+        ("scheduler.tensorstack.dev/v1beta1", "PodGroup", "group", {"minMember": 1}),
+        ("v1", "Service", f"{bases['service']}-worker-0", port),
+        ("tensorstack.dev/v1beta1", "TensorBoard", bases["pod"], {}),
+        ("v1", "Pod", f"{bases['pod']}-worker-0", stranger),
+    ]
+    for version, kind, name, spec in strangers:
+        meta = {"name": name}
+        jobs.kubectl(
+            "create", "-f", "-", input={"apiVersion": version, "kind": kind, "metadata": meta, "spec": spec}
+        )
+    projectors.start()
+    for name in bases:
+        jobs.until(name, "its name is taken", lambda status: reason(status, "Initialized") == "NameConflict")
+
+
+def reason(status: dict[str, Any], condition: str) -> str:
+    return conditions(status).get(condition, ("", "", ""))[1]
+
+
+@contextmanager
+def edited_all_the_time(jobs: Jobs, name: str) -> Iterator[None]:
+    """Somebody changes the job again and again, so that a status is written over a version that is gone."""
+    enough = Event()
+    path = f"/apis/batch.tensorstack.dev/v1beta1/namespaces/{jobs.namespace}/pytorchtrainingjobs/{name}"
+
+    async def edit_it() -> None:
+        async with await Api.connect(Wanted(jobs.cluster.kubeconfig)) as api:
+            for count in itertools.count():
+                if enough.is_set():
+                    return
+                edit = {"metadata": {"annotations": {"edit": str(count)}}}
+                await api.call("PATCH", path, body=edit, content=MERGE)
+                await asyncio.sleep(0.005)
+
+    editing = Thread(target=lambda: asyncio.run(edit_it()))
+    editing.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        editing.join()
+
+
+# ---- the comparison ----------------------------------------------------------------------------------------------
+
+
+def asked(cluster: ControlPlane, account: str) -> list[dict[str, Any]]:
+    """What an account has asked for; not the addresses that everybody may look at (`system:discovery`)."""
+    events = [each for each in cluster.audit_log() if each["user"]["username"] == ACCOUNTS + account]
+    return [each for each in events if "resource" in each.get("objectRef", {})]
+
+
+def as_rules_name_it(event: dict[str, Any]) -> Asked:
+    place = event["objectRef"]
+    resource = "/".join(filter(None, (place["resource"], place.get("subresource"))))
+    return Asked(place.get("apiGroup", ""), resource, event["verb"])
+
+
+def drive(
+    cluster: ControlPlane, team: str, projectors: ControllerProcess, front: ControllerProcess, folder: Path
+) -> None:
+    """Everything happens that makes a controller ask for something."""
+    cluster.kubectl("create", "serviceaccount", "user", "-n", team)
+    user = f"--serviceaccount={team}:user"
+    cluster.kubectl("create", "rolebinding", "user", "--clusterrole=edit", user, "-n", team)
+    jobs = Jobs(cluster, team)
+    lead_a_life(jobs)
+    have_neighbours(cluster, jobs)
+    with front_of(front, token_of(cluster, "user", team), team) as opened:
+        use_the_front(jobs, opened, folder / "pod.log")
+    take_names(jobs, projectors)
+
+
+def run_whole(cluster: ControlPlane, team: str, folder: Path, *options: str) -> None:
+    """The same with one process."""
+    with process(cluster, "jobledger", folder, *options) as everything:
+        drive(cluster, team, everything, everything, folder)
+        assert everything.stop() == 0, everything.said
+
+
+def refused(events: list[dict[str, Any]]) -> list[str]:
+    return [
+        f"{each['verb']} {each['requestURI']}" for each in events if each["responseStatus"]["code"] == 403
+    ]
+
+
+def test_each_role_is_granted_what_it_asks_for_and_nothing_else(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        stack.enter_context(rights(cluster, kustomized(cluster, DEPLOY / "overlays" / "roles-split")))
+        team = stack.enter_context(cluster.namespace("team"))
+        processes = in_processes(cluster, tmp_path)
+        for each in processes.values():
+            stack.enter_context(each)
+        drive(cluster, team, processes[Role.PROJECTORS], processes[Role.FRONT], tmp_path)
+        for each in processes.values():
+            assert each.stop() == 0, each.said
+    events = {role: asked(cluster, f"jobledger-{role}") for role in Role}
+    for role in Role:
+        assert refused(events[role]) == []
+        assert set(map(as_rules_name_it, events[role])) == granted(role), role
+    leases = [each["objectRef"] for each in events[Role.BRIDGE] if each["objectRef"]["resource"] == "leases"]
+    assert {each.get("name", LEASE) for each in leases} == {LEASE}
+
+
+def test_one_process_with_all_roles_is_refused_nothing(cluster: ControlPlane, tmp_path: Path) -> None:
+    before = len(asked(cluster, "jobledger"))
+    objects = kustomized(cluster, DEPLOY / "overlays" / "default")
+    with cluster.namespace("team") as team, rights(cluster, objects):
+        run_whole(cluster, team, tmp_path)
+    events = asked(cluster, "jobledger")[before:]
+    assert refused(events) == []
+    assert set(map(as_rules_name_it, events)) <= granted(*Role)
+
+
+def test_a_process_for_some_namespaces_needs_rights_in_these_alone(
+    cluster: ControlPlane, helm: Cluster, tmp_path: Path
+) -> None:
+    before = len(asked(cluster, "jobledger"))
+    with cluster.namespace("team") as team, rights(cluster, charted(helm, f"--set=namespaces={{{team}}}")):
+        run_whole(cluster, team, tmp_path, f"--namespaces={team}")
+    assert refused(asked(cluster, "jobledger")[before:]) == []

@@ -1,0 +1,74 @@
+"""The controller as a process over a cluster: started, killed, started again over the same log."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final, Self
+
+from tests.harness import Cluster
+
+_GRACE: Final = 20.0
+"""Seconds that an orderly end may take before it counts as a hang."""
+
+
+class ControllerProcess:
+    """`jobledger controller` on `cluster`, its log in `folder`; a `with` block starts and ends it."""
+
+    def __init__(self, cluster: Cluster, folder: Path, *options: str) -> None:
+        self.store = folder / "ledger.db"
+        self._said = folder / "controller.log"
+        self._cluster, self._options = cluster, options
+        self._began = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def said(self) -> str:
+        """Everything that it has written so far."""
+        return self._said.read_text(encoding="utf-8", errors="replace") if self._said.exists() else ""
+
+    @property
+    def latest(self) -> str:
+        """What it has written since it was started last."""
+        return self.said[self._began :]
+
+    @property
+    def is_running(self) -> bool:
+        """It was started, and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> Self:
+        """It runs; one that runs already is left alone."""
+        if not self.is_running:
+            self._began = len(self.said)
+            with self._said.open("ab") as said:
+                self._process = subprocess.Popen(
+                    self._command(), stdout=said, stderr=said, env=self._cluster.environment
+                )
+        return self
+
+    def kill(self) -> None:
+        """Kill -9."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+
+    def stop(self) -> int:
+        """An orderly end; its exit code."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(_GRACE)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def _command(self) -> list[str]:
+        return [
+            *(sys.executable, "-m", "jobledger", "controller"),
+            *("--kubeconfig", str(self._cluster.kubeconfig), "--log", f"sqlite://{self.store}"),
+            *("--listen", "127.0.0.1:0"),
+            *self._options,
+        ]

@@ -1,0 +1,70 @@
+"""The log of a controller, read beside it: histories, folded states, and whether they keep the promises."""
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+from statemachine.ids import JobUid
+from statemachine.log.port import DeadLetter, Record
+from statemachine.log.sqlite import SqliteLog
+from statemachine.status import status
+from tests.harness import wait_for
+from tests.simulation.invariants import Story, check_log
+from tests.simulation.world import World
+from tests.support.cluster_jobs import Jobs
+
+
+class Ledger:
+    """What the SQLite log at `path` holds at the moment of each call; it may have a writer elsewhere."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def stories(self) -> dict[JobUid, Story]:
+        """The histories of all jobs."""
+        found: dict[JobUid, list[Record]] = {}
+        for record in asyncio.run(self._records()):
+            found.setdefault(record.job, []).append(record)
+        return {job: Story(records) for job, records in found.items()}
+
+    def story(self, uid: str) -> Story:
+        """The history of one job."""
+        return self.stories()[JobUid(uid)]
+
+    def status(self, uid: str) -> dict[str, Any]:
+        """The status that the log tells; empty for a job that it does not know."""
+        found = self.stories().get(JobUid(uid))
+        return status(found.state) if found else {}
+
+    def findings(self) -> list[str]:
+        """Whatever is wrong with the histories themselves, and what could not be decided."""
+        letters = [f"dead letter: {each.error}" for each in asyncio.run(self._letters())]
+        nowhere = cast("World", None)  # rules of histories do not look around
+        return letters + check_log(nowhere, self.stories())
+
+    async def _records(self) -> list[Record]:
+        log = await SqliteLog.open(self._path, read_only=True)
+        try:
+            return [record async for batch in log.scan() for record in batch]
+        finally:
+            await log.close()
+
+    async def _letters(self) -> list[DeadLetter]:
+        log = await SqliteLog.open(self._path, read_only=True)
+        try:
+            return list(await log.dead_letters())
+        finally:
+            await log.close()
+
+
+def comes_to_rest(jobs: Jobs, ledger: Ledger, name: str, within: float = 10) -> dict[str, Any]:
+    """The job's status once it is the one that the log tells; nothing is wrong with the log."""
+
+    def look() -> dict[str, Any] | None:
+        job = jobs.get(name)
+        told = ledger.status(job["metadata"]["uid"])
+        return told if told and job.get("status") == told else None
+
+    found = wait_for(f"the status of {name} is the state in the log", look, within)
+    assert ledger.findings() == []
+    return found

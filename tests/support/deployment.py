@@ -1,0 +1,81 @@
+"""What is installed on a cluster: as kustomize and helm write it, and where it goes."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from tests.harness import Cluster
+
+DEPLOY: Final = Path(__file__).parents[2] / "deploy"
+CHART: Final = DEPLOY / "helm" / "jobledger"
+
+NAMESPACE: Final = "jobledger-system"
+"""Of the overlays; `kubectl jobledger` looks for the controller there."""
+
+RESTRICTED: Final = {"pod-security.kubernetes.io/enforce": "restricted"}
+
+OURS: Final = "app.kubernetes.io/name=jobledger"
+"""Selects everything that is installed but the CRDs. Source: docs/operations.md."""
+
+Manifest = dict[str, Any]
+
+
+def kustomized(cluster: Cluster, folder: Path) -> list[Manifest]:
+    """What `kubectl apply -k` would apply."""
+    return documents(cluster.kubectl("kustomize", str(folder)))
+
+
+def charted(cluster: Cluster, *options: str) -> list[Manifest]:
+    """What `helm install` would install, CRDs included."""
+    command = ("template", "jobledger", str(CHART), "--namespace", NAMESPACE, "--include-crds", *options)
+    return documents(cluster.helm(*command))
+
+
+def documents(text: str) -> list[Manifest]:
+    """The objects in a YAML stream."""
+    return [each for each in yaml.safe_load_all(text) if each]
+
+
+@contextmanager
+def namespace(cluster: Cluster) -> Iterator[None]:
+    """The restricted namespace of the overlays, for what does not bring it; gone afterwards, with all in it."""
+    metadata = {"name": NAMESPACE, "labels": RESTRICTED}
+    cluster.kubectl(
+        "create", "-f", "-", input={"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+    )
+    try:
+        yield
+    finally:
+        cluster.kubectl("delete", "namespace", NAMESPACE, within=120)
+
+
+@contextmanager
+def volume(cluster: Cluster) -> Iterator[None]:
+    """A disk for the claim of the log: nothing makes one on demand here."""
+    disk = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "jobledger-test"},
+        "spec": {
+            "capacity": {"storage": "10Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "claimRef": {"namespace": NAMESPACE, "name": "jobledger"},
+            "hostPath": {"path": "/nowhere"},
+        },
+    }
+    cluster.kubectl("create", "-f", "-", input=disk)
+    try:
+        yield
+    finally:
+        cluster.kubectl("delete", "persistentvolume", "jobledger-test")
+
+
+def left(cluster: Cluster) -> list[str]:
+    """Everything in the cluster that an install brought and that still exists, as `kind/name`; not the CRDs."""
+    kinds = cluster.kubectl("api-resources", "--verbs=list,delete", "--output=name").split()
+    found = cluster.kubectl("get", ",".join(kinds), "--all-namespaces", "-l", OURS, "--output=json")
+    return [f"{each['kind']}/{each['metadata']['name']}" for each in json.loads(found)["items"]]

@@ -1,0 +1,118 @@
+"""Rights and versions in deploy/, read without a cluster."""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from jobledger.rbac import GRANTS, USERS, Rule, Scope, bindings, rbac_objects
+from jobledger.settings import paths
+from jobledger.wiring.roles import Role
+from statemachine.kinds import KINDS
+
+ROOT = Path(__file__).parents[3]
+DEPLOY = ROOT / "deploy"
+CHART = DEPLOY / "helm" / "jobledger"
+
+ALL_RULES = [
+    *(rule for grants in GRANTS.values() for rules in grants.values() for rule in rules),
+    *(rule for rules in USERS.values() for rule in rules),
+]
+
+DEPLOYED = frozenset({"store", "server", "namespace", "python", "settle"})
+"""Settings of a machine's own jobledger, which nobody needs on a cluster."""
+
+
+def read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("rule", ALL_RULES, ids=str)
+def test_no_rule_grants_more_than_it_says(rule: Rule) -> None:
+    assert "*" not in (rule.group, *rule.resources, *rule.verbs)
+    assert not {"secrets", "pods/exec", "pods/attach", "pods/portforward"} & set(rule.resources)
+    assert not {"impersonate", "escalate", "bind"} & set(rule.verbs)
+    assert rule.group != "rbac.authorization.k8s.io"
+
+
+def test_every_role_of_a_controller_has_its_rights_and_no_other() -> None:
+    assert set(GRANTS) == set(Role)
+
+
+def test_every_kind_is_watched_and_its_status_written() -> None:
+    for kind in KINDS:
+        names = kind.names
+        assert allows(GRANTS[Role.BRIDGE][Scope.JOBS], names.group, names.plural, "watch")
+        assert allows(GRANTS[Role.PROJECTORS][Scope.JOBS], names.group, f"{names.plural}/status", "patch")
+        assert allows(USERS["edit"], names.group, names.plural, "create")
+
+
+def test_nobody_but_the_projectors_writes_a_status() -> None:
+    writers = {
+        role
+        for role, grants in GRANTS.items()
+        for rules in grants.values()
+        for rule in rules
+        if any(each.endswith("/status") for each in rule.resources)
+    }
+    assert writers == {Role.PROJECTORS}
+
+
+def allows(rules: Any, group: str, resource: str, verb: str) -> bool:
+    return any(rule.group == group and resource in rule.resources and verb in rule.verbs for rule in rules)
+
+
+def test_every_role_object_is_bound_once_and_to_the_account_of_its_role() -> None:
+    objects = {each["metadata"]["name"]: each["kind"] for each in rbac_objects()}
+    bound = {each["roleRef"]["name"]: each["roleRef"]["kind"] for each in bindings()}
+    users = {f"jobledger-{each}" for each in USERS}
+    assert bound == {name: kind for name, kind in objects.items() if name not in users}
+    for each in bindings():
+        (subject,) = each["subjects"]
+        assert each["metadata"]["name"].startswith(subject["name"])
+
+
+def versions() -> Iterator[tuple[str, str]]:
+    chart = read(CHART / "Chart.yaml")
+    yield "chart", chart["version"]
+    yield "application", chart["appVersion"]
+    for overlay in sorted((DEPLOY / "overlays").iterdir()):
+        (image,) = read(overlay / "kustomization.yaml")["images"]
+        yield overlay.name, image["newTag"]
+
+
+@pytest.mark.parametrize(("where", "version"), list(versions()), ids=str)
+def test_what_is_deployed_is_this_release(where: str, version: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert version == project["version"]
+
+
+def test_the_chart_takes_every_setting_that_a_cluster_has_and_no_other() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    wanted = {each for each in paths() if each not in DEPLOYED and not each.startswith("controller.")}
+    assert set(schema["properties"]["settings"]["properties"]) == wanted
+
+
+def described(schema: Any, at: str = "") -> Iterator[str]:
+    """Every value that a schema knows by name."""
+    for name, inner in schema.get("properties", {}).items():
+        yield f"{at}{name}"
+        yield from described(inner, f"{at}{name}/")
+
+
+def valued(values: Any, at: str = "") -> Iterator[str]:
+    """Every value that values.yaml sets."""
+    if isinstance(values, dict):
+        for name, inner in values.items():
+            yield f"{at}{name}"
+            yield from valued(inner, f"{at}{name}/")
+
+
+def test_values_yaml_shows_every_value_that_the_schema_takes() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    hidden = set(described(schema)) - set(valued(read(CHART / "values.yaml")))
+    assert hidden == {"global", "settings/evidence"}
