@@ -182,14 +182,19 @@ def _attempt(meta: Mapping[str, Any]) -> int | None:
 
 
 def _actor(meta: Mapping[str, Any]) -> str:
-    """Who wrote the spec last: the annotation, else the newest manager that did not only write the status."""
+    """Who wrote the spec last: the newest manager that did not only write the status.
+
+    Or, if it set the annotation, or nobody keeps account of managers, who that names: managers are programs. An
+    annotation that somebody else set before is no evidence.
+    """
     said = _text(_map(meta.get("annotations")).get(ACTOR))
-    if said:
+    writers = [each for each in _maps(meta.get("managedFields")) if not each.get("subresource")]
+    if not writers:
         return said
     oldest = datetime.min.replace(tzinfo=UTC)
-    writers = [each for each in _maps(meta.get("managedFields")) if not each.get("subresource")]
-    newest = max(writers, key=lambda each: _instant(each.get("time")) or oldest, default={})
-    return _text(newest.get("manager"))
+    newest = max(writers, key=lambda each: _instant(each.get("time")) or oldest)
+    annotations = _map(_map(_map(newest.get("fieldsV1")).get("f:metadata")).get("f:annotations"))
+    return said if said and f"f:{ACTOR}" in annotations else _text(newest.get("manager"))
 
 
 def _phase(status: Mapping[str, Any]) -> PodPhase | None:

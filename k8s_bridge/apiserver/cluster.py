@@ -68,15 +68,20 @@ class ApiServerCluster:
         return found
 
     async def list(self, api_version: str, kind: str, namespace: str | None = None) -> Sequence[Manifest]:
-        """All objects of a kind, by namespace and name; none of a kind that is not installed."""
+        """All objects of a kind, by namespace and name; none of a kind that is not installed.
+
+        Without a namespace those of all that are watched.
+        """
+        found: Manifests = []
         try:
-            found = await self._paged(await self._paths.of(api_version, kind, namespace))
+            for each in (namespace,) if namespace else self._namespaces or (None,):
+                found += await self._paged(await self._paths.of(api_version, kind, each))
         except (Missing, Refused) as error:
             if isinstance(error, Refused) and error.status != 404:
                 raise
             return []
-        for each in found:
-            each["apiVersion"], each["kind"] = api_version, kind
+        for manifest in found:
+            manifest["apiVersion"], manifest["kind"] = api_version, kind
         found.sort(key=lambda each: (each["metadata"].get("namespace", ""), each["metadata"]["name"]))
         return found
 
@@ -287,7 +292,7 @@ class ApiServerCluster:
 
     def _note_gone(self, uid: str) -> None:
         if self._watching is not None:
-            self._watching.index.remove(uid)
+            self._watching.index.note_gone(uid)
 
     def _note_version(self, job: Manifest) -> None:
         if self._watching is not None:

@@ -7,8 +7,9 @@ write the same again; versions keep an older report from undoing that.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from sys import intern
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from k8s_bridge.port import Manifest
 from statemachine.ids import ATTEMPT
@@ -103,7 +104,7 @@ class Index:
     def __init__(self) -> None:
         self._seen: dict[str, Seen] = {}
         self._owned: dict[str, dict[str, None]] = {}
-        self._gone: dict[str, int] = {}
+        self._gone: dict[str, _Gone] = {}
         """Recently deleted: a report from before the deletion may still come."""
 
     def __len__(self) -> int:
@@ -125,8 +126,10 @@ class Index:
         """The object is as `raw` says, unless something newer is known. True if that is news."""
         uid, version = raw["metadata"]["uid"], version_of(raw["metadata"])
         old = self._seen.get(uid)
-        if uid in self._gone or (old is not None and old.version >= version):
+        gone = self._gone.get(uid)
+        if (gone is not None and version <= gone.until) or (old is not None and old.version >= version):
             return False
+        self._gone.pop(uid, None)
         seen = Seen.of(raw)
         if old is not None and old.job != seen.job:
             self._disown(old)
@@ -152,15 +155,32 @@ class Index:
             if here and (seen.api_version, seen.kind) == (api_version, kind) and seen.version <= version:
                 yield uid
 
-    def remove(self, uid: str) -> Seen | None:
-        """The object is gone; what was known of it."""
+    def remove(self, uid: str, version: float = inf) -> Seen | None:
+        """A watch or a list says that the object is gone; what was known of it, unless that was said before.
+
+        A watch says so, with a `version`, also of what lost its labels; a later version is the object come back.
+        """
+        gone = self._gone.get(uid)
+        seen = self._take(uid) or (gone.untold if gone else None)
+        if seen is not None:
+            self._bury(uid, _Gone(version))
+        return seen
+
+    def note_gone(self, uid: str) -> None:
+        """The object is gone, as an answer to our own write says; that no watch has told yet."""
+        if (seen := self._take(uid)) is not None:
+            self._bury(uid, _Gone(inf, seen))
+
+    def _take(self, uid: str) -> Seen | None:
         seen = self._seen.pop(uid, None)
         if seen is not None:
             self._disown(seen)
-            self._gone[uid] = seen.version
-            if len(self._gone) > _REMEMBERED:
-                del self._gone[next(iter(self._gone))]
         return seen
+
+    def _bury(self, uid: str, gone: "_Gone") -> None:
+        self._gone[uid] = gone
+        if len(self._gone) > _REMEMBERED:
+            del self._gone[next(iter(self._gone))]
 
     def _disown(self, seen: Seen) -> None:
         siblings = self._owned.get(seen.job)
@@ -168,6 +188,13 @@ class Index:
             siblings.pop(seen.uid, None)
             if not siblings:
                 del self._owned[seen.job]
+
+
+class _Gone(NamedTuple):
+    """Reports up to version `until` are late. `untold`: what was known of it, as long as no watch has said so."""
+
+    until: float
+    untold: Seen | None = None
 
 
 _REMEMBERED: Final = 10_000

@@ -145,7 +145,7 @@ class Watching(AsyncIterator[Change | Synced]):
 
     async def _tell_child(self, verb: Verb, raw: Manifest) -> None:
         if verb is Verb.DELETED:
-            self.index.remove(raw["metadata"]["uid"])
+            self.index.remove(raw["metadata"]["uid"], version_of(raw["metadata"]))
         else:
             self.index.put(raw)
         await self._put(verb, raw)

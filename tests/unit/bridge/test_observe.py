@@ -66,10 +66,16 @@ def test_a_job_without_a_spec_is_observed_with_an_empty_one() -> None:
     assert found.spec == {}
 
 
-def test_the_actor_is_the_annotation() -> None:
-    fields = [{"manager": "kubectl", "time": "2024-01-09T15:00:00Z"}]
+@pytest.mark.parametrize(("annotated", "actor"), [(True, "ada"), (False, "kubectl-edit")])
+def test_the_actor_is_the_annotation_if_the_newest_manager_set_it(annotated: bool, actor: str) -> None:
+    wrote: dict[str, Any] = {"f:metadata": {"f:annotations": {"f:jobledger.dev/actor": {}}}} if annotated else {"f:spec": {}}
+    fields = [{"manager": "kubectl-edit", "time": "2024-01-09T15:00:00Z", "fieldsV1": wrote}]
     found = seen(job(uid="j-1", annotations={"jobledger.dev/actor": "ada"}, managedFields=fields))
-    assert found is not None
+    assert getattr(found, "actor", None) == actor
+
+
+def test_the_actor_is_the_annotation_where_nobody_keeps_account_of_managers() -> None:
+    found = seen(job(uid="j-1", annotations={"jobledger.dev/actor": "ada"}))
     assert getattr(found, "actor", None) == "ada"
 
 

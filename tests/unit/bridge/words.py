@@ -27,6 +27,12 @@ def owned(owner: Manifest) -> dict[str, Any]:
     return {"ownerReferences": [{**reference, "uid": meta["uid"], "controller": True}]}
 
 
+def owner_uid(raw: Manifest) -> str:
+    """The uid of whatever controls the object; empty if nothing does."""
+    owners = raw["metadata"].get("ownerReferences") or ()
+    return next((str(each["uid"]) for each in owners if each.get("controller")), "")
+
+
 def pod(
     owner: Manifest | None = None,
     *,

@@ -65,6 +65,26 @@ def test_what_is_gone_stays_gone_whatever_late_reports_say() -> None:
     assert index.remove("p-1") is None
 
 
+def test_what_we_deleted_is_remembered_until_it_is_told() -> None:
+    index = Index()
+    index.put(stored(pod(JOB)))
+    index.note_gone("p-1")
+    assert index.owned("j-1") == []
+    removed = index.remove("p-1")
+    assert removed is not None
+    assert removed.uid == "p-1"
+    assert index.remove("p-1") is None
+
+
+def test_what_a_watch_lost_for_its_labels_may_come_back() -> None:
+    index = Index()
+    index.put(stored(pod(JOB), version=3))
+    index.remove("p-1", 5)
+    assert not index.put(stored(pod(JOB), version=4))
+    assert index.put(stored(pod(JOB), version=6))
+    assert [each.version for each in index.owned("j-1")] == [6]
+
+
 def test_a_child_may_be_disowned_and_adopted() -> None:
     index = Index()
     index.put(stored(pod(JOB), version=1))
@@ -191,7 +211,7 @@ class World:
         verb, raw = self.watched.pop(0)
         uid = raw["metadata"]["uid"]
         if verb == "DELETED":
-            self.index.remove(uid)
+            self.index.remove(uid, int(raw["metadata"]["resourceVersion"]))
             self.told.discard(uid)
         else:
             self.index.put(raw)
@@ -203,7 +223,7 @@ class World:
             return
         verb, raw = self.answers.pop(which % len(self.answers))
         if verb == "DELETED":
-            self.index.remove(raw["metadata"]["uid"])
+            self.index.note_gone(raw["metadata"]["uid"])
         else:
             self.index.note(raw, self.position)
 
@@ -214,7 +234,7 @@ class World:
             self.index.put(raw)
         noted = self.index.up_to("v1", "Pod", "demo", self.version)
         for uid in self.told.union(noted) - set(self.living):
-            self.index.remove(uid)
+            assert self.index.remove(uid) is not None, "nobody would hear that it is gone"
         self.told, self.position = set(self.living), self.version
 
     def settle(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 from k8s_bridge.apiserver.api import Api
 from k8s_bridge.apiserver.cluster import ApiServerCluster
 from k8s_bridge.apiserver.reflector import Patience
-from k8s_bridge.port import Manifest, Verb
+from k8s_bridge.port import Manifest, Ref, Verb
 from k8s_bridge.watchers import Bridge
 from statemachine.ids import JobUid
 from statemachine.observations import JobGone, JobObserved, Observation, PodGone, PodObserved
@@ -249,6 +249,23 @@ async def test_a_pod_that_only_our_own_write_told_of_vanishes_like_any_other(
     [gone] = heard.of(PodGone)
     assert isinstance(gone, PodGone)
     assert gone.uid == "p-2"
+
+
+async def test_a_pod_that_we_deleted_while_its_watch_was_away_is_said_to_be_gone(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    """The answer to our own write is all that there was: nobody may take it for what the log has been told."""
+    everything(server)
+    released = child(pod(JOB), "p-1", 12)
+    released["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
+    server.on("PATCH", "/api/v1/namespaces/demo/pods/mnist-7ac1b-worker-0", Answer(body=released))
+    server.on("GET", PODS, page(version=20))
+    server.on("WATCH", PODS, watch(0.5, event("ERROR", status(410))), watch(SILENT))
+    async with bridged(cluster) as heard:
+        await cluster.release(Ref("v1", "Pod", "demo", "mnist-7ac1b-worker-0"), "p-1")
+        assert [each["kind"] for each in await cluster.children("demo", J1)] == ["Service"]
+        await until(lambda: PodGone in heard.kinds)
+    assert [each.uid for each in heard.of(PodGone) if isinstance(each, PodGone)] == ["p-1"]
 
 
 async def test_a_pod_made_while_pods_are_listed_is_not_taken_for_gone(
