@@ -31,7 +31,7 @@ RUN python -m pip --python "$PREFIX" install --quiet --no-compile --no-index --n
 
 # Bytecode is made here, as the file system is read-only later, and does without times, as all are set to one. None for
 # the generated classes of the Kubernetes client (50 MB): they are loaded when asked for, and nobody asks.
-RUN "$PREFIX/bin/python" -m compileall -q -x 'kubernetes/.*client/(api|models)/' --invalidation-mode unchecked-hash \
+RUN "$PREFIX/bin/python" -m compileall -q -x 'kubernetes/.*client/(api|models)/[^_]' --invalidation-mode unchecked-hash \
         "$PREFIX/lib" && \
     find "$PREFIX" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 

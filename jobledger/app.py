@@ -19,7 +19,7 @@ from jobledger.telling.histories import History, Known, known_to
 from jobledger.telling.histories import history as life_of
 from jobledger.views import is_gone, manifest_of, with_status
 from jobledger.wiring import Controller
-from jobledger.wishes import paused, scaled
+from jobledger.wishes import paused, scaled, still_there
 from k8s_bridge.observe import ACTOR, DELETED_BY
 from k8s_bridge.port import JobEvent, Manifest, Ref
 from statemachine.errors import Missing, Refused
@@ -240,7 +240,7 @@ class App:
 
     async def patch(self, job: Manifest, merge: Mapping[str, Any], actor: str) -> Manifest:
         """`merge` (RFC 7396) was merged into the job. Raises Refused, Conflict."""
-        _still_there(job)
+        still_there(job)
         meta = merge.get("metadata") or {}
         annotations = {**(meta.get("annotations") or {}), ACTOR: actor}
         merge = {**merge, "metadata": {**meta, "annotations": annotations}}
@@ -286,8 +286,3 @@ class App:
 def ref_of(state: JobState) -> Ref:
     """The reference to the job object of a state."""
     return Ref(state.api_version, state.kind, state.namespace, state.name)
-
-
-def _still_there(job: Manifest) -> None:
-    if is_gone(job):
-        raise NotPossible(f'job "{job["metadata"]["name"]}" is being deleted and cannot be changed any more')

@@ -26,8 +26,12 @@ from statemachine.errors import JobledgerError, first
 
 if TYPE_CHECKING:
     from k8s_bridge.apiserver.api import Api
+    from k8s_bridge.apiserver.lease import Lease
 
 log = logging.getLogger(__name__)
+
+_LOOK: Final = 0.5
+"""Seconds between looks whether somebody else works."""
 
 _FINISH: Final = 3.0
 """Seconds that work in hand has when the process is asked to end, out of the ten that ending may take."""
@@ -71,7 +75,7 @@ class Duty:
             elif not self._plan.waits_as_a_whole:
                 await self._control(self._plan, lease.held)
             else:
-                standby = asyncio.create_task(self._stand_by(), name="standby")
+                standby = asyncio.create_task(self._stand_by(lease), name="standby")
                 try:
                     async with lease.held():
                         await _ended(standby)
@@ -79,10 +83,12 @@ class Duty:
                 finally:
                     await _ended(standby)
 
-    async def _stand_by(self) -> None:
+    async def _stand_by(self, lease: "Lease") -> None:
         """Callers are answered while another process works."""
         if Role.FRONT not in self._plan.roles:
             return
+        while not lease.holder:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(_LOOK)
         try:
             await self._control(replace(self._plan, roles=frozenset({Role.FRONT})))
         except JobledgerError as error:

@@ -107,11 +107,12 @@ class Health:
     async def readiness(self) -> Readiness:
         """Whether the process may serve. One that waits for its turn may: it is there to take over."""
         troubles, notes = self._turn()
-        if self.controller is not None:
-            troubles += self._loops(self.controller)
-            troubles += await self._write(self.controller)
+        controller = self.controller  # it may be another one before the log has answered
+        if controller is not None:
+            troubles += self._loops(controller)
+            troubles += await self._write(controller)
             if not troubles:
-                notes += _failing(self.controller)
+                notes += _failing(controller)
         elif not troubles and not notes:
             troubles.append("the controller is starting")
         return Readiness(troubles, notes)

@@ -50,11 +50,11 @@ class Scope(StrEnum):
 
     @property
     def kind(self) -> str:
-        """Of the object that holds the rules."""
+        """Kind of the object that holds the rules."""
         return "Role" if self is Scope.OWN else "ClusterRole"
 
-    def name(self, role: Role) -> str:
-        """Of the object that holds the rules of `role`."""
+    def holder(self, role: Role) -> str:
+        """Name of the object that holds the rules of `role`."""
         return f"jobledger-{role}" if self is Scope.JOBS else f"jobledger-{role}-{self}"
 
 
@@ -133,16 +133,16 @@ def rbac_objects() -> Iterator[Manifest]:
     """The ClusterRoles and Roles of the kustomize base."""
     for role, grants in GRANTS.items():
         for scope, rules in grants.items():
-            yield _object(scope.kind, scope.name(role), rules)
-    for role, rules in USERS.items():
-        yield _object("ClusterRole", f"jobledger-{role}", rules, _aggregated(role))
+            yield _object(scope.kind, scope.holder(role), rules)
+    for user, rules in USERS.items():
+        yield _object("ClusterRole", f"jobledger-{user}", rules, _aggregated(user))
 
 
 def bindings(account: str | None = None) -> Iterator[Manifest]:
     """Every role bound to the ServiceAccount `account`, or each to one of its own name."""
     for role, grants in GRANTS.items():
         for scope in grants:
-            name = scope.name(role)
+            name = scope.holder(role)
             yield {
                 "apiVersion": f"{_RBAC}/v1",
                 "kind": f"{scope.kind}Binding",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobledger.errors import NotPossible
+from jobledger.views import is_gone
 from k8s_bridge.port import Manifest
 from statemachine.phases import FINAL
 
@@ -43,7 +44,14 @@ def scaled(job: Manifest, replicas: int) -> MergePatch:
     return dict(patch)
 
 
+def still_there(job: Manifest) -> None:
+    """Nothing, for a job that can be changed. Raises NotPossible for one that is being deleted."""
+    if is_gone(job):
+        raise NotPossible(f'job "{job["metadata"]["name"]}" is being deleted and cannot be changed any more')
+
+
 def _unfinished(job: Manifest, done: str) -> None:
+    still_there(job)
     phase = (job.get("status") or {}).get("phase")
     if phase in FINAL:
         raise NotPossible(f'job "{job["metadata"]["name"]}" cannot be {done}: it has ended ({phase})')

@@ -3,13 +3,15 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from jobledger.plugin import controller as ways
 from jobledger.plugin.apiserver import ApiServer
 from jobledger.plugin.options import Controller, Via
 from jobledger.telling.answer import Answer
 from statemachine.errors import ClusterUnavailable, ConfigError
+
+_ADVICE: Final = "--controller-namespace says where it is, --server its address"
 
 
 class Asking:
@@ -49,7 +51,7 @@ class Asking:
                 return told(way)
         except ways.NoWay as error:
             if error.final:
-                raise
+                raise ClusterUnavailable(f"the controller is not there: {error}; {_ADVICE}") from None
             raise nowhere(through, str(error)) from None
 
     def _token(self) -> str:
@@ -74,9 +76,7 @@ def nowhere(through: str, forwarding: str = "") -> ClusterUnavailable:
         if len(tried) > 1
         else f"cannot be reached {tried[0]}"
     )
-    return ClusterUnavailable(
-        f"the controller {said}; is it running? --controller-namespace says where it is, --server its address"
-    )
+    return ClusterUnavailable(f"the controller {said}; is it running? {_ADVICE}")
 
 
 def _read(path: Path) -> str:

@@ -179,10 +179,7 @@ def _not_forwarded(said: str, place: Place) -> NoWay:
 
 
 def _no_service(place: Place) -> str:
-    return (
-        f'there is no service "{place.service}" in namespace "{place.namespace}"; say where the controller is '
-        "with --controller-namespace, or give its address with --server"
-    )
+    return f'there is no service "{place.service}" in namespace "{place.namespace}"'
 
 
 # ---- questions ---------------------------------------------------------------------------------------------

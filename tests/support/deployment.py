@@ -1,6 +1,7 @@
 """What is installed on a cluster: as kustomize and helm write it, and where it goes."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, Final
 import yaml
 
 from tests.harness import Cluster
+from tests.support.cluster_controller import ControllerProcess
 
 DEPLOY: Final = Path(__file__).parents[2] / "deploy"
 CHART: Final = DEPLOY / "helm" / "jobledger"
@@ -79,3 +81,9 @@ def left(cluster: Cluster) -> list[str]:
     kinds = cluster.kubectl("api-resources", "--verbs=list,delete", "--output=name").split()
     found = cluster.kubectl("get", ",".join(kinds), "--all-namespaces", "-l", OURS, "--output=json")
     return [f"{each['kind']}/{each['metadata']['name']}" for each in json.loads(found)["items"]]
+
+
+def address(process: ControllerProcess) -> str | None:
+    """Where a controller answers HTTP, once it says so."""
+    found = re.search(r"^  address  (http://\S+)$", process.said, re.MULTILINE)
+    return found[1] if found else None

@@ -96,7 +96,9 @@ class Log(MemoryLog):
     async def save_checkpoint(self, reader: str, position: Position) -> None:
         if self.broken == "hangs":
             await asyncio.Event().wait()
-        if self.broken:
+        if self.broken == "slow":
+            await asyncio.sleep(0.05)
+        elif self.broken:
             raise LogUnavailable(self.broken)
         await super().save_checkpoint(reader, position)
 
@@ -136,6 +138,19 @@ async def test_a_log_that_does_not_answer_is_trouble(monkeypatch: pytest.MonkeyP
         "the log has not taken a write for 0 s"
         in (await Health(Controller(log, MemoryCluster(), WallClock())).readiness()).troubles
     )
+
+
+async def test_a_controller_that_ends_while_its_log_is_asked_was_the_one_that_was_meant() -> None:
+    log = Log()
+    log.broken = "slow"
+    controller = Controller(log, MemoryCluster(), WallClock())
+    async with running(controller):
+        await synced(controller)
+        health = Health(controller)
+        asked = asyncio.create_task(health.readiness())
+        await asyncio.sleep(0.01)
+        health.controller = None
+        assert await asked == ([], [])
 
 
 async def test_who_waits_for_its_turn_is_ready_and_says_so() -> None:

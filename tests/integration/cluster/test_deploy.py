@@ -3,20 +3,23 @@
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.harness import Cluster, CommandFailed, wait_for
+from tests.support.cluster_controller import ControllerProcess
 from tests.support.deployment import (
     CHART,
     DEPLOY,
     NAMESPACE,
     OURS,
     RESTRICTED,
+    address,
     charted,
     documents,
     kustomized,
@@ -225,6 +228,51 @@ def test_the_crds_of_the_chart_are_those_of_the_repository(helm: Cluster) -> Non
     shown = documents(helm.helm("show", "crds", str(CHART)))
     kept = documents(helm.kubectl("kustomize", str(DEPLOY.parent / "crds")))
     assert by_name(shown) == by_name(kept)
+
+
+# ---- what runs -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("split", [False, True], ids=["together", "split"])
+def test_the_containers_commands_start_and_become_ready(
+    helm: Cluster, split: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with helm.namespace("jobs") as jobs, ExitStack() as stack:
+        rendered = charted(helm, f"--set=splitRoles={str(split).lower()},namespaces={{{jobs}}}")
+        processes = {}
+        for each in (each for each in rendered if each["kind"] == "Deployment"):
+            (container,) = each["spec"]["template"]["spec"]["containers"]
+            for variable in container["env"]:
+                monkeypatch.setenv(variable["name"], variable["value"])
+            folder = tmp_path / name_of(each)
+            folder.mkdir()
+            process = ControllerProcess(helm, folder, *as_here(container, tmp_path))
+            processes[name_of(each)] = stack.enter_context(process)
+        assert len(processes) == (4 if split else 1)
+        for name, process in processes.items():
+            wait_for(f"{name} is ready", partial(is_ready, process), within=60)
+        assert (tmp_path / "ledger.db").exists()
+        for process in processes.values():
+            assert process.stop() == 0, process.said
+
+
+def as_here(container: Manifest, folder: Path) -> list[str]:
+    """The arguments of a container, but for the name of the command, with `folder` in the place of its volume."""
+    (place,) = [each["mountPath"] for each in container["volumeMounts"] if each["name"] == "log"]
+    command, *arguments = container["args"]
+    assert command == "controller"
+    assert place in " ".join(arguments)
+    return [each.replace(place, str(folder)) for each in arguments]
+
+
+def is_ready(process: ControllerProcess) -> bool:
+    """It answers the kubelet's questions with yes."""
+    assert process.is_running, process.said
+    url = address(process)
+    try:
+        return url is not None and all(httpx.get(url + path).is_success for path in ("/healthz", "/readyz"))
+    except httpx.TransportError:
+        return False
 
 
 # ---- users -------------------------------------------------------------------------------------------------------

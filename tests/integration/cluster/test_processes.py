@@ -109,9 +109,9 @@ def test_every_role_in_a_process_of_its_own_each_killed_in_the_middle(
     chance = random.Random(3)
     for each in alone.values():
         each.becomes("ok")
-    names = [f"train-{number}" for number in range(4)]
+    names = [f"train-{number}" for number in range(3)]
     jobs.apply(*(job(name, replica_type("worker", 3), runPolicy={"backoffLimit": 20}) for name in names))
-    for role in (*Role, *Role):
+    for role in chance.sample(list(Role), len(Role)):
         time.sleep(chance.uniform(0.0, 1.0))
         alone[role].kill()
         alone[role].start()
@@ -125,7 +125,7 @@ def test_every_role_in_a_process_of_its_own_each_killed_in_the_middle(
         for name in names
         for each in jobs.children(name).values()
     )
-    assert len(starts) == 12
+    assert len(starts) == 9
     for name in names:
         for pod in list(jobs.children(name)):
             jobs.end(f"{jobs.base(name)}-{pod}")
@@ -257,14 +257,14 @@ def test_sigterm_in_full_swing_ends_within_ten_seconds_and_nothing_is_lost(
     options = ("--leader-elect", "--lease-namespace", namespace)
     with Process(cluster, tmp_path / "controller", store, namespace, *options) as controller:
         controller.becomes("ok")
-        names = [f"train-{number}" for number in range(20)]
+        names = [f"train-{number}" for number in range(10)]
         jobs.apply(*(job(name, replica_type("worker", 4)) for name in names))
-        for _ in range(3):
+        for _ in range(2):
             time.sleep(0.5)
             began = time.monotonic()
             assert controller.stop() == 0, controller.latest
             assert time.monotonic() - began < 10
-            assert "Traceback" not in controller.said
+            assert "Traceback" not in controller.said, controller.said
             lease = json.loads(jobs.kubectl("get", "lease", "jobledger-bridge", "-o", "json"))
             assert lease["spec"].get("holderIdentity", "") == ""
             controller.start()

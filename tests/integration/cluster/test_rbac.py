@@ -6,7 +6,6 @@ makes a controller ask for something. What users do meanwhile they do as the adm
 
 import asyncio
 import itertools
-import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -25,7 +24,7 @@ from tests.harness import JOB_CRDS, NEIGHBOUR_CRDS, Cluster, ControlPlane, wait_
 from tests.harness.fixtures import own_control_plane
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, conditions, job, replica_type
-from tests.support.deployment import DEPLOY, NAMESPACE, charted, kustomized, namespace
+from tests.support.deployment import DEPLOY, NAMESPACE, address, charted, kustomized, namespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -143,12 +142,6 @@ def front_of(process: ControllerProcess, token: str, namespace: str) -> Iterator
     headers = {"Authorization": f"Bearer {token}"}
     with httpx.Client(base_url=url, headers=headers, timeout=20) as http:
         yield Front(http, namespace)
-
-
-def address(process: ControllerProcess) -> str | None:
-    """Where a process answers HTTP, once it says so."""
-    found = re.search(r"^  address  (http://\S+)$", process.said, re.MULTILINE)
-    return found[1] if found else None
 
 
 def lead_a_life(jobs: Jobs) -> None:

@@ -38,8 +38,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 KILL: Final = 137
 """The exit code that policy `ExitCode` restarts; the other one here, 1, it does not (spec R8)."""
 
-BETWEEN: Final = 5.0
-"""Most seconds that a controller lives."""
+LIFE: Final = 4.0
+"""Most seconds that a controller works."""
 
 
 @dataclass(frozen=True)
@@ -164,15 +164,20 @@ class Fire:
     def kill_controllers(self) -> None:
         chance = self.size.chance("controller")
         for _ in range(self.size.kills):
-            time.sleep(chance.uniform(0.2, BETWEEN))
+            if chance.random() < 0.8:  # else it may die before it has begun
+                comes_true("the controller works", self._why_idle, 60)
+            time.sleep(chance.uniform(0.0, LIFE))
             self.controller.kill()
             time.sleep(chance.uniform(0.0, 1.0))
             self.controller.start()
 
+    def _why_idle(self) -> list[str]:
+        return [] if "action=working" in self.controller.latest else [self.controller.latest]
+
     def kill_api_servers(self) -> None:
         chance = self.size.chance("API server")
         for _ in range(self.size.apiserver_kills):
-            time.sleep(chance.uniform(0.0, BETWEEN * self.size.kills / self.size.apiserver_kills))
+            time.sleep(chance.uniform(0.0, 2 * LIFE * self.size.kills / self.size.apiserver_kills))
             self.plane.kill("kube-apiserver")
             time.sleep(chance.uniform(0.0, 2.0))
             self.plane.start()
@@ -191,8 +196,10 @@ class Fire:
             self.hands.create(job(f"train-{number}", worker, runPolicy=limit))
 
     def meddle(self, while_: Callable[[], bool]) -> None:
-        chance = self.size.chance("people")
-        while while_():
+        """People act as long as `while_`, and at least three times a job."""
+        chance, acted = self.size.chance("people"), 0
+        while while_() or acted < 3 * self.size.jobs:
+            acted += 1
             act, weight = self._acts(chance)
             chance.choices(act, weight)[0]()
             time.sleep(chance.uniform(0.0, 6.0 / self.size.jobs))
@@ -202,7 +209,7 @@ class Fire:
         jobs = [each for each in self.jobs.living() if not each.is_final]
         pods = [each for each in self.pods.living() if each.is_running]
         if not jobs or not pods:
-            return [lambda: None], [1]
+            return [lambda: time.sleep(0.2)], [1]
         job, pod = chance.choice(jobs), chance.choice(pods)
         limit = {"runPolicy": {"backoffLimit": chance.randint(0, 8)}}
         acts: list[tuple[float, Callable[[], object]]] = [

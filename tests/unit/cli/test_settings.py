@@ -63,7 +63,16 @@ def test_a_misspelled_variable_is_refused_with_the_nearest_name(monkeypatch: pyt
 
 @pytest.mark.parametrize(
     "name",
-    ["REQUIRE_ALL", "SIM_SEEDS", "SIM_SEED", "FIRE_SEED", "KUBECONFIG", "TOOLS", "MOUNT_DATA", "CONTAINER_ID"],
+    [
+        "REQUIRE_ALL",
+        "SIM_SEEDS",
+        "SIM_SEED",
+        "FIRE_SEED",
+        "KUBECONFIG",
+        "TOOLS",
+        "MOUNT_DATA",
+        "CONTAINER_ID",
+    ],
 )
 def test_variables_of_tests_tools_and_pods_are_let_through(
     name: str, monkeypatch: pytest.MonkeyPatch

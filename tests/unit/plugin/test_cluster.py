@@ -156,6 +156,16 @@ def test_a_finished_job_gets_no_patch() -> None:
         assert {each.method for each in fake.asked} == {"GET"}
 
 
+def test_a_job_that_is_being_deleted_gets_no_patch() -> None:
+    leaving = job()
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    with cluster() as (asked, fake):
+        wished(fake, **{f"GET {JOBS}/train": leaving})
+        with pytest.raises(NotPossible, match="is being deleted"):
+            asked.wish("pause", "team", "train")
+        assert {each.method for each in fake.asked} == {"GET"}
+
+
 def test_a_job_that_was_replaced_meanwhile_is_not_touched() -> None:
     with cluster() as (asked, fake):
         wished(fake, **{f"PATCH {JOBS}/train": status(409, "uid in precondition")})

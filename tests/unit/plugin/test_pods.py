@@ -26,7 +26,9 @@ def pod(
     }
 
 
-STATUS = {"tasks": [{"type": "master", "replicas": [{}]}, {"type": "worker", "replicas": [{}, {}]}]}
+STATUS: dict[str, Any] = {
+    "tasks": [{"type": "master", "replicas": [{}]}, {"type": "worker", "replicas": [{}, {}]}]
+}
 ALL = listed(
     pod("worker", 0, owner="uid-of-an-older-train"),
     pod("worker", 0),

@@ -121,7 +121,10 @@ def test_both_ways_closed_are_one_sentence(kubectl: Any) -> None:
 
 def test_a_service_that_is_not_there_is_said_alone(kubectl: Any) -> None:
     kubectl("""echo 'Error from server (NotFound): services "jobledger" not found' >&2; exit 1""")
-    with server() as fake, pytest.raises(ClusterUnavailable, match="there is no service") as caught:
+    with (
+        server() as fake,
+        pytest.raises(ClusterUnavailable, match="there is no service") as caught,
+    ):
         ask(fake)
     assert "--controller-namespace" in str(caught.value)
 

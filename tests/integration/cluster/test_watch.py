@@ -1,0 +1,375 @@
+"""The watches against a real API server: what it forgets, ends, refuses, and how it comes back from the dead."""
+
+import asyncio
+import os
+import random
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from k8s_bridge.apiserver.access import Wanted
+from k8s_bridge.apiserver.api import Api
+from k8s_bridge.apiserver.cluster import ApiServerCluster
+from k8s_bridge.apiserver.reflector import Patience, Reflector, Source, WatchProgress
+from k8s_bridge.port import Manifest, Ref, Synced, Verb
+from k8s_bridge.watchers import Bridge
+from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
+from statemachine.ids import JobUid
+from statemachine.observations import JobGone, JobObserved, Observation, PodGone, PodObserved
+from tests.harness import JOB_CRDS, NEIGHBOUR_CRDS, Cluster, ControlPlane
+from tests.harness.fixtures import own_control_plane
+from tests.unit.bridge import words
+from tests.unit.bridge.words import listed, next_change, service, until
+
+pytestmark = pytest.mark.integration
+
+PATIENT = Patience()
+BRIEF = Patience(watch=(1, 1))
+"""The server ends every watch after a second."""
+
+
+@asynccontextmanager
+async def connected(
+    harness: Cluster, *namespaces: str, patience: Patience = PATIENT, context: str = ""
+) -> AsyncIterator[ApiServerCluster]:
+    found = ApiServerCluster(
+        await Api.connect(Wanted(harness.kubeconfig, context)), namespaces=namespaces, patience=patience
+    )
+    yield found
+    await found.close()
+
+
+@dataclass
+class Heard:
+    """What a bridge passed on."""
+
+    observations: list[Observation] = field(default_factory=list)
+    touched: list[JobUid] = field(default_factory=list)
+
+    async def sink(self, seen: Observation) -> None:
+        self.observations.append(seen)
+
+    def gone(self) -> set[str]:
+        """The uids of the jobs and pods that were said to be gone."""
+        found = [each.job for each in self.observations if isinstance(each, JobGone)]
+        return {*found, *(each.uid for each in self.observations if isinstance(each, PodGone))}
+
+
+@asynccontextmanager
+async def bridged(cluster: ApiServerCluster) -> AsyncIterator[Heard]:
+    heard = Heard()
+    bridge = Bridge(cluster, heard.sink, touched=heard.touched.append)
+    task = asyncio.create_task(bridge.run())
+    await until(lambda: bridge.progress.synced or task.done())
+    yield heard
+    assert not task.done(), task
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def progress(cluster: ApiServerCluster, kind: str) -> WatchProgress:
+    return next(each for each in cluster.watches if each.kind == kind)
+
+
+async def test_watches_that_the_server_ends_are_resumed_and_nothing_is_listed_again(
+    cluster: Cluster, namespace: str
+) -> None:
+    async with connected(cluster, namespace, patience=BRIEF) as there, bridged(there) as heard:
+        owner = await there.create(words.job(namespace=namespace))
+        for number in range(8):
+            await there.create(
+                words.pod(owner, namespace=namespace, name=f"p-{number}", replica=("worker", number))
+            )
+            await asyncio.sleep(0.5)
+        await until(
+            lambda: len({each.uid for each in heard.observations if isinstance(each, PodObserved)}) == 8
+        )
+        for kind in ("PyTorchTrainingJob", "Pod", "Service"):
+            assert progress(there, kind).lists == 1
+            assert progress(there, kind).watches >= 3
+        assert not heard.gone()
+
+
+async def test_a_list_comes_in_pages(
+    cluster: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("k8s_bridge.apiserver.reflector._PAGE", "3")
+    async with connected(cluster, namespace) as there:
+        names = [f"job-{number}" for number in range(8)]
+        for name in names:
+            await there.create(words.job(name, namespace=namespace))
+        found = await listed(there.watch())
+        assert [each.object["metadata"]["name"] for each in found] == names
+        assert there.api.sent["GET", "200"] >= 3 + 2
+
+
+async def test_services_are_known_without_their_specs(cluster: Cluster, namespace: str) -> None:
+    async with connected(cluster, namespace) as there, bridged(there) as heard:
+        owner = await there.create(words.job(namespace=namespace))
+        uid = owner["metadata"]["uid"]
+        cluster.kubectl("create", "-f", "-", input=service(owner, "by-hand"))
+
+        def known() -> list[tuple[str, str]]:
+            return [(each.kind, each.name) for each in there.known()]
+
+        await until(lambda: known() == [("Service", "by-hand")])
+        assert not heard.touched
+        cluster.kubectl("delete", "service", "by-hand", "-n", namespace)
+        await until(lambda: heard.touched == [uid])
+        assert known() == []
+
+
+async def test_who_may_not_list_says_so_and_goes_on_when_allowed(cluster: Cluster, namespace: str) -> None:
+    async with connected(cluster, namespace, context="visitor") as there:
+        items = there.watch()
+        first = asyncio.ensure_future(anext(items))
+        await until(lambda: bool(there.watches) and there.watches[0].failures > 0)
+        assert 'User "visitor" cannot list resource "pytorchtrainingjobs"' in there.watches[0].error
+        assert not there.watches[0].synced
+        role = ("--clusterrole=cluster-admin", "--user=visitor")
+        cluster.kubectl("create", "rolebinding", "all", *role, "-n", namespace)
+        async with asyncio.timeout(30):
+            assert isinstance(await first, Synced)
+
+
+async def test_credentials_are_read_again_when_the_server_does_not_take_them(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    good = cluster.kubeconfig.read_text()
+    file = tmp_path / "kubeconfig"
+    file.write_text(good.replace("token: ", "token: not"))
+    async with await Api.connect(Wanted(file)) as api:
+        with pytest.raises(ClusterUnavailable, match="401"):
+            await api.call("GET", "/api/v1/namespaces/default")
+        file.write_text(good)
+        assert (await api.call("GET", "/api/v1/namespaces/default"))["kind"] == "Namespace"
+
+
+# ---- a control plane that may be hurt ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane that knows no kinds of ours yet."""
+    with own_control_plane(tmp_path_factory.mktemp("own"), nodes=2) as started:
+        yield started
+
+
+@pytest.fixture
+def home(own: ControlPlane) -> Iterator[str]:
+    """A namespace there, and the kinds of jobledger."""
+    own.install(JOB_CRDS)
+    with own.namespace() as name:
+        yield name
+
+
+async def test_while_the_kind_of_jobs_is_missing_the_watch_waits_and_says_so(own: ControlPlane) -> None:
+    await asyncio.to_thread(own.uninstall, JOB_CRDS)
+    async with connected(own, patience=Patience(absent=0.5)) as there:
+        items = there.watch()
+        first = asyncio.ensure_future(anext(items))
+        await until(lambda: bool(there.watches) and there.watches[0].failures > 1)
+        assert there.watches[0].error == f"PyTorchTrainingJob {words.JOB_API} is not installed"
+        assert not any(each.synced for each in there.watches)
+        with pytest.raises(Refused, match=f"PyTorchTrainingJob {words.JOB_API} is not installed"):
+            await there.create(words.job(namespace="default"))
+        await asyncio.to_thread(own.install, JOB_CRDS)
+        async with asyncio.timeout(30):
+            assert isinstance(await first, Synced)
+        assert there.watches[0].error == ""
+
+
+async def test_kinds_of_others_are_found_when_they_are_installed(own: ControlPlane, home: str) -> None:
+    await asyncio.to_thread(own.uninstall, NEIGHBOUR_CRDS)
+    async with connected(own, home, patience=Patience(absent=0.5)) as there:
+        items = there.watch()
+        assert await listed(items) == []
+        assert [each.kind for each in there.watches if each.absent] == ["PodGroup", "TensorBoard"]
+        owner = await there.create(words.job(namespace=home))
+        group = pod_group(owner)
+        with pytest.raises(Refused) as refused:
+            await there.create(group)
+        assert refused.value.message == "PodGroup scheduler.tensorstack.dev/v1beta1 is not installed"
+        await asyncio.to_thread(own.install, NEIGHBOUR_CRDS)
+        await there.create(group)
+        found = await next_change(items, lambda change: change.object["kind"] == "PodGroup")
+        assert found.object["spec"]["minMember"] == 2
+        await until(lambda: not any(each.absent for each in there.watches))
+
+
+def pod_group(owner: Manifest) -> Manifest:
+    meta = service(owner, "group")["metadata"]
+    spec = {"minMember": 2}
+    return {
+        "apiVersion": "scheduler.tensorstack.dev/v1beta1",
+        "kind": "PodGroup",
+        "metadata": meta,
+        "spec": spec,
+    }
+
+
+async def test_a_place_that_the_server_has_forgotten_is_a_new_list(own: ControlPlane, home: str) -> None:
+    """An API server that was started again knows nothing of what was before."""
+    await asyncio.to_thread(own.restart, "kube-apiserver")
+    told: list[Manifest] = []
+
+    async def tell(_: Verb, raw: Manifest) -> None:
+        told.append(raw)
+
+    async def vanished(_: str) -> None:
+        raise AssertionError
+
+    async with await Api.connect(Wanted(own.kubeconfig)) as api:
+        source = Source("v1", "ServiceAccount", f"/api/v1/namespaces/{home}/serviceaccounts")
+        reflector = Reflector(api, source, tell, vanished, WatchProgress("ServiceAccount"), _version="1")
+        task = asyncio.create_task(reflector.run())
+        await until(lambda: reflector.progress.synced)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert [each["metadata"]["name"] for each in told] == ["default"]
+    assert (reflector.progress.watches, reflector.progress.lists) == (1, 1)
+
+
+async def test_a_server_that_stands_still_is_left_and_found_again(own: ControlPlane, home: str) -> None:
+    """Its sockets are open, and it says nothing."""
+    patience = Patience(silence=2, watch=(240, 300))
+    async with connected(own, home, patience=patience) as there, bridged(there) as heard:
+        owner = await there.create(words.job(namespace=home))
+        await until(lambda: bool(heard.observations))
+        server = int((own.home / "kube-apiserver.pid").read_text())
+        os.kill(server, signal.SIGSTOP)
+        try:
+            await until(lambda: all(each.failures for each in there.watches if not each.absent))
+            assert progress(there, "Pod").error == "the API server does not answer"
+        finally:
+            os.kill(server, signal.SIGCONT)
+        created = await again(lambda: there.create(words.pod(owner, namespace=home)))
+        uid = created["metadata"]["uid"]
+        await until(lambda: uid in {getattr(each, "uid", "") for each in heard.observations})
+        assert progress(there, "Pod").lists == 1
+        assert not heard.gone()
+
+
+async def again(call: Callable[[], Any]) -> Any:
+    """What `call` gives, as soon as the API server can be reached."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                return await call()
+            except ClusterUnavailable:
+                await asyncio.sleep(0.2)
+
+
+@dataclass
+class Writer:
+    """Makes jobs and pods and deletes some, however often the API server goes away meanwhile."""
+
+    cluster: ApiServerCluster
+    namespace: str
+    chance: random.Random
+    made: int = 0
+    living: dict[str, Manifest] = field(default_factory=dict)
+    deleted: set[str] = field(default_factory=set)
+
+    async def run(self) -> None:
+        while True:
+            with suppress(ClusterUnavailable):
+                await self.step()
+            await asyncio.sleep(0.05)
+
+    async def step(self) -> None:
+        jobs = [each for each in self.living.values() if each["kind"] == "PyTorchTrainingJob"]
+        pods = [each for each in self.living.values() if each["kind"] == "Pod"]
+        if len(jobs) < 5:
+            self.made += 1
+            await self.create(words.job(f"job-{self.made}", namespace=self.namespace))
+        elif len(pods) < 15:
+            self.made += 1
+            owner, name = self.chance.choice(jobs), f"pod-{self.made}"
+            await self.create(
+                words.pod(owner, namespace=self.namespace, name=name, replica=("worker", self.made))
+            )
+        elif self.chance.random() < 0.2:
+            await self.delete(self.chance.choice(jobs))
+        else:
+            await self.delete(self.chance.choice(pods))
+
+    async def create(self, manifest: Manifest) -> None:
+        try:
+            found = await self.cluster.create(manifest)
+        except Conflict:  # the answer to an earlier try was lost
+            found = await self.cluster.get(Ref.of(manifest))
+        self.living[found["metadata"]["uid"]] = found
+
+    async def delete(self, manifest: Manifest) -> None:
+        """With a job go its pods; nobody counts on any of them from before the call on."""
+        uid = manifest["metadata"]["uid"]
+        doomed = {other for other, each in self.living.items() if uid in (other, words.owner_uid(each))}
+        self.deleted |= doomed
+        self.living = {other: each for other, each in self.living.items() if other not in doomed}
+        with suppress(Missing, Conflict):
+            await self.cluster.delete(Ref.of(manifest), uid=uid, grace=0)
+
+
+@pytest.mark.timeout(300)
+async def test_an_api_server_that_is_killed_again_and_again_loses_nothing(
+    own: ControlPlane, home: str
+) -> None:
+    seed = int(os.environ.get("JOBLEDGER_SEED") or random.randrange(10**6))
+    print(f"JOBLEDGER_SEED={seed}")  # noqa: T201 - to be given back
+    async with connected(own, home) as there, bridged(there) as heard:
+        writer = Writer(there, home, random.Random(seed))
+        task = asyncio.create_task(writer.run())
+        for _ in range(5):
+            await asyncio.sleep(writer.chance.uniform(0.2, 3))
+            await asyncio.to_thread(own.restart, "kube-apiserver")
+        await asyncio.sleep(1)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        left = await settled(there, home)
+
+        def told() -> set[str]:
+            jobs = {each.job for each in heard.observations if isinstance(each, JobObserved)}
+            return jobs.union(each.uid for each in heard.observations if isinstance(each, PodObserved))
+
+        await until(lambda: left.keys() <= told(), "all that is there was told")
+        await until(lambda: told() - left.keys() == heard.gone(), "all that is gone was said to be")
+        assert heard.gone() <= writer.deleted, "something was said to be gone that nobody deleted"
+    unanswered = [number for (_, answer), number in there.api.sent.items() if answer == "none"]
+    assert sum(unanswered) > 0, "the API server was never away"
+
+
+async def settled(cluster: ApiServerCluster, namespace: str) -> dict[str, Manifest]:
+    """What the API server has, by uid, once the index says the same of pods and everything is quiet."""
+    async with asyncio.timeout(60):
+        while True:
+            jobs = await again(lambda: cluster.list(words.JOB_API, "PyTorchTrainingJob", namespace))
+            pods = await again(lambda: cluster.list("v1", "Pod", namespace))
+            there = {each["metadata"]["uid"]: each for each in pods}
+            known = {each.uid: str(each.version) for each in cluster.known() if each.kind == "Pod"}
+            if known == {uid: each["metadata"]["resourceVersion"] for uid, each in there.items()}:
+                living = {each["metadata"]["uid"] for each in jobs}
+                if all(words.owner_uid(each) in living for each in pods):
+                    return there | {each["metadata"]["uid"]: each for each in jobs}
+            await asyncio.sleep(0.2)
+
+
+async def test_a_kind_that_is_taken_away_takes_its_jobs_along_and_comes_back_empty(
+    own: ControlPlane, home: str
+) -> None:
+    async with connected(own, home) as there, bridged(there) as heard:
+        owner = await there.create(words.job(namespace=home))
+        await until(lambda: bool(heard.observations))
+        await asyncio.to_thread(own.uninstall, JOB_CRDS)
+        await until(lambda: heard.gone() == {owner["metadata"]["uid"]})
+        await until(lambda: "not installed" in progress(there, "PyTorchTrainingJob").error)
+        await asyncio.to_thread(own.install, JOB_CRDS)
+        await until(lambda: progress(there, "PyTorchTrainingJob").error == "", seconds=60)
+        second = await again(lambda: there.create(words.job(namespace=home)))
+        await until(lambda: second["metadata"]["uid"] in {each.job for each in heard.observations})
