@@ -100,7 +100,9 @@ def _pod(state: JobState, manifest: Manifest, *, wanted: bool) -> Iterator[Write
     stays = wanted and not retired
     deletes: list[Write] = [] if stays or _is_deleting(manifest) else [_delete(state, manifest)]
     held = EVIDENCE in manifest["metadata"].get("finalizers", ())
-    releases: list[Write] = [Release(ref, uid)] if held and (retired or _end_is_known(replica, manifest)) else []
+    releases: list[Write] = (
+        [Release(ref, uid)] if held and (retired or _end_is_known(replica, manifest)) else []
+    )
     # let go first, and the deletion is the end of it at once; but that would change the version it depends on
     yield from [*deletes, *releases] if state.deleted else [*releases, *deletes]
 

@@ -68,7 +68,9 @@ def test_a_job_without_a_spec_is_observed_with_an_empty_one() -> None:
 
 @pytest.mark.parametrize(("annotated", "actor"), [(True, "ada"), (False, "kubectl-edit")])
 def test_the_actor_is_the_annotation_if_the_newest_manager_set_it(annotated: bool, actor: str) -> None:
-    wrote: dict[str, Any] = {"f:metadata": {"f:annotations": {"f:jobledger.dev/actor": {}}}} if annotated else {"f:spec": {}}
+    wrote: dict[str, Any] = (
+        {"f:metadata": {"f:annotations": {"f:jobledger.dev/actor": {}}}} if annotated else {"f:spec": {}}
+    )
     fields = [{"manager": "kubectl-edit", "time": "2024-01-09T15:00:00Z", "fieldsV1": wrote}]
     found = seen(job(uid="j-1", annotations={"jobledger.dev/actor": "ada"}, managedFields=fields))
     assert getattr(found, "actor", None) == actor

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from jobledger.rbac import GRANTS, USERS, Rule, Scope, bindings, rbac_objects
+from jobledger.rbac import GRANTS, LEASE, USERS, Rule, Scope, bindings, rbac_objects
 from jobledger.settings import paths
 from jobledger.wiring.roles import Role
+from k8s_bridge.apiserver import lease
 from statemachine.kinds import KINDS
 
 ROOT = Path(__file__).parents[3]
@@ -41,6 +42,10 @@ def test_no_rule_grants_more_than_it_says(rule: Rule) -> None:
 
 def test_every_role_of_a_controller_has_its_rights_and_no_other() -> None:
     assert set(GRANTS) == set(Role)
+
+
+def test_the_lease_of_the_rights_is_the_one_that_is_held() -> None:
+    assert lease.NAME == LEASE
 
 
 def test_every_kind_is_watched_and_its_status_written() -> None:
