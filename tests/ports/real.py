@@ -42,8 +42,8 @@ def namespaces(harness: Harness, *names: str) -> Iterator[Harness]:
 
 @asynccontextmanager
 async def emptied(harness: Harness, *names: str) -> AsyncIterator[ApiServerCluster]:
-    """The cluster, which watches the first of the namespaces; all of them are empty in the end."""
-    cluster = ApiServerCluster(await Api.connect(Wanted(harness.kubeconfig)), namespaces=names[:1])
+    """The cluster, which watches the namespaces; all of them are empty in the end."""
+    cluster = ApiServerCluster(await Api.connect(Wanted(harness.kubeconfig)), namespaces=names)
     yield cluster
     await cluster.close()
     async with await Api.connect(Wanted(harness.kubeconfig)) as admin:

@@ -14,11 +14,15 @@ def test_checked_in_files_are_fresh() -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout that holds nothing but the hand-written introductions, and then the generated files."""
-    intros = tmp_path / "docs" / "kinds"
-    intros.mkdir(parents=True)
-    for path in sorted((generate.ROOT / "docs" / "kinds").glob("_*.md")):
-        shutil.copy(path, intros)
+    """A checkout that holds nothing but what others are made from by hand, and then the generated files."""
+    by_hand = [
+        *(generate.ROOT / "docs").rglob("_*.md"),
+        generate.ROOT / "deploy" / "monitoring" / "alerts.yaml",
+    ]
+    for path in by_hand:
+        copy = tmp_path / path.relative_to(generate.ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
     generate.write(tmp_path)
     return tmp_path
 
