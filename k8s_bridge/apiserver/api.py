@@ -163,7 +163,10 @@ class Api:
                     await self._renew()
                 if answer.status >= 300:
                     raise _failure(path, answer, await answer.read())
-                yield answer.content.iter_any()
+                try:
+                    yield answer.content.iter_any()
+                finally:
+                    _break_off(answer)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _unreached(error) from error
 
@@ -185,6 +188,13 @@ def _proxy_of(server: str) -> str | None:
     """The proxy that the environment names for `server` (HTTPS_PROXY, NO_PROXY)."""
     address = urlsplit(server)
     return None if proxy_bypass(address.hostname or "") else getproxies().get(address.scheme)
+
+
+def _break_off(answer: aiohttp.ClientResponse) -> None:
+    """What has not been said yet is not wanted: no goodbye, which a silent server would not answer either."""
+    connection = answer.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
 
 
 async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

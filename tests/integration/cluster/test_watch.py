@@ -232,7 +232,7 @@ async def test_a_place_that_the_server_has_forgotten_is_a_new_list(own: ControlP
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert [each["metadata"]["name"] for each in told] == ["default"]
-    assert (reflector.progress.watches, reflector.progress.lists) == (1, 1)
+    assert reflector.progress.lists == 1
 
 
 async def test_a_server_that_stands_still_is_left_and_found_again(own: ControlPlane, home: str) -> None:
@@ -325,7 +325,7 @@ async def test_an_api_server_that_is_killed_again_and_again_loses_nothing(
     async with connected(own, home) as there, bridged(there) as heard:
         writer = Writer(there, home, random.Random(seed))
         task = asyncio.create_task(writer.run())
-        for _ in range(5):
+        for _ in range(3):
             await asyncio.sleep(writer.chance.uniform(0.2, 3))
             await asyncio.to_thread(own.restart, "kube-apiserver")
         await asyncio.sleep(1)
