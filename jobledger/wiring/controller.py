@@ -105,6 +105,8 @@ class Controller:
             self.sweeper = Sweeper(self.states, written)
         self.bridge: Bridge | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._open: list[JobUid] = []
+        self._looked_at = 0
 
     @property
     def watches(self) -> bool:
@@ -263,14 +265,22 @@ class Controller:
     def _known(self) -> dict[JobUid, dict[tuple[ReplicaName, int], PodUid]]:
         """What the log believes to exist: jobs not gone, and their pods that have been observed."""
         known: dict[JobUid, dict[tuple[ReplicaName, int], PodUid]] = {}
-        for job in self.reader.jobs:
+        for job in self._open_jobs():
             state = self.states.state(job)
-            if state is None or state.closed:
+            if state is None:
                 continue
             pods = {(each.name, each.attempt): each.uid for each in state.replicas.values() if each.has_pod}
             if pods or not state.deleted:
                 known[job] = pods
         return known
+
+    def _open_jobs(self) -> Sequence[JobUid]:
+        """The jobs that are not over. A closed one stays closed: it is not looked at again."""
+        jobs = self.reader.jobs
+        found = [*self._open, *jobs[self._looked_at :]]
+        self._open = [job for job in found if not self.reader.tracked(job).state.closed]
+        self._looked_at = len(jobs)
+        return self._open
 
     def _entry(self, folded: Folded) -> None:
         if self.levels is not None:
