@@ -2,6 +2,9 @@
 
 import os
 import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,6 +21,8 @@ APPLICATION = 0x6A6F626C
 
 BUSY = 5.0
 """Seconds to wait for another program that has the file locked; no jobledger does for long."""
+
+_AGAIN = 0.01
 
 ELSEWHERE = "choose another file with --store"
 
@@ -111,11 +116,27 @@ def _ready_to_write(path: Path) -> sqlite3.Connection:
 
 def _make_durable(connection: sqlite3.Connection, path: Path) -> None:
     """What is committed survives a power cut, and readers do not hinder the writer."""
-    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-    if mode != "wal":
+    if _write_ahead(connection) != "wal":
         raise StoreUnusable(f"the file system of {path} cannot hold a store; {ELSEWHERE}")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA fullfsync = ON")  # macOS syncs no further than the drive's cache without it
+
+
+def _write_ahead(connection: sqlite3.Connection) -> str:
+    """The journal mode, which is `wal` if the file system can do it.
+
+    The first switch needs the file to itself, and SQLite does not wait for that as it does for everything else.
+    """
+    until = time.monotonic() + BUSY
+    while True:
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(_AGAIN)
+        else:
+            return str(mode)
 
 
 def _ready_to_read(path: Path, how: str) -> sqlite3.Connection:
@@ -155,19 +176,22 @@ def _identify(connection: sqlite3.Connection, path: Path) -> None:
     """The file is a store of a format that is known here; an empty one has become one."""
     if _is_ours(connection, path):
         return
-    connection.execute("BEGIN IMMEDIATE")
-    if _is_ours(connection, path):  # by now: another process was quicker
-        connection.execute("ROLLBACK")
-        return
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
-    made = [("format", str(FORMAT)), ("created by", f"jobledger {_release()}")]
-    connection.executemany("INSERT INTO meta VALUES (?, ?)", made)
-    connection.execute("COMMIT")
+    with _transaction(connection, "BEGIN IMMEDIATE"):
+        if _holds_ours(connection, path):  # by now: another process was quicker
+            return
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+        made = [("format", str(FORMAT)), ("created by", f"jobledger {_release()}")]
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", made)
 
 
 def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
     """The file is a store that can be used here; False if it is empty."""
+    with _transaction(connection, "BEGIN"):  # all that is looked at is of one moment
+        return _holds_ours(connection, path)
+
+
+def _holds_ours(connection: sqlite3.Connection, path: Path) -> bool:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application == 0 and tables == 0:
@@ -181,6 +205,18 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
             f"that wrote it, or {ELSEWHERE}"
         )
     return True
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite ends it itself on some errors
+            connection.execute("ROLLBACK")
+        raise
 
 
 def _release() -> str:
