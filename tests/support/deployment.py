@@ -1,6 +1,5 @@
 """What is installed on a cluster: as kustomize and helm write it, and where it goes."""
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ NAMESPACE: Final = "jobledger-system"
 RESTRICTED: Final = {"pod-security.kubernetes.io/enforce": "restricted"}
 
 OURS: Final = "app.kubernetes.io/name=jobledger"
-"""Selects everything that is installed but the CRDs. Source: docs/operations.md."""
+"""Selects what is uninstalled: everything but the CRDs. Source: docs/operations.md."""
 
 Manifest = dict[str, Any]
 
@@ -76,11 +75,10 @@ def volume(cluster: Cluster) -> Iterator[None]:
         cluster.kubectl("delete", "persistentvolume", "jobledger-test")
 
 
-def left(cluster: Cluster) -> list[str]:
-    """Everything in the cluster that an install brought and that still exists, as `kind/name`; not the CRDs."""
-    kinds = cluster.kubectl("api-resources", "--verbs=list,delete", "--output=name").split()
-    found = cluster.kubectl("get", ",".join(kinds), "--all-namespaces", "-l", OURS, "--output=json")
-    return [f"{each['kind']}/{each['metadata']['name']}" for each in json.loads(found)["items"]]
+def left(cluster: Cluster, objects: list[Manifest]) -> list[str]:
+    """Which of the objects still exist, as `kind/name`; CRDs are meant to."""
+    asked = [each for each in objects if each["kind"] != "CustomResourceDefinition"]
+    return cluster.kubectl("get", "--ignore-not-found", "--output=name", "-f", "-", input=asked).split()
 
 
 def address(process: ControllerProcess) -> str | None:

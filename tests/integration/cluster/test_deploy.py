@@ -140,6 +140,7 @@ def kustomize_install(cluster: Cluster, folder: Path) -> Iterator[None]:
         yield
     finally:
         cluster.kubectl("delete", "-k", str(folder), "-l", OURS, within=120)
+    assert left(cluster, kustomized(cluster, folder)) == []
 
 
 @contextmanager
@@ -152,7 +153,7 @@ def helm_install(cluster: Cluster, *, split: bool) -> Iterator[None]:
             yield
         finally:
             cluster.helm("uninstall", "jobledger", "--namespace", NAMESPACE, "--wait")
-        assert left(cluster) == []
+        assert left(cluster, charted(cluster, f"--set=splitRoles={str(split).lower()}")) == []
 
 
 Install = Callable[[Cluster], AbstractContextManager[None]]
@@ -202,7 +203,6 @@ def test_an_install_runs_in_a_restricted_namespace_and_leaves_nothing_but_crds(
         assert sorted(map(name_of, budgets)) == sorted(names)
         for name in names:
             helm.kubectl("wait", f"poddisruptionbudget/{name}", "-n", NAMESPACE, EVICTABLE, "--timeout=30s")
-    assert left(helm) == []
     assert set(crds(helm)) == before
 
 
@@ -233,6 +233,7 @@ def test_the_crds_of_the_chart_are_those_of_the_repository(helm: Cluster) -> Non
 # ---- what runs -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("split", [False, True], ids=["together", "split"])
 def test_the_containers_commands_start_and_become_ready(
     helm: Cluster, split: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -249,8 +250,8 @@ def test_the_containers_commands_start_and_become_ready(
             process = ControllerProcess(helm, folder, *as_here(container, tmp_path))
             processes[name_of(each)] = stack.enter_context(process)
         assert len(processes) == (4 if split else 1)
-        for name, process in processes.items():
-            wait_for(f"{name} is ready", partial(is_ready, process), within=60)
+        for name, process in processes.items():  # up to four start at once, perhaps on a busy machine
+            wait_for(f"{name} is ready", partial(is_ready, process), within=150)
         assert (tmp_path / "ledger.db").exists()
         for process in processes.values():
             assert process.stop() == 0, process.said
