@@ -142,10 +142,9 @@ def test_a_deleted_namespace_ends_and_the_history_stays(
         if not looking:
             controller.kill()
         simulated.kubectl("delete", "namespace", name, "--wait=false")
-        deleted = (
-            "--for=jsonpath={.metadata.deletionTimestamp}"  # pods go first, the rest of a namespace follows
-        )
-        simulated.kubectl("wait", deleted, "-n", name, "pods", "-l", CHILDREN, "--timeout=20s")
+        if not looking:  # nobody lets the pods go, so that they can be seen being deleted
+            deleted = "--for=jsonpath={.metadata.deletionTimestamp}"
+            simulated.kubectl("wait", deleted, "-n", name, "pods", "-l", CHILDREN, "--timeout=20s")
         controller.start()
         simulated.kubectl("wait", "--for=delete", f"namespace/{name}", "--timeout=40s")
     is_closed(controller, uid)
