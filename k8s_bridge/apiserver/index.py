@@ -5,7 +5,7 @@ has to be said when it vanishes. Answers to our own writes go in at once, so tha
 write the same again; versions keep an older report from undoing that.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from sys import intern
@@ -40,11 +40,10 @@ class Seen:
     spec: Mapping[str, Any] | None
 
     @classmethod
-    def of(cls, raw: Manifest) -> "Seen":
-        """What is kept of `raw`, as an API server gives it."""
+    def of(cls, raw: Manifest, owner: Mapping[str, Any] | None = None) -> "Seen":
+        """What is kept of `raw`, as an API server gives it; `owner` is a copy of its owner that there is already."""
         meta, kind = raw["metadata"], raw["kind"]
         labels, pod = meta.get("labels") or {}, kind == "Pod"
-        owners = meta.get("ownerReferences") or ()
         return cls(
             intern(raw["apiVersion"]),
             intern(kind),
@@ -52,7 +51,7 @@ class Seen:
             meta["name"],
             meta["uid"],
             version_of(meta),
-            next((each for each in owners if each.get("controller")), None),
+            owner or _controller(meta),
             tuple(labels.get(each) for each in _LABELS),
             (meta.get("annotations") or {}).get(ATTEMPT, ""),
             tuple(map(intern, meta.get("finalizers") or ())),
@@ -130,7 +129,7 @@ class Index:
         if (gone is not None and version <= gone.until) or (old is not None and old.version >= version):
             return False
         self._gone.pop(uid, None)
-        seen = Seen.of(raw)
+        seen = Seen.of(raw, self._owner(raw["metadata"]))
         if old is not None and old.job != seen.job:
             self._disown(old)
         self._seen[uid] = seen
@@ -171,6 +170,13 @@ class Index:
         if (seen := self._take(uid)) is not None:
             self._bury(uid, _Gone(inf, seen))
 
+    def _owner(self, meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Who controls the object; all children of a job share one copy, else half of the memory were these."""
+        owner = _controller(meta)
+        sibling = next(iter(self._owned.get(owner["uid"], ())), "") if owner else ""
+        known = self._seen[sibling].owner if sibling else None
+        return known if known == owner else owner
+
     def _take(self, uid: str) -> Seen | None:
         seen = self._seen.pop(uid, None)
         if seen is not None:
@@ -199,6 +205,11 @@ class _Gone(NamedTuple):
 
 _REMEMBERED: Final = 10_000
 """Deletions that are remembered; reports are seconds late, not thousands of deletions."""
+
+
+def _controller(meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    owners: Sequence[Mapping[str, Any]] = meta.get("ownerReferences") or ()
+    return next((each for each in owners if each.get("controller")), None)
 
 
 def version_of(meta: Mapping[str, Any]) -> int:
