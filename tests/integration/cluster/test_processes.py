@@ -162,6 +162,9 @@ def test_a_standby_answers_and_takes_over_from_a_leader_that_ends_or_is_killed(
     with pair(cluster, tmp_path, store, namespace) as (first, second):
         found = second.becomes("standby")
         assert re.fullmatch(r"standby: \S+ has the lease", found["notes"][0])
+        assert second.stop() == 0, second.latest
+        second.start()
+        second.becomes("standby")
         jobs.apply(job("train", replica_type("worker", 2)))
         jobs.wait("train", "aggregate.running", 2)
 
