@@ -83,8 +83,11 @@ class Api:
         body: Any = None,
         content: str = JSON,
         accept: str = JSON,
+        behind: bool = False,
     ) -> Any:
         """What the server answers, as plain data. A 429 is waited out as long as the server asks, a few times.
+
+        `behind` requests let the others pass while there are many.
 
         Raises:
             Missing, Conflict, Expired, Refused: it said no (404, NotServed if no object is meant; 409, or a patch
@@ -93,7 +96,7 @@ class Api:
         """
         data = None if body is None else to_json(body)
         for attempt in range(_COMPLAINTS + 1):
-            async with self.gate:
+            async with self.gate.place(behind=behind):
                 try:
                     answer = await self._send(method, path, query, data, content=content, accept=accept)
                 except ClusterUnavailable as error:

@@ -181,7 +181,9 @@ class ApiServerCluster:
         ]
         path = f"{await self._to(ref)}/status"
         try:
-            stored = await self.api.call("PATCH", path, query=_MANAGED, body=patch, content=JSON_PATCH)
+            stored = await self.api.call(
+                "PATCH", path, query=_MANAGED, body=patch, content=JSON_PATCH, behind=True
+            )
         except (Refused, Conflict) as error:
             await self._look_again(ref, uid, version, error)
             raise ClusterUnavailable(f"{ref} was changed just now; its status is written next") from error
@@ -227,7 +229,7 @@ class ApiServerCluster:
         """The evidence finalizer is off the pod. Raises Missing, Conflict (another uid)."""
         patch = {"metadata": {"uid": uid, "$deleteFromPrimitiveList/finalizers": [EVIDENCE]}}
         stored: Manifest = await self.api.call(
-            "PATCH", await self._to(ref), query=_MANAGED, body=patch, content=STRATEGIC
+            "PATCH", await self._to(ref), query=_MANAGED, body=patch, content=STRATEGIC, behind=True
         )
         self._note_left(stored)
 
@@ -237,7 +239,7 @@ class ApiServerCluster:
         """The Event is there; nothing happens if one of its name was. Raises Missing (no namespace), Refused."""
         path = await self._paths.of("v1", "Event", event.about.namespace)
         with suppress(Conflict):
-            await self.api.call("POST", path, query=_MANAGED, body=_event(event))
+            await self.api.call("POST", path, query=_MANAGED, body=_event(event), behind=True)
 
     async def events(self, namespace: str, job_uid: str) -> Sequence[JobEvent]:
         """Our Events of a job that the server still keeps, oldest first."""

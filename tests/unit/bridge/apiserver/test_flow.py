@@ -24,8 +24,8 @@ class Load:
         self.most = 0
         self.done: list[object] = []
 
-    async def request(self, name: object = None, seconds: float = 1.0) -> None:
-        async with self.gate:
+    async def request(self, name: object = None, seconds: float = 1.0, *, behind: bool = False) -> None:
+        async with self.gate.place(behind=behind):
             self.inside += 1
             self.most = max(self.most, self.inside)
             try:
@@ -67,12 +67,51 @@ def test_a_newcomer_does_not_overtake_those_who_wait() -> None:
     simulated(main())
 
 
+def test_what_is_behind_lets_the_others_pass_while_there_are_many_but_goes_on() -> None:
+    async def main() -> None:
+        load = Load(Gate(10))
+        behind = [load.request(f"behind {number}", behind=True) for number in range(20)]
+        first = [load.request(f"first {number}") for number in range(90)]
+        await asyncio.gather(*first, *behind)
+        assert load.most == 10
+        after_the_first = [str(each) for each in load.done[: load.done.index("first 89")]]
+        assert 8 <= sum(each.startswith("behind") for each in after_the_first) <= 10
+
+    simulated(main())
+
+
+def test_what_is_behind_has_all_places_but_a_few_while_there_is_little_else() -> None:
+    async def main() -> None:
+        load = Load(Gate(10))
+        first = asyncio.create_task(load.request("first", 10))
+        await asyncio.gather(*(load.request(behind=True) for _ in range(18)))
+        assert load.most == 10
+        assert asyncio.get_running_loop().time() == 2
+        await first
+
+    simulated(main())
+
+
+def test_a_request_behind_that_is_cancelled_leaves_its_place() -> None:
+    async def main() -> None:
+        gate = Gate(2)
+        load = Load(gate)
+        waiting = [asyncio.create_task(load.request(behind=True)) for _ in range(6)]
+        await asyncio.sleep(0.5)
+        for each in waiting[::2]:
+            each.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        await all_places_are_there(gate)
+
+    simulated(main())
+
+
 def test_a_complaint_closes_the_gate_and_halves_the_places() -> None:
     async def main() -> None:
         gate = Gate(8)
         gate.complained(30)
         began = asyncio.get_running_loop().time()
-        async with gate:
+        async with gate.place():
             assert asyncio.get_running_loop().time() - began >= 30
         assert gate.places == 4
         await all_places_are_there(gate)
@@ -109,7 +148,7 @@ def test_the_longest_wait_that_was_asked_for_counts() -> None:
         gate = Gate()
         gate.complained(60)
         gate.complained(1)
-        async with gate:
+        async with gate.place():
             assert asyncio.get_running_loop().time() >= 60
 
     simulated(main())
@@ -183,7 +222,7 @@ def test_an_error_inside_frees_the_place() -> None:
         gate = Gate(1)
         for _ in range(3):
             with pytest.raises(ValueError, match="wrong"):
-                async with gate:
+                async with gate.place():
                     raise ValueError("wrong")
         await all_places_are_there(gate)
 
