@@ -19,6 +19,7 @@ from jobledger.telling.histories import History, Known, known_to
 from jobledger.telling.histories import history as life_of
 from jobledger.views import is_gone, manifest_of, with_status
 from jobledger.wiring import Controller
+from jobledger.wiring.roles import Role
 from jobledger.wishes import paused, scaled, still_there
 from k8s_bridge.observe import ACTOR, DELETED_BY
 from k8s_bridge.port import JobEvent, Manifest, Ref
@@ -256,7 +257,15 @@ class App:
         return await self.patch(job, scaled(job, replicas), actor)
 
     async def delete(self, job: Manifest, actor: str, grace: float | None = None) -> None:
-        """The job's deletion has begun; its pods get `grace` seconds (None: as many as they ask for)."""
+        """The job's deletion has begun; its pods get `grace` seconds (None: as many as they ask for).
+
+        Raises NotPossible if `grace` is given in a process that deletes no pods; nothing was deleted then.
+        """
+        if grace is not None and Role.PROJECTORS not in self.controller.roles:
+            raise NotPossible(
+                "this process deletes no pods, so it cannot give them a grace period; delete the job without one, "
+                "then its pods with `kubectl delete pods --grace-period`"
+            )
         ref, uid = Ref.of(job), job["metadata"]["uid"]
         if not is_gone(job):
             await self.cluster.patch(ref, {"metadata": {"annotations": {DELETED_BY: actor}}}, uid=uid)

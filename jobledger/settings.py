@@ -105,8 +105,8 @@ class ControllerSettings(BaseModel):
     """What this process does: some of `bridge,engine,projectors,front`. Default: all of it."""
 
     listen: str = ""
-    """HOST:PORT to answer HTTP on. Default `0.0.0.0:8080` in a pod, `127.0.0.1:8080` elsewhere: callers are
-    asked for their tokens, but nobody has to reach the controller on a laptop."""
+    """HOST:PORT to answer HTTP on. Default `[::]:8080` in a pod, which is all addresses, `127.0.0.1:8080` elsewhere:
+    callers are asked for their tokens, but nobody has to reach the controller on a laptop."""
 
     leader_elect: bool | None = None
     """Work only while holding the lease `jobledger-bridge`, so that of several controllers one works at a

@@ -80,12 +80,15 @@ def _private_folder(path: Path) -> None:
 
 
 def tcp_socket(host: str, port: int) -> socket.socket:
-    """A listening address of this machine. Raises ConfigError when it is taken."""
+    """A listening address of this machine; `::` is both of its families. Raises ConfigError when it is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
+        if host == "::":
+            found.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         found.bind((host, port))
+        found.listen()  # who has been told the address may come
     except OSError as error:
         found.close()
         reason = error.strerror

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from jobledger.settings import Settings
     from jobledger.wiring.cluster import Plan
 
-_EVERYWHERE: Final = "0.0.0.0:8080"
 _HERE: Final = "127.0.0.1:8080"
 
 
@@ -96,9 +95,16 @@ def controller(
     settings = common.held(verbose=verbose, quiet_level="info", flags=flags).settings
     check_installation()
     plan = _plan(settings)
-    address = settings.controller.listen or (_EVERYWHERE if in_pod() else _HERE)
+    address = settings.controller.listen or (_everywhere() if in_pod() else _HERE)
     host, port = listen_address(address, guarded=True)
     raise typer.Exit(asyncio.run(_control(plan, host, port)))
+
+
+def _everywhere() -> str:
+    """All addresses of this machine, of both families where it has both."""
+    from socket import has_dualstack_ipv6
+
+    return "[::]:8080" if has_dualstack_ipv6() else "0.0.0.0:8080"
 
 
 def _plan(settings: "Settings") -> "Plan":

@@ -7,6 +7,7 @@ import pytest
 from jobledger.errors import JobExists, NotPossible, UnknownJob, UnknownReplica
 from jobledger.intake import Inadmissible
 from jobledger.views import phase_of
+from jobledger.wiring.roles import Role
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.observe import ACTOR
 from k8s_bridge.port import Ref
@@ -110,6 +111,16 @@ async def test_pods_of_a_deleted_job_can_be_hurried() -> None:
         found = await phase(app, "train", "Running")
         await app.delete(found, "me", grace=0)
         await gone(app, "train")
+
+
+async def test_a_process_that_deletes_no_pods_gives_them_no_grace_period_and_deletes_nothing() -> None:
+    async with app_in_memory() as app:
+        await app.submit(written(job()), "me")
+        found = await phase(app, "train", "Running")
+        app.controller.roles = frozenset({Role.FRONT})
+        with pytest.raises(NotPossible, match="--grace-period"):
+            await app.delete(found, "me", grace=0)
+        assert "deletionTimestamp" not in (await app.job("default", "train"))["metadata"]
 
 
 async def test_a_job_is_paused_and_resumed() -> None:
