@@ -39,7 +39,7 @@ class App:
     def __init__(self, controller: Controller, health: Health | None = None) -> None:
         self.controller = controller
         self.health = health or Health(controller)
-        self.cluster, self.event_log = controller.cluster, controller.event_log
+        self.cluster, self.log_of = controller.cluster, controller.partitions.log_of
         self.feed = Feed()
         controller.source.listeners.append(self.feed.tell)
         self._intake = Intake(self.cluster)
@@ -137,7 +137,8 @@ class App:
 
     async def records(self, uid: str) -> list[Record]:
         """The job's records in the log, oldest first."""
-        return [each async for batch in self.event_log.scan(job=JobUid(uid)) for each in batch]
+        job = JobUid(uid)
+        return [each async for batch in self.log_of(job).scan(job=job) for each in batch]
 
     async def history(self, uid: str) -> list[dict[str, Any]]:
         """The job's entries, oldest first, as they are written in the log."""
@@ -159,7 +160,7 @@ class App:
 
     async def life(self, job: Known, note: str = "") -> History:
         """Everything that the log holds of the job."""
-        return await life_of(self.event_log, job, note)
+        return await life_of(self.log_of(job.uid), job, note)
 
     async def watch(
         self, *, namespace: str | None = None, name: str = "", kinds: Collection[str] = KNOWN

@@ -95,6 +95,8 @@ class Health:
     def __init__(self, controller: "Controller | None" = None) -> None:
         self.controller = controller
         self.lease: Leadership | None = None
+        self.waits_for = ""
+        """Why the controller cannot begin yet; empty if nothing keeps it from that."""
         self._stall = Stall()
 
     def stuck(self) -> list[str]:
@@ -114,7 +116,7 @@ class Health:
             if not troubles:
                 notes += _failing(controller)
         elif not troubles and not notes:
-            troubles.append("the controller is starting")
+            troubles.append(self.waits_for or "the controller is starting")
         return Readiness(troubles, notes)
 
     def _turn(self) -> tuple[list[str], list[str]]:
@@ -129,8 +131,8 @@ class Health:
 
     def _loops(self, controller: "Controller") -> list[str]:
         found = []
-        if controller.source.log_error:
-            found.append(f"the log cannot be reached: {controller.source.log_error}")
+        if controller.log_error:
+            found.append(f"the log cannot be reached: {controller.log_error}")
         standby = self.lease is not None and not self.lease.is_held
         bridge = controller.bridge
         if controller.watches and not standby and (bridge is None or not bridge.progress.synced):
@@ -141,7 +143,8 @@ class Health:
     async def _write(self, controller: "Controller") -> list[str]:
         try:
             async with asyncio.timeout(_WRITE):
-                await controller.event_log.save_checkpoint(READER, controller.reader.position)
+                for event_log in controller.partitions.logs[:1]:
+                    await event_log.save_checkpoint(READER, 0)
         except TimeoutError:
             return [f"the log has not taken a write for {_WRITE:.0f} s"]
         except (LogError, ClusterError) as error:

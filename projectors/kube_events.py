@@ -26,11 +26,10 @@ _AT_A_TIME: Final = 4
 
 
 class KubeEvents:
-    """The stream projector of Kubernetes Events."""
+    """The stream projector of Kubernetes Events; `part` is added to the name of one of several."""
 
-    name = READER
-
-    def __init__(self, event_log: EventLog, states: States, cluster: Cluster) -> None:
+    def __init__(self, event_log: EventLog, states: States, cluster: Cluster, part: str = "") -> None:
+        self.name = READER + part
         self._log, self._states, self._cluster = event_log, states, cluster
         self._position: Position | None = None
 

@@ -5,6 +5,8 @@ JobledgerError                 fields rather than prose; `.retryable` says wheth
 ├── LogError
 │   ├── SeqConflict            somebody else wrote this seq: fold theirs in, decide again
 │   ├── LogUnavailable         retryable: full, locked, out of reach
+│   ├── OwnerLost              the log has to be opened anew, if it is still ours to write
+│   ├── Hole                   observations were left out on their way: read them again
 │   ├── StoreInUse             another process owns the store
 │   ├── StoreUnusable          unreadable, read-only, damaged, or of another version
 │   └── EntryUnreadable        a record that cannot be decoded, with its bytes
@@ -70,6 +72,23 @@ class LogUnavailable(LogError):
     """The log cannot be reached or written now; nothing was lost, try again."""
 
     retryable = True
+
+
+class OwnerLost(LogError):
+    """Somebody else writes this log now, or it is not known whether the last append took effect.
+
+    Whoever still has the right to write opens the log anew and reads what is in it.
+    """
+
+
+class Hole(LogError):
+    """Of a partition's observations, place `expected` should have come, and `found` did: read it again."""
+
+    retryable = True
+
+    def __init__(self, partition: int, expected: int, found: int) -> None:
+        super().__init__(f"partition {partition}: observation {found} came where {expected} should have")
+        self.partition, self.expected, self.found = partition, expected, found
 
 
 class StoreInUse(LogError):

@@ -90,7 +90,7 @@ class Follower:
         trouble = ""
         while True:
             screen.refresh()
-            trouble, before = self._app.controller.source.log_error, trouble
+            trouble, before = self._app.controller.log_error, trouble
             if trouble != before:
                 screen.note(f"waiting: {trouble}" if trouble else "the log can be written again")
             await asyncio.sleep(_TICK)

@@ -19,7 +19,6 @@ from jobledger.telemetry.spread import Spread
 from jobledger.telemetry.tally import Tally
 from projectors.workqueue import WorkQueue
 from statemachine.engine.source import Pulse
-from statemachine.ids import JobUid
 from statemachine.kinds import KNOWN
 from statemachine.phases import Phase
 from statemachine.state import JobState, ReplicaPhase
@@ -43,8 +42,6 @@ class Collector:
     def __init__(self, measured: Measured | None, tally: Tally) -> None:
         self._measured, self._tally = measured, tally
         self._version = _version()
-        self._open: list[JobUid] = []
-        self._known = 0
         self.dead_letters: int | None = None
 
     def found(self) -> Iterator[tuple[Described, Samples]]:
@@ -58,13 +55,14 @@ class Collector:
             yield from self._controller(of)
 
     def _controller(self, of: Measured) -> Iterator[tuple[Described, Samples]]:
-        if of.decides:
+        if of.tells:
             yield from self._jobs(of)
             yield from self._log(of)
+        if of.decides:
             yield c.OBSERVATIONS, of.instruments.decided.items()
             yield c.LATENCY, _one(of.instruments.latency)
         yield c.POSITION, _one(of.reader.position)
-        yield c.WRITABLE, _one(not of.source.log_error)
+        yield c.WRITABLE, _one(not of.log_error)
         yield from _loops(of.pulses())
         yield from _queues(of.queues, of.instruments)
         yield from _watches(of)
@@ -91,12 +89,9 @@ class Collector:
                 yield about, spreads.items()
 
     def _states(self, of: Measured) -> list[JobState]:
-        """The states of the jobs that are not over. A closed one stays closed: it is not looked at again."""
-        jobs = of.reader.jobs
-        looked_at = {job: of.states.state(job) for job in [*self._open, *jobs[self._known :]]}
-        self._known = len(jobs)
-        self._open = [job for job, state in looked_at.items() if state is None or not state.closed]
-        return [state for state in looked_at.values() if state is not None and not state.closed]
+        """The states of the jobs that are not over."""
+        found = map(of.states.state, of.reader.open_jobs)
+        return [state for state in found if state is not None]
 
     def _log(self, of: Measured) -> Iterator[tuple[Described, Samples]]:
         tally = self._tally

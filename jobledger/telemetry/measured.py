@@ -11,16 +11,16 @@ from projectors.base import States
 from projectors.sweeper import Sweeper
 from projectors.workqueue import WorkQueue
 from statemachine.engine.source import Pulse, Source
-from statemachine.log.port import EventLog
+from statemachine.log.partitions import Partitions, Readers
 from statemachine.log.reader import Reader
 
 
 class Measured(Protocol):
     """A running controller, or some roles of it."""
 
-    event_log: EventLog
+    partitions: Partitions
     cluster: Cluster
-    reader: Reader
+    reader: Reader | Readers
     source: Source
     bridge: Bridge | None
     sweeper: Sweeper | None
@@ -39,8 +39,16 @@ class Measured(Protocol):
         """Entries that each stream projector has not worked through."""
 
     @property
+    def log_error(self) -> str:
+        """Why the log cannot be read or written at the moment; empty while it can."""
+
+    @property
     def decides(self) -> bool:
         """It is the writer of its log."""
+
+    @property
+    def tells(self) -> bool:
+        """It counts what the log holds, for all: of several processes one does."""
 
     @property
     def leads(self) -> bool | None:

@@ -71,16 +71,16 @@ class Page:
 
         The log is counted by one task, which outlives the scrape that began it: a long log takes several.
         """
-        if self._of is None or not self._of.decides:
+        if self._of is None or not self._of.tells:
             return
         if self._counting is None or self._counting.done():
-            self._counting = asyncio.create_task(self._count(self._of.event_log), name="metrics")
+            self._counting = asyncio.create_task(self._count(*self._of.partitions.logs), name="metrics")
         await asyncio.wait({self._counting}, timeout=_PATIENCE)
 
-    async def _count(self, event_log: EventLog) -> None:
+    async def _count(self, *logs: EventLog) -> None:
         try:
-            self._collector.dead_letters = await event_log.dead_letter_count()
-            await self._tally.advance(event_log)
+            self._collector.dead_letters = sum([await each.dead_letter_count() for each in logs])
+            await self._tally.advance(*logs)
         except LogError as error:
             fields = {"action": "metrics", "error": str(error)}
             log.warning("the log cannot be counted now, metrics are of the last time it could", extra=fields)

@@ -88,10 +88,11 @@ class _Job:
 
 
 class Tally:
-    """Counts over the entries of one log up to `position`. `whole`: the end was reached once."""
+    """Counts over the entries of a ledger. `whole`: the end was reached once."""
 
     def __init__(self) -> None:
-        self.position: Position = 0
+        self._reached: Counter[int] = Counter()
+        """By partition, the position of the last record that was taken."""
         self.whole = False
         self.entries = 0
         self.skipped = 0
@@ -110,22 +111,28 @@ class Tally:
             self.counts[ADMITTED][kind,] = self.counts[DELETED][kind,] = 0
             self.counts[FINISHED][kind, Phase.SUCCEEDED.value, ""] = 0
 
-    async def advance(self, log: EventLog) -> None:
-        """Every entry that `log` holds now is counted; the event loop is never held for long.
+    @property
+    def position(self) -> Position:
+        """How far all partitions are counted: where there are several, the sum."""
+        return sum(self._reached.values())
+
+    async def advance(self, *logs: EventLog) -> None:
+        """Every entry that the logs of the partitions hold now is counted; the event loop is never held for long.
 
         Raises:
-            LogError: the log cannot be read now; what was counted stays, and nothing was counted twice.
+            LogError: one cannot be read now; what was counted stays, and nothing was counted twice.
         """
-        async for batch in log.scan(self.position):
-            for start in range(0, len(batch), _AT_ONCE):
-                for record in batch[start : start + _AT_ONCE]:
-                    self.take(record)
-                await asyncio.sleep(0)
+        for partition, log in enumerate(logs):
+            async for batch in log.scan(self._reached[partition]):
+                for start in range(0, len(batch), _AT_ONCE):
+                    for record in batch[start : start + _AT_ONCE]:
+                        self.take(record, partition)
+                    await asyncio.sleep(0)
         self.whole = True
 
-    def take(self, record: Record) -> None:
-        """The record, which is behind `position`, is counted, or skipped as every reader skips it."""
-        self.position = record.position
+    def take(self, record: Record, partition: int = 0) -> None:
+        """The record, which is behind the last of its partition, is counted, or skipped as every reader skips it."""
+        self._reached[partition] = record.position
         job = self._jobs.get(record.job)
         if job is None:
             job = self._jobs[record.job] = _Job()

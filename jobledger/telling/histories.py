@@ -12,7 +12,8 @@ from statemachine.errors import EntryUnreadable
 from statemachine.ids import JobUid, Seq
 from statemachine.log.codec import decode, entry_hash
 from statemachine.log.entry import Entry
-from statemachine.log.port import EventLog, Record
+from statemachine.log.partitions import Readers
+from statemachine.log.port import ReadableLog, Record
 from statemachine.log.reader import Reader
 from statemachine.state import JobState
 
@@ -74,21 +75,21 @@ class History:
 # ---- finding jobs ------------------------------------------------------------------------------------------
 
 
-async def known_jobs(log: EventLog) -> list[Known]:
+async def known_jobs(log: ReadableLog) -> list[Known]:
     """Every job that the log knows, the oldest first."""
     reader = Reader()
     await reader.recover(log)
     return known_to(reader)
 
 
-def known_to(reader: Reader) -> list[Known]:
+def known_to(reader: Reader | Readers) -> list[Known]:
     """Every job that the reader has met, the oldest first."""
     found = [_known(reader, uid) for uid in reader.jobs]
     found.sort(key=lambda each: (each.state.created_at is not None, each.state.created_at, each.uid))
     return found
 
 
-def _known(reader: Reader, uid: JobUid) -> Known:
+def _known(reader: Reader | Readers, uid: JobUid) -> Known:
     tracked = reader.tracked(uid)
     state = tracked.state
     doubt = tracked.quarantined or tracked.suspicious
@@ -164,7 +165,7 @@ def _unknown(jobs: Sequence[Known], namespace: str, name: str, kind: str) -> Unk
 # ---- histories ---------------------------------------------------------------------------------------------
 
 
-async def find(log: EventLog, job: str, *, namespace: str, uid: str, kind: str = "") -> History:
+async def find(log: ReadableLog, job: str, *, namespace: str, uid: str, kind: str = "") -> History:
     """The history of the job that is meant. Raises what `chosen` raises."""
     jobs = await known_jobs(log)
     found = chosen(jobs, job, namespace=namespace, uid=uid, kind=kind)
@@ -172,7 +173,7 @@ async def find(log: EventLog, job: str, *, namespace: str, uid: str, kind: str =
     return await history(log, found, note)
 
 
-async def history(log: EventLog, job: Known, note: str = "") -> History:
+async def history(log: ReadableLog, job: Known, note: str = "") -> History:
     """Everything that the log holds of `job`, read from its first entry on: no snapshot is trusted."""
     reader, told = Reader(), []
     async for batch in log.scan(job=job.uid):

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from jobledger.telemetry.instruments import Instruments
@@ -23,11 +24,12 @@ from statemachine.engine.clock import Clock
 from statemachine.engine.drain import Drain
 from statemachine.engine.embedded import Engine
 from statemachine.engine.follower import Follower
-from statemachine.engine.source import Pulse, Source
+from statemachine.engine.source import Pulse, Source, Worker
 from statemachine.engine.step import Owner
 from statemachine.errors import InvariantBroken, LeaseLost
 from statemachine.ids import JobUid, PodUid, Position, ReplicaName, Seq
-from statemachine.log.inbox import Inbox, MemoryInbox
+from statemachine.log.inbox import Inbox, MemoryInbox, Outbox
+from statemachine.log.partitions import Partitions, Readers, as_one
 from statemachine.log.port import EventLog
 from statemachine.log.reader import Folded, Reader
 from statemachine.observations import Observation
@@ -48,7 +50,7 @@ Turn = Callable[[], AbstractAsyncContextManager[object]]
 class LatestStates:
     """The reader's states as projectors see them."""
 
-    def __init__(self, reader: Reader, namespaces: Sequence[str] = ()) -> None:
+    def __init__(self, reader: Reader | Readers, namespaces: Sequence[str] = ()) -> None:
         self._reader, self._namespaces = reader, frozenset(namespaces)
 
     def state(self, job: JobUid) -> JobState | None:
@@ -70,11 +72,12 @@ class Controller:
 
     `streams` are projectors beside the built-in ones; `jitter` spreads retries (seeded in simulations). Where
     roles are spread over processes, `inbox` carries observations between them, and the bridge watches only when
-    it is its `turn`. `answered` counts the answers of the cluster, by which slow is told from stuck. With
-    `namespaces` the jobs of others are left as they are: nobody here sees their pods.
+    it is its `turn`. With a `worker` the role of an engine is the worker's, everything else follows the log, and
+    `outbox` leads to whoever decides. `answered` counts the answers of the cluster, by which slow is told from
+    stuck. With `namespaces` the jobs of others are left as they are: nobody here sees their pods.
     """
 
-    event_log: EventLog
+    event_log: EventLog | Partitions
     cluster: Cluster
     clock: Clock
     streams: Sequence[Stream] = ()
@@ -84,29 +87,32 @@ class Controller:
     roles: Roles = ALL
     namespaces: Sequence[str] = ()
     inbox: Inbox = field(default_factory=MemoryInbox)
+    outbox: Outbox | None = None
+    worker: Worker | None = None
     turn: Turn = nullcontext
     answered: Callable[[], int] = lambda: 0
     instruments: Instruments = field(default_factory=Instruments)
 
     def __post_init__(self) -> None:
-        self.reader = Reader()
+        found = self.event_log
+        self.partitions = found if isinstance(found, Partitions) else Partitions([found])
+        self._readers = [Reader() for _ in self.partitions.logs]
+        self.reader = as_one(self._readers, self.partitions.number_of)
         self.states = LatestStates(self.reader, self.namespaces)
         self.drain: Drain | None = None
         self.source: Source = self._source()
         self._observe = self.instruments.sink(self.source.observe)
         self.levels: Levels | None = None
-        self.views = Streams((), self._end)
+        self.views = Streams(())
         self.sweeper: Sweeper | None = None
         if Role.PROJECTORS in self.roles:
             written = self.instruments.cluster(self.cluster)
             self.levels = self._levels(written)
-            events = KubeEvents(self.event_log, self.states, written)
-            self.views = Streams([events, *self.streams], self._end)
+            end = partial(_position, self.reader)
+            self.views = Streams([*self._kube_events(written), *((each, end) for each in self.streams)])
             self.sweeper = Sweeper(self.states, written)
         self.bridge: Bridge | None = None
         self._watching: asyncio.Task[None] | None = None
-        self._open: list[JobUid] = []
-        self._looked_at = 0
 
     @property
     def watches(self) -> bool:
@@ -116,7 +122,7 @@ class Controller:
     @property
     def is_spread(self) -> bool:
         """What is noticed here is decided elsewhere, or the other way round."""
-        return not self.roles >= {Role.BRIDGE, Role.ENGINE, Role.PROJECTORS}
+        return not (self.decides and self.roles >= {Role.BRIDGE, Role.PROJECTORS})
 
     # ---- its life ------------------------------------------------------------------------------------------
 
@@ -157,6 +163,8 @@ class Controller:
         """How the loops are doing, by name. Those that wait for the cluster are alive while it answers."""
         answered = self.answered()
         found = self.source.pulses()
+        if self._worker is not None:
+            found |= self._worker.pulses()
         if self.drain is not None and self.is_spread:
             found["inbox"] = self.drain.pulse()
         if self.bridge is not None:
@@ -179,9 +187,19 @@ class Controller:
         return self.views.lags()
 
     @property
+    def log_error(self) -> str:
+        """Why the log cannot be read or written at the moment; empty while it can."""
+        return (self._worker.log_error if self._worker is not None else "") or self.source.log_error
+
+    @property
     def decides(self) -> bool:
-        """This process is the writer of its log."""
-        return Role.ENGINE in self.roles
+        """This controller is the writer of its log."""
+        return Role.ENGINE in self.roles and self.outbox is None
+
+    @property
+    def tells(self) -> bool:
+        """This process counts what the log holds. Of engines there may be several, where they are workers."""
+        return Role.PROJECTORS in self.roles if self.outbox is not None else self.decides
 
     @property
     def leads(self) -> bool | None:
@@ -191,14 +209,24 @@ class Controller:
     # ---- its parts -----------------------------------------------------------------------------------------
 
     def _source(self) -> Source:
-        if Role.ENGINE not in self.roles:
-            return Follower(self.event_log, self.reader, self.inbox)
-        engine = Engine(self.event_log, Owner(self.event_log, self.reader, self.clock), self.clock)
-        self.drain = Drain(self.inbox, engine, self.event_log, self.clock)
+        if not self.decides:
+            followed = list(zip(self.partitions.logs, self._readers, strict=True))
+            return Follower(followed, self.outbox or self.inbox)
+        (event_log,), (reader,) = self.partitions.logs, self._readers
+        engine = Engine(event_log, Owner(event_log, reader, self.clock), self.clock)
+        self.drain = Drain(self.inbox, engine, event_log, self.clock)
         return engine
 
-    def _end(self) -> Position:
-        return self.reader.position
+    @property
+    def _worker(self) -> Worker | None:
+        return self.worker if Role.ENGINE in self.roles else None
+
+    def _kube_events(self, cluster: Cluster) -> Iterator[tuple[Stream, Callable[[], Position]]]:
+        """A stream for each partition, and where that ends."""
+        several = len(self._readers) > 1
+        for number, (event_log, reader) in enumerate(zip(self.partitions.logs, self._readers, strict=True)):
+            part = f"-{number}" if several else ""
+            yield KubeEvents(event_log, self.states, cluster, part), partial(_position, reader)
 
     def _levels(self, cluster: Cluster) -> Levels:
         return Levels(
@@ -213,7 +241,9 @@ class Controller:
         )
 
     def _loops(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
-        yield "engine" if Role.ENGINE in self.roles else "follower", self.source.run()
+        yield "engine" if self.decides else "follower", self.source.run()
+        if self._worker is not None:
+            yield "worker", self._worker.run()
         if self.drain is not None and self.is_spread:
             yield "inbox", self.drain.run()
         if self.watches:
@@ -252,7 +282,7 @@ class Controller:
         return bridge
 
     def _sink(self) -> Sink:
-        if {Role.BRIDGE, Role.ENGINE} <= self.roles:
+        if Role.BRIDGE in self.roles and self.decides:
             return self._observe
         return self._noticed
 
@@ -265,7 +295,7 @@ class Controller:
     def _known(self) -> dict[JobUid, dict[tuple[ReplicaName, int], PodUid]]:
         """What the log believes to exist: jobs not gone, and their pods that have been observed."""
         known: dict[JobUid, dict[tuple[ReplicaName, int], PodUid]] = {}
-        for job in self._open_jobs():
+        for job in self.reader.open_jobs:
             state = self.states.state(job)
             if state is None:
                 continue
@@ -274,18 +304,14 @@ class Controller:
                 known[job] = pods
         return known
 
-    def _open_jobs(self) -> Sequence[JobUid]:
-        """The jobs that are not over. A closed one stays closed: it is not looked at again."""
-        jobs = self.reader.jobs
-        found = [*self._open, *jobs[self._looked_at :]]
-        self._open = [job for job in found if not self.reader.tracked(job).state.closed]
-        self._looked_at = len(jobs)
-        return self._open
-
     def _entry(self, folded: Folded) -> None:
         if self.levels is not None:
             self.levels.entry(folded)
         self.views.entry(folded)
+
+
+def _position(reader: Reader | Readers) -> Position:
+    return reader.position
 
 
 async def _for_ever(name: str, loop: Coroutine[Any, Any, None]) -> None:

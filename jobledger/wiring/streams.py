@@ -27,11 +27,10 @@ class Stream(Protocol):
 
 
 class Streams:
-    """Follows the log with every one of `streams`; `end` tells how far the log is known."""
+    """Follows the log with every stream; what stands beside it tells how far its log is known."""
 
-    def __init__(self, streams: Sequence[Stream], end: Callable[[], Position]) -> None:
-        self._all = [_Follow(each, end) for each in streams]
-        self._end = end
+    def __init__(self, streams: Sequence[tuple[Stream, Callable[[], Position]]]) -> None:
+        self._all = [_Follow(*each) for each in streams]
 
     def entry(self, _: Folded) -> None:
         """An entry was appended."""
@@ -50,7 +49,7 @@ class Streams:
 
     def lags(self) -> Mapping[str, int]:
         """How many entries each view has yet to see."""
-        return {each.stream.name: max(0, self._end() - each.reached) for each in self._all}
+        return {each.stream.name: max(0, each.end() - each.reached) for each in self._all}
 
     def pulses(self) -> dict[str, Pulse]:
         """How the loops are doing."""
@@ -63,7 +62,7 @@ class _Follow:
     def __init__(self, stream: Stream, end: Callable[[], Position]) -> None:
         self.stream = stream
         self.reached: Position = 0
-        self._end = end
+        self.end = end
         self.grown = asyncio.Event()
         self.beats = 0
         self.busy = False
@@ -85,7 +84,7 @@ class _Follow:
         self.busy = False
 
     async def _try(self) -> bool:
-        end = self._end()
+        end = self.end()
         try:
             await self.stream.advance()
         except (ClusterUnavailable, LogUnavailable) as error:

@@ -9,11 +9,12 @@ from typing import Final
 
 from statemachine.engine.clock import Clock
 from statemachine.engine.embedded import Engine
-from statemachine.engine.polling import Polling
 from statemachine.engine.source import Pulse
+from statemachine.engine.step import Seen
 from statemachine.errors import EntryUnreadable, LogUnavailable
 from statemachine.log.codec import decode_observation
 from statemachine.log.inbox import Inbox, Posted
+from statemachine.log.polling import Polling
 from statemachine.log.port import DeadLetter, EventLog
 from statemachine.observations import Observation
 
@@ -60,7 +61,7 @@ class Drain:
         taken = await self._inbox.take(_BATCH)
         if not taken.posts:
             return self._polling.after(news=False)
-        readable = [seen for each in taken.posts if (seen := await self._read(each)) is not None]
+        readable = [Seen(seen) for each in taken.posts if (seen := await self._read(each)) is not None]
         if not await self._engine.decided(readable):
             return _RETRY
         await self._inbox.ack(taken.token)

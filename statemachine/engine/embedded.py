@@ -7,7 +7,7 @@ from typing import Final
 
 from statemachine.engine.clock import Clock
 from statemachine.engine.source import Listener, Pulse
-from statemachine.engine.step import Owner
+from statemachine.engine.step import Owner, Seen
 from statemachine.engine.timers import Timers
 from statemachine.errors import LogUnavailable
 from statemachine.log.port import EventLog
@@ -65,16 +65,19 @@ class Engine:
 
     async def _decide(self) -> None:
         while True:
-            batch = [await self._queue.get()]
+            batch = [Seen(await self._queue.get())]
             while len(batch) < _BATCH and not self._queue.empty():
-                batch.append(self._queue.get_nowait())
+                batch.append(Seen(self._queue.get_nowait()))
             while not await self.decided(batch):  # noqa: ASYNC110 - nobody says when the log is back
                 await asyncio.sleep(_RETRY)
             for _ in batch:
                 self._queue.task_done()
 
-    async def decided(self, batch: Sequence[Observation]) -> bool:
-        """The batch is in the log; False: it cannot be written now, and nothing of the batch is in it."""
+    async def decided(self, batch: Sequence[Seen]) -> bool:
+        """The batch is in the log; False: it cannot be written now, and nothing of the batch is in it.
+
+        Raises OwnerLost.
+        """
         async with self._deciding:
             try:
                 folded = await self._owner.take(batch)

@@ -1,15 +1,14 @@
-"""The states of jobs in a process that does not decide: it reads the log, and sends what it notices to the inbox."""
+"""The states of jobs in a process that does not decide: it reads the log, and sends what it notices to who does."""
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from statemachine.engine.polling import Polling
 from statemachine.engine.source import Listener, Pulse
 from statemachine.errors import LogUnavailable
-from statemachine.log.inbox import Inbox
-from statemachine.log.port import EventLog
+from statemachine.log.inbox import Outbox
+from statemachine.log.port import EventLog, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 
@@ -21,45 +20,47 @@ _RETRY: Final = 0.2
 
 
 class Follower:
-    """A Source over a log that another process writes; `reader` is advanced by nobody else.
+    """A Source over logs that others write, each with the reader that follows it and that nobody else advances.
 
     `silent_listeners` are never called: only who decides knows what changed nothing.
     """
 
-    def __init__(self, event_log: EventLog, reader: Reader, inbox: Inbox) -> None:
-        self._log, self._reader, self._inbox = event_log, reader, inbox
+    def __init__(self, followed: Sequence[tuple[EventLog, Reader]], outbox: Outbox) -> None:
+        self._reads = [_Read(*each) for each in followed]
+        self._outbox = outbox
         self._queue: asyncio.Queue[Observation] = asyncio.Queue(_QUEUE)
-        self._reading = self._sending = False
-        self._read = self._sent = 0
-        self._read_error = self._send_error = ""
-        self._polling = Polling()
+        self._sending = False
+        self._sent = 0
+        self._send_error = ""
         self.listeners: list[Listener] = []
         self.silent_listeners: list[Callable[[Observation], None]] = []
 
     @property
     def log_error(self) -> str:
-        """Why the log cannot be read, or the inbox not be written; empty while both can."""
-        return self._read_error or self._send_error
+        """Why a log cannot be read, or nothing be sent; empty while all can."""
+        return next((each.error for each in self._reads if each.error), self._send_error)
 
     async def observe(self, seen: Observation) -> None:
         """`seen` is in the queue; waits while that is full.
 
-        It reaches the inbox, or is lost in a crash, after which whoever noticed it notices it again.
+        It is sent, or is lost in a crash, after which whoever noticed it notices it again.
         """
         await self._queue.put(seen)
 
     async def start(self) -> None:
         """States are recovered from snapshots and the tail."""
-        await self._reader.recover(self._log)
+        for each in self._reads:
+            await each.reader.recover(each.log)
 
     async def run(self) -> None:
         """Reads and sends, for ever."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._follow(), name="follower")
+            for each in self._reads:
+                tasks.create_task(each.follow(self._tell), name="follower")
             tasks.create_task(self._send(), name="outbox")
 
     async def finish(self) -> None:
-        """Everything observed so far is in the inbox; returns at once if that cannot be written now."""
+        """Everything observed so far was sent; returns at once if that is impossible now."""
         if not self.log_error:
             await self._queue.join()
 
@@ -67,31 +68,19 @@ class Follower:
         """The states are the engine's to save."""
 
     def pulses(self) -> dict[str, Pulse]:
-        """The loop that reads, and the one that sends."""
+        """The loop of the log that was heard of least, and the one that sends."""
         return {
-            "follower": Pulse(self._read, self._reading),
+            # also a log that does not grow says so, now and then
+            "follower": Pulse(min((each.beats for each in self._reads), default=0), busy=True),
             "outbox": Pulse(self._sent, self._sending),
         }
 
-    async def _follow(self) -> None:
-        while True:
-            before = self._reader.position
-            self._reading = True
-            self._read_error = await self._catch_up()
-            self._reading = False
-            self._read += 1
-            news = self._reader.position != before
-            await asyncio.sleep(_RETRY if self._read_error else self._polling.after(news=news))
-
-    async def _catch_up(self) -> str:
-        """Everybody has been told what is new in the log; why not, if not."""
-        try:
-            async for folded in self._reader.catch_up(self._log):
+    def _tell(self, reader: Reader, batch: Sequence[Record]) -> None:
+        """Everybody has been told what is new in a log."""
+        for record in batch:
+            if (folded := reader.accept(record)) is not None:
                 for listener in self.listeners:
                     listener(folded)
-        except LogUnavailable as error:
-            return self._unavailable(error)
-        return ""
 
     async def _send(self) -> None:
         while True:
@@ -107,17 +96,41 @@ class Follower:
                 self._queue.task_done()
 
     async def _put(self, batch: list[Observation]) -> str:
-        """The batch is in the inbox; why not, if not."""
+        """The batch was sent; why not, if not."""
         try:
-            await self._inbox.put(batch)
+            await self._outbox.put(batch)
         except LogUnavailable as error:
-            return self._unavailable(error)
+            return _unreached(error, self._send_error)
         finally:
             self._sent += 1
         return ""
 
-    def _unavailable(self, error: LogUnavailable) -> str:
-        if not self.log_error:
-            fields = {"action": "log-unavailable", "error": str(error)}
-            log.warning("the log cannot be reached, views wait", extra=fields)
-        return str(error)
+
+class _Read:
+    """One log that is followed."""
+
+    def __init__(self, event_log: EventLog, reader: Reader) -> None:
+        self.log, self.reader = event_log, reader
+        self.beats = 0
+        self.error = ""
+
+    async def follow(self, tell: Callable[[Reader, Sequence[Record]], None]) -> None:
+        """What is new in the log is told, for ever."""
+        while True:
+            try:
+                async for batch in self.log.follow(self.reader.position):
+                    tell(self.reader, batch)
+                    self.error = ""
+                    self.beats += 1
+            except LogUnavailable as error:
+                self.error = _unreached(error, self.error)
+            self.beats += 1
+            await asyncio.sleep(_RETRY)
+
+
+def _unreached(error: LogUnavailable, before: str) -> str:
+    """What is wrong; it is logged once, not at every attempt."""
+    if not before:
+        fields = {"action": "log-unavailable", "error": str(error)}
+        log.warning("the log cannot be reached, views wait", extra=fields)
+    return str(error)

@@ -19,6 +19,20 @@ class Pulse(NamedTuple):
     busy: bool
 
 
+class Worker(Protocol):
+    """Decides in this process by itself: it takes what was sent from where it was sent to, and writes the log."""
+
+    @property
+    def log_error(self) -> str:
+        """Why it cannot decide at the moment; empty while it can."""
+
+    async def run(self) -> None:
+        """Decides, for ever. What is in hand when this is cancelled is finished or not acknowledged."""
+
+    def pulses(self) -> dict[str, Pulse]:
+        """How the loops in it are doing, by name."""
+
+
 class Source(Protocol):
     """Gives states to a process, and takes what its parts have noticed.
 

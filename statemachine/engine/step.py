@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from statemachine.decide import POLICY, decided
 from statemachine.engine.clock import Clock
 from statemachine.errors import InvariantBroken, SeqConflict
-from statemachine.ids import JobUid, Seq
+from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.codec import encode, entry_hash
 from statemachine.log.entry import Entry
 from statemachine.log.port import DeadLetter, Draft, EventLog, Record
@@ -26,12 +26,20 @@ _ATTEMPTS: Final = 5
 """How often a batch is decided again because somebody else had written; an exclusive log needs one."""
 
 
+class Seen(NamedTuple):
+    """An observation, and its place among those of its partition; 0 where they have none."""
+
+    observation: Observation
+    place: Position = 0
+
+
 class _Head(NamedTuple):
     """Where a job's history stands within a batch."""
 
     state: JobState
     seq: Seq
     hash: str
+    source: Position
 
 
 class _Decided(NamedTuple):
@@ -52,15 +60,17 @@ class Owner:
         """The observations of the last batch that changed nothing."""
         self.dead_letters = 0
 
-    async def take(self, batch: Sequence[Observation]) -> Sequence[Folded]:
+    async def take(self, batch: Sequence[Seen]) -> Sequence[Folded]:
         """Every observation of `batch` has been decided, and the entries are durable and folded.
 
+        One whose place is not behind that of the last observation that caused an entry of its job is a repeat.
         Gives what was folded since the last time, in log order: these entries, and any that somebody else has
         written (an owner believed dead; or this one, if the log took entries and its answer was lost). An
         observation that cannot be decided goes to the dead letters; the others go on.
 
         Raises:
             LogUnavailable: nothing of the batch was appended; take it again later.
+            OwnerLost: this owner cannot go on.
         """
         for _ in range(_ATTEMPTS):
             decided, letters = self._decide(batch)
@@ -82,7 +92,7 @@ class Owner:
 
     async def _fold(self, records: Sequence[Record], decided: Sequence[_Decided]) -> None:
         """What was appended is folded in, and before it whatever somebody else had written meanwhile."""
-        if records and records[0].position != self.reader.position + 1:
+        if records and not self._log.is_exclusive and records[0].position != self.reader.position + 1:
             await self._catch_up()
             return
         self._untold += [
@@ -94,14 +104,14 @@ class Owner:
         async for folded in self.reader.catch_up(self._log):
             self._untold.append(folded)
 
-    def _decide(self, batch: Sequence[Observation]) -> tuple[list[_Decided], list[DeadLetter]]:
+    def _decide(self, batch: Sequence[Seen]) -> tuple[list[_Decided], list[DeadLetter]]:
         heads: dict[JobUid, _Head] = {}
         decided: list[_Decided] = []
         letters: list[DeadLetter] = []
         silent: list[Observation] = []
-        for seen in batch:
+        for seen, place in batch:
             try:
-                one = self._decide_one(heads.get(seen.job) or self._head(seen.job), seen)
+                one = self._decide_one(heads.get(seen.job) or self._head(seen.job), seen, place)
             except Exception as error:
                 fields = {"action": "dead-letter", "job": seen.job}
                 log.exception("an observation cannot be decided", extra=fields)
@@ -123,9 +133,11 @@ class Owner:
         tracked = self.reader.tracked(job)
         if tracked.quarantined:
             raise Quarantined(f"the history of this job cannot be folded: {tracked.quarantined}")
-        return _Head(tracked.state, tracked.seq, tracked.head)
+        return _Head(tracked.state, tracked.seq, tracked.head, tracked.source)
 
-    def _decide_one(self, head: _Head, seen: Observation) -> _Decided | None:
+    def _decide_one(self, head: _Head, seen: Observation, place: Position) -> _Decided | None:
+        if 0 < place <= head.source:
+            return None
         events, state = decided(head.state, seen)
         if not events:
             return None
@@ -137,11 +149,12 @@ class Owner:
             seen_at=seen.at,
             happened_at=seen.happened_at,
             actor=seen.actor if isinstance(seen, JobObserved) else "",
+            source=place,
             cause=seen,
             events=events,
         )
         body = encode(entry)
-        after = _Head(state, entry.seq, entry_hash(body))
+        after = _Head(state, entry.seq, entry_hash(body), max(place, head.source))
         return _Decided(Draft(seen.job, entry.seq, body), entry, after)
 
 

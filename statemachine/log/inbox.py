@@ -29,14 +29,18 @@ class Taken:
     posts: Sequence[Posted]
 
 
-class Inbox(Protocol):
-    """Keeps observations until they are acknowledged: at least once, those of one writer in their order.
-
-    Any number of processes put, one takes. Every method may raise LogUnavailable, and has then done nothing.
-    """
+class Outbox(Protocol):
+    """Takes observations for whoever decides: any number of processes put, those of one in their order."""
 
     async def put(self, observations: Sequence[Observation]) -> None:
-        """All of them are durable, behind everything that was put before; or none is."""
+        """All of them are durable, behind everything that was put before. LogUnavailable: not all of them are."""
+
+
+class Inbox(Outbox, Protocol):
+    """Keeps observations until they are acknowledged: at least once. One process takes.
+
+    Every method may raise LogUnavailable, and has then done nothing.
+    """
 
     async def take(self, limit: int) -> Taken:
         """The oldest `limit` at most; the same again until they are acknowledged."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from statemachine.errors import SeqConflict
 from statemachine.ids import JobUid, Position, Seq
+from statemachine.log.polling import polled
 from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
 
 BATCH = 1000
@@ -22,6 +23,11 @@ class MemoryLog:
         self._covered: Position = 0
         self._checkpoints: dict[str, Position] = {}
         self._letters: list[DeadLetter] = []
+
+    @property
+    def is_exclusive(self) -> bool:
+        """See EventLog: several owners of one list play several machines."""
+        return False
 
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """See EventLog."""
@@ -54,6 +60,11 @@ class MemoryLog:
             found = [each for each in mine if each.position > after and each.seq > after_seq]
         for start in range(0, len(found), BATCH):
             yield found[start : start + BATCH]
+
+    async def follow(self, after: Position = 0) -> AsyncIterator[Sequence[Record]]:
+        """See EventLog."""
+        async for batch in polled(self, after):
+            yield batch
 
     async def end(self) -> Position:
         """See EventLog."""

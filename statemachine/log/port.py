@@ -1,6 +1,6 @@
 """The EventLog port: what the engine, the projectors and the CLI ask of a log, whatever holds it.
 
-One log instance is one partition. Adapters: `memory`, `sqlite`. One test suite runs on all of them
+One log instance is one partition. Adapters: `memory`, `sqlite`, `kafka`. One test suite runs on all of them
 (`tests/ports/test_event_log.py`).
 """
 
@@ -33,13 +33,17 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A job's state folded up to `seq`: a cache. `head`: that entry's hash; `version`: the state's layout."""
+    """A job's state folded up to `seq`: a cache. `head`: that entry's hash; `version`: the state's layout.
+
+    `source`: place of the last observation that caused an entry, where observations have places.
+    """
 
     job: JobUid
     seq: Seq
     head: str
     version: int
     body: bytes
+    source: Position = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +58,8 @@ class DeadLetter:
     """Given by the log."""
 
 
-class EventLog(Protocol):
-    """An append-only log of entries with the small stores that belong to it."""
-
-    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
-        """All of `drafts` are durable, in this order, when this returns; or none is.
-
-        Raises:
-            SeqConflict: a (job, seq) is taken.
-            LogUnavailable: the log cannot be written now (no space, locked); nothing was appended.
-            StoreUnusable: it never will (read-only, damaged, closed).
-        """
+class ReadableLog(Protocol):
+    """What can be read of a log by whoever only wants to know."""
 
     def scan(
         self, after: Position = 0, *, job: JobUid | None = None, after_seq: Seq = 0
@@ -74,11 +69,41 @@ class EventLog(Protocol):
         With `job` only that job's, behind its entry `after_seq`.
         """
 
-    async def end(self) -> Position:
-        """Position of the last record; 0 in an empty log."""
-
     async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
         """All snapshots, and the position that they cover: every entry up to it is in one of them."""
+
+    async def dead_letters(self) -> Sequence[DeadLetter]:
+        """All dead letters, oldest first."""
+
+    async def dead_letter_count(self) -> int:
+        """How many there are."""
+
+
+class EventLog(ReadableLog, Protocol):
+    """An append-only log of entries with the small stores that belong to it."""
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Nobody else can append while this is open: what was appended follows what was there."""
+
+    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+        """All of `drafts` are durable, in this order, when this returns; or none is.
+
+        Raises:
+            SeqConflict: a (job, seq) is taken.
+            LogUnavailable: the log cannot be written now (no space, locked); nothing was appended.
+            OwnerLost: somebody else appends now, or nobody knows whether this was appended; open the log anew.
+            StoreUnusable: it never will (read-only, damaged, closed).
+        """
+
+    def follow(self, after: Position = 0) -> AsyncIterator[Sequence[Record]]:
+        """The records behind position `after`, as they come, for ever; an empty batch now and then if none does.
+
+        Raises LogUnavailable, and can then be asked again.
+        """
+
+    async def end(self) -> Position:
+        """A position with all records at or before it; 0 in an empty log."""
 
     async def save_snapshots(self, position: Position, snapshots: Sequence[Snapshot]) -> None:
         """Replace the snapshots of these jobs; from now on all snapshots together cover `position`."""
@@ -87,19 +112,13 @@ class EventLog(Protocol):
         """No snapshot is left. Loses nothing but time."""
 
     async def checkpoint(self, reader: str) -> Position:
-        """How far `reader` has come; 0 for one that never said."""
+        """How far `reader` has come; 0 for one that never said, or (Kafka) has not said for a week."""
 
     async def save_checkpoint(self, reader: str, position: Position) -> None:
         """`reader` has come as far as `position`."""
 
     async def add_dead_letter(self, letter: DeadLetter) -> None:
         """The letter is durable."""
-
-    async def dead_letters(self) -> Sequence[DeadLetter]:
-        """All dead letters, oldest first."""
-
-    async def dead_letter_count(self) -> int:
-        """How many there are."""
 
     async def close(self) -> None:
         """Everything is flushed and released; idempotent."""

@@ -18,7 +18,7 @@ from statemachine.evolve import fold
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.codec import decode, decode_events, decode_state, encode_state, entry_hash
 from statemachine.log.entry import GENESIS, Entry, EntryEvents
-from statemachine.log.port import EventLog, Record, Snapshot
+from statemachine.log.port import EventLog, ReadableLog, Record, Snapshot
 from statemachine.state import STATE_VERSION, JobState
 
 UNUSABLE = 0
@@ -33,6 +33,7 @@ class Tracked(NamedTuple):
 
     `quarantined` says why the job's history cannot be folded beyond that; nothing more is accepted.
     `suspicious` says what was wrong with the first entry that did not follow, until one does.
+    `source` is the place of the last observation that caused an entry; one at or before it is a repeat.
     """
 
     state: JobState
@@ -40,6 +41,7 @@ class Tracked(NamedTuple):
     head: str = GENESIS
     quarantined: str = ""
     suspicious: str = ""
+    source: Position = 0
 
 
 class Folded(NamedTuple):
@@ -70,6 +72,7 @@ class Reader:
         self.last_skipped: deque[Skipped] = deque(maxlen=SHOWN)
         self._jobs: dict[JobUid, Tracked] = {}
         self._unsaved: dict[JobUid, None] = {}  # a set that keeps its order
+        self._open: dict[JobUid, None] = {}
 
     def __contains__(self, job: JobUid) -> bool:
         return job in self._jobs
@@ -78,6 +81,11 @@ class Reader:
     def jobs(self) -> Sequence[JobUid]:
         """Every job that a record was seen of, in order of appearance."""
         return tuple(self._jobs)
+
+    @property
+    def open_jobs(self) -> Sequence[JobUid]:
+        """The jobs that are not over: a closed one stays closed."""
+        return tuple(self._open)
 
     @property
     def quarantined(self) -> dict[JobUid, str]:
@@ -103,9 +111,17 @@ class Reader:
         except Exception as error:  # noqa: BLE001 - whatever a history does to evolve, the other jobs go on
             self._quarantine(record, last, f"its events cannot be folded: {error!r}")
             return None
-        self._jobs[record.job] = Tracked(state, record.seq, entry_hash(record.body))
+        source = max(entry.source, last.source)
+        self._keep(record.job, Tracked(state, record.seq, entry_hash(record.body), source=source))
         self._unsaved[record.job] = None
         return Folded(record, entry, last.state, state)
+
+    def _keep(self, job: JobUid, tracked: Tracked) -> None:
+        self._jobs[job] = tracked
+        if tracked.state.closed:
+            self._open.pop(job, None)
+        else:
+            self._open[job] = None
 
     def _next(self, record: Record, last: Tracked) -> EntryEvents | None:
         """The record's entry if it follows `last`; None, and it is skipped, if it does not."""
@@ -126,11 +142,12 @@ class Reader:
 
         Only for the log's owner, which decided on the state that stands here: nothing need be read again.
         """
-        before = self.tracked(record.job).state
+        last = self.tracked(record.job)
         self.position = max(self.position, record.position)
-        self._jobs[record.job] = Tracked(state, record.seq, head)
+        source = max(entry.source, last.source)
+        self._keep(record.job, Tracked(state, record.seq, head, source=source))
         self._unsaved[record.job] = None
-        return Folded(record, entry, before, state)
+        return Folded(record, entry, last.state, state)
 
     def _skip(self, record: Record, reason: str) -> None:
         self.skipped += 1
@@ -140,12 +157,12 @@ class Reader:
         """The record does not follow. That the past comes again casts no doubt on the job, all else does."""
         self._skip(record, reason)
         if record.seq > last.seq and not last.suspicious:
-            self._jobs[record.job] = last._replace(suspicious=f"entry {record.seq}: {reason}")
+            self._keep(record.job, last._replace(suspicious=f"entry {record.seq}: {reason}"))
             self._unsaved[record.job] = None
 
     def _quarantine(self, record: Record, last: Tracked, reason: str) -> None:
         self._skip(record, reason)
-        self._jobs[record.job] = last._replace(quarantined=f"entry {record.seq}: {reason}")
+        self._keep(record.job, last._replace(quarantined=f"entry {record.seq}: {reason}"))
         self._unsaved[record.job] = None
 
     def unsaved(self) -> Sequence[Snapshot]:
@@ -171,15 +188,15 @@ class Reader:
             if state is None:
                 useless.append(each.job)
             else:
-                self._jobs[each.job] = Tracked(state, each.seq, each.head)
+                self._keep(each.job, Tracked(state, each.seq, each.head, source=each.source))
         return useless
 
-    async def recover(self, log: EventLog) -> None:
+    async def recover(self, log: ReadableLog) -> None:
         """The reader stands at the end of `log`: snapshots, and the records behind them."""
         with _nothing_collected():
             await self._recover(log)
 
-    async def _recover(self, log: EventLog) -> None:
+    async def _recover(self, log: ReadableLog) -> None:
         covered, snapshots = await log.snapshots()
         useless = self.restore(snapshots)
         ahead = {job: each.seq for job, each in self._jobs.items()}
@@ -199,7 +216,7 @@ class Reader:
                 if (folded := self.accept(record)) is not None:
                     yield folded
 
-    async def fold_job(self, log: EventLog, job: JobUid, *, upto: Position) -> None:
+    async def fold_job(self, log: ReadableLog, job: JobUid, *, upto: Position) -> None:
         """The reader has seen all of `job`'s records up to position `upto`."""
         async for batch in log.scan(job=job):
             for record in batch:
@@ -238,8 +255,8 @@ def _doubtful(last: Tracked) -> bool:
 
 def _snapshot(job: JobUid, last: Tracked) -> Snapshot:
     if _doubtful(last):
-        return Snapshot(job, last.seq, last.head, UNUSABLE, b"")
-    return Snapshot(job, last.seq, last.head, STATE_VERSION, encode_state(last.state))
+        return Snapshot(job, last.seq, last.head, UNUSABLE, b"", last.source)
+    return Snapshot(job, last.seq, last.head, STATE_VERSION, encode_state(last.state), last.source)
 
 
 def fold_history(

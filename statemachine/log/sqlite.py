@@ -9,6 +9,7 @@ from typing import Self
 
 from statemachine.errors import SeqConflict, StoreUnusable
 from statemachine.ids import JobUid, Position, Seq
+from statemachine.log.polling import polled
 from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
 from statemachine.log.store import SqliteStore
 
@@ -65,6 +66,11 @@ class SqliteLog:
             raise
         return cls(store)
 
+    @property
+    def is_exclusive(self) -> bool:
+        """See EventLog."""
+        return self.store.is_owned
+
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """See EventLog."""
         if not self.store.is_owned and not self.store.read_only:
@@ -84,6 +90,11 @@ class SqliteLog:
             if not batch:
                 return
             after = batch[-1].position
+            yield batch
+
+    async def follow(self, after: Position = 0) -> AsyncIterator[Sequence[Record]]:
+        """See EventLog."""
+        async for batch in polled(self, after):
             yield batch
 
     async def end(self) -> Position:

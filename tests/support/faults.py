@@ -19,6 +19,7 @@ from statemachine.engine.clock import LoopClock
 from statemachine.errors import ClusterError, ClusterUnavailable, Conflict, Expired, LogUnavailable, Refused
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.memory import MemoryLog
+from statemachine.log.polling import polled
 from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
 
 
@@ -154,6 +155,11 @@ class FaultyLog:
         if down or self._weather.happens(self._weather.odds.log_fails):
             raise LogUnavailable("the log does not answer")
 
+    @property
+    def is_exclusive(self) -> bool:
+        """See EventLog."""
+        return self._log.is_exclusive
+
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """See EventLog."""
         await self._meet()
@@ -171,6 +177,11 @@ class FaultyLog:
         async for batch in self._log.scan(after, job=job, after_seq=after_seq):
             yield batch
             self._life.check()
+
+    async def follow(self, after: Position = 0) -> AsyncIterator[Sequence[Record]]:
+        """See EventLog."""
+        async for batch in polled(self, after):
+            yield batch
 
     async def end(self) -> Position:
         """See EventLog."""

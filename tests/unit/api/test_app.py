@@ -255,5 +255,5 @@ async def test_a_log_that_cannot_be_written_is_a_trouble(monkeypatch: pytest.Mon
         raise LogUnavailable("no space is left")
 
     async with app_in_memory() as app:
-        monkeypatch.setattr(app.event_log, "save_checkpoint", full)
+        monkeypatch.setattr(app.controller.event_log, "save_checkpoint", full)
         assert "the log cannot be written: no space is left" in await app.troubles()

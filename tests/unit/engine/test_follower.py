@@ -46,7 +46,7 @@ class FarLog(MemoryLog):
 
 @asynccontextmanager
 async def following(log: MemoryLog, inbox: MemoryInbox | None = None) -> AsyncIterator[Follower]:
-    follower = Follower(log, Reader(), inbox or MemoryInbox())
+    follower = Follower([(log, Reader())], inbox or MemoryInbox())
     await follower.start()
     running = asyncio.create_task(follower.run())
     yield follower
@@ -67,7 +67,7 @@ def test_what_is_in_the_log_at_the_start_is_known_and_what_comes_later_is_told()
         log, told = MemoryLog(), []
         await log.append(history(3))
         reader = Reader()
-        follower = Follower(log, reader, MemoryInbox())
+        follower = Follower([(log, reader)], MemoryInbox())
         follower.listeners.append(lambda folded: told.append((folded.record.job, folded.record.seq)))
         await follower.start()
         assert reader.tracked(JOB).seq == 3

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from statemachine.engine.clock import LoopClock
-from statemachine.engine.step import Owner
+from statemachine.engine.step import Owner, Seen
 from statemachine.errors import LogUnavailable
 from statemachine.log.codec import decode
 from statemachine.log.memory import MemoryLog
@@ -24,6 +24,10 @@ def life(uid: str = "u1") -> Story:
     return story.at(9).pod("worker-0", "Succeeded").delete().gone("worker-0").gone("worker-1")
 
 
+def placeless(observations: Sequence[Observation]) -> list[Seen]:
+    return [Seen(each) for each in observations]
+
+
 async def records(log: MemoryLog) -> list[Record]:
     return [record async for batch in log.scan() for record in batch]
 
@@ -32,10 +36,10 @@ async def test_a_batch_gives_the_same_entries_as_one_by_one() -> None:
     story, other = life("u1"), life("u2")
     together, single = MemoryLog(), MemoryLog()
     seen = [each for pair in zip(causes(story), causes(other), strict=True) for each in pair]
-    await Owner(together, Reader(), LoopClock(START)).take(seen)
+    await Owner(together, Reader(), LoopClock(START)).take(placeless(seen))
     owner = Owner(single, Reader(), LoopClock(START))
     for each in seen:
-        await owner.take([each])
+        await owner.take(placeless([each]))
     bodies = [record.body for record in await records(together)]
     assert bodies == [record.body for record in await records(single)]
     assert [decode(body).seq for body in bodies if decode(body).job == "u1"] == list(
@@ -47,8 +51,8 @@ async def test_what_was_delivered_twice_is_appended_once() -> None:
     log = MemoryLog()
     owner = Owner(log, Reader(), LoopClock(START))
     seen = causes(life())
-    await owner.take(seen)
-    assert await owner.take(seen) == []
+    await owner.take(placeless(seen))
+    assert await owner.take(placeless(seen)) == []
     assert len(await records(log)) == len(seen)
 
 
@@ -56,8 +60,8 @@ async def test_an_entry_of_another_writer_is_folded_in_and_the_batch_decided_aga
     log = MemoryLog()
     first, second = (Owner(log, Reader(), LoopClock(START)) for _ in range(2))
     seen = causes(life())
-    await first.take(seen[:3])
-    folded = await second.take(seen)
+    await first.take(placeless(seen[:3]))
+    folded = await second.take(placeless(seen))
     assert [each.record.seq for each in folded] == list(range(1, len(seen) + 1)), "the others' are told too"
     assert len(await records(log)) == len(seen)
     assert first.reader.tracked(seen[0].job).seq == 3
@@ -71,7 +75,7 @@ async def test_a_log_that_cannot_be_written_changes_nothing() -> None:
     owner = Owner(Full(), Reader(), LoopClock(START))
     seen = causes(life())
     with pytest.raises(LogUnavailable):
-        await owner.take(seen)
+        await owner.take(placeless(seen))
     assert owner.reader.tracked(seen[0].job).seq == 0
 
 
@@ -82,7 +86,7 @@ async def test_an_observation_that_cannot_be_decided_is_kept_and_the_others_go_o
     owner = Owner(log, Reader(), LoopClock(START))
     good = causes(life("u1"))
     bad = good[0].model_copy(update={"job": "u2", "kind": "NoSuchJob"})
-    await owner.take([bad, *good])
+    await owner.take(placeless([bad, *good]))
     letters = await log.dead_letters()
     assert [letter.job for letter in letters] == ["u2"]
     assert b"NoSuchJob" in letters[0].observation
@@ -93,10 +97,45 @@ async def test_an_observation_that_cannot_be_decided_is_kept_and_the_others_go_o
 async def test_a_job_in_quarantine_gets_no_entries_and_loses_no_observation() -> None:
     log = MemoryLog()
     seen = causes(life("u1"))
-    await Owner(log, Reader(), LoopClock(START)).take(seen[:1])
+    await Owner(log, Reader(), LoopClock(START)).take(placeless(seen[:1]))
     await log.append([Draft(seen[0].job, 2, b"not an entry")])
     reader = Reader()
     await reader.recover(log)
-    await Owner(log, reader, LoopClock(START)).take([*seen[1:3], *causes(life("u2"))])
+    await Owner(log, reader, LoopClock(START)).take(placeless([*seen[1:3], *causes(life("u2"))]))
     assert len(await log.dead_letters()) == 2
     assert reader.tracked(causes(life("u2"))[0].job).state.closed
+
+
+async def test_an_observation_from_a_place_that_was_decided_is_a_repeat_whatever_it_says() -> None:
+    log = MemoryLog()
+    owner = Owner(log, Reader(), LoopClock(START))
+    seen = causes(life())
+    await owner.take([Seen(each, place) for place, each in enumerate(seen[:3], 1)])
+    before = len(await records(log))
+    assert await owner.take([Seen(each, 3) for each in seen[3:]]) == []
+    assert list(owner.silent) == seen[3:]
+    assert len(await records(log)) == before
+
+
+async def test_a_restart_knows_from_the_log_which_places_were_decided() -> None:
+    log = MemoryLog()
+    seen = causes(life())
+    places = [Seen(each, place) for place, each in enumerate(seen, 1)]
+    first = Owner(log, Reader(), LoopClock(START))
+    await first.take(places[:2])
+    await log.save_snapshots(first.reader.position, first.reader.unsaved())
+    await first.take(places[2:4])
+    reader = Reader()
+    await reader.recover(log)
+    assert reader.tracked(seen[0].job).source == 4
+    again = Owner(log, reader, LoopClock(START))
+    assert await again.take([Seen(each, 4) for each in seen[4:]]) == []
+    assert [decode(each.body).source for each in await records(log)] == [1, 2, 3, 4]
+
+
+async def test_what_is_noticed_here_has_no_place_and_takes_none_away() -> None:
+    log = MemoryLog()
+    owner = Owner(log, Reader(), LoopClock(START))
+    seen = causes(life())
+    await owner.take([Seen(seen[0], 7), Seen(seen[1]), Seen(seen[2], 7), Seen(seen[2], 8)])
+    assert [decode(each.body).source for each in await records(log)] == [7, 0, 8]

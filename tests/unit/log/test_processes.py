@@ -56,7 +56,7 @@ from tests.support.scenario import Story, workers
 
 async def main():
     log = await SqliteLog.open(Path(sys.argv[1]), beside=True)
-    follower = Follower(log, Reader(), await SqliteInbox.open(log.store))
+    follower = Follower([(log, Reader())], await SqliteInbox.open(log.store))
     await follower.start()
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(follower.run())
