@@ -16,12 +16,13 @@ SEED  ?=
 JOBS  ?= 200
 KILLS ?= 50
 APISERVER_KILLS ?= 10
+BROKER_KILLS ?= 10
 
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo check test test-all sim fire bench format lint types imports generated generate docs crds \
-        run lock clean bench-cluster cluster-tools cluster cluster-stop
+        run lock clean bench-cluster cluster-tools cluster cluster-stop kafka-tools
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -87,7 +88,7 @@ sim: $(VENV)/.stamp ## more simulated runs: SEEDS=10000, or one again: SEED=123
 
 fire: $(VENV)/.stamp ## jobs on a real API server while everything is killed: JOBS=200 KILLS=50 APISERVER_KILLS=10 SEED=1
 	@JOBLEDGER_FIRE_JOBS='$(JOBS)' JOBLEDGER_FIRE_KILLS='$(KILLS)' JOBLEDGER_FIRE_SEED='$(SEED)' \
-	    JOBLEDGER_FIRE_APISERVER_KILLS='$(APISERVER_KILLS)' \
+	    JOBLEDGER_FIRE_APISERVER_KILLS='$(APISERVER_KILLS)' JOBLEDGER_FIRE_BROKER_KILLS='$(BROKER_KILLS)' \
 	    $(PY) -m pytest --timeout=0 --log-cli-level=INFO --log-disable=httpx tests/integration/cluster/test_under_fire.py $(ARGS)
 
 bench: $(VENV)/.stamp ## measure throughput and latency, print a table
@@ -109,6 +110,11 @@ cluster: ## start a control plane in .cluster/, with our kinds: ARGS="--port 200
 
 cluster-stop: ## stop it and forget what it held
 	@tests/harness/kube stop --dir .cluster --purge
+
+# ---- Kafka on this machine ---------------------------------------------------------------------------------------
+
+kafka-tools: ## fetch the Kafka that tests use, with Java and Maven: half a minute, once a machine
+	@tests/harness/kafka install
 
 # ---- code --------------------------------------------------------------------------------------------------------
 
@@ -150,7 +156,7 @@ lock: ## write requirements/*.txt anew from pyproject.toml
 	@$(LOCK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@$(UV_COMPILE) --group build --output-file requirements/run.txt
 	@$(UV_COMPILE) --all-extras --group build --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
-	@$(UV_COMPILE) --extra kubernetes --extra tracing --group build --constraint requirements/dev.txt --output-file requirements/cluster.txt
+	@$(UV_COMPILE) --extra kubernetes --extra kafka --extra tracing --group build --constraint requirements/dev.txt --output-file requirements/cluster.txt
 	@rm -rf $(LOCK_VENV)
 	@if grep -n '://' requirements/*.txt; then echo "an address got into a lock, see above" >&2; exit 1; fi
 

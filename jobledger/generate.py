@@ -16,6 +16,7 @@ import yaml
 from pydantic import TypeAdapter
 
 from jobledger.cli.markdown import cli_markdown
+from jobledger.kafka_page import kafka_page
 from jobledger.kind_pages import NOTE, kind_page, table
 from jobledger.rbac import bindings, chart_rules, rbac_objects
 from jobledger.telemetry.dashboard import dashboard
@@ -52,6 +53,7 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
     found["deploy/overlays/roles-split/bindings.yaml"] = lambda: yaml_file(*bindings())
     found[f"{CHART}/files/rights.yaml"] = lambda: yaml_file(chart_rules())
     found["docs/cli.md"] = cli_markdown
+    found["docs/kafka.md"] = partial(kafka_page, root)
     found["docs/metrics.md"] = partial(metrics_page, root)
     for folder in ("deploy/monitoring", f"{CHART}/files"):
         found[f"{folder}/dashboard.json"] = dashboard

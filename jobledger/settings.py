@@ -10,13 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from jobledger.errors import nearest
 from statemachine.errors import ConfigError
+
+if TYPE_CHECKING:
+    from statemachine.log.kafka.address import Security
 
 PREFIX: Final = "JOBLEDGER_"
 
@@ -96,7 +99,8 @@ class ControllerSettings(BaseModel):
     """The kubeconfig's context to use. Default: its current one."""
 
     log: str = ""
-    """URL of the event log: `sqlite:///absolute/path` or `sqlite:path`. Default: the file of `store`."""
+    """URL of the event log: `sqlite:///absolute/path`, `sqlite:path`, or `kafka://HOST:PORT,HOST:PORT`, with
+    `/PREFIX` behind it for topics that do not begin with `jobledger.`. Default: the file of `store`."""
 
     namespaces: str = ""
     """Namespaces to look after, with commas between them. Default: all, which needs a ClusterRole."""
@@ -114,6 +118,69 @@ class ControllerSettings(BaseModel):
 
     lease_namespace: str = ""
     """Namespace of the lease. Default: that of the pod, or of the kubeconfig's context."""
+
+
+class KafkaSettings(BaseModel):
+    """What holds where the event log is in Kafka: `--log kafka://HOST:PORT,HOST:PORT`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    """How clients talk to the brokers: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Default PLAINTEXT, as brokers
+    have it; where others share the network it should be SSL or SASL_SSL."""
+
+    mechanism: Literal["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = ""
+    """How a user proves who they are, for the protocols with SASL: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+    Default: none."""
+
+    username: str = ""
+    """The user, for the protocols with SASL. Default: none."""
+
+    password_file: Path | None = None
+    """Path of a file that holds the user's password. Default: none. A file, because variables are seen in places
+    where files are not."""
+
+    ca_file: Path | None = None
+    """Path of the certificates (PEM) that those of the brokers are checked against. Default: the system's."""
+
+    certificate_file: Path | None = None
+    """Path of our certificate (PEM), for brokers that want one. Default: none."""
+
+    key_file: Path | None = None
+    """Path of the key of `certificate_file`. Default: it is in the same file."""
+
+    feed: Literal["faust", "aiokafka"] = "faust"
+    """What reads observations for the engine: `faust` (faust-streaming), or `aiokafka`, a loop of our own that
+    carries more. Default faust. What is decided is the same."""
+
+    instance: str = ""
+    """Name of this process among those that decide. One that comes back under its name has its partitions again at
+    once, instead of after `session`. Default: the name of the pod; elsewhere none, as no two may have the same."""
+
+    session: Annotated[float, Field(ge=1, le=300)] = 10.0
+    """Seconds without a sign of life after which others take over what a process decides. Default 10."""
+
+    partitions: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """Partitions of the topics that `jobledger topics apply` makes. They can never be changed, and no more processes
+    than that can decide at once. Default: as many as there are, in a new ledger 12."""
+
+    replication: Annotated[int, Field(ge=1, le=100)] | None = None
+    """Brokers that hold a copy of each record, in topics that `jobledger topics apply` makes. Default: 3, or as many
+    brokers as there are, if they are fewer."""
+
+    def security(self) -> "Security":
+        """The part that clients need to get through to the brokers."""
+        from statemachine.log.kafka.address import Security
+
+        return Security(
+            protocol=self.protocol,
+            mechanism=self.mechanism,
+            username=self.username,
+            password_file=self.password_file,
+            ca_file=self.ca_file,
+            certificate_file=self.certificate_file,
+            key_file=self.key_file,
+        )
 
 
 class Settings(BaseSettings):
@@ -153,6 +220,9 @@ class Settings(BaseSettings):
 
     controller: ControllerSettings = ControllerSettings()
     """How `jobledger controller` runs on a Kubernetes cluster."""
+
+    kafka: KafkaSettings = KafkaSettings()
+    """What holds where the event log is in Kafka."""
 
     log: LogSettings = LogSettings()
     """What jobledger says about itself, on standard error."""

@@ -34,6 +34,8 @@ GROUPS: Final = {
         "why": "Explain why a job is as it is, and what began it.",
         "replay": "Decide the recorded observations again and compare, or show a job as it was.",
         "deadletters": "List observations that could not be decided.",
+        "log": "Copy the event log from a file to Kafka, or back, and compare the two.",
+        "topics": "Make the topics of a ledger in Kafka, or check their settings.",
     },
     "Manifests": {
         "validate": "Check manifests against every rule of their kinds.",

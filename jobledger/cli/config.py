@@ -27,6 +27,8 @@ def config(
         "controller.log": f"sqlite://{held.settings.store}",
         "controller.roles": "bridge,engine,projectors,front",
         "controller.leader_elect": "in a pod",
+        "kafka.partitions": "12",
+        "kafka.replication": "3",
     }
     rows: list[dict[str, Any]] = [
         {

@@ -1,5 +1,9 @@
-"""A real Kubernetes control plane for tests: `kube` and `helm` are its programs, the fixtures hand it out."""
+"""A real Kubernetes control plane and a real Kafka for tests: `kube`, `helm` and `kafka` are their programs.
 
+The fixtures hand them out.
+"""
+
+from tests.harness.broker import Kafka
 from tests.harness.cluster import JOB_CRDS, NEIGHBOUR_CRDS, Cluster
 from tests.harness.control_plane import PARTS, ControlPlane
 from tests.harness.programs import CommandFailed
@@ -12,5 +16,6 @@ __all__ = [
     "Cluster",
     "CommandFailed",
     "ControlPlane",
+    "Kafka",
     "wait_for",
 ]

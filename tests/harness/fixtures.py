@@ -1,21 +1,29 @@
-"""The fixtures of clusters. All tests of a run share one; what kills parts or reads the audit log starts its own.
+"""The fixtures of clusters and of Kafka. All tests of a run share one of each; what kills parts starts its own.
 
 `JOBLEDGER_KUBECONFIG` names the kubeconfig of a cluster to use instead: one that may be written to, with nodes that
 run pods. Namespaces made there are deleted again, CRDs stay.
 """
 
+import asyncio
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from uuid import uuid4
 
 import pytest
 
+from statemachine.log.kafka.address import Address
+from tests.harness.broker import Kafka
 from tests.harness.cluster import JOB_CRDS, NEIGHBOUR_CRDS, Cluster
 from tests.harness.control_plane import ControlPlane
-from tests.harness.programs import HELM, KUBE, built
+from tests.harness.programs import HELM, KAFKA, KUBE, built
+
+LEDGER_PARTITIONS: Final = 2
+"""Of the topics that `ledger_topics` makes."""
 
 
 @contextmanager
@@ -71,6 +79,73 @@ def namespace(control_plane: Cluster) -> Iterator[str]:
     """A namespace for one test."""
     with control_plane.namespace() as name:
         yield name
+
+
+# ---- Kafka -------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def own_kafka(home: Path, **options: Any) -> Iterator[Kafka]:
+    """A Kafka as long as the block lasts; skips where there is none. `options` are those of Kafka."""
+    _require(KAFKA)
+    with Kafka(home, **options) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """The one node that all tests of the run share. Do not stop it; make topics with a prefix of your own."""
+    with own_kafka(tmp_path_factory.mktemp("kafka")) as started:
+        yield started
+
+
+@pytest.fixture
+def ledger_topics(kafka: Kafka) -> Iterator[Address]:
+    """The topics of a ledger for one test, gone after it."""
+    with ledger_topics_on(kafka) as address:
+        yield address
+
+
+@contextmanager
+def ledger_topics_on(kafka: Kafka, partitions: int = LEDGER_PARTITIONS) -> Iterator[Address]:
+    """The topics of a ledger under a prefix that nobody else has, as long as the block lasts."""
+    from statemachine.log.kafka import topics
+
+    with fresh_address(kafka) as address:
+        _apart(topics.apply(address, partitions=partitions, replication=min(3, kafka.nodes)))
+        yield address
+
+
+@contextmanager
+def fresh_address(kafka: Kafka) -> Iterator[Address]:
+    """A prefix that nobody else has; topics that were made under it are deleted when the block ends."""
+    address = Address(tuple(kafka.servers.split(",")), prefix=f"test-{uuid4().hex[:12]}")
+    try:
+        yield address
+    finally:
+        _apart(_delete_topics(address))
+
+
+async def _delete_topics(address: Address) -> None:
+    from aiokafka.admin import AIOKafkaAdminClient
+
+    admin = AIOKafkaAdminClient(**address.options())
+    await admin.start()
+    try:
+        ours = [name for name in await admin.list_topics() if name.startswith(f"{address.prefix}.")]
+        if ours:
+            await admin.delete_topics(ours)
+    finally:
+        await admin.close()
+
+
+def _apart(work: Coroutine[Any, Any, object]) -> None:
+    """`work` is done, in a loop of its own that no test's loop notices."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, work).result()
+
+
+# ---- what both need ----------------------------------------------------------------------------------------------
 
 
 def _require(program: Path) -> None:

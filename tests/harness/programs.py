@@ -1,4 +1,4 @@
-"""The programs that `make cluster-tools` builds, and kubectl's and helm's environment for one cluster."""
+"""The programs that `make cluster-tools` and `make kafka-tools` bring, and the environment for one cluster."""
 
 import os
 import subprocess
@@ -8,6 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 KUBE = HERE / "kube"
 HELM = HERE / "helm"
+KAFKA = HERE / "kafka"
 
 
 class CommandFailed(Exception):

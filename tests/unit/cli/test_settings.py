@@ -123,3 +123,33 @@ def test_durations_are_read_as_people_write_them(text: str, seconds: float) -> N
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be a duration"):
         duration(text)
+
+
+def test_kafka_settings_are_what_clients_get(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOBLEDGER_KAFKA__PROTOCOL", "SASL_SSL")
+    monkeypatch.setenv("JOBLEDGER_KAFKA__MECHANISM", "SCRAM-SHA-512")
+    monkeypatch.setenv("JOBLEDGER_KAFKA__USERNAME", "engine")
+    monkeypatch.setenv("JOBLEDGER_KAFKA__PASSWORD_FILE", "/etc/kafka/password")
+    monkeypatch.setenv("JOBLEDGER_KAFKA__CA_FILE", "/etc/kafka/ca.crt")
+    security = load().settings.kafka.security()
+    assert (security.protocol, security.mechanism) == ("SASL_SSL", "SCRAM-SHA-512")
+    assert (security.username, security.password_file) == ("engine", Path("/etc/kafka/password"))
+    assert (security.ca_file, security.certificate_file) == (Path("/etc/kafka/ca.crt"), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PROTOCOL", "TLS"),
+        ("MECHANISM", "GSSAPI"),
+        ("FEED", "flink"),
+        ("PARTITIONS", "0"),
+        ("REPLICATION", "x"),
+    ],
+)
+def test_a_kafka_setting_that_cannot_be_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"JOBLEDGER_KAFKA__{name}", value)
+    with pytest.raises(ConfigError, match=f"JOBLEDGER_KAFKA__{name} is '{value}', but must be"):
+        load()

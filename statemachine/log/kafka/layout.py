@@ -1,0 +1,214 @@
+"""The topics of a ledger as data: what each holds, the settings it has to have, and why.
+
+`topics` makes and checks them on brokers; `docs/kafka.md` is generated from here.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+DEFAULT_PARTITIONS: Final = 12
+DEFAULT_COPIES: Final = 3
+
+RECORD_LIMIT: Final = 8 * 2**20
+"""Bytes of the largest record that any topic has to take.
+
+An observation holds a manifest (1.5 MiB at most, as in a cluster), an entry holds the observation and what followed.
+"""
+
+_DAY: Final = 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of a topic as it is made; `reason` says in a sentence or two why.
+
+    With `must`, no other value is as safe. With `least`, only larger numbers are (-1: without end), up to `most` if
+    there is one. With neither, it is somebody's choice: it is set when the topic is made, and never again.
+    """
+
+    name: str
+    value: str
+    reason: str
+    must: bool = False
+    least: int | None = None
+    most: int | None = None
+
+    def allows(self, found: str) -> bool:
+        """A topic with this value loses nothing."""
+        if self.must:
+            return found == self.value
+        if self.least is None:
+            return True
+        number = math.inf if found == "-1" else int(found)
+        return self.least <= number <= (math.inf if self.most is None else self.most)
+
+    @property
+    def demand(self) -> str:
+        """What the value must be, as the end of a sentence; empty if it may be anything."""
+        if self.must or (self.least is not None and self.least == self.most):
+            return self.value
+        if self.least is None:
+            return ""
+        return f"at least {self.least}" if self.most is None else f"from {self.least} to {self.most}"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """`name` stands behind the ledger's prefix. `own`: what is not the same for all topics."""
+
+    name: str
+    holds: str
+    own: tuple[Setting, ...]
+    is_keyed: bool = True
+    """A job is in the same partition of it as in the others of which this is true."""
+
+    def settings(self, copies: int) -> tuple[Setting, ...]:
+        """All settings of the topic, if every record of it is on so many brokers."""
+        return (*self.own, _in_sync(copies), *_COMMON)
+
+
+def _in_sync(copies: int) -> Setting:
+    """With fewer than three copies, two brokers in sync would mean that nothing works while one is away."""
+    least = 2 if copies >= 3 else 1
+    return Setting(
+        "min.insync.replicas",
+        str(least),
+        "With copies on three brokers, two have what is acknowledged: the loss of one loses nothing.",
+        least=least,
+        most=copies,
+    )
+
+
+_COMMON: Final = (
+    Setting(
+        "unclean.leader.election.enable",
+        "false",
+        "A broker that lacks records must not lead: what the others have would be cut off.",
+        must=True,
+    ),
+    Setting(
+        "max.message.bytes",
+        str(RECORD_LIMIT),
+        "The largest manifest has to fit in, with all that is said about it. What does not fit could not be decided.",
+        least=RECORD_LIMIT,
+    ),
+    Setting(
+        "compression.type",
+        "producer",
+        "Brokers keep what they are sent, compressed by the sender, and need not compress again.",
+    ),
+    Setting(
+        "message.timestamp.type",
+        "LogAppendTime",
+        "Records age by the brokers' clock: a sender's wrong one cannot make them vanish, nor be refused.",
+    ),
+)
+
+_DELETED: Final = Setting(
+    "cleanup.policy",
+    "delete",
+    "Compaction would keep a job's last record only.",
+    must=True,
+)
+_NO_LIMIT: Final = Setting(
+    "retention.bytes",
+    "-1",
+    "A limit in bytes would delete records of whoever writes most, at no time that could be foretold.",
+    must=True,
+)
+
+EVENTS: Final = Topic(
+    "events",
+    "entries: what was decided, for ever. The truth; all else can be made from it",
+    (
+        _DELETED,
+        Setting(
+            "retention.ms",
+            "-1",
+            "Entries are kept for ever: a job whose first entries are gone cannot be folded.",
+            must=True,
+        ),
+        _NO_LIMIT,
+    ),
+)
+
+OBSERVATIONS: Final = Topic(
+    "observations",
+    "what was noticed outside, until it is decided",
+    (
+        _DELETED,
+        Setting(
+            "retention.ms",
+            str(7 * _DAY),
+            "What was noticed must be there until it is decided, also when nobody decides over a weekend.",
+            least=_DAY,
+        ),
+        _NO_LIMIT,
+    ),
+)
+
+JOBS: Final = Topic(
+    "jobs",
+    "snapshots of jobs' states. Only a cache: it may be deleted, and made again",
+    (
+        Setting(
+            "cleanup.policy",
+            "compact",
+            "The newest snapshot of every job stays, however old: together they stand for all entries before.",
+            must=True,
+        ),
+        Setting(
+            "segment.bytes",
+            str(64 * 2**20),
+            "The newest segment is never compacted and is read whole at every start.",
+        ),
+        Setting(
+            "min.cleanable.dirty.ratio",
+            "0.2",
+            "Compacted early, because what is superseded is read at every start.",
+        ),
+    ),
+)
+
+DEAD_LETTERS: Final = Topic(
+    "dead-letters",
+    "observations that could not be read or decided, whole, with the error",
+    (
+        _DELETED,
+        Setting(
+            "retention.ms",
+            "-1",
+            "They are few, and somebody has to look at them, whenever that is.",
+            least=_DAY,
+        ),
+        _NO_LIMIT,
+    ),
+)
+
+CLOUDEVENTS: Final = Topic(
+    "cloudevents",
+    "events as CloudEvents, for others to read",
+    (
+        _DELETED,
+        Setting(
+            "retention.ms",
+            str(7 * _DAY),
+            "Long enough for a subscriber that is away over a weekend; the log has the rest.",
+        ),
+    ),
+    is_keyed=False,
+)
+
+TOPICS: Final = (EVENTS, OBSERVATIONS, JOBS, DEAD_LETTERS, CLOUDEVENTS)
+"""All of them. The first that exists says how many partitions there are."""
+
+
+def faults(topic: Topic, name: str, copies: int, found: Mapping[str, str]) -> list[str]:
+    """What is wrong with the topic's settings, a sentence each; `name` is its whole name."""
+    return [
+        f"{name}: {each.name} is {found[each.name]}, but must be {each.demand}. {each.reason}"
+        for each in topic.settings(copies)
+        if each.name in found and not each.allows(found[each.name])
+    ]

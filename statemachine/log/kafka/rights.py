@@ -1,0 +1,89 @@
+"""What each role of a controller asks of brokers that have ACLs, as data.
+
+`docs/kafka.md` is generated from here, and a test gives these rights to users of a real broker.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from statemachine.log.kafka.address import DEFAULT_PREFIX
+from statemachine.log.kafka.layout import DEAD_LETTERS, EVENTS, JOBS, OBSERVATIONS
+
+
+class Resource(IntEnum):
+    """What a right is on. Source: Kafka, ResourceType."""
+
+    TOPIC = 2
+    GROUP = 3
+    TRANSACTIONAL_ID = 5
+
+
+class Operation(IntEnum):
+    """What may be done with it. Source: Kafka, AclOperation."""
+
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    ALTER = 7
+    DESCRIBE = 8
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """Operations on the resource of this name, or on all whose names begin so."""
+
+    resource: Resource
+    name: str
+    operations: tuple[Operation, ...]
+    is_beginning: bool = False
+
+
+APPLY: Final = "jobledger topics apply"
+CHECK: Final = "jobledger topics check"
+
+
+def rights(prefix: str = DEFAULT_PREFIX) -> Mapping[str, tuple[Right, ...]]:
+    """Role of a controller, or command → all that it needs, in a ledger whose topics have this prefix."""
+    op = Operation
+
+    def topic(name: str, *operations: Operation) -> Right:
+        return Right(Resource.TOPIC, f"{prefix}.{name}", operations)
+
+    look = Right(Resource.TOPIC, f"{prefix}.", (op.DESCRIBE, op.DESCRIBE_CONFIGS), is_beginning=True)
+    make = Right(
+        Resource.TOPIC,
+        f"{prefix}.",
+        (op.CREATE, op.DESCRIBE, op.DESCRIBE_CONFIGS, op.ALTER, op.ALTER_CONFIGS),
+        is_beginning=True,
+    )
+    readers = Right(Resource.GROUP, f"{prefix}.reader.", (op.READ,), is_beginning=True)
+    writers = Right(Resource.TRANSACTIONAL_ID, f"{prefix}-", (op.DESCRIBE, op.WRITE), is_beginning=True)
+    reading = (
+        look,
+        topic(EVENTS.name, op.READ),
+        topic(JOBS.name, op.READ),
+        topic(DEAD_LETTERS.name, op.READ, op.WRITE),
+        topic(OBSERVATIONS.name, op.WRITE),
+        readers,
+    )
+    return {
+        "bridge": reading,
+        "engine": (
+            look,
+            topic(EVENTS.name, op.READ, op.WRITE),
+            topic(JOBS.name, op.READ, op.WRITE),
+            topic(DEAD_LETTERS.name, op.READ, op.WRITE),
+            topic(OBSERVATIONS.name, op.READ, op.WRITE),
+            writers,
+            Right(Resource.GROUP, f"{prefix}.engine", (op.READ,)),
+            readers,
+        ),
+        "projectors": reading,
+        "front": reading,
+        APPLY: (make,),
+        CHECK: (look,),
+    }
