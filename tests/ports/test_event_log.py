@@ -8,18 +8,29 @@ from pathlib import Path
 import pytest
 
 from statemachine.errors import SeqConflict
-from statemachine.ids import JobUid
+from statemachine.ids import JobUid, Position
+from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import DeadLetter, Draft, EventLog, Record, Snapshot
 from statemachine.log.sqlite import SqliteLog
 from tests.support.logs import JOB, OTHER, everything, history, records
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("kafka", marks=pytest.mark.integration)])
 async def log(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EventLog]:
-    made: EventLog = MemoryLog() if request.param == "memory" else await SqliteLog.open(tmp_path / "store.db")
+    made = await opened(request, tmp_path)
     yield made
     await made.close()
+
+
+async def opened(request: pytest.FixtureRequest, tmp_path: Path) -> EventLog:
+    match request.param:
+        case "memory":
+            return MemoryLog()
+        case "sqlite":
+            return await SqliteLog.open(tmp_path / "store.db")
+        case _:
+            return await KafkaLog.open(request.getfixturevalue("ledger_topics"), 1)
 
 
 def drafts(*pairs: tuple[JobUid, int]) -> list[Draft]:
@@ -86,7 +97,7 @@ async def test_one_append_cannot_take_a_seq_twice(log: EventLog) -> None:
 async def test_two_jobs_may_have_the_same_seq(log: EventLog) -> None:
     await log.append(drafts((JOB, 1)))
     await log.append(drafts((OTHER, 1)))
-    assert await log.end() == (await records(log))[-1].position
+    assert [(each.job, each.seq) for each in await records(log)] == [(JOB, 1), (OTHER, 1)]
 
 
 async def test_after_a_refusal_the_log_goes_on(log: EventLog) -> None:
@@ -188,9 +199,68 @@ async def test_the_end_of_an_empty_log_is_zero(log: EventLog) -> None:
     assert await log.end() == 0
 
 
-async def test_the_end_is_the_position_of_the_last_record(log: EventLog) -> None:
+async def test_no_record_is_behind_the_end(log: EventLog) -> None:
     given = await log.append(history(4))
-    assert await log.end() == given[-1].position
+    assert await log.end() >= given[-1].position
+
+
+async def test_what_is_appended_later_is_behind_the_end(log: EventLog) -> None:
+    await log.append(drafts((JOB, 1)))
+    before = await log.end()
+    given = await log.append(drafts((JOB, 2)))
+    assert given[0].position > before
+    assert await everything(log.scan(before)) == list(given)
+
+
+# ---- follow ----
+
+
+async def followed(log: EventLog, after: Position, count: int) -> list[Record]:
+    """The first records that come behind `after`."""
+    found: list[Record] = []
+    async with asyncio.timeout(20):
+        async for batch in log.follow(after):
+            found += batch
+            if len(found) >= count:
+                break
+    return found
+
+
+async def test_whoever_follows_gets_what_is_there(log: EventLog) -> None:
+    given = await log.append(history(5))
+    assert await followed(log, 0, 5) == list(given)
+
+
+async def test_whoever_follows_begins_behind_the_position_it_gives(log: EventLog) -> None:
+    given = await log.append(history(5))
+    assert await followed(log, given[2].position, 2) == list(given[3:])
+
+
+async def test_whoever_follows_gets_what_is_appended_meanwhile(log: EventLog) -> None:
+    given = list(await log.append(drafts((JOB, 1))))
+    found: list[Record] = []
+    async with asyncio.timeout(20):
+        async for batch in log.follow():
+            found += batch
+            if len(found) == 4:
+                break
+            if len(found) == len(given):
+                given += await log.append(drafts((JOB, len(given) + 1)))
+    assert found == given
+
+
+async def test_whoever_follows_a_log_that_does_not_grow_is_told_so(log: EventLog) -> None:
+    given = await log.append(history(1))
+    async with asyncio.timeout(20):
+        async for batch in log.follow(given[0].position):
+            assert not batch
+            return
+
+
+async def test_several_follow_by_themselves(log: EventLog) -> None:
+    given = list(await log.append(history(3)))
+    both = await asyncio.gather(followed(log, 0, 3), followed(log, given[0].position, 2))
+    assert list(both) == [given, given[1:]]
 
 
 # ---- snapshots ----

@@ -1,0 +1,63 @@
+"""The dead letters of a partition. Also a reader may add some: they need no fencing, a repeat harms nobody."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.clients import PATIENCE, cut_off, ours, producer, started, stopped
+from statemachine.log.kafka.reading import Partition
+from statemachine.log.kafka.records import letter_of, letter_row
+from statemachine.log.port import DeadLetter
+
+
+class Letters:
+    """The dead letters in partition `number` of the topic."""
+
+    def __init__(self, address: Address, topic: Partition, number: int) -> None:
+        self._address, self._topic, self._number = address, topic, number
+        self._producer: Any = None
+        self._adding, self._counting = asyncio.Lock(), asyncio.Lock()
+        self._end = 0  # behind what was added here
+        self._counted, self._count = 0, 0  # up to which offset, and how many
+
+    async def add(self, letter: DeadLetter) -> None:
+        """See EventLog.add_dead_letter."""
+        row = letter_row(letter)
+        async with self._adding:
+            with ours(self._address, f"write to {self._topic}"):
+                try:
+                    if self._producer is None:
+                        self._producer = await started(producer(self._address))
+                    async with asyncio.timeout(PATIENCE):
+                        sent = await self._producer.send_and_wait(
+                            self._topic.topic, row.value, row.key, self._number, headers=list(row.headers)
+                        )
+                except BaseException:
+                    if self._producer is not None:
+                        made, self._producer = self._producer, None
+                        await cut_off(made)
+                    raise
+            self._end = sent.offset + 1
+
+    async def load(self) -> Sequence[DeadLetter]:
+        """See EventLog.dead_letters."""
+        end = await self._topic.end(self._end)
+        return [letter_of(each) async for batch in self._topic.read(0, end) for each in batch]
+
+    async def count(self) -> int:
+        """See EventLog.dead_letter_count; only those that were not counted before are looked at."""
+        async with self._counting:
+            end = await self._topic.end(self._end)
+            if end < self._counted:  # the topic was emptied, or is another
+                self._counted = self._count = 0
+            async for batch in self._topic.read(self._counted, end):
+                self._count += len(batch)
+                self._counted = batch[-1].offset + 1
+            return self._count
+
+    async def close(self) -> None:
+        """What was added is there, and nothing is open any more."""
+        if self._producer is not None:
+            made, self._producer = self._producer, None
+            await stopped(made)

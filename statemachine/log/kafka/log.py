@@ -1,0 +1,261 @@
+"""The event log in Kafka, for more than one machine: one partition of the topic of events.
+
+The position of an entry is its offset plus one. Positions have holes, as brokers write markers of transactions
+between the entries. The small stores that belong to the log are in the partitions of the same number of the topics
+of snapshots and dead letters; checkpoints are committed offsets.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import aclosing
+from typing import Any, Final, Self, TypeVar
+
+from statemachine.errors import LogUnavailable, SeqConflict, StoreUnusable
+from statemachine.ids import JobUid, Position, Seq
+from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.checkpoints import Checkpoints
+from statemachine.log.kafka.clients import missing, parts
+from statemachine.log.kafka.layout import DEAD_LETTERS, EVENTS, JOBS, RECORD_LIMIT
+from statemachine.log.kafka.letters import Letters
+from statemachine.log.kafka.reading import Partition
+from statemachine.log.kafka.records import Message, entry_row, record_of
+from statemachine.log.kafka.snapshots import Snapshots
+from statemachine.log.kafka.writing import Writer
+from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
+
+T = TypeVar("T")
+
+_PATIENCE: Final = 3.0
+"""Seconds that closing waits for what is being written."""
+
+
+class KafkaLog:
+    """An EventLog in a partition. It has one writer, the last who opened it so, and any number of readers.
+
+    A writer that fails is of no use any more: its methods raise OwnerLost, reading goes on. Whoever still owns the
+    partition closes it and opens another, which settles what had become of the last append.
+    """
+
+    def __init__(self, address: Address, partition: int, writer: Writer | None) -> None:
+        self.address, self.partition = address, partition
+        self._writer = writer
+        self._events = Partition(address, address.topic(EVENTS.name), partition)
+        self._jobs = Partition(address, address.topic(JOBS.name), partition)
+        self._dead = Partition(address, address.topic(DEAD_LETTERS.name), partition)
+        self._snapshots = Snapshots(self._jobs)
+        self._letters = Letters(address, self._dead, partition)
+        self._checkpoints = Checkpoints(address, self._events.topic, partition)
+        self._appending, self._saving = asyncio.Lock(), asyncio.Lock()
+        self._works: set[asyncio.Task[Any]] = set()
+        self._written: Position = 0
+        self._appended: dict[JobUid, Seq] = {}
+        self._found: dict[JobUid, Seq] = {}
+        self._closed = False
+
+    @classmethod
+    async def open(cls, address: Address, partition: int, *, read_only: bool = False) -> Self:
+        """The log in the partition; whoever wrote it before can do so no more (unless `read_only`).
+
+        Raises:
+            LogUnavailable: no broker answers.
+            StoreUnusable: there is no such partition, or we may not use it.
+        """
+        topic = address.topic(EVENTS.name)
+        count = (await parts(address)).get(topic, 0)
+        if partition >= count:
+            raise missing(address, topic, partition if count else None)
+        return cls(address, partition, None if read_only else await Writer.open(address, partition))
+
+    def __str__(self) -> str:
+        return str(self._events)
+
+    @property
+    def is_exclusive(self) -> bool:
+        """See EventLog."""
+        return self._writer is not None
+
+    # ---- entries -------------------------------------------------------------------------------------------------
+
+    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+        """See EventLog: one transaction.
+
+        A seq is taken if it is not behind the last one appended here. One that was only found by reading is
+        refused once: then whoever asks has had the chance to look, and readers decide which of two they accept.
+
+        Raises:
+            SeqConflict: see above.
+            OwnerLost: another process writes now, or nobody knows whether this was appended.
+            StoreUnusable: an entry is larger than a record can be, and nothing was appended; or see EventLog.
+        """
+        writer = self._writing()
+        return await self._whole(self._append(writer, drafts)) if drafts else ()
+
+    async def _append(self, writer: Writer, drafts: Sequence[Draft]) -> Sequence[Record]:
+        async with self._appending:
+            self._refuse_taken(drafts)
+            rows = [entry_row(each) for each in drafts]
+            for draft, row in zip(drafts, rows, strict=True):
+                if not row.fits:
+                    raise StoreUnusable(
+                        f"entry {draft.seq} of job {draft.job} has {len(draft.body)} bytes; "
+                        f"with key and headers a record of {self._events.topic} can have {RECORD_LIMIT}"
+                    )
+            offsets = await writer.write(self._events.topic, rows)
+            self._written = offsets[-1] + 1
+            for each in drafts:
+                self._appended[each.job] = max(each.seq, self._appended.get(each.job, 0))
+                self._found.pop(each.job, None)
+            return [
+                Record(offset + 1, each.job, each.seq, each.body)
+                for offset, each in zip(offsets, drafts, strict=True)
+            ]
+
+    def _refuse_taken(self, drafts: Sequence[Draft]) -> None:
+        keys: set[tuple[JobUid, Seq]] = set()
+        for each in drafts:
+            last = self._last(each.job)
+            if each.seq <= last or (each.job, each.seq) in keys:
+                self._found.pop(each.job, None)
+                raise SeqConflict(each.job, each.seq, last)
+            keys.add((each.job, each.seq))
+
+    async def scan(
+        self, after: Position = 0, *, job: JobUid | None = None, after_seq: Seq = 0
+    ) -> AsyncIterator[Sequence[Record]]:
+        """See EventLog. With `job`, too, the whole partition is read.
+
+        Raises:
+            LogUnavailable: no broker answers.
+            StoreUnusable: the topic is not there, or ends before `after`.
+        """
+        self._check_open()
+        end = await self._events.end(self._written, after)
+        async with aclosing(self._events.read(after, end)) as batches:
+            async for batch in batches:
+                found = self._records(batch)
+                if job is not None:
+                    found = [each for each in found if each.job == job and each.seq > after_seq]
+                if found:
+                    yield found
+
+    async def follow(self, after: Position = 0) -> AsyncIterator[Sequence[Record]]:
+        """See EventLog. Raises StoreUnusable if the topic is not there, or ends before `after`."""
+        self._check_open()
+        async with aclosing(self._events.follow(after)) as batches:
+            async for batch in batches:
+                yield self._records(batch)
+
+    async def end(self) -> Position:
+        """See EventLog."""
+        self._check_open()
+        return await self._events.end(self._written)
+
+    def _records(self, batch: Sequence[Message]) -> list[Record]:
+        """Only what is next in its job is taken to be of its history: anybody may have written any number."""
+        records = [record_of(each) for each in batch]
+        if self._writer is not None:
+            for each in records:
+                if each.seq == self._last(each.job) + 1:
+                    self._found[each.job] = each.seq
+        return records
+
+    def _last(self, job: JobUid) -> Seq:
+        """The job's last entry, as far as this object has read or written it."""
+        return max(self._appended.get(job, 0), self._found.get(job, 0))
+
+    # ---- snapshots -----------------------------------------------------------------------------------------------
+
+    async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
+        """See EventLog. Without their topic there are none."""
+        self._check_open()
+        if not await self._has(self._jobs):
+            return 0, []
+        covered, found = await self._snapshots.load()
+        if self._writer is not None:
+            self._found |= {each.job: each.seq for each in found}
+        return covered, found
+
+    async def save_snapshots(self, position: Position, snapshots: Sequence[Snapshot]) -> None:
+        """See EventLog. Raises LogUnavailable without their topic."""
+        writer = self._writing()
+        await self._whole(self._save(writer, position, snapshots))
+
+    async def _save(self, writer: Writer, position: Position, snapshots: Sequence[Snapshot]) -> None:
+        async with self._saving:
+            if not self._snapshots.is_loaded and not await self._has(self._jobs):
+                raise LogUnavailable(str(missing(self.address, self._jobs.topic, self.partition)))
+            await self._snapshots.save(writer, position, snapshots)
+
+    async def drop_snapshots(self) -> None:
+        """See EventLog."""
+        writer = self._writing()
+        if await self._has(self._jobs):
+            await self._whole(self._drop(writer))
+
+    async def _drop(self, writer: Writer) -> None:
+        async with self._saving:
+            await self._snapshots.drop(writer)
+
+    async def _has(self, topic: Partition) -> bool:
+        return (await parts(self.address)).get(topic.topic, 0) > self.partition
+
+    # ---- checkpoints, dead letters -------------------------------------------------------------------------------
+
+    async def checkpoint(self, reader: str) -> Position:
+        """See EventLog. Brokers forget a reader that has said nothing for a week."""
+        self._check_open()
+        return await self._checkpoints.load(reader)
+
+    async def save_checkpoint(self, reader: str, position: Position) -> None:
+        """See EventLog."""
+        self._check_open()
+        await self._checkpoints.save(reader, position)
+
+    async def add_dead_letter(self, letter: DeadLetter) -> None:
+        """See EventLog. Also a reader may."""
+        self._check_open()
+        await self._letters.add(letter)
+
+    async def dead_letters(self) -> Sequence[DeadLetter]:
+        """See EventLog."""
+        self._check_open()
+        return await self._letters.load()
+
+    async def dead_letter_count(self) -> int:
+        """See EventLog."""
+        self._check_open()
+        return await self._letters.count()
+
+    # ---- the end -------------------------------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """See EventLog. What is being written gets some seconds."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._works:
+            _, late = await asyncio.wait(self._works, timeout=_PATIENCE)
+            for each in late:
+                each.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        if self._writer is not None:
+            await self._writer.close()
+        closing = (self._events, self._jobs, self._dead, self._letters, self._checkpoints)
+        await asyncio.gather(*(each.close() for each in closing))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreUnusable(f"{self} is closed")
+
+    def _writing(self) -> Writer:
+        self._check_open()
+        if self._writer is None:
+            raise StoreUnusable(f"{self} was opened for reading")
+        return self._writer
+
+    async def _whole(self, work: Coroutine[Any, Any, T]) -> T:
+        """`work` is done to its end, also if whoever asked for it is cancelled meanwhile."""
+        task = asyncio.create_task(work, name=f"write to {self}")
+        self._works.add(task)
+        task.add_done_callback(self._works.discard)
+        return await asyncio.shield(task)

@@ -1,0 +1,114 @@
+"""The one that may write a partition of the ledger: a producer with the partition's transactional id.
+
+Starting it ends whatever another one with this id had begun, and from then on brokers refuse the other's records.
+Source: faust-notes, "one transactional.id per partition"; Kafka, KIP-98.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, Final, Self
+
+from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
+
+from statemachine.errors import LogError, OwnerLost, StoreUnusable
+from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.clients import FAILURES, cut_off, ours, producer, started, stopped, translated
+from statemachine.log.kafka.records import Row
+
+_WITHIN: Final = 15.0
+"""Seconds for a transaction: a broker that is killed is back, or another leads, well before."""
+
+
+class Writer:
+    """Writes whole transactions to partition `number`, until one fails: then it never does again."""
+
+    def __init__(self, address: Address, number: int, made: Any) -> None:
+        self._address, self._number, self._producer = address, number, made
+        self._turn = asyncio.Lock()
+        self._lost = ""
+        self._ending: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, address: Address, number: int) -> Self:
+        """From now on nobody else writes. Raises LogUnavailable, StoreUnusable."""
+        with ours(address, f"become the writer of partition {number}"):
+            return cls(address, number, await started(producer(address, f"{address.prefix}-{number}")))
+
+    async def write(self, topic: str, rows: Sequence[Row]) -> Sequence[int]:
+        """All of `rows` can be read, in this order; gives their offsets.
+
+        Raises:
+            OwnerLost: somebody else writes, or nobody knows whether this was written. So it is from now on.
+            StoreUnusable: brokers say no.
+        """
+        async with self._turn:
+            if self._lost:
+                raise OwnerLost(self._lost)
+            try:
+                async with asyncio.timeout(_WITHIN):
+                    await self._producer.begin_transaction()
+                    offsets = await self._send(topic, rows)
+                    await self._producer.commit_transaction()
+            except FAILURES as error:
+                raise self._lose(topic, error) from error
+            except BaseException:
+                self._end("the last append was broken off: it is not known whether it took effect")
+                raise
+            return offsets
+
+    async def close(self) -> None:
+        """It writes no more, and what it has written is there."""
+        if self._ending is None:
+            self._end("it was closed", stopped(self._producer))
+        if self._ending is not None:
+            await asyncio.shield(self._ending)
+
+    async def _send(self, topic: str, rows: Sequence[Row]) -> list[int]:
+        """The rows in as few batches as there can be; a future a record would cost half of all time."""
+        sent, batch = [], self._producer.create_batch()
+        for row in rows:
+            if _add(batch, row) is None:
+                sent.append((await self._dispatch(topic, batch), batch.record_count()))
+                batch = self._producer.create_batch()
+                _add(batch, row)
+        sent.append((await self._dispatch(topic, batch), batch.record_count()))
+        offsets: list[int] = []
+        for future, count in sent:
+            first = (await future).offset
+            if first < 0:
+                raise KafkaError("brokers have the records, and do not say where")
+            offsets += range(first, first + count)
+        return offsets
+
+    async def _dispatch(self, topic: str, batch: Any) -> Any:
+        future = await self._producer.send_batch(batch, topic, partition=self._number)
+        future.add_done_callback(_looked_at)
+        return future
+
+    def _lose(self, topic: str, error: Exception) -> LogError:
+        """The writer is of no use any more; gives why."""
+        refused = translated(error, self._address, f"write to partition {self._number} of topic {topic}")
+        if isinstance(error, ProducerFenced | InvalidProducerEpoch):
+            self._end(
+                f"another process writes partition {self._number} now, or this one was silent for too long"
+            )
+        else:
+            self._end(f"{refused}; it is not known whether the last append took effect")
+        return refused if isinstance(refused, StoreUnusable) else OwnerLost(self._lost)
+
+    def _end(self, why: str, last: Coroutine[Any, Any, None] | None = None) -> None:
+        """Nothing is written any more. What the producer still tries is cut off, unless `last` is done first."""
+        self._lost = why
+        if self._ending is None:
+            self._ending = asyncio.create_task(last or cut_off(self._producer), name="producer's end")
+
+
+def _add(batch: Any, row: Row) -> Any:
+    """None: the batch is full. The first row always fits."""
+    return batch.append(timestamp=None, key=row.key, value=row.value, headers=list(row.headers))
+
+
+def _looked_at(future: "asyncio.Future[Any]") -> None:
+    """Of several batches that fail only the first is told; asyncio need not complain of the others."""
+    if not future.cancelled():
+        future.exception()

@@ -1,0 +1,81 @@
+"""What Kafka's clients raise, as ours, without a broker."""
+
+import pytest
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    GroupAuthorizationFailedError,
+    IllegalOperation,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    LeaderNotAvailableError,
+    MessageSizeTooLargeError,
+    ProducerFenced,
+    SaslAuthenticationFailed,
+    TopicAuthorizationFailedError,
+    TransactionalIdAuthorizationFailed,
+    UnknownTopicOrPartitionError,
+    UnsupportedCodecError,
+)
+
+from statemachine.errors import LogError, LogUnavailable, StoreUnusable
+from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.clients import missing, ours, translated
+
+ADDRESS = Address(("broker-1:9092",), "ledger")
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (TopicAuthorizationFailedError("ledger.events"), "does not let us read: .*ledger.events.*rights"),
+        (GroupAuthorizationFailedError("ledger.reader.status"), "does not let us read: .*reader.status"),
+        (ClusterAuthorizationFailedError(), "does not let us read"),
+        (TransactionalIdAuthorizationFailed("ledger-3"), "does not let us read: .*ledger-3"),
+        (SaslAuthenticationFailed("no"), "does not believe who we are.*kafka"),
+        (MessageSizeTooLargeError(), "max.message.bytes must be at least 8388608"),
+        (UnsupportedCodecError("Libraries for zstd compression codec not found"), "zstd"),
+        (UnknownTopicOrPartitionError(), "a topic is missing; `jobledger topics apply --log kafka://"),
+    ],
+)
+def test_what_waiting_does_not_help_says_what_does(error: KafkaError, sentence: str) -> None:
+    found = translated(error, ADDRESS, "read")
+    assert isinstance(found, StoreUnusable)
+    with pytest.raises(StoreUnusable, match=sentence):
+        raise found
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KafkaConnectionError("Unable to bootstrap"),
+        KafkaTimeoutError(),
+        LeaderNotAvailableError(),
+        ProducerFenced(),
+        IllegalOperation("Not in a transaction"),
+        ConnectionRefusedError("refused"),
+        TimeoutError(),
+        AssertionError("Invalid state transition"),
+    ],
+)
+def test_what_may_pass_is_unavailable_and_names_the_brokers(error: Exception) -> None:
+    with pytest.raises(LogUnavailable, match=r"Kafka at kafka://broker-1:9092/ledger: cannot read: \S+"):
+        raise translated(error, ADDRESS, "read")
+
+
+def test_a_producer_that_has_ended_is_told_by_what_ended_it() -> None:
+    error = KafkaError("Unexpected error during batch delivery")
+    error.__cause__ = TopicAuthorizationFailedError("mine")
+    assert "does not let us write: " in str(translated(error, ADDRESS, "write"))
+
+
+def test_our_own_errors_pass_as_they_are() -> None:
+    with pytest.raises(StoreUnusable, match="partition 3 of topic t does not exist"), ours(ADDRESS, "read"):
+        raise missing(ADDRESS, "t", 3)
+
+
+def test_errors_of_clients_are_chained() -> None:
+    cause = TimeoutError()
+    with pytest.raises(LogError) as found, ours(ADDRESS, "read"):
+        raise cause
+    assert found.value.__cause__ is cause
