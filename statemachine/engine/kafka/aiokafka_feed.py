@@ -1,0 +1,186 @@
+"""Observations from Kafka into the lanes: a consumer in the engines' group, and nothing in between."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
+from aiokafka.errors import CommitFailedError, IllegalStateError
+
+from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.kafka.offsets import GROUP, Offsets
+from statemachine.errors import first
+from statemachine.ids import JobUid, Position
+from statemachine.log.inbox import Posted
+from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.clients import FAILURES, ours, started, stopped
+from statemachine.log.kafka.layout import OBSERVATIONS
+
+log = logging.getLogger(__name__)
+
+_FETCH: Final = 500
+"""Most observations that are taken from the consumer in one go; a lane with less room is passed over."""
+
+_POLL_MS: Final = 100
+"""How long to wait for news at most, before looking which lanes have room again."""
+
+_NAP: Final = 0.005
+"""Seconds to wait while no lane has room."""
+
+_COMMIT_EVERY: Final = 1.0
+_COMMIT_WITHIN: Final = 2.0
+
+
+class AiokafkaFeed:
+    """A Feed: one consumer, from which each lane is filled as far as it has room.
+
+    `instance`: a member of that name that comes back within `session` seconds gets its partitions again, and
+    nobody else's decisions pause; empty: there is none.
+    """
+
+    def __init__(self, address: Address, lanes: Lanes, *, instance: str = "", session: float = 10.0) -> None:
+        self._address, self._lanes = address, lanes
+        self._topic = address.topic(OBSERVATIONS.name)
+        self._instance, self._session = instance, session
+        self._fed: frozenset[int] = frozenset()
+        self._acked: dict[int, Position] = {}
+        self._committed: dict[int, Position] = {}
+        lanes.ack_listeners.append(self._note)
+
+    async def run(self) -> None:
+        """See Feed."""
+        consumer = self._consumer()
+        try:
+            async with Offsets(self._address) as offsets:
+                with ours(self._address, f"join the group {self._address.topic(GROUP)}"):
+                    await started(consumer)
+                try:
+                    async with asyncio.TaskGroup() as tasks:
+                        dealt = _Dealt(self, consumer, offsets, tasks)
+                        consumer.subscribe([self._topic], listener=dealt)
+                        tasks.create_task(self._lanes.failure(), name="failure")
+                        tasks.create_task(offsets.watch(self._lanes), name="ends")
+                        tasks.create_task(self._fetch(consumer), name="fetch")
+                        tasks.create_task(self._commit_often(consumer), name="commit")
+                finally:
+                    await self._lanes.close()
+                    await self._commit(consumer)
+        except BaseExceptionGroup as group:
+            raise first(group) from None
+        finally:
+            await leave(consumer)
+
+    def _consumer(self) -> Any:
+        return AIOKafkaConsumer(
+            **self._address.options(),
+            group_id=self._address.topic(GROUP),
+            group_instance_id=self._instance or None,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            session_timeout_ms=int(self._session * 1000),
+            rebalance_timeout_ms=int(self._session * 1000),
+            heartbeat_interval_ms=int(self._session * 100),
+            fetch_max_wait_ms=_POLL_MS,
+        )
+
+    # ---- membership ----------------------------------------------------------------------------------------------
+
+    async def revoked(self, consumer: Any) -> None:
+        """Nothing is fed until partitions have been dealt out; whoever gets ours knows how far they are decided."""
+        self._lanes.unsettled()
+        await self._commit(consumer)
+        self._fed = frozenset()
+
+    async def assigned(self, offsets: Offsets, partitions: frozenset[int]) -> None:
+        """The lanes own `partitions` and are fed."""
+        await offsets.take_over(self._lanes, partitions)
+        self._acked = {each: self._lanes.acked(each) or 0 for each in partitions}
+        self._committed.clear()
+        self._fed = partitions
+
+    def _note(self, partition: int, place: Position) -> None:
+        self._acked[partition] = place
+
+    # ---- loops ---------------------------------------------------------------------------------------------------
+
+    async def _fetch(self, consumer: Any) -> None:
+        while True:
+            ready = [
+                TopicPartition(self._topic, each) for each in self._fed if self._lanes.room(each) >= _FETCH
+            ]
+            if not ready:
+                await asyncio.sleep(_NAP)
+                continue
+            with ours(self._address, f"read {self._topic}"):
+                try:
+                    found = await consumer.getmany(*ready, timeout_ms=_POLL_MS, max_records=_FETCH)
+                except IllegalStateError:  # dealt out anew at this moment
+                    await asyncio.sleep(_NAP)
+                    continue
+            for part, messages in found.items():
+                for each in messages:
+                    await self._lanes.put(part.partition, each.offset + 1, posted(each.key, each.value))
+
+    async def _commit_often(self, consumer: Any) -> None:
+        while True:
+            await asyncio.sleep(_COMMIT_EVERY)
+            await self._commit(consumer)
+
+    async def _commit(self, consumer: Any) -> None:
+        """The group knows how far all is decided: a hint where to go on, so a failure costs repeats only."""
+        acked = {each: self._acked.get(each, 0) for each in self._fed}
+        news = {each: place for each, place in acked.items() if place != self._committed.get(each, 0)}
+        if not news:
+            return
+        offsets = {
+            TopicPartition(self._topic, each): OffsetAndMetadata(place, "") for each, place in news.items()
+        }
+        try:
+            async with asyncio.timeout(_COMMIT_WITHIN):
+                await consumer.commit(offsets)
+        except (CommitFailedError, IllegalStateError):
+            return  # dealt out anew: whoever has them now commits
+        except FAILURES as error:
+            fields = {"action": "commit", "error": str(error) or type(error).__name__}
+            log.warning("how far the observations are decided was not noted", extra=fields)
+            return
+        self._committed |= news
+
+
+class _Dealt(ConsumerRebalanceListener):  # type: ignore[misc, unused-ignore]
+    """Hears which partitions this member has. Long work is left to tasks: no heartbeat is sent in between."""
+
+    def __init__(self, feed: AiokafkaFeed, consumer: Any, offsets: Offsets, tasks: asyncio.TaskGroup) -> None:
+        self._feed, self._consumer, self._offsets, self._tasks = feed, consumer, offsets, tasks
+        self._taking_over: asyncio.Task[None] | None = None
+
+    async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        """Called before the group deals out anew."""
+        await self._feed.revoked(self._consumer)
+        if self._taking_over is not None:
+            self._taking_over.cancel()
+            await asyncio.wait([self._taking_over])
+
+    async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        """Called when the group has dealt out."""
+        partitions = frozenset(each.partition for each in assigned)
+        self._taking_over = self._tasks.create_task(
+            self._feed.assigned(self._offsets, partitions), name="take over"
+        )
+
+
+def posted(key: bytes | None, value: bytes | None) -> Posted:
+    """A record of the observations as an inbox would have it."""
+    return Posted(JobUid((key or b"").decode(errors="replace")), value or b"")
+
+
+async def leave(consumer: Any) -> None:
+    """The member has left the group, if that can be said now, and its partitions can be dealt out at once.
+
+    A static member would not say so. It is for the one that was killed and comes back; whoever ends in order
+    hands over.
+    """
+    if (coordinator := getattr(consumer, "_coordinator", None)) is not None:
+        coordinator._group_instance_id = None
+    await stopped(consumer)

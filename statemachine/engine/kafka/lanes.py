@@ -1,0 +1,216 @@
+"""The partitions of observations that this process owns, each with a lane of its own.
+
+A feed puts what it reads; the lanes say how far each partition is acknowledged. A lane that cannot go on ends all
+of them: the feed waits for that, and whoever runs the feed begins anew. Nothing here knows where observations
+come from.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from typing import Final, NoReturn, Protocol
+
+from statemachine.engine.clock import Clock
+from statemachine.engine.kafka.lane import Lane, OpenLog
+from statemachine.engine.source import Listener, Pulse
+from statemachine.errors import OwnerLost, first
+from statemachine.ids import JobUid, Position
+from statemachine.log.inbox import Posted
+
+log = logging.getLogger(__name__)
+
+_LINGER: Final = timedelta(milliseconds=5)
+"""For each observation but one that the last batch had, how long a lane lets the next one gather. An append costs
+the same time whatever is in it: many small ones would leave none to decide in."""
+
+_SHARE: Final = timedelta(milliseconds=10)
+"""For each lane of the process, how long a lane waits at most: the more append, the more has to be in each."""
+
+_SHORTEST: Final = timedelta(milliseconds=20)
+_LONGEST: Final = timedelta(milliseconds=100)
+"""Bounds of what `_SHARE` comes to."""
+
+
+class Feed(Protocol):
+    """Brings the observations of the partitions that fall to this process into its lanes."""
+
+    async def run(self) -> None:
+        """For ever; raises what ended it. Cancelled, it hands over: decided or not acknowledged, nothing half."""
+
+
+class Lanes:
+    """The lanes of this process; `listeners` are called with every entry that any of them appends.
+
+    `home` tells a job's partition: an observation that was put into another one is kept as a dead letter.
+    """
+
+    def __init__(self, open_log: OpenLog, clock: Clock, home: Callable[[JobUid], int]) -> None:
+        self._open_log, self._clock, self._home = open_log, clock, home
+        self._lanes: dict[int, Lane] = {}
+        self._changing = asyncio.Lock()
+        self._upheavals = 0
+        self._settled = True
+        self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+        self._strays = 0
+        self.listeners: list[Listener] = []
+        self.ack_listeners: list[Callable[[int, Position], None]] = []
+        """Called with a partition and the place up to which it is acknowledged."""
+        self.is_ready = False
+        """It has owned what it was told to own."""
+
+    # ---- what is owned -------------------------------------------------------------------------------------------
+
+    async def own(self, partitions: Iterable[int]) -> None:
+        """Exactly `partitions` are owned: logs opened, states recovered, timers set; the others are let go.
+
+        Raises what kept a partition from being owned: LogUnavailable, OwnerLost, StoreUnusable.
+        """
+        async with self._changing:
+            upheavals = self._upheavals
+            wanted = frozenset(partitions)
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    for partition in sorted(wanted | self._lanes.keys()):
+                        tasks.create_task(self._change(partition, wanted=partition in wanted))
+            except BaseExceptionGroup as group:
+                raise first(group) from None
+            self._settled = upheavals == self._upheavals
+            self.is_ready = True
+
+    async def _change(self, partition: int, *, wanted: bool) -> None:
+        lane = self._lanes.get(partition)
+        if lane is not None and (lane.is_dead or not wanted):
+            del self._lanes[partition]
+            await lane.finish()
+            lane = None
+        if lane is None and wanted:
+            lane = Lane(
+                partition,
+                self._clock,
+                listeners=self.listeners,
+                home=self._home,
+                linger=self._linger,
+                acked=self._acked,
+            )
+            await lane.open(self._open_log, self._ended)
+            self._lanes[partition] = lane
+            fields = {"action": "own", "partition": partition}
+            log.info("a partition is decided here", extra=fields)
+
+    def unsettled(self) -> None:
+        """Partitions are being dealt out anew: until `own`, one that somebody else has taken is no failure."""
+        self._upheavals += 1
+        self._settled = False
+
+    async def close(self) -> None:
+        """None is owned any more: what is in hand was decided, or dropped unacknowledged."""
+        self.unsettled()
+        await self.own(())
+        self.is_ready = False
+
+    async def failure(self) -> NoReturn:
+        """Waits until a lane cannot go on, and raises why."""
+        raise await asyncio.shield(self._failed)
+
+    def fail(self, error: BaseException) -> None:
+        """All of it is to end because of `error`; the first one counts."""
+        if not self._failed.done():
+            self._failed.set_result(error)
+
+    def _ended(self, lane: Lane, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or (error := task.exception()) is None or lane.is_ending:
+            return
+        fields = {"action": "lane-ended", "partition": lane.partition, "error": str(error)}
+        if isinstance(error, OwnerLost) and not self._settled:
+            log.info("somebody else decides a partition now", extra=fields)
+            return
+        log.warning("a partition cannot be decided here any more", extra=fields)
+        self.fail(error)
+
+    # ---- what comes in, and how far it has got -------------------------------------------------------------------
+
+    def begin(self, partition: int, after: Position, end: Position) -> None:
+        """The next that is put of `partition` stands behind place `after`; the last that is there is `end`.
+
+        A partition that has begun goes on where it is. Without this, it begins with the first that is put.
+
+        Raises:
+            StoreUnusable: the observations that were decided are no longer there.
+        """
+        if lane := self._lanes.get(partition):
+            lane.begin(after, end)
+
+    async def put(self, partition: int, place: Position, post: Posted) -> None:
+        """`post`, which stands at `place` (≥ 1) of `partition`, will be decided; waits while too much is.
+
+        One that was put before is a repeat. One of a partition that is not owned is left to its owner. Of a
+        partition only one may be put at a time.
+
+        Raises:
+            Hole: it does not follow the last one: something was left out between them.
+        """
+        lane = self._lanes.get(partition)
+        if lane is None:
+            self._strays += 1
+            return
+        await lane.put(place, post)
+
+    def acked(self, partition: int) -> Position | None:
+        """The place up to which all is decided and durable; None if that is not known here."""
+        lane = self._lanes.get(partition)
+        return lane.acked if lane else None
+
+    def reached(self, partition: int) -> Position | None:
+        """The last place that was put; None if none was, and nothing was begun."""
+        lane = self._lanes.get(partition)
+        return lane.reached if lane else None
+
+    def room(self, partition: int) -> int:
+        """How many can be put without waiting; 0 in a partition that is not owned."""
+        lane = self._lanes.get(partition)
+        return lane.room if lane else 0
+
+    def ends_at(self, partition: int, end: Position) -> None:
+        """The last place of `partition` is `end`."""
+        if lane := self._lanes.get(partition):
+            lane.end = max(lane.end, end)
+
+    @property
+    def partitions(self) -> frozenset[int]:
+        """Those that are owned."""
+        return frozenset(self._lanes)
+
+    @property
+    def lag(self) -> Mapping[int, int]:
+        """By partition, how many observations are there and not acknowledged."""
+        return {partition: lane.lag for partition, lane in self._lanes.items()}
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """What became of what was put into the lanes that are owned now, and what was not theirs."""
+        lanes = self._lanes.values()
+        return {
+            "decided": sum(lane.decided for lane in lanes),
+            "repeats": sum(lane.repeats for lane in lanes),
+            "unreadable": sum(lane.unreadable for lane in lanes),
+            "strays": self._strays,
+        }
+
+    @property
+    def log_error(self) -> str:
+        """Why one of the logs cannot be written at the moment; empty while all can."""
+        return next((lane.log_error for lane in self._lanes.values() if lane.log_error), "")
+
+    def pulses(self) -> dict[str, Pulse]:
+        """How the lanes are doing, by name."""
+        return {f"lane {partition}": lane.pulse() for partition, lane in self._lanes.items()}
+
+    def _acked(self, partition: int, place: Position) -> None:
+        for listener in self.ack_listeners:
+            listener(partition, place)
+
+    def _linger(self, last: int) -> float:
+        """Seconds that a lane waits after a batch of `last`."""
+        most = min(max(_SHARE * len(self._lanes), _SHORTEST), _LONGEST)
+        return min(_LINGER * (last - 1), most).total_seconds()

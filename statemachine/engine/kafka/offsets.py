@@ -1,0 +1,115 @@
+"""How far the observations are read and how far they go: what feeds do not know, or should not be believed."""
+
+import asyncio
+from collections.abc import Collection, Iterable
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+
+from aiokafka import TopicPartition
+
+from statemachine.engine.kafka.lanes import Lanes
+from statemachine.errors import LogUnavailable
+from statemachine.ids import Position
+from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.clients import PATIENCE, consumer, ours, started, stopped
+from statemachine.log.kafka.layout import OBSERVATIONS
+
+GROUP: Final = "engine"
+"""The consumer group of all engines."""
+
+_LOOK: Final = 3.0
+"""Seconds between two looks at the ends of the partitions."""
+
+_STILL: Final = 4
+"""After so many looks in a row that found more and no progress, a feed is believed to be stuck."""
+
+
+class _Look(NamedTuple):
+    """How far a feed was, and how many looks in a row it had stood there though there was more."""
+
+    reached: Position | None
+    still: int
+
+
+class Offsets:
+    """Where the group stands in the observations, and where they begin and end; a place is an offset plus one.
+
+    Every method raises LogUnavailable and StoreUnusable.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._topic = address.topic(OBSERVATIONS.name)
+        self._consumer: Any = None
+
+    async def __aenter__(self) -> Self:
+        with ours(self._address, "ask how far the observations are read"):
+            made = consumer(self._address, self._address.topic(GROUP), wait=1.0)
+            self._consumer = await started(made)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await stopped(self._consumer)
+
+    async def take_over(self, lanes: Lanes, partitions: Collection[int]) -> None:
+        """`lanes` own exactly `partitions`, and know where they begin.
+
+        Raises what `Lanes.own` and `Lanes.begin` do.
+        """
+        await lanes.own(partitions)
+        if partitions:
+            begins, ends = await self.begins(partitions), await self.ends(partitions)
+            for partition in partitions:
+                lanes.begin(partition, begins[partition], ends[partition])
+
+    async def begins(self, partitions: Iterable[int]) -> dict[int, Position]:
+        """The place behind which the group goes on, or the partition begins if that is later."""
+        parts = self._parts(partitions)
+        with ours(self._address, f"read how far {self._topic} is decided"):
+            async with asyncio.timeout(PATIENCE):
+                oldest = await self._consumer.beginning_offsets(parts)
+                committed = {each: await self._consumer.committed(each) or 0 for each in parts}
+        return {each.partition: max(oldest[each], committed[each]) for each in parts}
+
+    async def ends(self, partitions: Iterable[int]) -> dict[int, Position]:
+        """The last place of each partition."""
+        parts = self._parts(partitions)
+        with ours(self._address, f"read how far {self._topic} goes"):
+            async with asyncio.timeout(PATIENCE):
+                found = await self._consumer.end_offsets(parts)
+        return {each.partition: found[each] for each in parts}
+
+    async def watch(self, lanes: Lanes) -> None:
+        """Tells `lanes` how far their partitions go, for ever.
+
+        Raises:
+            LogUnavailable: a feed fetches nothing, though there is more and a lane waits for it.
+        """
+        seen: dict[int, _Look] = {}
+        while True:
+            await asyncio.sleep(_LOOK)
+            owned = lanes.partitions
+            ends = await self.ends(owned) if owned else {}
+            for partition, end in ends.items():
+                lanes.ends_at(partition, end)
+                seen[partition] = look = _look(lanes, partition, end, seen.get(partition))
+                if look.still > _STILL:
+                    raise LogUnavailable(
+                        f"nothing of partition {partition} of {self._topic} is fetched behind {look.reached}, "
+                        f"though it goes on to {end}"
+                    )
+
+    def _parts(self, partitions: Iterable[int]) -> list[TopicPartition]:
+        return [TopicPartition(self._topic, each) for each in partitions]
+
+
+def _look(lanes: Lanes, partition: int, end: Position, last: _Look | None) -> _Look:
+    reached = lanes.reached(partition)
+    waits = reached is not None and reached < end and lanes.room(partition) > 0
+    stands = waits and last is not None and last.reached == reached
+    return _Look(reached, last.still + 1 if last and stands else 0)

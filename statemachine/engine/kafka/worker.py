@@ -1,0 +1,135 @@
+"""The engine role on Kafka: one process's share of the partitions, begun anew whenever it ends."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final, Literal
+
+from statemachine.engine.clock import Clock
+from statemachine.engine.kafka.lanes import Feed, Lanes
+from statemachine.engine.source import Listener, Pulse
+from statemachine.errors import Hole, LogError, LogUnavailable, OwnerLost
+from statemachine.ids import JobUid
+from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.log import KafkaLog
+from statemachine.log.kafka.partitioner import partition_of
+from statemachine.log.kafka.topics import partitions
+from statemachine.log.port import EventLog
+
+log = logging.getLogger(__name__)
+
+FeedName = Literal["faust", "aiokafka"]
+
+_SHORTEST: Final = 0.2
+_LONGEST: Final = 10.0
+_GROWTH: Final = 2.0
+"""Seconds between the end of one attempt and the next, and their growth from one to the other."""
+
+_LASTED: Final = 30.0
+"""An attempt that lasted so many seconds was a good one: the pauses begin small again."""
+
+_JOBS: Final = 100_000
+"""Jobs whose partition is remembered."""
+
+
+class Worker:
+    """Decides the observations of the partitions that fall to this process.
+
+    `instance` names it among the engines, for a restart to get the same partitions at once; empty: nothing
+    does. `session`: after so many seconds of silence the others take over. `listeners` are called with every
+    entry that is decided here.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        feed: FeedName,
+        clock: Clock,
+        *,
+        instance: str = "",
+        session: float = 10.0,
+    ) -> None:
+        self._address, self._feed, self._clock = address, feed, clock
+        self._instance, self._session = instance, session
+        self._lanes: Lanes | None = None
+        self._why = ""
+        self._beats = 0
+        self.listeners: list[Listener] = []
+        self.endings: Counter[str] = Counter()
+        """How often an attempt ended, by the name of its error."""
+
+    async def run(self) -> None:
+        """For ever. What may pass is tried again: brokers out of reach, partitions taken by others, holes.
+
+        Raises:
+            StoreUnusable, ConfigError: topics or settings are wrong.
+        """
+        pause = _SHORTEST
+        loop = asyncio.get_running_loop()
+        while True:
+            begun = loop.time()
+            try:
+                await self._attempt()
+            except (OwnerLost, LogUnavailable, Hole) as error:
+                self._ended(error)
+            if loop.time() - begun > _LASTED:
+                pause = _SHORTEST
+            await asyncio.sleep(pause)
+            pause = min(_LONGEST, pause * _GROWTH)
+
+    @property
+    def log_error(self) -> str:
+        """Why nothing can be decided at the moment; empty while it can."""
+        lanes = self._lanes
+        return lanes.log_error if lanes is not None and lanes.is_ready else self._why
+
+    @property
+    def lanes(self) -> Lanes | None:
+        """What is owned now; None between two attempts."""
+        return self._lanes
+
+    def pulses(self) -> dict[str, Pulse]:
+        """How the attempts and the lanes are doing, by name."""
+        attempts = Pulse(self._beats, busy=False)
+        return {"worker": attempts, **(self._lanes.pulses() if self._lanes else {})}
+
+    async def _attempt(self) -> None:
+        count = await partitions(self._address)
+        lanes = Lanes(self._open, self._clock, _home(count))
+        lanes.listeners = self.listeners
+        self._lanes = lanes
+        try:
+            await self._made(lanes).run()
+        finally:
+            self._lanes = None
+            self._beats += 1
+
+    def _made(self, lanes: Lanes) -> Feed:
+        if self._feed == "faust":
+            from statemachine.engine.kafka.faust_feed import FaustFeed
+
+            return FaustFeed(self._address, lanes, instance=self._instance, session=self._session)
+        from statemachine.engine.kafka.aiokafka_feed import AiokafkaFeed
+
+        return AiokafkaFeed(self._address, lanes, instance=self._instance, session=self._session)
+
+    async def _open(self, partition: int) -> EventLog:
+        return await KafkaLog.open(self._address, partition)
+
+    def _ended(self, error: LogError) -> None:
+        self.endings[type(error).__name__] += 1
+        self._why = str(error)
+        fields = {"action": "begin-anew", "error": self._why}
+        log.warning("decisions have to be begun anew", extra=fields)
+
+
+def _home(count: int) -> Callable[[JobUid], int]:
+    """The partition of a job, of so many."""
+
+    @lru_cache(_JOBS)
+    def home(job: JobUid) -> int:
+        return partition_of(job, count)
+
+    return home

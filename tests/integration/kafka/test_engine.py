@@ -1,0 +1,386 @@
+"""Engines on a real Kafka, by both feeds: every observation decided once, in its order, whatever happens to them."""
+
+import asyncio
+import random
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from statemachine.engine.clock import Clock, WallClock
+from statemachine.engine.kafka.worker import FeedName, Worker
+from statemachine.engine.step import Owner, Seen
+from statemachine.ids import JobUid
+from statemachine.log.codec import decode
+from statemachine.log.entry import Entry
+from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.clients import producer
+from statemachine.log.kafka.layout import OBSERVATIONS
+from statemachine.log.kafka.log import KafkaLog
+from statemachine.log.kafka.outbox import KafkaOutbox
+from statemachine.log.kafka.partitioner import partition_of
+from statemachine.log.memory import MemoryLog
+from statemachine.log.port import DeadLetter
+from statemachine.log.reader import Reader
+from statemachine.observations import Observation, TimerFired
+from tests.harness.fixtures import LEDGER_PARTITIONS, ledger_topics_on, own_kafka
+from tests.integration.kafka.engine_process import EngineProcess, Still
+from tests.support.logs import records
+from tests.support.scenario import START, Story, workers
+
+pytestmark = pytest.mark.integration
+
+SESSION = 3.0
+"""Seconds of silence after which an engine is believed dead, in these tests."""
+
+KILLS = 10
+
+FEEDS: tuple[FeedName, ...] = ("aiokafka", "faust")
+PARTITIONS = range(LEDGER_PARTITIONS)
+
+
+@pytest.fixture(params=FEEDS)
+def feed(request: pytest.FixtureRequest) -> FeedName:
+    return request.param  # type: ignore[no-any-return]
+
+
+# ---- words -------------------------------------------------------------------------------------------------------
+
+
+def life(uid: str) -> list[Observation]:
+    story = Story(workers(2), uid=uid).submit().at(5).all_pods("Running")
+    story.at(9).pod("worker-0", "Succeeded").delete().gone("worker-0").gone("worker-1")
+    return [entry.cause for entry in story.entries]
+
+
+def placeless(entry: Entry) -> Entry:
+    """The entry as it is where observations have no places: neither it nor the one before it names one."""
+    return entry.model_copy(update={"source": 0, "prev": ""})
+
+
+def lives(count: int, name: str = "job") -> list[Observation]:
+    """The lives of so many jobs, side by side."""
+    one = life("model")
+    jobs = [JobUid(f"{name}-{number}") for number in range(count)]
+    return [each.model_copy(update={"job": job}) for each in one for job in jobs]
+
+
+async def put(address: Address, observations: Sequence[Observation]) -> None:
+    outbox = await KafkaOutbox.open(address)
+    try:
+        for start in range(0, len(observations), 500):
+            await outbox.put(observations[start : start + 500])
+    finally:
+        await outbox.close()
+
+
+async def put_bytes(address: Address, *records: tuple[bytes | None, bytes | None, int]) -> None:
+    """Key, value and partition, as nobody of ours would."""
+    made = producer(address)
+    await made.start()
+    try:
+        for key, value, partition in records:
+            await made.send_and_wait(address.topic(OBSERVATIONS.name), value, key=key, partition=partition)
+    finally:
+        await made.stop()
+
+
+async def wanted(observations: Sequence[Observation]) -> dict[int, list[bytes]]:
+    """By partition, the entries that one owner makes of them, if they are all that was ever put."""
+    found = {}
+    for partition in PARTITIONS:
+        log = MemoryLog()
+        mine = [each for each in observations if partition_of(each.job, len(PARTITIONS)) == partition]
+        await Owner(log, Reader(), Still()).take([Seen(each, place) for place, each in enumerate(mine, 1)])
+        found[partition] = [each.body for each in await records(log)]
+    return found
+
+
+@asynccontextmanager
+async def reading(address: Address) -> AsyncIterator[list[KafkaLog]]:
+    logs = [await KafkaLog.open(address, partition, read_only=True) for partition in PARTITIONS]
+    try:
+        yield logs
+    finally:
+        for log in logs:
+            await log.close()
+
+
+async def entries(address: Address) -> dict[int, list[bytes]]:
+    """By partition, all that was decided."""
+    async with reading(address) as logs:
+        return {number: [each.body for each in await records(log)] for number, log in enumerate(logs)}
+
+
+async def letters(address: Address) -> list[DeadLetter]:
+    async with reading(address) as logs:
+        return [letter for log in logs for letter in await log.dead_letters()]
+
+
+async def ends(logs: Sequence[KafkaLog]) -> int:
+    return sum([await log.end() for log in logs])
+
+
+async def decided(address: Address, expected: dict[int, list[bytes]], within: float = 40.0) -> float:
+    """Exactly `expected` is in the logs, and nothing is added; the seconds until that was so."""
+    begun = time.monotonic()
+    found: dict[int, list[bytes]] = {partition: [] for partition in PARTITIONS}
+    after = dict.fromkeys(PARTITIONS, 0)
+    async with reading(address) as logs:
+
+        async def read() -> None:
+            for number, log in enumerate(logs):
+                async for batch in log.scan(after[number]):
+                    found[number] += [each.body for each in batch]
+                    after[number] = batch[-1].position
+                assert found[number] == expected[number][: len(found[number])], "not once, or not in order"
+
+        async with asyncio.timeout(within):
+            while found != expected:
+                await read()
+                await asyncio.sleep(0.05)
+        took = time.monotonic() - begun
+        await asyncio.sleep(0.3)
+        await read()
+    assert found == expected
+    return took
+
+
+@asynccontextmanager
+async def working(address: Address, feed: FeedName, clock: Clock | None = None) -> AsyncIterator[Worker]:
+    """An engine in this process; at the end it is stopped as a controller would be."""
+    worker = Worker(address, feed, clock or Still(), session=SESSION)
+    task = asyncio.create_task(worker.run())
+    try:
+        yield worker
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.result()
+
+
+async def until(look: Callable[[], Awaitable[bool]], within: float = 30.0) -> float:
+    """`look` is true; the seconds until it was."""
+    begun = time.monotonic()
+    async with asyncio.timeout(within):
+        while not await look():  # noqa: ASYNC110 - what other processes do is looked at
+            await asyncio.sleep(0.02)
+    return time.monotonic() - begun
+
+
+async def has(address: Address, entries_: int) -> bool:
+    return sum(map(len, (await entries(address)).values())) >= entries_
+
+
+async def has_letters(address: Address, wanted_: int) -> bool:
+    return len(await letters(address)) >= wanted_
+
+
+async def moves(logs: Sequence[KafkaLog], before: int = 0) -> bool:
+    return await ends(logs) > before
+
+
+async def owns(worker: Worker, partitions: int) -> bool:
+    return bool(worker.lanes and worker.lanes.is_ready and len(worker.lanes.partitions) == partitions)
+
+
+# ---- one engine --------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_put_becomes_the_entries_of_the_embedded_engine(
+    ledger_topics: Address, feed: FeedName
+) -> None:
+    story = [each for number in range(20) for each in life(f"job-{number}")]
+    await put(ledger_topics, story)
+    async with working(ledger_topics, feed) as worker:
+        await decided(ledger_topics, await wanted(story))
+        assert worker.lanes is not None
+        assert set(worker.lanes.lag.values()) == {0}
+        assert worker.log_error == ""
+    assert not await letters(ledger_topics)
+    embedded = MemoryLog()
+    await Owner(embedded, Reader(), Still()).take([Seen(each) for each in life("job-7")])
+    of_one = [decode(body) for bodies in (await entries(ledger_topics)).values() for body in bodies]
+    assert [placeless(each) for each in of_one if each.job == "job-7"] == [
+        placeless(decode(each.body)) for each in await records(embedded)
+    ]
+
+
+async def test_a_restart_goes_on_where_the_last_one_stopped(ledger_topics: Address, feed: FeedName) -> None:
+    story = lives(30)
+    for start in range(0, len(story), 70):
+        await put(ledger_topics, story[start : start + 70])
+        async with working(ledger_topics, feed) as worker:
+            await decided(ledger_topics, await wanted(story[: start + 70]))
+            assert worker.lanes is not None
+            assert worker.lanes.counts["repeats"] == 0
+
+
+async def test_poison_is_kept_as_dead_letters_and_the_rest_is_decided(
+    ledger_topics: Address, feed: FeedName
+) -> None:
+    await put_bytes(
+        ledger_topics,
+        (b"job-1", b"\xff\x00", 0),
+        (b"", None, 0),
+        (b"\xff", b'{"type":"FromTheFuture"}', 1),
+        (b"job-1", b"", 1),
+    )
+    stray = life("job-stray")[0]
+    elsewhere = 1 - partition_of(stray.job, 2)
+    await put_bytes(ledger_topics, (stray.job.encode(), stray.model_dump_json().encode(), elsewhere))
+    story = lives(3)
+    await put(ledger_topics, story)
+    async with working(ledger_topics, feed):
+        await until(lambda: has(ledger_topics, len(story)))
+        await until(lambda: has_letters(ledger_topics, 5))
+    kept = await letters(ledger_topics)
+    assert len(kept) == 5
+    assert any("the job's partition is" in each.error for each in kept)
+
+
+async def test_timers_fire_in_whoever_takes_over(ledger_topics: Address, feed: FeedName) -> None:
+    timed = Story(workers(1, runPolicy={"activeDeadlineSeconds": 6}), uid="job-timed").submit()
+    timed.at(1).all_pods("Running")
+    shift = datetime.now(UTC) - START
+    now = [each.cause.model_copy(update={"at": each.cause.at + shift}) for each in timed.entries]
+    await put(ledger_topics, now)
+    async with working(ledger_topics, feed, WallClock()):
+        await until(lambda: has(ledger_topics, len(now)))
+        assert not await fired(ledger_topics)
+    async with working(ledger_topics, feed, WallClock()):
+        await until(lambda: fired(ledger_topics))
+
+
+async def fired(address: Address) -> bool:
+    return any(
+        isinstance(decode(body).cause, TimerFired)
+        for bodies in (await entries(address)).values()
+        for body in bodies
+    )
+
+
+async def test_stopping_under_load_hands_over_within_five_seconds(
+    ledger_topics: Address, feed: FeedName, tmp_path: Path
+) -> None:
+    story = lives(400)
+    with EngineProcess(ledger_topics, feed, tmp_path, session=10, instance="one") as engine:
+        async with reading(ledger_topics) as logs:
+            await put(ledger_topics, story)
+            await until(lambda: moves(logs))
+        took = await asyncio.to_thread(engine.stop)
+        assert took < 5.0, engine.said
+    async with working(ledger_topics, feed) as worker:
+        assert await until(lambda: owns(worker, 2)) < 5.0, (
+            "whoever stops leaves the group, though its name is known"
+        )
+        await decided(ledger_topics, await wanted(story))
+    print(f"{feed}: stopped in {took:.2f} s")  # noqa: T201
+
+
+# ---- several engines ---------------------------------------------------------------------------------------------
+
+
+async def test_two_engines_share_and_a_killed_one_is_taken_over(
+    ledger_topics: Address, feed: FeedName, tmp_path: Path
+) -> None:
+    story = lives(60)
+    third = len(story) // 3
+    with EngineProcess(ledger_topics, feed, tmp_path, session=SESSION) as other:
+        async with working(ledger_topics, feed) as worker:
+            await put(ledger_topics, story[:third])
+            await until(lambda: owns(worker, 1), 40)
+            await put(ledger_topics, story[third : 2 * third])
+            await decided(ledger_topics, await wanted(story[: 2 * third]))
+            other.kill()
+            begun = time.monotonic()
+            await put(ledger_topics, story[2 * third :])
+            await decided(ledger_topics, await wanted(story))
+            took = time.monotonic() - begun
+            assert took < SESSION + 4.0
+            assert not worker.endings, "handing over is no failure"
+    print(f"{feed}: taken over and all decided {took:.2f} s after the kill, session {SESSION} s")  # noqa: T201
+
+
+async def test_an_engine_that_stood_still_for_longer_than_its_session_doubles_nothing(
+    ledger_topics: Address, feed: FeedName, tmp_path: Path
+) -> None:
+    story = lives(400)
+    third = len(story) // 3
+    one, two = (EngineProcess(ledger_topics, feed, tmp_path, session=SESSION) for _ in range(2))
+    with one:
+        async with reading(ledger_topics) as logs:
+            await put(ledger_topics, story[:third])
+            await until(lambda: moves(logs))
+        one.send(signal.SIGSTOP)
+        begun = time.monotonic()
+        with two:
+            await put(ledger_topics, story[third : 2 * third])
+            await decided(ledger_topics, await wanted(story[: 2 * third]), within=60)
+            assert time.monotonic() - begun > SESSION - 1.0, "whoever stood still had nothing to lose"
+            one.send(signal.SIGCONT)
+            await put(ledger_topics, story[2 * third :])
+            await decided(ledger_topics, await wanted(story), within=60)
+            assert one.process.poll() is None, one.said
+            assert two.process.poll() is None, two.said
+    assert "begun anew" in one.said or "Heartbeat failed" in one.said
+
+
+async def test_kill_9_under_backlog_ten_times_decides_everything_once_in_order(
+    ledger_topics: Address, feed: FeedName, tmp_path: Path
+) -> None:
+    chance = random.Random(9)
+    story = lives(1500)
+    share = len(story) // KILLS
+    engine = EngineProcess(ledger_topics, feed, tmp_path, session=10, instance="one")
+    under_backlog = 0
+    async with reading(ledger_topics) as logs:
+        for number in range(KILLS):
+            before = await ends(logs)
+            await put(ledger_topics, story[number * share : (number + 1) * share])
+            with engine:
+                await until(lambda before=before: moves(logs, before))  # type: ignore[misc]
+                await asyncio.sleep(chance.uniform(0.0, 0.1))
+                engine.kill()
+            under_backlog += not await has(ledger_topics, (number + 1) * share)
+    with engine:
+        await decided(ledger_topics, await wanted(story), within=60)
+    assert under_backlog, "no kill came before everything was decided"
+
+
+# ---- brokers -----------------------------------------------------------------------------------------------------
+
+
+async def test_brokers_out_of_reach_are_said_and_tried_again(feed: FeedName) -> None:
+    async with working(Address(("127.0.0.1:1",)), feed) as worker:
+        await until(lambda: ended(worker, 2))
+        assert "127.0.0.1:1" in worker.log_error
+        assert worker.endings == {"LogUnavailable": worker.endings.total()}
+
+
+async def test_a_broker_that_is_killed_and_comes_back_loses_and_doubles_nothing(
+    feed: FeedName, tmp_path: Path
+) -> None:
+    story = lives(200)
+    half = len(story) // 2
+    with own_kafka(tmp_path / "kafka") as kafka, ledger_topics_on(kafka) as address:
+        async with working(address, feed) as worker:
+            await put(address, story[:half])
+            await until(lambda: has(address, 1))
+            await asyncio.to_thread(kafka.kill)
+            await until(lambda: ended(worker, 1), within=40)
+            assert worker.log_error
+            await asyncio.to_thread(kafka.start)
+            await decided(address, await wanted(story[:half]), within=60)
+            await put(address, story[half:])
+            await decided(address, await wanted(story), within=60)
+            assert worker.log_error == ""
+
+
+async def ended(worker: Worker, times: int) -> bool:
+    return worker.endings.total() >= times

@@ -1,0 +1,214 @@
+"""Brokers with TLS, passwords and ACLs: who gets through, and that each role's rights are enough and no more."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import TopicAuthorizationFailedError
+from aiokafka.protocol.admin import CreateAclsRequest
+
+from statemachine.engine.clock import WallClock
+from statemachine.engine.kafka.worker import FeedName, Worker
+from statemachine.errors import LogUnavailable, StoreUnusable
+from statemachine.log.codec import decode
+from statemachine.log.kafka import topics
+from statemachine.log.kafka.address import Address, Security
+from statemachine.log.kafka.layout import TOPICS
+from statemachine.log.kafka.log import KafkaLog
+from statemachine.log.kafka.outbox import KafkaOutbox
+from statemachine.log.kafka.rights import APPLY, CHECK, rights
+from statemachine.log.port import DeadLetter
+from tests.harness import Kafka
+from tests.harness.fixtures import own_kafka
+from tests.integration.cli_words import Place
+from tests.support.logs import JOB, START, records
+from tests.support.scenario import Story, workers
+
+pytestmark = pytest.mark.integration
+
+ALLOW, LITERAL, PREFIXED = 3, 3, 4
+"""Source: Kafka, AclPermissionType and PatternType."""
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    with own_kafka(tmp_path_factory.mktemp("secure"), secure=True) as started:
+        yield started
+
+
+def address_of(user: str, kafka: Kafka, prefix: str = "jobledger") -> Address:
+    return Address(tuple(kafka.servers.split(",")), prefix, kafka.security(user))
+
+
+@pytest.fixture
+async def admin(secure: Kafka) -> AsyncIterator[AIOKafkaAdminClient]:
+    client = AIOKafkaAdminClient(**address_of("admin", secure).options())
+    await client.start()
+    yield client
+    await client.close()
+
+
+async def grant(admin: AIOKafkaAdminClient, user: str, role: str, prefix: str = "jobledger") -> None:
+    """The user has the role's rights."""
+    for right in rights(prefix)[role]:
+        pattern = PREFIXED if right.is_beginning else LITERAL
+        for operation in right.operations:
+            wanted = (right.resource, right.name, pattern, f"User:{user}", "*", operation, ALLOW)
+            response = await admin._send_to_controller(CreateAclsRequest(*wanted))
+            assert [code for code, _ in response.creation_responses] == [0]
+
+
+# ---- who gets through --------------------------------------------------------------------------------------------
+
+
+async def test_a_user_with_a_password_gets_through_tls(secure: Kafka) -> None:
+    address = address_of("admin", secure, "mine")
+    assert len(await topics.apply(address, partitions=1)) == len(TOPICS)
+    assert await topics.check(address) == []
+
+
+async def test_a_wrong_password_does_not(secure: Kafka) -> None:
+    address = replace(address_of("admin", secure), security=secure.security("admin", "secret-of-somebody"))
+    with pytest.raises(LogUnavailable, match="cannot be reached"):
+        await topics.check(address)
+
+
+async def test_nobody_gets_through_without_saying_who_they_are(secure: Kafka) -> None:
+    for security in (Security(), Security("SSL", ca_file=secure.home / "ca.crt")):
+        with pytest.raises(LogUnavailable, match="cannot be reached"):
+            await topics.check(replace(address_of("admin", secure), security=security))
+
+
+async def test_a_broker_whose_certificate_nobody_knows_is_not_spoken_to(secure: Kafka) -> None:
+    unknown = replace(secure.security("admin"), ca_file=None)
+    with pytest.raises(LogUnavailable, match="cannot be reached"):
+        await topics.check(replace(address_of("admin", secure), security=unknown))
+
+
+def test_the_command_takes_user_and_password_from_settings(
+    secure: Kafka, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = Place(tmp_path_factory.mktemp("place"))
+    security = secure.security("admin")
+    place.env |= {
+        "JOBLEDGER_KAFKA__PROTOCOL": "SASL_SSL",
+        "JOBLEDGER_KAFKA__MECHANISM": "PLAIN",
+        "JOBLEDGER_KAFKA__USERNAME": "admin",
+        "JOBLEDGER_KAFKA__PASSWORD_FILE": str(security.password_file),
+        "JOBLEDGER_KAFKA__CA_FILE": str(security.ca_file),
+    }
+    log = ("--log", f"kafka://{secure.servers}/command")
+    assert place.run("topics", "apply", *log, "--partitions", "1", store=False).returncode == 0
+    assert place.run("topics", "check", *log, store=False).returncode == 0
+
+
+# ---- what they may do --------------------------------------------------------------------------------------------
+
+
+async def test_whom_nothing_is_granted_sees_no_topic_and_makes_none(
+    secure: Kafka, admin: AIOKafkaAdminClient
+) -> None:
+    await topics.apply(address_of("admin", secure, "hidden"), partitions=1)
+    visitor = address_of("visitor", secure, "hidden")
+    assert all("or we have no right to see it" in each for each in await topics.check(visitor))
+    with pytest.raises(StoreUnusable, match="does not let us"):
+        await topics.apply(visitor)
+
+
+async def test_the_rights_to_apply_are_enough(secure: Kafka, admin: AIOKafkaAdminClient) -> None:
+    await grant(admin, "front", APPLY, "applied")
+    address = address_of("front", secure, "applied")
+    assert len(await topics.apply(address, partitions=1)) == len(TOPICS)
+    name = address.topic("jobs")
+    await admin.delete_topics([name])
+    assert await topics.apply(address) == [f"made {name}: 1 partition, 1 copy"]
+    assert await topics.check(address) == []
+
+
+async def test_the_rights_to_check_are_enough_and_no_more(secure: Kafka, admin: AIOKafkaAdminClient) -> None:
+    await topics.apply(address_of("admin", secure, "checked"), partitions=1)
+    await grant(admin, "front", CHECK, "checked")
+    address = address_of("front", secure, "checked")
+    assert await topics.check(address) == []
+    await admin.delete_topics([address.topic("jobs")])
+    with pytest.raises(StoreUnusable, match=r"checked\.jobs"):
+        await topics.apply(address)
+
+
+@pytest.mark.parametrize("feed", ["aiokafka", "faust"])
+async def test_the_rights_of_an_engine_are_enough_to_decide(
+    secure: Kafka, admin: AIOKafkaAdminClient, feed: FeedName
+) -> None:
+    prefix = f"decided-by-{feed}"
+    everything = address_of("admin", secure, prefix)
+    await topics.apply(everything, partitions=1)
+    await grant(admin, "engine", "engine", prefix)
+    seen = [entry.cause for entry in Story(workers(1)).submit().entries]
+    async with closing(await KafkaOutbox.open(everything)) as outbox:
+        await outbox.put(seen)
+
+    deciding = asyncio.create_task(Worker(address_of("engine", secure, prefix), feed, WallClock()).run())
+    async with closing(await KafkaLog.open(everything, 0, read_only=True)) as log:
+        await until(log.end, deciding)
+        deciding.cancel()
+        await asyncio.wait([deciding])
+        assert deciding.cancelled()
+        assert [decode(each.body).cause for each in await records(log)] == seen
+        covered, snapshots = await log.snapshots()
+        assert (covered, len(snapshots)) == (1, 1)
+
+
+@pytest.mark.parametrize("role", ["bridge", "projectors", "front"])
+async def test_whoever_does_not_decide_may_read_and_notice_and_no_more(
+    secure: Kafka, admin: AIOKafkaAdminClient, role: str
+) -> None:
+    prefix = f"read-by-{role}"
+    await topics.apply(address_of("admin", secure, prefix), partitions=1)
+    await grant(admin, role, role, prefix)
+    address = address_of(role, secure, prefix)
+    assert await topics.partitions(address) == 1
+    async with closing(await KafkaOutbox.open(address)) as outbox:
+        await outbox.put([entry.cause for entry in Story(workers(1)).submit().entries])
+    async with closing(await KafkaLog.open(address, 0, read_only=True)) as log:
+        assert await records(log) == []
+        assert await log.snapshots() == (0, [])
+        await log.save_checkpoint("any", 7)
+        assert await log.checkpoint("any") == 7
+        await log.add_dead_letter(DeadLetter(START, JOB, b"{", "unreadable"))
+        assert await log.dead_letter_count() == 1
+    with pytest.raises(StoreUnusable, match="does not let us"):
+        await KafkaLog.open(address, 0)
+    async with AIOKafkaProducer(**address.options(), enable_idempotence=True) as producer:
+        for name in ("events", "jobs"):
+            with pytest.raises(TopicAuthorizationFailedError):
+                await producer.send_and_wait(address.topic(name), b"x", key=b"x", partition=0)
+
+
+class Closable(Protocol):
+    async def close(self) -> None: ...
+
+
+C = TypeVar("C", bound=Closable)
+
+
+@asynccontextmanager
+async def closing(opened: C) -> AsyncIterator[C]:
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+async def until(holds: Callable[[], Awaitable[object]], running: asyncio.Task[None]) -> None:
+    """`holds` gives something that is true, while `running` goes on."""
+    async with asyncio.timeout(40):
+        while True:
+            if await holds():
+                return
+            assert not running.done(), running.exception()
+            await asyncio.sleep(0.1)

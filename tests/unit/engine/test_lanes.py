@@ -1,0 +1,503 @@
+"""The lanes of a process: observations by partition and place, decided once, in order, or not acknowledged."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from statemachine.engine.clock import LoopClock
+from statemachine.engine.kafka.lane import BATCH, QUEUE
+from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.step import Owner, Seen
+from statemachine.errors import Hole, LogUnavailable, OwnerLost, StoreUnusable
+from statemachine.ids import JobUid, Position
+from statemachine.log.codec import decode, encode_observation
+from statemachine.log.inbox import Posted, posted
+from statemachine.log.memory import MemoryLog
+from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
+from statemachine.log.reader import Reader
+from statemachine.observations import Observation, TimerFired
+from tests.support.logs import records
+from tests.support.scenario import START, Story, workers
+from tests.support.simulated import run_simulated
+
+
+class Log(MemoryLog):
+    """A log that can be full, be taken by somebody else, and says how it was written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken: Exception | None = None
+        self.takes = 0.0
+        self.appends: list[int] = []
+        self.opened = self.closed = 0
+
+    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+        if self.takes:
+            await asyncio.sleep(self.takes)
+        if self.broken:
+            raise self.broken
+        self.appends.append(len(drafts))
+        return await super().append(drafts)
+
+    async def save_snapshots(self, position: Position, snapshots: Sequence[Snapshot]) -> None:
+        if self.broken:
+            raise self.broken
+        await super().save_snapshots(position, snapshots)
+
+    async def add_dead_letter(self, letter: DeadLetter) -> None:
+        if self.broken:
+            raise self.broken
+        await super().add_dead_letter(letter)
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+class World:
+    """Logs by partition, and lanes over them; a job is at home where its name says: `<partition>-…`."""
+
+    def __init__(self) -> None:
+        self.logs = {partition: Log() for partition in range(3)}
+        self.lanes = self.another()
+
+    def another(self) -> Lanes:
+        return Lanes(self.open, LoopClock(START), lambda job: int(job.split("-")[0]))
+
+    async def open(self, partition: int) -> Log:
+        log = self.logs[partition]
+        if isinstance(log.broken, LogUnavailable):
+            raise log.broken
+        log.broken = None
+        log.opened += 1
+        return log
+
+    async def put(self, seen: Sequence[Observation], partition: int = 0, after: Position = 0) -> None:
+        for place, each in enumerate(seen, after + 1):
+            await self.lanes.put(partition, place, posted(each))
+
+    async def sources(self, partition: int = 0) -> list[Position]:
+        return [decode(each.body).source for each in await records(self.logs[partition])]
+
+
+def told(story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+    """`story` on simulated time; its lanes are closed at the end."""
+
+    async def whole() -> None:
+        world = World()
+        await story(world)
+        await world.lanes.close()
+
+    run_simulated(whole(), 1)
+
+
+def life(uid: str = "0-a") -> list[Observation]:
+    story = Story(workers(2), uid=uid).submit().at(5).all_pods("Running")
+    story.at(9).pod("worker-0", "Succeeded").delete().gone("worker-0").gone("worker-1")
+    return [entry.cause for entry in story.entries]
+
+
+def births(count: int, partition: int = 0) -> list[Observation]:
+    first = life(f"{partition}-0")[0]
+    return [first.model_copy(update={"job": JobUid(f"{partition}-{number}")}) for number in range(count)]
+
+
+# ---- what is put is decided ----
+
+
+def test_what_is_put_becomes_the_entries_that_an_owner_makes_of_it() -> None:
+    async def story(world: World) -> None:
+        single = MemoryLog()
+        await Owner(single, Reader(), LoopClock(START)).take(
+            [Seen(each, place) for place, each in enumerate(life(), 1)]
+        )
+        await world.lanes.own([0])
+        await world.put(life())
+        await asyncio.sleep(1)
+        assert [each.body for each in await records(world.logs[0])] == [
+            each.body for each in await records(single)
+        ]
+        assert world.lanes.acked(0) == len(life())
+
+    told(story)
+
+
+def test_partitions_are_decided_beside_each_other_each_in_its_own_log() -> None:
+    async def story(world: World) -> None:
+        world.logs[0].takes = 5.0
+        await world.lanes.own([0, 2])
+        await world.put(life("0-a"), 0)
+        await world.put(life("2-a"), 2)
+        await asyncio.sleep(1)
+        assert (world.lanes.acked(0), world.lanes.acked(2)) == (0, len(life()))
+        assert not await records(world.logs[1])
+
+    told(story)
+
+
+def test_nothing_is_acknowledged_before_it_is_durable() -> None:
+    async def story(world: World) -> None:
+        heard: list[tuple[int, Position]] = []
+        world.lanes.ack_listeners.append(lambda *said: heard.append(said))
+        world.logs[0].takes = 2.0
+        await world.lanes.own([0])
+        await world.put(life()[:1])
+        await asyncio.sleep(1.9)
+        assert (world.lanes.acked(0), heard, world.lanes.lag) == (0, [], {0: 1})
+        await asyncio.sleep(0.2)
+        assert (world.lanes.acked(0), heard, world.lanes.lag) == (1, [(0, 1)], {0: 0})
+
+    told(story)
+
+
+def test_alone_an_observation_is_decided_at_once() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        for place, each in enumerate(life(), 1):
+            await world.lanes.put(0, place, posted(each))
+            await asyncio.sleep(0.001)
+            assert world.lanes.acked(0) == place
+
+    told(story)
+
+
+def test_a_crowd_is_appended_in_few_batches_and_none_is_larger_than_a_batch() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        many = births(1200)
+        for start in range(0, 200, 10):
+            await world.put(many[start : start + 10], after=start)
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(1)
+        assert world.lanes.acked(0) == 200
+        assert len(world.logs[0].appends) < 13
+        await world.put(many[200:], after=200)
+        await asyncio.sleep(1)
+        assert world.lanes.acked(0) == 1200
+        assert max(world.logs[0].appends) == BATCH
+
+    told(story)
+
+
+def test_timers_of_a_partition_fire_in_whoever_owns_it() -> None:
+    async def story(world: World) -> None:
+        timed = Story(workers(1, runPolicy={"activeDeadlineSeconds": 60}), uid="0-a").submit()
+        timed.at(1).all_pods("Running")
+        await world.lanes.own([0])
+        await world.put([entry.cause for entry in timed.entries])
+        await asyncio.sleep(2)
+        await world.lanes.close()
+        world.lanes = world.another()
+        await world.lanes.own([0])
+        await asyncio.sleep(120)
+        last = decode((await records(world.logs[0]))[-1].body)
+        assert isinstance(last.cause, TimerFired)
+
+    told(story)
+
+
+# ---- places ----
+
+
+def test_one_that_is_left_out_is_a_hole() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        await world.put(life()[:2], after=10)
+        with pytest.raises(Hole) as found:
+            await world.lanes.put(0, 14, posted(life()[3]))
+        assert (found.value.partition, found.value.expected, found.value.found) == (0, 13, 14)
+
+    told(story)
+
+
+@pytest.mark.parametrize("place", [5, 3])
+def test_a_feed_that_does_not_begin_where_it_said_leaves_a_hole(place: Position) -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        world.lanes.begin(0, 3, 8)
+        with pytest.raises(Hole):
+            await world.lanes.put(0, place, posted(life()[0]))
+
+    told(story)
+
+
+def test_what_comes_again_is_decided_once_and_what_lies_before_the_beginning_is_a_hole() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        await world.put(life(), after=20)
+        await asyncio.sleep(1)
+        await world.put(life(), after=20)
+        await asyncio.sleep(1)
+        assert world.lanes.counts["repeats"] == len(life())
+        assert await world.sources() == list(range(21, 21 + len(life())))
+        with pytest.raises(Hole):
+            await world.lanes.put(0, 20, posted(life()[0]))
+
+    told(story)
+
+
+def test_a_lane_that_goes_on_is_not_begun_again() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        world.lanes.begin(0, 0, 2)
+        await world.put(life()[:2])
+        await world.lanes.own([0, 1])
+        world.lanes.begin(0, 1, 2)
+        await world.lanes.put(0, 3, posted(life()[2]))
+        await asyncio.sleep(1)
+        assert await world.sources() == [1, 2, 3]
+
+    told(story)
+
+
+def test_decisions_on_observations_that_are_no_longer_there_are_not_added_to() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        await world.put(life(), after=100)
+        await asyncio.sleep(1)
+        await world.lanes.close()
+        world.lanes = world.another()
+        await world.lanes.own([0])
+        with pytest.raises(StoreUnusable, match="partition 0 of the observations ends at 7"):
+            world.lanes.begin(0, 0, 7)
+
+    told(story)
+
+
+def test_what_is_put_into_a_partition_of_others_is_left_to_them() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        await world.lanes.put(1, 5, posted(life("1-a")[0]))
+        assert (world.lanes.acked(1), world.lanes.room(1), world.lanes.counts["strays"]) == (None, 0, 1)
+
+    told(story)
+
+
+def test_lag_is_what_the_partition_has_and_nobody_has_decided() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        assert world.lanes.lag == {0: 0}
+        world.lanes.begin(0, 2, 10)
+        assert world.lanes.lag == {0: 8}
+        await world.put(life()[:1], after=2)
+        await asyncio.sleep(1)
+        world.lanes.ends_at(0, 11)
+        assert world.lanes.lag == {0: 8}
+
+    told(story)
+
+
+# ---- what cannot be decided ----
+
+
+def test_what_cannot_be_read_is_a_dead_letter_and_holds_nothing_up() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        await world.lanes.put(0, 1, Posted(JobUid("0-x"), b"\xff"))
+        await world.lanes.put(0, 2, Posted(JobUid(""), b""))
+        await world.put(life(), after=2)
+        await asyncio.sleep(1)
+        assert [each.observation for each in await world.logs[0].dead_letters()] == [b"\xff", b""]
+        assert world.lanes.acked(0) == 2 + len(life())
+        assert world.lanes.counts["unreadable"] == 2
+
+    told(story)
+
+
+def test_a_job_gets_no_second_history_in_a_partition_that_is_not_its_own() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0, 1])
+        await world.put(life("1-a"), partition=0)
+        await asyncio.sleep(1)
+        assert not await records(world.logs[0])
+        letters = await world.logs[0].dead_letters()
+        assert [each.observation for each in letters] == [encode_observation(each) for each in life("1-a")]
+        assert "the job's partition is 1" in letters[0].error
+
+    told(story)
+
+
+def test_a_log_that_cannot_be_written_is_tried_again_and_says_why() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        world.logs[0].broken = LogUnavailable("disk full")
+        await world.put(life())
+        await world.lanes.put(0, len(life()) + 1, Posted(JobUid("0-x"), b"poison"))
+        await asyncio.sleep(3)
+        before = world.lanes.pulses()["lane 0"]
+        await asyncio.sleep(3)
+        assert (world.lanes.acked(0), world.lanes.log_error) == (0, "disk full")
+        assert world.lanes.pulses()["lane 0"].beats > before.beats, "trying again is progress"
+        world.logs[0].broken = None
+        await asyncio.sleep(1)
+        assert (world.lanes.acked(0), world.lanes.log_error) == (len(life()) + 1, "")
+        assert await world.sources() == list(range(1, len(life()) + 1))
+
+    told(story)
+
+
+def test_put_waits_while_the_lane_is_full_and_only_for_that_lane() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0, 1])
+        world.logs[0].broken = LogUnavailable("disk full")
+        putting = asyncio.create_task(world.put(life()[:1] * (QUEUE + BATCH + 10)))
+        await asyncio.sleep(1)
+        assert not putting.done()
+        assert world.lanes.room(0) == 0
+        await world.put(life("1-a"), 1)
+        await asyncio.sleep(1)
+        assert world.lanes.acked(1) == len(life())
+        world.logs[0].broken = None
+        await asyncio.sleep(5)
+        assert putting.done()
+        assert world.lanes.acked(0) == QUEUE + BATCH + 10
+
+    told(story)
+
+
+# ---- owners come and go ----
+
+
+def test_a_lane_that_cannot_go_on_ends_all_of_it() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0, 1])
+        failing = asyncio.create_task(world.lanes.failure())
+        await asyncio.sleep(1)
+        assert not failing.done()
+        world.logs[1].broken = OwnerLost("fenced")
+        await world.put(life("1-a"), 1)
+        with pytest.raises(OwnerLost, match="fenced"):
+            await failing
+        assert world.lanes.acked(1) == 0
+
+    told(story)
+
+
+def test_a_timer_that_finds_the_log_taken_ends_all_of_it_too() -> None:
+    async def story(world: World) -> None:
+        timed = Story(workers(1, runPolicy={"activeDeadlineSeconds": 60}), uid="0-a").submit()
+        timed.at(1).all_pods("Running")
+        await world.lanes.own([0])
+        await world.put([entry.cause for entry in timed.entries])
+        await asyncio.sleep(1)
+        world.logs[0].broken = OwnerLost("fenced")
+        with pytest.raises(OwnerLost):
+            await asyncio.wait_for(world.lanes.failure(), 120)
+
+    told(story)
+
+
+def test_while_partitions_are_dealt_out_one_that_is_taken_is_no_failure() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0, 1])
+        failing = asyncio.create_task(world.lanes.failure())
+        world.lanes.unsettled()
+        world.logs[1].broken = OwnerLost("fenced")
+        await world.put(life("1-a"), 1)
+        await asyncio.sleep(1)
+        assert not failing.done()
+        await world.lanes.own([0, 1])
+        assert (world.logs[0].opened, world.logs[1].opened) == (1, 2)
+        await world.put(life("1-a"), 1)
+        await asyncio.sleep(1)
+        assert world.lanes.acked(1) == len(life())
+        world.logs[1].broken = OwnerLost("fenced again")
+        await world.lanes.put(1, len(life()) + 1, posted(births(1, 1)[0]))
+        with pytest.raises(OwnerLost, match="fenced again"):
+            await failing
+
+    told(story)
+
+
+def test_who_lets_go_decides_what_is_in_hand_drops_the_rest_and_saves() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0, 1])
+        world.logs[0].takes = 1.0
+        await world.put(births(1))
+        await asyncio.sleep(0.5)
+        await world.put(births(QUEUE)[1:], after=1)
+        heard: list[tuple[int, Position]] = []
+        world.lanes.ack_listeners.append(lambda *said: heard.append(said))
+        await world.lanes.own([1])
+        assert heard == [(0, 1)]
+        assert await world.sources() == [1]
+        covered, snapshots = await world.logs[0].snapshots()
+        assert (covered, [each.job for each in snapshots]) == (1, ["0-0"])
+        assert (world.logs[0].closed, world.logs[1].closed) == (1, 0)
+        assert world.lanes.partitions == {1}
+
+    told(story)
+
+
+def test_letting_go_takes_no_longer_than_its_grace_and_frees_who_waits_to_put() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        world.logs[0].takes = 3600.0
+        putting = asyncio.create_task(world.put(life()[:1] * (QUEUE + BATCH + 10)))
+        await asyncio.sleep(1)
+        before = asyncio.get_running_loop().time()
+        await world.lanes.own([])
+        assert asyncio.get_running_loop().time() - before < 2.5
+        await asyncio.sleep(1)
+        assert putting.done()
+        assert (world.logs[0].closed, await world.sources()) == (1, [])
+
+    told(story)
+
+
+def test_a_partition_that_comes_back_goes_on_where_its_log_is() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        await world.put(life()[:3])
+        await asyncio.sleep(1)
+        await world.lanes.own([])
+        await world.lanes.own([0])
+        await world.put(life(), after=0)
+        await asyncio.sleep(1)
+        assert await world.sources() == list(range(1, len(life()) + 1))
+
+    told(story)
+
+
+def test_a_log_that_cannot_be_opened_keeps_the_partition_from_being_owned() -> None:
+    async def story(world: World) -> None:
+        world.logs[1].broken = LogUnavailable("no broker")
+        with pytest.raises(LogUnavailable, match="no broker"):
+            await world.lanes.own([0, 1])
+        assert 1 not in world.lanes.partitions
+        assert not world.lanes.is_ready
+
+    told(story)
+
+
+def test_being_broken_off_while_opening_leaves_no_log_open() -> None:
+    class Slow(Log):
+        async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
+            await asyncio.sleep(60)
+            return await super().snapshots()
+
+    async def story(world: World) -> None:
+        world.logs[0] = Slow()
+        owning = asyncio.create_task(world.lanes.own([0]))
+        await asyncio.sleep(1)
+        owning.cancel()
+        await asyncio.wait([owning])
+        assert (world.logs[0].opened, world.logs[0].closed) == (1, 1)
+        assert not world.lanes.partitions
+
+    told(story)
+
+
+def test_listeners_hear_every_entry_of_every_lane() -> None:
+    async def story(world: World) -> None:
+        heard: list[JobUid] = []
+        world.lanes.listeners.append(lambda folded: heard.append(folded.record.job))
+        await world.lanes.own([0, 1])
+        await world.put(life("0-a"), 0)
+        await world.put(life("1-a"), 1)
+        await asyncio.sleep(timedelta(seconds=1).total_seconds())
+        assert sorted(heard) == ["0-a"] * len(life()) + ["1-a"] * len(life())
+
+    told(story)
