@@ -1,0 +1,67 @@
+"""`jobledger log copy`: from a file to Kafka and back, as an operator does it."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from statemachine.log.kafka.address import Address
+from statemachine.log.port import Draft, Record
+from statemachine.log.sqlite import SqliteLog
+from tests.support.logs import OTHER, history, records
+
+pytestmark = pytest.mark.integration
+
+
+def cli(*words: str) -> tuple[int, str, str]:
+    command = [sys.executable, "-m", "jobledger", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+def write(path: Path, drafts: list[Draft]) -> None:
+    async def work() -> None:
+        log = await SqliteLog.open(path)
+        await log.append(drafts)
+        await log.close()
+
+    asyncio.run(work())
+
+
+def read(path: Path) -> list[Record]:
+    async def work() -> list[Record]:
+        log = await SqliteLog.open(path, read_only=True)
+        found = await records(log)
+        await log.close()
+        return found
+
+    return asyncio.run(work())
+
+
+def test_a_log_goes_into_kafka_and_comes_back_as_it_was(tmp_path: Path, ledger_topics: Address) -> None:
+    first, back, kafka = tmp_path / "first.db", tmp_path / "back.db", str(ledger_topics)
+    write(first, [*history(700), *history(5, OTHER)])
+    assert cli("log", "copy", f"sqlite://{first}", kafka) == (
+        0,
+        "the same in both: 2 jobs, 705 entries\n",
+        "",
+    )
+    again = cli("log", "copy", f"sqlite://{first}", kafka)
+    assert again[:2] == (0, "the same in both: 2 jobs, 705 entries, 705 of them before\n")
+    assert cli("log", "copy", kafka, f"sqlite://{back}")[0] == 0
+    left, right = ({(each.job, each.seq): each.body for each in read(path)} for path in (first, back))
+    assert left == right
+
+
+def test_another_ledger_in_the_topics_is_not_written_over(tmp_path: Path, ledger_topics: Address) -> None:
+    one, two = tmp_path / "one.db", tmp_path / "two.db"
+    write(one, history(3))
+    write(two, history(3, OTHER))
+    assert cli("log", "copy", f"sqlite://{one}", str(ledger_topics))[0] == 0
+    code, said, wrong = cli("log", "copy", f"sqlite://{two}", str(ledger_topics))
+    assert (code, said) == (1, "")
+    assert wrong.startswith("jobledger: job ")
+    assert "is not the same in both logs" in wrong
+    assert "Traceback" not in wrong

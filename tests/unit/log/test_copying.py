@@ -1,0 +1,92 @@
+"""Copying a log: all that a reader comes to, once, wherever the copy was broken off, and nothing unseen."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from statemachine.errors import LogUnavailable
+from statemachine.log.copying import NotTheSame, copy
+from statemachine.log.memory import MemoryLog
+from statemachine.log.partitions import Merged, Partitions
+from statemachine.log.port import Draft, Record
+from statemachine.log.reader import Reader
+from tests.support.logs import JOB, OTHER, history, records
+
+
+def two() -> Partitions:
+    return Partitions([MemoryLog(), MemoryLog()], lambda job: int(job == OTHER))
+
+
+async def filled() -> MemoryLog:
+    log = MemoryLog()
+    await log.append([*history(400), *history(3, OTHER)])
+    return log
+
+
+def said(found: list[Record]) -> list[tuple[str, int, bytes]]:
+    return [(each.job, each.seq, each.body) for each in found]
+
+
+async def test_every_entry_is_in_the_partition_of_its_job() -> None:
+    source, target = await filled(), two()
+    assert await copy(source, target) == (2, 403, 0)
+    assert said(await records(target.logs[0])) == said(await records(source))[:400]
+    assert said(await records(target.logs[1])) == said(await records(source))[400:]
+
+
+async def test_several_partitions_are_copied_into_one_log() -> None:
+    source, target, back = await filled(), two(), Partitions([MemoryLog()])
+    await copy(source, target)
+    await copy(Merged(target), back)
+    assert sorted(said(await records(back.logs[0]))) == sorted(said(await records(source)))
+
+
+async def test_a_copy_that_was_broken_off_goes_on() -> None:
+    class Failing(MemoryLog):
+        appends = 0
+
+        async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+            self.appends += 1
+            if self.appends == 2:
+                raise LogUnavailable("no space is left")
+            return await super().append(drafts)
+
+    source, target = await filled(), Partitions([Failing()])
+    with pytest.raises(LogUnavailable):
+        await copy(source, target)
+    assert await copy(source, target) == (2, 403, 256)
+    assert await copy(source, target) == (2, 403, 403)
+    assert said(await records(target.logs[0])) == said(await records(source))
+
+
+async def test_a_target_with_another_history_is_named() -> None:
+    source, target = await filled(), two()
+    await target.logs[0].append([Draft(JOB, 1, history(1)[0].body), Draft(JOB, 2, b"something else")])
+    with pytest.raises(NotTheSame, match=f"job {JOB}: entry 2 is not the same"):
+        await copy(source, target)
+    assert len(await records(target.logs[0])) == 2, "nothing is written on top of it"
+    foreign = two()
+    await foreign.logs[1].append(history(1, OTHER))
+    alone = MemoryLog()
+    await alone.append(history(2))
+    with pytest.raises(NotTheSame, match=f"job {OTHER}: entry 1"):
+        await copy(alone, foreign)
+
+
+async def test_what_no_reader_believes_is_left_behind_and_what_ends_a_history_is_not() -> None:
+    source, target = MemoryLog(), Partitions([MemoryLog()])
+    first, second = history(2)
+    await source.append([first, Draft(JOB, 3, b"from nowhere"), Draft(OTHER, 1, b"not an entry"), second])
+    await copy(source, target)
+    assert [(each.job, each.seq) for each in await records(target.logs[0])] == [
+        (JOB, 1),
+        (OTHER, 1),
+        (JOB, 2),
+    ]
+    left, right = Reader(), Reader()
+    await left.recover(source)
+    await right.recover(target.logs[0])
+    assert left.quarantined == right.quarantined
+    assert {job: left.tracked(job).seq for job in left.jobs} == {
+        job: right.tracked(job).seq for job in right.jobs
+    }
