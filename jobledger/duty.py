@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +23,7 @@ from jobledger.health import Health
 from jobledger.wiring.cluster import Plan, leasing, opened
 from jobledger.wiring.controller import Controller, Turn
 from jobledger.wiring.roles import Role
-from statemachine.errors import JobledgerError, first
+from statemachine.errors import JobledgerError, LogUnavailable, first
 
 if TYPE_CHECKING:
     from k8s_bridge.apiserver.api import Api
@@ -32,6 +33,9 @@ log = logging.getLogger(__name__)
 
 _LOOK: Final = 0.5
 """Seconds between looks whether somebody else works."""
+
+_LONGEST_LOOK: Final = 8.0
+"""Seconds between looks whether a log that was out of reach is there, when it has been away for long."""
 
 _FINISH: Final = 3.0
 """Seconds that work in hand has when the process is asked to end, out of the ten that ending may take."""
@@ -95,9 +99,23 @@ class Duty:
             log.warning("a standby cannot answer", extra={"action": "standby", "error": str(error)})
 
     async def _control(self, plan: Plan, turn: Turn = nullcontext) -> None:
-        """The controller of `plan` works; only cancelling, or a failure, ends this."""
+        """The controller of `plan` works, as soon as its log is there; only cancelling, or a failure, ends this."""
+        pause = _LOOK
+        while True:
+            try:
+                await self._controlled(plan, turn)
+            except LogUnavailable as error:
+                if isinstance(plan.log, Path):  # nobody but its owner could bring a file back
+                    raise
+                self._health.waits_for = f"the log cannot be reached: {error}"
+                fields = {"action": "log-unavailable", "error": str(error)}
+                log.warning("the log cannot be reached, the controller waits", extra=fields)
+            await asyncio.sleep(pause)
+            pause = min(_LONGEST_LOOK, pause * 2)
+
+    async def _controlled(self, plan: Plan, turn: Turn) -> None:
         async with opened(plan, turn) as (controller, api):
-            self._health.controller = controller
+            self._health.controller, self._health.waits_for = controller, ""
             try:
                 await controller.run(lambda: self._show(plan, controller, api))
             finally:

@@ -27,7 +27,11 @@ def controller(
     ] = None,
     log: Annotated[
         str | None,
-        typer.Option("--log", metavar="URL", help="The event log: sqlite:///PATH; default: the store."),
+        typer.Option(
+            "--log",
+            metavar="URL",
+            help="The event log: sqlite:///PATH or kafka://HOST:PORT,…; default: the store.",
+        ),
     ] = None,
     namespaces: Annotated[
         str | None, typer.Option("--namespaces", metavar="A,B", help="Look after these only; default: all.")
@@ -140,10 +144,12 @@ async def _control(plan: "Plan", host: str, port: int) -> int:
 
 
 def _welcome(plan: "Plan", listening: "socket") -> None:
+    from pathlib import Path
+
     from jobledger.wiring.roles import Role
 
     host, port = listening.getsockname()[:2]
     common.say(f"jobledger controller: {', '.join(each for each in Role if each in plan.roles)}")
-    common.say(f"  log      sqlite://{plan.store}")
+    common.say(f"  log      {f'sqlite://{plan.log}' if isinstance(plan.log, Path) else plan.log}")
     common.say(f"  jobs of  {', '.join(plan.namespaces) or 'all namespaces'}")
     common.say(f"  address  http://{f'[{host}]' if ':' in host else host}:{port}")

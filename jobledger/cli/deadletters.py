@@ -3,7 +3,7 @@
 import json
 from typing import TYPE_CHECKING, Any
 
-from jobledger.cli import common
+from jobledger.cli import common, histories
 from jobledger.telling.words import clock
 
 if TYPE_CHECKING:
@@ -14,16 +14,15 @@ def deadletters(
     *,
     output: common.OutputOption = common.Output.TABLE,
     store: common.Store = None,
+    log: histories.Log = None,
     verbose: common.Verbose = 0,
 ) -> None:
     """List what could not be decided: when, of which job, what it was, and why.
 
     Nothing here is lost, and nothing waits for it: the job went on with the next observation.
     """
-    from jobledger.cli.histories import reading
-
     settings = common.settings(store=store, verbose=verbose)
-    letters = reading(settings.store, lambda log: log.dead_letters())
+    letters = histories.reading(settings, lambda read: read.dead_letters(), log)
     if output is not common.Output.TABLE:
         common.dump([_plain(each) for each in letters], output)
     elif not letters:

@@ -10,6 +10,7 @@ from statemachine.errors import ConfigError
 if TYPE_CHECKING:
     from jobledger.settings import Settings
     from jobledger.wiring import Controller
+    from jobledger.wiring.ledger import Kafka
 
 
 def check_installation() -> None:
@@ -20,17 +21,18 @@ def check_installation() -> None:
 
 
 @asynccontextmanager
-async def controller_of(settings: "Settings") -> "AsyncIterator[Controller]":
-    """A controller over the store of these settings, not started.
+async def controller_of(settings: "Settings", log: "Kafka | None" = None) -> "AsyncIterator[Controller]":
+    """A controller over the store of these settings, not started; `log` is where the log is, if not in the store.
 
     Raises:
         ConfigError: another distribution owns one of our packages.
-        StoreInUse, StoreUnusable: the store cannot be this process's.
+        StoreInUse, StoreUnusable, LogUnavailable: the store, or the log, cannot be this process's.
     """
     from jobledger.places import make_default_folder
     from jobledger.wiring import embedded
 
     check_installation()
     make_default_folder(settings.store)
-    async with embedded(settings.store, evidence=settings.evidence, python=settings.python) as controller:
+    opened = embedded(settings.store, log=log, evidence=settings.evidence, python=settings.python)
+    async with opened as controller:
         yield controller

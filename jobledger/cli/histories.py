@@ -16,8 +16,9 @@ from jobledger.cli import common
 from jobledger.cli.ending import FAILED, OK
 
 if TYPE_CHECKING:
+    from jobledger.settings import Settings
     from jobledger.telling.answer import Answer
-    from statemachine.log.port import EventLog
+    from statemachine.log.port import ReadableLog
 
 T = TypeVar("T")
 
@@ -34,6 +35,12 @@ Entries = Annotated[
     str, typer.Option("--seq", metavar="N|N-M", help="Only entry N, or N to M; either may be left out.")
 ]
 Full = Annotated[bool, typer.Option("--full", help="All fields of every entry.")]
+Log = Annotated[
+    str | None,
+    typer.Option(
+        "--log", metavar="URL", help="The event log, where it is not in the store: kafka://HOST:PORT,…"
+    ),
+]
 At = Annotated[
     str,
     typer.Option(
@@ -42,26 +49,40 @@ At = Annotated[
 ]
 
 
-def reading(store: Path, work: "Callable[[EventLog], Awaitable[T]]") -> T:
-    """What `work` gives on the log in `store`, which is opened for reading only.
+def reading(settings: "Settings", work: "Callable[[ReadableLog], Awaitable[T]]", url: str | None = None) -> T:
+    """What `work` gives on the log at `url`, by default that in the store, which is opened for reading only.
 
     Raises:
-        StoreUnusable: there is no store, or it is not one.
+        ConfigError: the URL is none.
+        LogUnavailable: no broker answers.
+        StoreUnusable: there is no store or no topic, or it is not one.
     """
     import asyncio
 
     async def whole() -> T:
-        async with _opened(store) as log:
+        async with opened(settings, url) as log:
             return await work(log)
 
     return asyncio.run(whole())
 
 
 @asynccontextmanager
-async def _opened(store: Path) -> "AsyncIterator[EventLog]":
+async def opened(settings: "Settings", url: str | None) -> "AsyncIterator[ReadableLog]":
+    """The log at `url`, by default that in the store, for reading. Raises as `reading` does."""
     from statemachine.log.sqlite import SqliteLog
 
-    log = await SqliteLog.open(store, read_only=True)
+    where = settings.store
+    if url:
+        from jobledger.wiring.cluster import log_of
+        from jobledger.wiring.ledger import reading_kafka
+
+        found = log_of(url, settings)
+        if not isinstance(found, Path):
+            async with reading_kafka(found) as merged:
+                yield merged
+            return
+        where = found
+    log = await SqliteLog.open(where, read_only=True)
     try:
         yield log
     finally:

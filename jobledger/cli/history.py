@@ -15,6 +15,7 @@ def history(
     kind: common.Kind = "",
     output: common.OutputOption = common.Output.TABLE,
     store: common.Store = None,
+    log: histories.Log = None,
     verbose: common.Verbose = 0,
 ) -> None:
     """List everything that the log holds of a job: when, what was noticed, what was decided, the phase after.
@@ -28,7 +29,7 @@ def history(
     settings = common.settings(store=store, namespace=namespace, verbose=verbose)
     span(seq)  # what is wrong with the question is said before the store is read
     told = histories.reading(
-        settings.store, lambda log: find(log, job, namespace=settings.namespace, uid=uid, kind=kind)
+        settings, lambda read: find(read, job, namespace=settings.namespace, uid=uid, kind=kind), log
     )
     form = Form(text=output is common.Output.TABLE, width=histories.terminal_width())
     answer = history_answer(told, form, seq=seq, full=full)

@@ -11,7 +11,7 @@ from jobledger.telling.answers import beside
 from jobledger.telling.histories import History, chosen, find, known_jobs, others
 from jobledger.telling.moments import Moment
 from statemachine.errors import ConfigError
-from statemachine.log.port import EventLog, Snapshot
+from statemachine.log.port import ReadableLog, Snapshot
 
 if TYPE_CHECKING:
     from projectors.verify import Verdict
@@ -37,6 +37,7 @@ def replay(
     kind: common.Kind = "",
     output: common.OutputOption = common.Output.YAML,
     store: common.Store = None,
+    log: histories.Log = None,
     verbose: common.Verbose = 0,
 ) -> None:
     """Print the status of a job as of any moment of its life, folded from the log.
@@ -49,15 +50,16 @@ def replay(
         if at:
             raise ConfigError("--at and --verify do not go together: a log is verified as a whole")
         verdicts = histories.reading(
-            settings.store, lambda log: _verified(log, jobs or [], settings.namespace, uid=uid, kind=kind)
+            settings,
+            lambda read: _verified(read, jobs or [], settings.namespace, uid=uid, kind=kind),
+            log,
         )
         raise typer.Exit(_tell(verdicts, output))
     if len(jobs or ()) != 1:
         raise ConfigError("name the job to replay, or --verify to check all of them")
     moment, job = Moment.parse(at), (jobs or [""])[0]
     told = histories.reading(
-        settings.store,
-        lambda log: find(log, job, namespace=settings.namespace, uid=uid, kind=kind),
+        settings, lambda read: find(read, job, namespace=settings.namespace, uid=uid, kind=kind), log
     )
     code = histories.show(beside(told), output, histories.ADVICE)
     if told.entries:
@@ -80,7 +82,7 @@ def _print_status(told: History, moment: Moment, output: common.Output) -> None:
 
 
 async def _verified(
-    log: EventLog, names: Sequence[str], namespace: str, *, uid: str, kind: str
+    log: ReadableLog, names: Sequence[str], namespace: str, *, uid: str, kind: str
 ) -> Sequence["Verdict"]:
     """The verdicts on the jobs of these names, on all jobs if there are none. Snapshots are read first."""
     from projectors.verify import Verification
@@ -100,7 +102,7 @@ async def _verified(
     return [await _verdict(log, each, snapshots) for each in dict.fromkeys(each.uid for each in meant)]
 
 
-async def _verdict(log: EventLog, job: Any, snapshots: Sequence[Snapshot]) -> "Verdict":
+async def _verdict(log: ReadableLog, job: Any, snapshots: Sequence[Snapshot]) -> "Verdict":
     from projectors.verify import Verification
 
     verification = Verification([each for each in snapshots if each.job == job])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from jobledger.app import App
     from jobledger.cli.signals import Asked
     from jobledger.settings import Settings
+    from jobledger.wiring.ledger import Kafka
 
 
 def serve(
@@ -26,6 +27,14 @@ def serve(
             "--listen",
             metavar="127.0.0.1:PORT",
             help="Also answer HTTP on this address of this machine. Every user of the machine can use it.",
+        ),
+    ] = None,
+    log: Annotated[
+        str | None,
+        typer.Option(
+            "--log",
+            metavar="URL",
+            help="Keep the event log in Kafka: kafka://HOST:PORT,…; default: in the store.",
         ),
     ] = None,
     store: common.Store = None,
@@ -42,10 +51,19 @@ def serve(
 
     settings = common.settings(store=store, verbose=verbose, quiet_level="info")
     address = listen_address(listen) if listen else None
-    raise typer.Exit(asyncio.run(_serve(settings, address)))
+    raise typer.Exit(asyncio.run(_serve(settings, address, _kafka(log, settings))))
 
 
-async def _serve(settings: "Settings", address: tuple[str, int] | None) -> int:
+def _kafka(url: str | None, settings: "Settings") -> "Kafka | None":
+    """Where the log is, if not in the store. Raises ConfigError."""
+    if not url:
+        return None
+    from jobledger.wiring.ledger import Kafka
+
+    return Kafka.of(url, settings.kafka)
+
+
+async def _serve(settings: "Settings", address: tuple[str, int] | None, log: "Kafka | None") -> int:
     from jobledger.api.server import tcp_socket, unix_socket
     from jobledger.app import App
     from jobledger.cli.embedding import controller_of
@@ -55,7 +73,7 @@ async def _serve(settings: "Settings", address: tuple[str, int] | None) -> int:
 
     with listening() as asked, ExitStack() as opened:
         tcp = [opened.enter_context(tcp_socket(*address))] if address else []
-        async with controller_of(settings) as controller:
+        async with controller_of(settings, log) as controller:
             path = socket_path(settings.store)
             opened.callback(path.unlink, missing_ok=True)
             sockets = [opened.enter_context(unix_socket(path)), *tcp]

@@ -19,6 +19,7 @@ def why(
     at: histories.At = "",
     output: common.OutputOption = common.Output.TABLE,
     store: common.Store = None,
+    log: histories.Log = None,
     verbose: common.Verbose = 0,
 ) -> None:
     """Explain why a job is as it is: every restart, failure, pause, scale, wait and deletion, with its cause.
@@ -32,7 +33,7 @@ def why(
     settings = common.settings(store=store, namespace=namespace, verbose=verbose)
     Moment.parse(at)  # what is wrong with the question is said before the store is read
     told = histories.reading(
-        settings.store, lambda log: find(log, job, namespace=settings.namespace, uid=uid, kind=kind)
+        settings, lambda read: find(read, job, namespace=settings.namespace, uid=uid, kind=kind), log
     )
     answer = why_answer(told, Form(text=output is common.Output.TABLE, width=width()), at=at)
     raise typer.Exit(histories.show(answer, output, histories.ADVICE))

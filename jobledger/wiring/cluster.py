@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from jobledger.places import make_default_folder
 from jobledger.settings import Settings
 from jobledger.telemetry.instruments import Instruments
 from jobledger.telemetry.tracing import measuring
 from jobledger.wiring.controller import Controller, Turn
+from jobledger.wiring.ledger import ledger_of
 from jobledger.wiring.roles import Role, Roles, roles_of
 from statemachine.errors import ConfigError
 
 if TYPE_CHECKING:
+    from jobledger.wiring.ledger import Kafka, Ledger
     from k8s_bridge.apiserver.access import Wanted
     from k8s_bridge.apiserver.api import Api
     from k8s_bridge.apiserver.lease import Lease
-    from statemachine.log.sqlite import SqliteLog
 
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -31,7 +31,7 @@ class Plan:
 
     kubeconfig: Path | None
     context: str
-    store: Path
+    log: "Path | Kafka"
     namespaces: tuple[str, ...]
     roles: Roles
     evidence: bool
@@ -46,7 +46,7 @@ class Plan:
         return cls(
             Path(said.kubeconfig).expanduser() if said.kubeconfig else None,
             said.context,
-            store_of(said.log) if said.log else settings.store,
+            log_of(said.log, settings) if said.log else settings.store,
             namespaces_of(said.namespaces),
             roles_of(said.roles),
             settings.evidence,
@@ -113,50 +113,48 @@ async def opened(plan: Plan, turn: Turn = nullcontext) -> AsyncIterator[Opened]:
     async with AsyncExitStack() as stack:
         instruments = await stack.enter_async_context(measuring(os.environ))
         api = await stack.enter_async_context(await Api.connect(plan.wanted())) if plan.needs_api else None
-        event_log = await _log(plan)
-        stack.push_async_callback(event_log.close)
-        controller = await _controller(plan, event_log, api, turn, instruments)
-        yield Opened(controller, api)
+        ledger = await stack.enter_async_context(ledger_of(plan.log, plan.roles))
+        yield Opened(_controller(plan, ledger, api, turn, instruments), api)
 
 
-async def _log(plan: Plan) -> "SqliteLog":
-    from statemachine.log.sqlite import SqliteLog
-
-    make_default_folder(plan.store)
-    return await SqliteLog.open(plan.store, beside=Role.ENGINE not in plan.roles)
-
-
-async def _controller(
-    plan: Plan, event_log: "SqliteLog", api: "Api | None", turn: Turn, instruments: Instruments
+def _controller(
+    plan: Plan, ledger: "Ledger", api: "Api | None", turn: Turn, instruments: Instruments
 ) -> Controller:
     from k8s_bridge.apiserver.cluster import ApiServerCluster
     from k8s_bridge.memory import MemoryCluster
-    from projectors.history import HistoryProjector
     from statemachine.engine.clock import WallClock
-    from statemachine.log.sqlite_inbox import SqliteInbox
 
     # an engine by itself has no cluster, and nobody asks it for one
     cluster = MemoryCluster() if api is None else ApiServerCluster(api, namespaces=plan.namespaces)
     return Controller(
-        event_log,
+        ledger.partitions,
         cluster,
         WallClock(),
-        streams=[HistoryProjector(event_log, event_log.store)],
+        streams=ledger.streams,
         evidence=plan.evidence,
         roles=plan.roles,
         namespaces=plan.namespaces,
-        inbox=await SqliteInbox.open(event_log.store),
+        inbox=ledger.inbox,
+        outbox=ledger.outbox,
+        worker=ledger.worker,
         turn=turn,
         instruments=instruments,
         answered=(lambda: 0) if api is None else api.sent.total,
     )
 
 
+def log_of(url: str, settings: Settings) -> "Path | Kafka":
+    """Where a log is: a file, or topics in Kafka. Raises ConfigError for what is no such URL."""
+    if not url.startswith("kafka:"):
+        return store_of(url)
+    from jobledger.wiring.ledger import Kafka
+
+    return Kafka.of(url, settings.kafka)
+
+
 def store_of(url: str) -> Path:
     """The file of a log's URL. Raises ConfigError for what is no `sqlite:` URL."""
     scheme, _, rest = url.partition(":")
-    if scheme == "kafka":
-        raise ConfigError(f"--log {url}: this release cannot keep its log in Kafka; use sqlite:///PATH")
     path = f"/{rest.lstrip('/')}" if rest.startswith("///") else rest  # four slashes are usual elsewhere
     if scheme != "sqlite" or not path or path.startswith("//"):
         raise ConfigError(f'--log needs a URL such as sqlite:///var/lib/jobledger/ledger.db, not "{url}"')

@@ -8,17 +8,24 @@ from pathlib import Path
 from jobledger.places import data_folder
 from jobledger.telemetry.tracing import measuring
 from jobledger.wiring.controller import Controller
+from jobledger.wiring.ledger import Kafka, Ledger, ledger_of
+from jobledger.wiring.roles import ALL
+from statemachine.log.partitions import Partitions
 
 
 @asynccontextmanager
-async def embedded(store: Path, *, evidence: bool = True, python: str = "") -> AsyncIterator[Controller]:
+async def embedded(
+    store: Path, *, log: Kafka | None = None, evidence: bool = True, python: str = ""
+) -> AsyncIterator[Controller]:
     """A controller over one SQLite file and the processes of this machine, not started; then all is closed.
+
+    With `log` the log is in Kafka, and the file holds the objects.
 
     Pods live on when the controller ends, and are adopted by the next one of the same store.
 
     Raises:
         ConfigError: the environment asks for traces that cannot be had.
-        StoreInUse, StoreUnusable: the store cannot be this process's.
+        StoreInUse, StoreUnusable, LogUnavailable: the store, or the log, cannot be this process's.
     """
     from k8s_bridge.admission import admit
     from k8s_bridge.local import LocalCluster
@@ -31,15 +38,21 @@ async def embedded(store: Path, *, evidence: bool = True, python: str = "") -> A
         event_log = await SqliteLog.open(store)
         stack.push_async_callback(event_log.close)
         data = data_folder(event_log.store.path)
-        history = HistoryProjector(event_log, event_log.store)
+        ledger = (
+            Ledger(Partitions([event_log]), [HistoryProjector(event_log, event_log.store)])
+            if log is None
+            else await stack.enter_async_context(ledger_of(log, ALL))
+        )
         cluster = await stack.enter_async_context(
             LocalCluster(event_log.store, data, admit=admit, python=python)
         )
         yield Controller(
-            event_log,
+            ledger.partitions,
             cluster,
             WallClock(),
-            streams=[history],
+            streams=ledger.streams,
             evidence=evidence,
+            outbox=ledger.outbox,
+            worker=ledger.worker,
             instruments=instruments,
         )

@@ -8,11 +8,14 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from statemachine.log.kafka.address import Address
 
 pytestmark = pytest.mark.integration
 
@@ -53,14 +56,15 @@ def manifest(folder: Path) -> dict[str, Any]:
 class Server:
     """A `jobledger serve` that is killed and started again over one store."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.store = folder, folder / "ledger.db"
+    def __init__(self, folder: Path, log: Sequence[str]) -> None:
+        self.folder, self.store, self.log = folder, folder / "ledger.db", log
         self.start()
 
     def start(self) -> None:
         with (self.folder / "serve.log").open("ab") as log:
-            command = [sys.executable, "-m", "jobledger", "serve", "--store", str(self.store)]
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+            command = [sys.executable, "-m", "jobledger", "serve", "--store", str(self.store), *self.log]
+            env = {**os.environ, "JOBLEDGER_KAFKA__INSTANCE": "serve"}
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=env)
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
@@ -83,11 +87,20 @@ class Server:
             assert time.monotonic() < end, (arguments, done.stdout, done.stderr)
 
 
+@pytest.fixture(params=["sqlite", "kafka"])
+def log(request: pytest.FixtureRequest) -> Sequence[str]:
+    """What a command has to be told of where the log is."""
+    if request.param == "sqlite":
+        return ()
+    address: Address = request.getfixturevalue("ledger_topics")
+    return ("--log", str(address))
+
+
 @pytest.mark.timeout(300)
-def test_thirty_kills_start_nothing_twice_and_lose_nothing(tmp_path: Path) -> None:
+def test_thirty_kills_start_nothing_twice_and_lose_nothing(tmp_path: Path, log: Sequence[str]) -> None:
     chance = random.Random(os.environ.get("JOBLEDGER_SIM_SEED", "7"))
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(manifest(tmp_path)))
-    server = Server(tmp_path)
+    server = Server(tmp_path, log)
     try:
         server.until("submit", str(tmp_path / "job.yaml"))
         for _ in range(KILLS):
@@ -101,8 +114,8 @@ def test_thirty_kills_start_nothing_twice_and_lose_nothing(tmp_path: Path) -> No
         (tmp_path / "stop").touch()
         server.until("wait", "survivor", "--for=phase=Succeeded", "--timeout=60")
         job = json.loads(server.cli("get", "survivor", "-o", "json"))
-        entries = json.loads(server.cli("history", "survivor", "-o", "json"))
-        server.cli("replay", "--verify")
+        entries = json.loads(server.cli("history", "survivor", "-o", "json", *log))
+        server.cli("replay", "--verify", *log)
     finally:
         (tmp_path / "stop").touch()
         server.kill()

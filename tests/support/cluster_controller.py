@@ -13,11 +13,15 @@ _GRACE: Final = 20.0
 
 
 class ControllerProcess:
-    """`jobledger controller` on `cluster`, its log in `folder`; a `with` block starts and ends it."""
+    """`jobledger controller` on `cluster`, its log in `folder` or at `log`; a `with` block starts and ends it."""
 
-    def __init__(self, cluster: Cluster, folder: Path, *options: str) -> None:
+    def __init__(
+        self, cluster: Cluster, folder: Path, *options: str, log: str = "", **variables: str
+    ) -> None:
         self.store = folder / "ledger.db"
+        self._log = log
         self._said = folder / "controller.log"
+        self._environment = {**cluster.environment, **variables}
         self._cluster, self._options = cluster, options
         self._began = 0
         self._process: subprocess.Popen[bytes] | None = None
@@ -43,7 +47,7 @@ class ControllerProcess:
             self._began = len(self.said)
             with self._said.open("ab") as said:
                 self._process = subprocess.Popen(
-                    self._command(), stdout=said, stderr=said, env=self._cluster.environment
+                    self._command(), stdout=said, stderr=said, env=self._environment
                 )
         return self
 
@@ -68,7 +72,7 @@ class ControllerProcess:
     def _command(self) -> list[str]:
         return [
             *(sys.executable, "-m", "jobledger", "controller"),
-            *("--kubeconfig", str(self._cluster.kubeconfig), "--log", f"sqlite://{self.store}"),
+            *("--kubeconfig", str(self._cluster.kubeconfig), "--log", self._log or f"sqlite://{self.store}"),
             *("--listen", "127.0.0.1:0"),
             *self._options,
         ]

@@ -1,11 +1,14 @@
 """The log of a controller, read beside it: histories, folded states, and whether they keep the promises."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from jobledger.wiring.ledger import Kafka, reading_kafka
 from statemachine.ids import JobUid
-from statemachine.log.port import DeadLetter, Record
+from statemachine.log.port import DeadLetter, ReadableLog, Record
 from statemachine.log.sqlite import SqliteLog
 from statemachine.status import status
 from tests.harness import wait_for
@@ -15,10 +18,10 @@ from tests.support.cluster_jobs import Jobs
 
 
 class Ledger:
-    """What the SQLite log at `path` holds at the moment of each call; it may have a writer elsewhere."""
+    """What the log, in a SQLite file or in Kafka, holds at the moment of each call; others may write it."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, where: Path | Kafka) -> None:
+        self._where = where
 
     def stories(self) -> dict[JobUid, Story]:
         """The histories of all jobs."""
@@ -43,16 +46,22 @@ class Ledger:
         return letters + check_log(nowhere, self.stories())
 
     async def _records(self) -> list[Record]:
-        log = await SqliteLog.open(self._path, read_only=True)
-        try:
+        async with self._opened() as log:
             return [record async for batch in log.scan() for record in batch]
-        finally:
-            await log.close()
 
     async def _letters(self) -> list[DeadLetter]:
-        log = await SqliteLog.open(self._path, read_only=True)
-        try:
+        async with self._opened() as log:
             return list(await log.dead_letters())
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[ReadableLog]:
+        if isinstance(self._where, Kafka):
+            async with reading_kafka(self._where) as merged:
+                yield merged
+            return
+        log = await SqliteLog.open(self._where, read_only=True)
+        try:
+            yield log
         finally:
             await log.close()
 

@@ -1,4 +1,4 @@
-"""Jobs run while the controller and the API server are killed again and again, and people meddle.
+"""Jobs run while the controller, the API server and the broker are killed again and again, and people meddle.
 
 A recorder at etcd sees every version of every pod and job, whoever is dead. What it saw and what the log says have to
 agree. `make fire` runs the same with more of everything; a seed repeats the choices, not the moments.
@@ -15,25 +15,34 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import httpx
 import pytest
 import yaml
 
+from jobledger.settings import KafkaSettings
+from jobledger.wiring.ledger import Kafka
 from statemachine import events as e
 from statemachine.ids import JobUid
 from statemachine.observations import PodObserved
 from statemachine.status import status
 from tests.harness import JOB_CRDS, ControlPlane
-from tests.harness.fixtures import own_control_plane
+from tests.harness.broker import Kafka as KafkaServer
+from tests.harness.fixtures import ledger_topics_on, own_control_plane, own_kafka
 from tests.simulation.invariants import Story
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import CHILDREN, SIMULATED, job, replica_type
 from tests.support.cluster_log import Ledger
 from tests.support.cluster_recorder import JobRecord, PodRecord, Recorder
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+_ASKED: Final = "JOBLEDGER_FIRE_"
+"""What variables begin with that say how much of everything."""
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.timeout(0 if os.environ.get(f"{_ASKED}JOBS") else 400),  # whoever asks for more has the time
+]
 
 KILL: Final = 137
 """The exit code that policy `ExitCode` restarts; the other one here, 1, it does not (spec R8)."""
@@ -49,6 +58,7 @@ class Size:
     jobs: int
     kills: int
     apiserver_kills: int
+    broker_kills: int
     seed: int
 
     @classmethod
@@ -56,14 +66,23 @@ class Size:
         """As the environment says, else the small one."""
 
         def number(name: str, default: int) -> int:
-            return int(os.environ.get(f"JOBLEDGER_FIRE_{name}") or default)
+            return int(os.environ.get(f"{_ASKED}{name}") or default)
 
         seed = number("SEED", random.randrange(1_000_000))
-        return cls(number("JOBS", 12), number("KILLS", 5), number("APISERVER_KILLS", 2), seed)
+        return cls(
+            number("JOBS", 12),
+            number("KILLS", 5),
+            number("APISERVER_KILLS", 2),
+            number("BROKER_KILLS", 1),
+            seed,
+        )
 
     def __str__(self) -> str:
         """What has to be said to have it again; the name of a test that failed."""
-        return f"JOBS={self.jobs} KILLS={self.kills} APISERVER_KILLS={self.apiserver_kills} SEED={self.seed}"
+        return (
+            f"JOBS={self.jobs} KILLS={self.kills} APISERVER_KILLS={self.apiserver_kills} "
+            f"BROKER_KILLS={self.broker_kills} SEED={self.seed}"
+        )
 
     @property
     def patience(self) -> float:
@@ -88,6 +107,7 @@ class Hands:
             timeout=30,
             trust_env=False,
         )
+        self._ended: set[str] = set()
         self._pods = f"/api/v1/namespaces/{namespace}/pods"
         self._services = f"/api/v1/namespaces/{namespace}/services"
         self._jobs = f"/apis/batch.tensorstack.dev/v1beta1/namespaces/{namespace}/pytorchtrainingjobs"
@@ -115,7 +135,10 @@ class Hands:
         self._ask("DELETE", f"{self._pods}/{pod.name}", json=precondition)
 
     def end(self, pod: PodRecord, code: int) -> None:
-        """The container of this very pod ends."""
+        """The container of this very pod ends; once: a simulated node would make it end again, another way."""
+        if pod.uid in self._ended:
+            return
+        self._ended.add(pod.uid)
         life = {f"{SIMULATED}exit-code": str(code), f"{SIMULATED}run-seconds": "0"}
         self._merge(f"{self._pods}/{pod.name}", {"metadata": {"uid": pod.uid, "annotations": life}})
 
@@ -146,13 +169,28 @@ class Hands:
             time.sleep(0.2)
 
 
+class Brokers(NamedTuple):
+    """A Kafka whose broker may be killed, and the log in it."""
+
+    kafka: KafkaServer
+    log: Kafka
+
+
 class Fire:
     """Everything that takes part."""
 
-    def __init__(self, plane: ControlPlane, namespace: str, folder: Path, size: Size) -> None:
-        self.size, self.plane = size, plane
-        self.controller = ControllerProcess(plane, folder, "--namespaces", namespace)
-        self.ledger = Ledger(self.controller.store)
+    def __init__(
+        self, plane: ControlPlane, namespace: str, folder: Path, size: Size, brokers: Brokers | None
+    ) -> None:
+        self.size, self.plane, self.brokers = size, plane, brokers
+        self.controller = ControllerProcess(
+            plane,
+            folder,
+            *("--namespaces", namespace),
+            log=str(brokers.log) if brokers else "",
+            JOBLEDGER_KAFKA__INSTANCE="under-fire",
+        )
+        self.ledger = Ledger(brokers.log if brokers else self.controller.store)
         self.hands = Hands(plane, namespace)
         self.pods = Recorder(plane, f"/registry/pods/{namespace}/", PodRecord)
         self.jobs = Recorder(
@@ -181,6 +219,16 @@ class Fire:
             self.plane.kill("kube-apiserver")
             time.sleep(chance.uniform(0.0, 2.0))
             self.plane.start()
+
+    def kill_brokers(self) -> None:
+        if self.brokers is None:
+            return
+        chance = self.size.chance("broker")
+        for _ in range(self.size.broker_kills):
+            time.sleep(chance.uniform(0.0, 2 * LIFE * self.size.kills / self.size.broker_kills))
+            self.brokers.kafka.kill()
+            time.sleep(chance.uniform(0.0, 2.0))
+            self.brokers.kafka.start()
 
     # ---- those who meddle ----
 
@@ -227,8 +275,9 @@ class Fire:
 
     def run(self) -> None:
         """Jobs are handed in, and people meddle as long as somebody kills."""
-        with ThreadPoolExecutor(2) as killers:
-            killing = [killers.submit(self.kill_controllers), killers.submit(self.kill_api_servers)]
+        with ThreadPoolExecutor(3) as killers:
+            kill = (self.kill_controllers, self.kill_api_servers, self.kill_brokers)
+            killing = [killers.submit(each) for each in kill]
             self.hand_in()
             self.meddle(while_=lambda: _none_failed(killing) and not all(each.done() for each in killing))
             for each in killing:
@@ -296,11 +345,21 @@ def cluster(tmp_path: Path) -> Iterator[ControlPlane]:
         yield plane
 
 
+@pytest.fixture(params=["sqlite", "kafka"])
+def brokers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Brokers | None]:
+    """Where the log is, if it is in Kafka."""
+    if request.param == "sqlite":
+        yield None
+        return
+    with own_kafka(tmp_path / "kafka") as server, ledger_topics_on(server) as address:
+        yield Brokers(server, Kafka.of(str(address), KafkaSettings()))
+
+
 @pytest.fixture
-def fire(cluster: ControlPlane, tmp_path: Path, size: Size) -> Iterator[Fire]:
+def fire(cluster: ControlPlane, brokers: Brokers | None, tmp_path: Path, size: Size) -> Iterator[Fire]:
     with ExitStack() as stack:
         namespace = stack.enter_context(cluster.namespace("fire"))
-        made = Fire(cluster, namespace, tmp_path, size)
+        made = Fire(cluster, namespace, tmp_path, size, brokers)
         for part in (made.hands, made.pods, made.jobs, made.controller):
             stack.enter_context(part)
         yield made

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.settings import ControllerSettings, Settings
-from jobledger.wiring.cluster import Plan, namespaces_of, store_of
+from jobledger.settings import ControllerSettings, KafkaSettings, Settings
+from jobledger.wiring.cluster import Plan, log_of, namespaces_of, store_of
+from jobledger.wiring.ledger import Kafka
 from jobledger.wiring.roles import ALL, Role, roles_of
 from statemachine.errors import ConfigError
 
@@ -56,9 +57,19 @@ def test_what_is_no_url_of_a_log_is_refused_with_an_example(url: str) -> None:
         store_of(url)
 
 
-def test_kafka_is_refused_in_one_sentence() -> None:
-    with pytest.raises(ConfigError, match=r"^--log kafka://b:9092: this release cannot .* Kafka; use sqlite"):
-        store_of("kafka://b:9092")
+def test_a_log_may_be_in_kafka() -> None:
+    found = log_of("kafka://a:9092,b:9093/team", Settings())
+    assert isinstance(found, Kafka)
+    assert (found.address.servers, found.address.prefix) == (("a:9092", "b:9093"), "team")
+    assert (found.feed, str(found)) == ("faust", "kafka://a:9092,b:9093/team")
+
+
+def test_a_kafka_that_cannot_be_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--log needs a URL such as kafka://"):
+        log_of("kafka://broker", Settings())
+    secured = Settings(kafka=KafkaSettings(protocol="SSL", ca_file=tmp_path / "none.pem"))
+    with pytest.raises(ConfigError, match="certificates for Kafka cannot be used"):
+        log_of("kafka://broker:9093", secured)
 
 
 def test_namespaces_are_listed_with_commas() -> None:
@@ -73,8 +84,8 @@ def test_what_cannot_be_a_namespace_is_refused(name: str) -> None:
 
 
 def test_without_a_url_the_log_is_the_store() -> None:
-    assert plan().store == Path("/var/lib/ledger.db")
-    assert plan(log="sqlite:///x.db").store == Path("/x.db")
+    assert plan().log == Path("/var/lib/ledger.db")
+    assert plan(log="sqlite:///x.db").log == Path("/x.db")
 
 
 @pytest.mark.parametrize(

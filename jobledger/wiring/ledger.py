@@ -1,0 +1,173 @@
+"""A ledger opened: what a controller needs of its log, whether that is a file or topics in Kafka."""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from socket import gethostname
+from typing import TYPE_CHECKING, Self
+
+from jobledger.places import make_default_folder
+from jobledger.settings import KafkaSettings, in_pod
+from jobledger.wiring.roles import Role, Roles
+from jobledger.wiring.streams import Stream
+from statemachine.engine.source import Worker
+from statemachine.errors import ConfigError, StoreUnusable
+from statemachine.log.inbox import Inbox, MemoryInbox, Outbox
+from statemachine.log.partitions import Merged, Partitions
+from statemachine.log.port import EventLog
+
+if TYPE_CHECKING:
+    from statemachine.engine.kafka.worker import FeedName
+    from statemachine.log.kafka.address import Address
+
+
+@dataclass(frozen=True, slots=True)
+class Kafka:
+    """A log in Kafka: where its topics are, what feeds an engine, its name, and its patience (seconds)."""
+
+    address: "Address"
+    feed: "FeedName"
+    instance: str
+    session: float
+
+    @classmethod
+    def of(cls, url: str, settings: KafkaSettings) -> Self:
+        """What the URL and the settings say. Raises ConfigError."""
+        if find_spec("aiokafka") is None or (settings.feed == "faust" and find_spec("faust") is None):
+            raise ConfigError(
+                "the Kafka client is not installed; install `jobledger[kafka]` for a log in Kafka"
+            )
+        from statemachine.log.kafka.address import Address
+
+        address = Address.of(url, settings.security())
+        address.options()  # files that cannot be read are told at once
+        instance = settings.instance or (gethostname() if in_pod() else "")
+        return cls(address, settings.feed, instance, settings.session)
+
+    def __str__(self) -> str:
+        return str(self.address)
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The partitions as this process reads them, the way to whoever decides, and who does so in this process."""
+
+    partitions: Partitions
+    streams: Sequence[Stream] = ()
+    inbox: Inbox = field(default_factory=MemoryInbox)
+    outbox: Outbox | None = None
+    worker: Worker | None = None
+
+
+@asynccontextmanager
+async def ledger_of(log: Path | Kafka, roles: Roles) -> AsyncIterator[Ledger]:
+    """The ledger for a process with these roles; then all of it is closed.
+
+    Raises:
+        StoreInUse, StoreUnusable, LogUnavailable: the log cannot be this process's.
+    """
+    found = _in_kafka(log, roles) if isinstance(log, Kafka) else _in_file(log, roles)
+    async with found as ledger:
+        yield ledger
+
+
+@asynccontextmanager
+async def _in_file(path: Path, roles: Roles) -> AsyncIterator[Ledger]:
+    from projectors.history import HistoryProjector
+    from statemachine.log.sqlite import SqliteLog
+    from statemachine.log.sqlite_inbox import SqliteInbox
+
+    make_default_folder(path)
+    event_log = await SqliteLog.open(path, beside=Role.ENGINE not in roles)
+    try:
+        history = HistoryProjector(event_log, event_log.store)
+        yield Ledger(Partitions([event_log]), [history], await SqliteInbox.open(event_log.store))
+    finally:
+        await event_log.close()
+
+
+@asynccontextmanager
+async def reading_kafka(kafka: Kafka) -> AsyncIterator[Merged]:
+    """The whole ledger, to be read. Raises LogUnavailable, StoreUnusable."""
+    from statemachine.log.kafka import topics
+
+    count = await topics.partitions(kafka.address)
+    async with _opened(kafka.address, range(count)) as logs:
+        yield Merged(_partitions(logs, count))
+
+
+@asynccontextmanager
+async def writing(log: Path | Kafka) -> AsyncIterator[Partitions]:
+    """The whole ledger, this process's to write. Raises as `ledger_of` does."""
+    if isinstance(log, Kafka):
+        count = await _checked(log.address)
+        async with _opened(log.address, range(count), read_only=False) as logs:
+            yield _partitions(logs, count)
+        return
+    from statemachine.log.sqlite import SqliteLog
+
+    event_log = await SqliteLog.open(log)
+    try:
+        yield Partitions([event_log])
+    finally:
+        await event_log.close()
+
+
+async def _checked(address: "Address") -> int:
+    """The number of partitions of topics that lose nothing. Raises LogUnavailable, StoreUnusable."""
+    from statemachine.log.kafka import topics
+
+    count = await topics.partitions(address)
+    if wrong := await topics.check(address):
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise StoreUnusable(
+            f"{wrong[0]}{more} `jobledger topics apply --log {address}` sets right what can be"
+        )
+    return count
+
+
+@asynccontextmanager
+async def _in_kafka(kafka: Kafka, roles: Roles) -> AsyncIterator[Ledger]:
+    """An engine alone reads only what it owns."""
+    from statemachine.engine.clock import WallClock
+    from statemachine.engine.kafka.worker import Worker as KafkaWorker
+    from statemachine.log.kafka.outbox import KafkaOutbox
+
+    address = kafka.address
+    count = await _checked(address)
+    async with AsyncExitStack() as stack:
+        logs = await stack.enter_async_context(
+            _opened(address, range(count if roles != {Role.ENGINE} else 0))
+        )
+        outbox = await KafkaOutbox.open(address)
+        stack.push_async_callback(outbox.close)
+        worker = (
+            KafkaWorker(address, kafka.feed, WallClock(), instance=kafka.instance, session=kafka.session)
+            if Role.ENGINE in roles
+            else None
+        )
+        yield Ledger(_partitions(logs, count), outbox=outbox, worker=worker)
+
+
+@asynccontextmanager
+async def _opened(
+    address: "Address", numbers: Iterable[int], *, read_only: bool = True
+) -> AsyncIterator[Sequence[EventLog]]:
+    """The logs of these partitions."""
+    from statemachine.log.kafka.log import KafkaLog
+
+    async with AsyncExitStack() as stack:
+        logs = []
+        for number in numbers:
+            logs.append(await KafkaLog.open(address, number, read_only=read_only))
+            stack.push_async_callback(logs[-1].close)
+        yield logs
+
+
+def _partitions(logs: Sequence[EventLog], count: int) -> Partitions:
+    from statemachine.log.kafka.partitioner import partition_of
+
+    return Partitions(logs, partial(partition_of, partitions=count))
