@@ -154,8 +154,14 @@ class Owner:
             events=events,
         )
         body = encode(entry)
+        if 0 < self._log.entry_limit < len(body):
+            raise TooLarge(f"its entry has {len(body)} bytes, and the log takes {self._log.entry_limit}")
         after = _Head(state, entry.seq, entry_hash(body), max(place, head.source))
         return _Decided(Draft(seen.job, entry.seq, body), entry, after)
+
+
+class TooLarge(InvariantBroken):
+    """The decision cannot be written down: the observation, whole, is kept as a dead letter."""
 
 
 class Quarantined(InvariantBroken):

@@ -29,6 +29,11 @@ class MemoryLog:
         """See EventLog: several owners of one list play several machines."""
         return False
 
+    @property
+    def entry_limit(self) -> int:
+        """See EventLog."""
+        return 0
+
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """See EventLog."""
         keys: set[tuple[JobUid, Seq]] = set()

@@ -86,6 +86,10 @@ class EventLog(ReadableLog, Protocol):
     def is_exclusive(self) -> bool:
         """Nobody else can append while this is open: what was appended follows what was there."""
 
+    @property
+    def entry_limit(self) -> int:
+        """Bytes of the largest entry that it takes; 0 where any is taken."""
+
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """All of `drafts` are durable, in this order, when this returns; or none is.
 

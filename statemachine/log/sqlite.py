@@ -71,6 +71,11 @@ class SqliteLog:
         """See EventLog."""
         return self.store.is_owned
 
+    @property
+    def entry_limit(self) -> int:
+        """See EventLog."""
+        return 0
+
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """See EventLog."""
         if not self.store.is_owned and not self.store.read_only:

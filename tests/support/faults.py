@@ -160,6 +160,11 @@ class FaultyLog:
         """See EventLog."""
         return self._log.is_exclusive
 
+    @property
+    def entry_limit(self) -> int:
+        """See EventLog."""
+        return self._log.entry_limit
+
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """See EventLog."""
         await self._meet()

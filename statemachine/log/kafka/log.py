@@ -25,6 +25,9 @@ from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
 
 T = TypeVar("T")
 
+_BESIDES: Final = 64 << 10
+"""Bytes that are left for what stands beside an entry in its record."""
+
 _PATIENCE: Final = 3.0
 """Seconds that closing waits for what is being written."""
 
@@ -73,6 +76,11 @@ class KafkaLog:
     def is_exclusive(self) -> bool:
         """See EventLog."""
         return self._writer is not None
+
+    @property
+    def entry_limit(self) -> int:
+        """See EventLog."""
+        return RECORD_LIMIT - _BESIDES
 
     # ---- entries -------------------------------------------------------------------------------------------------
 

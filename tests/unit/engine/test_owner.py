@@ -94,6 +94,21 @@ async def test_an_observation_that_cannot_be_decided_is_kept_and_the_others_go_o
     caplog.clear()
 
 
+async def test_a_decision_that_does_not_fit_into_the_log_is_a_dead_letter_and_the_others_go_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Narrow(MemoryLog):
+        entry_limit = 10_000
+
+    log = Narrow()
+    good = causes(life("u1"))
+    large = causes(Story(workers(200), uid="u2").submit())
+    await Owner(log, Reader(), LoopClock(START)).take(placeless([*large, *good]))
+    assert [(letter.job, letter.error[:9]) for letter in await log.dead_letters()] == [("u2", "TooLarge:")]
+    assert {record.job for record in await records(log)} == {"u1"}
+    caplog.clear()
+
+
 async def test_a_job_in_quarantine_gets_no_entries_and_loses_no_observation() -> None:
     log = MemoryLog()
     seen = causes(life("u1"))
