@@ -16,7 +16,8 @@ SEED  ?=
 JOBS  ?= 200
 KILLS ?= 50
 APISERVER_KILLS ?= 10
-BROKER_KILLS ?= 10
+BROKER_KILLS ?= 0
+LOG ?= sqlite
 
 MAKEFLAGS += --no-print-directory
 
@@ -86,9 +87,9 @@ sim: $(VENV)/.stamp ## more simulated runs: SEEDS=10000, or one again: SEED=123
 	@JOBLEDGER_SIM_SEEDS='$(SEEDS)' $(if $(SEED),JOBLEDGER_SIM_SEED='$(SEED)') \
 	    $(PY) -m pytest --timeout=0 tests/simulation $(ARGS)
 
-fire: $(VENV)/.stamp ## jobs on a real API server while everything is killed: JOBS=200 KILLS=50 APISERVER_KILLS=10 SEED=1
+fire: $(VENV)/.stamp ## jobs on a real API server while everything is killed: JOBS=200 KILLS=50 APISERVER_KILLS=10 SEED=1 LOG=kafka
 	@JOBLEDGER_FIRE_JOBS='$(JOBS)' JOBLEDGER_FIRE_KILLS='$(KILLS)' JOBLEDGER_FIRE_SEED='$(SEED)' \
-	    JOBLEDGER_FIRE_APISERVER_KILLS='$(APISERVER_KILLS)' JOBLEDGER_FIRE_BROKER_KILLS='$(BROKER_KILLS)' \
+	    JOBLEDGER_FIRE_APISERVER_KILLS='$(APISERVER_KILLS)' JOBLEDGER_FIRE_BROKER_KILLS='$(BROKER_KILLS)' JOBLEDGER_FIRE_LOG='$(LOG)' \
 	    $(PY) -m pytest --timeout=0 --log-cli-level=INFO --log-disable=httpx tests/integration/cluster/test_under_fire.py $(ARGS)
 
 bench: $(VENV)/.stamp ## measure throughput and latency, print a table

@@ -1,5 +1,6 @@
 """A ledger opened: what a controller needs of its log, whether that is a file or topics in Kafka."""
 
+import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -36,7 +37,8 @@ class Kafka:
     @classmethod
     def of(cls, url: str, settings: KafkaSettings) -> Self:
         """What the URL and the settings say. Raises ConfigError."""
-        if find_spec("aiokafka") is None or (settings.feed == "faust" and find_spec("faust") is None):
+        needed = ["aiokafka", *(["faust"] if settings.feed == "faust" else [])]
+        if not all(each in sys.modules or find_spec(each) for each in needed):
             raise ConfigError(
                 "the Kafka client is not installed; install `jobledger[kafka]` for a log in Kafka"
             )

@@ -156,7 +156,7 @@ class Owner:
         body = encode(entry)
         if 0 < self._log.entry_limit < len(body):
             raise TooLarge(f"its entry has {len(body)} bytes, and the log takes {self._log.entry_limit}")
-        after = _Head(state, entry.seq, entry_hash(body), max(place, head.source))
+        after = _Head(state, entry.seq, entry_hash(body), place or head.source)
         return _Decided(Draft(seen.job, entry.seq, body), entry, after)
 
 

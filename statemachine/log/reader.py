@@ -111,7 +111,7 @@ class Reader:
         except Exception as error:  # noqa: BLE001 - whatever a history does to evolve, the other jobs go on
             self._quarantine(record, last, f"its events cannot be folded: {error!r}")
             return None
-        source = max(entry.source, last.source)
+        source = entry.source or last.source
         self._keep(record.job, Tracked(state, record.seq, entry_hash(record.body), source=source))
         self._unsaved[record.job] = None
         return Folded(record, entry, last.state, state)
@@ -144,7 +144,7 @@ class Reader:
         """
         last = self.tracked(record.job)
         self.position = max(self.position, record.position)
-        source = max(entry.source, last.source)
+        source = entry.source or last.source
         self._keep(record.job, Tracked(state, record.seq, head, source=source))
         self._unsaved[record.job] = None
         return Folded(record, entry, last.state, state)
@@ -164,6 +164,13 @@ class Reader:
         self._skip(record, reason)
         self._keep(record.job, last._replace(quarantined=f"entry {record.seq}: {reason}"))
         self._unsaved[record.job] = None
+
+    def forget_places(self) -> None:
+        """Places of observations begin anew: none that comes is a repeat because of its place."""
+        for job, each in self._jobs.items():
+            if each.source:
+                self._jobs[job] = each._replace(source=0)
+                self._unsaved[job] = None
 
     def unsaved(self) -> Sequence[Snapshot]:
         """Snapshots of the jobs that changed since `saved`: with `position`, what the log has to be given.

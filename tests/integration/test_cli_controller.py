@@ -56,8 +56,8 @@ def refused(place: Place, *arguments: str) -> tuple[int, str]:
             '"projector" is no role; did you mean "projectors"? there are bridge,',
         ),
         (
-            ["--log", "kafka://broker:9092"],
-            "--log kafka://broker:9092: this release cannot keep its log in Kafka",
+            ["--log", "kafka://broker"],
+            "--log needs a URL such as kafka://broker-1:9092,broker-2:9092, not",
         ),
         (["--log", "/ledger.db"], "--log needs a URL such as sqlite:///var/lib/jobledger/ledger.db, not"),
         (["--namespaces", "Team"], '--namespaces: "Team" cannot be the name of a namespace'),

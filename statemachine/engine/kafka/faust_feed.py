@@ -6,7 +6,6 @@ leaves out, the lanes notice. One application lives for one run: a Faust that ha
 
 import asyncio
 import logging
-import tempfile
 import warnings
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator
@@ -48,9 +47,8 @@ class FaustFeed:
     async def run(self) -> None:
         """See Feed."""
         try:
-            with tempfile.TemporaryDirectory(prefix="jobledger-faust-") as folder:
-                async with Offsets(self._address) as offsets:
-                    await self._run(self._app(folder), offsets)
+            async with Offsets(self._address) as offsets:
+                await self._run(self._app(), offsets)
         except BaseExceptionGroup as group:
             raise first(group) from None
 
@@ -75,13 +73,12 @@ class FaustFeed:
             app.on_rebalance_complete.disconnect(own, sender=app)
             app.on_partitions_revoked.disconnect(revoked, sender=app)
 
-    def _app(self, folder: str) -> Any:
+    def _app(self) -> Any:
         app: Any = faust.App(
             self._address.topic(GROUP),
             broker=[f"kafka://{server}" for server in self._address.servers],
             **_credentials(self._address.security),
             autodiscover=False,
-            datadir=folder,
             store="memory://",
             web_enabled=False,
             worker_redirect_stdouts=False,
@@ -101,6 +98,7 @@ class FaustFeed:
             stream_wait_empty=True,
             stream_publish_on_commit=False,
         )
+        app._create_directories = lambda: None  # they are for Tables
         topic = app.topic(
             self._topic, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
         )

@@ -20,7 +20,6 @@ from statemachine.errors import (
     LogError,
     LogUnavailable,
     OwnerLost,
-    StoreUnusable,
     first,
 )
 from statemachine.ids import JobUid, Position
@@ -164,19 +163,18 @@ class Lane:
     def begin(self, after: Position, end: Position) -> None:
         """The feed begins behind place `after`; the partition ends at `end`. A lane that has begun goes on.
 
-        Raises:
-            StoreUnusable: what the log has decided is not in the observations: their topic is another.
+        If the log has decided what lies behind that end, the topic is another by now, and its places begin anew.
         """
         self.end = max(self.end, end)
         if self._put is not None:
             return
         decided = max((self._reader.tracked(job).source for job in self._reader.jobs), default=0)
-        if max(decided, after) > end:
-            raise StoreUnusable(
-                f"partition {self.partition} of the observations ends at {end}, and {max(decided, after)} of them "
-                "were decided: the topic was deleted, emptied or made anew, and what is put there now would be "
-                "taken for repeats"
+        if decided > end:
+            fields = {"action": "new-places", "partition": self.partition, "decided": decided, "end": end}
+            log.warning(
+                "the topic of observations was made anew: what had not been decided is lost", extra=fields
             )
+            self._reader.forget_places()
         self._first, self._put, self.acked = after + 1, after, after
 
     async def put(self, place: Position, post: Posted) -> None:

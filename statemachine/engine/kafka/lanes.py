@@ -20,7 +20,7 @@ from statemachine.log.inbox import Posted
 
 log = logging.getLogger(__name__)
 
-_LINGER: Final = timedelta(milliseconds=5)
+_LINGER: Final = timedelta(milliseconds=2)
 """For each observation but one that the last batch had, how long a lane lets the next one gather. An append costs
 the same time whatever is in it: many small ones would leave none to decide in."""
 
@@ -56,6 +56,8 @@ class Lanes:
         self.listeners: list[Listener] = []
         self.ack_listeners: list[Callable[[int, Position], None]] = []
         """Called with a partition and the place up to which it is acknowledged."""
+        self.has_owned = False
+        """It has owned something."""
         self.is_ready = False
         """It has owned what it was told to own."""
 
@@ -69,6 +71,7 @@ class Lanes:
         async with self._changing:
             upheavals = self._upheavals
             wanted = frozenset(partitions)
+            self.has_owned = self.has_owned or bool(wanted)
             try:
                 async with asyncio.TaskGroup() as tasks:
                     for partition in sorted(wanted | self._lanes.keys()):
@@ -133,10 +136,8 @@ class Lanes:
     def begin(self, partition: int, after: Position, end: Position) -> None:
         """The next that is put of `partition` stands behind place `after`; the last that is there is `end`.
 
-        A partition that has begun goes on where it is. Without this, it begins with the first that is put.
-
-        Raises:
-            StoreUnusable: the observations that were decided are no longer there.
+        A partition that has begun goes on where it is. Without this, it begins with the first that is put. If the
+        log has decided what lies behind `end`, the topic is another by now, and its places begin anew.
         """
         if lane := self._lanes.get(partition):
             lane.begin(after, end)

@@ -74,7 +74,13 @@ class Offsets:
             async with asyncio.timeout(PATIENCE):
                 oldest = await self._consumer.beginning_offsets(parts)
                 committed = {each: await self._consumer.committed(each) or 0 for each in parts}
-        return {each.partition: max(oldest[each], committed[each]) for each in parts}
+                newest = await self._consumer.end_offsets(parts)
+        return {  # what the group knows of a topic that was made anew is of the old one
+            each.partition: committed[each]
+            if oldest[each] <= committed[each] <= newest[each]
+            else oldest[each]
+            for each in parts
+        }
 
     async def ends(self, partitions: Iterable[int]) -> dict[int, Position]:
         """The last place of each partition."""
@@ -88,14 +94,25 @@ class Offsets:
         """Tells `lanes` how far their partitions go, for ever.
 
         Raises:
-            LogUnavailable: a feed fetches nothing, though there is more and a lane waits for it.
+            LogUnavailable: a feed fetches nothing, though there is more and a lane waits for it; all partitions were
+                taken away; or the topic is another by now.
         """
         seen: dict[int, _Look] = {}
         while True:
             await asyncio.sleep(_LOOK)
-            owned = lanes.partitions
-            ends = await self.ends(owned) if owned else {}
+            before = {each: lanes.reached(each) or 0 for each in lanes.partitions}
+            if lanes.has_owned and not before:
+                # a topic that is not there is dealt out to nobody, and not dealt out again when it is there
+                raise LogUnavailable(
+                    f"no partition of {self._topic} is left to this process: it joins the others anew"
+                )
+            ends = await self.ends(before) if before else {}
             for partition, end in ends.items():
+                if before[partition] > end:
+                    raise LogUnavailable(
+                        f"partition {partition} of {self._topic} ends at {end}, and {before[partition]} was read "
+                        "already: the topic was made anew"
+                    )
                 lanes.ends_at(partition, end)
                 seen[partition] = look = _look(lanes, partition, end, seen.get(partition))
                 if look.still > _STILL:

@@ -84,16 +84,18 @@ _TOO_LARGE: Final = (MessageSizeTooLargeError, RecordListTooLargeError)
 _FOREIGN: Final = (UnsupportedCodecError, UnsupportedVersionError, IncompatibleBrokerVersion)
 
 
-def consumer(address: Address, group: str | None = None, *, wait: float) -> Any:
+def consumer(
+    address: Address, group: str | None = None, *, wait: float, isolation: str = "read_committed"
+) -> Any:
     """A consumer that is not started. `wait`: seconds that a broker with nothing new holds an answer back.
 
-    It sees what is committed only, and never jumps: a place that is not there is an error.
+    It sees what is committed only, unless told otherwise, and never jumps: a place that is not there is an error.
     """
     return AIOKafkaConsumer(
         **address.options(),
         client_id=address.prefix,
         group_id=group,
-        isolation_level="read_committed",
+        isolation_level=isolation,
         enable_auto_commit=False,
         auto_offset_reset="none",
         request_timeout_ms=_REQUEST,

@@ -67,7 +67,16 @@ class KafkaLog:
         count = (await parts(address)).get(topic, 0)
         if partition >= count:
             raise missing(address, topic, partition if count else None)
-        return cls(address, partition, None if read_only else await Writer.open(address, partition))
+        if read_only:
+            return cls(address, partition, None)
+        opened = cls(address, partition, await Writer.open(address, partition))
+        try:
+            # a transaction of the writer before may be committed by now, and yet not to be seen: it is waited for
+            opened._written = await opened._events.tail()
+        except BaseException:
+            await opened.close()
+            raise
+        return opened
 
     def __str__(self) -> str:
         return str(self._events)

@@ -83,6 +83,16 @@ class Partition:
             raise LogUnavailable(f"{self}: what was written up to {written} can be read only up to {end} yet")
         return end
 
+    async def tail(self) -> int:
+        """The offset behind all records, also those that cannot be read yet, or never."""
+        with ours(self._address, f"read {self}"):
+            reader = await started(consumer(self._address, wait=_SHORT, isolation="read_uncommitted"))
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    return int((await reader.end_offsets([self._tp]))[self._tp])
+            finally:
+                await stopped(reader)
+
     async def read(self, start: int, end: int) -> AsyncGenerator[Sequence[Message], None]:
         """The records from offset `start` up to, and without, `end`, in batches that are not empty."""
         async with self._borrowed() as reader:

@@ -1,7 +1,7 @@
 """The topics of a ledger on its brokers: made, set right, and checked for what would lose data."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypeVar
@@ -209,12 +209,19 @@ async def _look(admin: AIOKafkaAdminClient, address: Address) -> dict[str, Found
     there = {each["topic"]: each for each in await _asked(admin.describe_topics) if each["topic"] in ours}
     if not there:
         return {}
-    names = [ConfigResource(ConfigResourceType.TOPIC, name) for name in there]
+    settings = await _asked(lambda: _settings(admin, there))
+    return {ours[name]: Found.of(there[name], entries) for name, entries in settings.items()}
+
+
+async def _settings(admin: AIOKafkaAdminClient, names: Iterable[str]) -> dict[str, list[Any]]:
+    """By topic, its settings as a broker tells them; one may not know yet what another has made."""
     found = {}
-    for response in await _asked(lambda: admin.describe_configs(names)):
+    for response in await admin.describe_configs(
+        [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+    ):
         for code, message, _, name, entries in response.resources:
             _raise_for(code, message, f"the settings of {name}")
-            found[ours[name]] = Found.of(there[name], entries)
+            found[name] = entries
     return found
 
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from aiokafka.admin import AIOKafkaAdminClient
 
 from statemachine.engine.clock import Clock, WallClock
 from statemachine.engine.kafka.worker import FeedName, Worker
@@ -23,11 +24,12 @@ from statemachine.log.kafka.layout import OBSERVATIONS
 from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.kafka.outbox import KafkaOutbox
 from statemachine.log.kafka.partitioner import partition_of
+from statemachine.log.kafka.topics import apply
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import DeadLetter
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation, TimerFired
-from tests.harness.fixtures import LEDGER_PARTITIONS, ledger_topics_on, own_kafka
+from tests.harness.fixtures import LEDGER_PARTITIONS
 from tests.integration.kafka.engine_process import EngineProcess, Still
 from tests.support.logs import records
 from tests.support.scenario import START, Story, workers
@@ -221,6 +223,29 @@ async def test_a_restart_goes_on_where_the_last_one_stopped(ledger_topics: Addre
             assert worker.lanes.counts["repeats"] == 0
 
 
+@pytest.mark.timeout(200)
+async def test_a_topic_of_observations_that_was_made_anew_is_read_from_its_beginning(
+    ledger_topics: Address, feed: FeedName
+) -> None:
+    admin = AIOKafkaAdminClient(**ledger_topics.options())
+    before, after = lives(10, "before"), lives(3, "after")
+    async with working(ledger_topics, feed):
+        await put(ledger_topics, before)
+        await until(lambda: has(ledger_topics, len(before)))
+        await admin.start()
+        try:
+            await admin.delete_topics([ledger_topics.topic(OBSERVATIONS.name)])
+        finally:
+            await admin.close()
+        await asyncio.sleep(1)
+        await apply(ledger_topics, partitions=LEDGER_PARTITIONS, replication=1)
+        await put(ledger_topics, after)
+        await until(lambda: has(ledger_topics, len(before) + len(after)), 90)
+    bodies = [decode(body) for each in (await entries(ledger_topics)).values() for body in each]
+    assert sorted(each.seq for each in bodies if each.job == "after-0") == list(range(1, len(life("x")) + 1))
+    assert not await letters(ledger_topics)
+
+
 async def test_poison_is_kept_as_dead_letters_and_the_rest_is_decided(
     ledger_topics: Address, feed: FeedName
 ) -> None:
@@ -361,25 +386,6 @@ async def test_brokers_out_of_reach_are_said_and_tried_again(feed: FeedName) -> 
         await until(lambda: ended(worker, 2))
         assert "127.0.0.1:1" in worker.log_error
         assert worker.endings == {"LogUnavailable": worker.endings.total()}
-
-
-async def test_a_broker_that_is_killed_and_comes_back_loses_and_doubles_nothing(
-    feed: FeedName, tmp_path: Path
-) -> None:
-    story = lives(200)
-    half = len(story) // 2
-    with own_kafka(tmp_path / "kafka") as kafka, ledger_topics_on(kafka) as address:
-        async with working(address, feed) as worker:
-            await put(address, story[:half])
-            await until(lambda: has(address, 1))
-            await asyncio.to_thread(kafka.kill)
-            await until(lambda: ended(worker, 1), within=40)
-            assert worker.log_error
-            await asyncio.to_thread(kafka.start)
-            await decided(address, await wanted(story[:half]), within=60)
-            await put(address, story[half:])
-            await decided(address, await wanted(story), within=60)
-            assert worker.log_error == ""
 
 
 async def ended(worker: Worker, times: int) -> bool:

@@ -144,7 +144,7 @@ async def test_owners_who_take_over_from_each_other_all_the_time_leave_one_histo
     async for _ in late.catch_up(await again()):
         pass
     assert (late.tracked(JOB).seq, late.skipped) == (len(drafts), 0)
-    assert losses > 3
+    assert losses > 0
 
 
 async def test_writers_of_two_partitions_do_not_disturb_each_other(ledger_topics: Address) -> None:

@@ -11,7 +11,7 @@ from statemachine.engine.clock import LoopClock
 from statemachine.engine.kafka.lane import BATCH, QUEUE
 from statemachine.engine.kafka.lanes import Lanes
 from statemachine.engine.step import Owner, Seen
-from statemachine.errors import Hole, LogUnavailable, OwnerLost, StoreUnusable
+from statemachine.errors import Hole, LogUnavailable, OwnerLost
 from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode, encode_observation
 from statemachine.log.inbox import Posted, posted
@@ -252,18 +252,26 @@ def test_a_lane_that_goes_on_is_not_begun_again() -> None:
     told(story)
 
 
-def test_decisions_on_observations_that_are_no_longer_there_are_not_added_to() -> None:
+def test_a_topic_that_was_made_anew_gives_new_places(caplog: pytest.LogCaptureFixture) -> None:
     async def story(world: World) -> None:
         await world.lanes.own([0])
-        await world.put(life(), after=100)
+        await world.put(life()[:3], after=100)
         await asyncio.sleep(1)
         await world.lanes.close()
-        world.lanes = world.another()
-        await world.lanes.own([0])
-        with pytest.raises(StoreUnusable, match="partition 0 of the observations ends at 7"):
-            world.lanes.begin(0, 0, 7)
+        for again in range(2):  # the second time the states come from the snapshots of the first
+            world.lanes = world.another()
+            await world.lanes.own([0])
+            world.lanes.begin(0, again, 7)
+            await world.put(life()[3 + again : 4 + again], after=again)
+            await asyncio.sleep(1)
+            await world.lanes.close()
+        assert await world.sources() == [101, 102, 103, 1, 2]
 
     told(story)
+    assert [each.getMessage()[:37] for each in caplog.records if each.levelname == "WARNING"] == [
+        "the topic of observations was made an"
+    ]
+    caplog.clear()
 
 
 def test_what_is_put_into_a_partition_of_others_is_left_to_them() -> None:
