@@ -12,12 +12,11 @@ from jobledger.settings import Settings
 from jobledger.telemetry.instruments import Instruments
 from jobledger.telemetry.tracing import measuring
 from jobledger.wiring.controller import Controller, Turn
-from jobledger.wiring.ledger import ledger_of
+from jobledger.wiring.ledger import Kafka, Ledger, ledger_of
 from jobledger.wiring.roles import Role, Roles, roles_of
 from statemachine.errors import ConfigError
 
 if TYPE_CHECKING:
-    from jobledger.wiring.ledger import Kafka, Ledger
     from k8s_bridge.apiserver.access import Wanted
     from k8s_bridge.apiserver.api import Api
     from k8s_bridge.apiserver.lease import Lease
@@ -31,7 +30,7 @@ class Plan:
 
     kubeconfig: Path | None
     context: str
-    log: "Path | Kafka"
+    log: Path | Kafka
     namespaces: tuple[str, ...]
     roles: Roles
     evidence: bool
@@ -118,7 +117,7 @@ async def opened(plan: Plan, turn: Turn = nullcontext) -> AsyncIterator[Opened]:
 
 
 def _controller(
-    plan: Plan, ledger: "Ledger", api: "Api | None", turn: Turn, instruments: Instruments
+    plan: Plan, ledger: Ledger, api: "Api | None", turn: Turn, instruments: Instruments
 ) -> Controller:
     from k8s_bridge.apiserver.cluster import ApiServerCluster
     from k8s_bridge.memory import MemoryCluster
@@ -143,12 +142,10 @@ def _controller(
     )
 
 
-def log_of(url: str, settings: Settings) -> "Path | Kafka":
+def log_of(url: str, settings: Settings) -> Path | Kafka:
     """Where a log is: a file, or topics in Kafka. Raises ConfigError for what is no such URL."""
     if not url.startswith("kafka:"):
         return store_of(url)
-    from jobledger.wiring.ledger import Kafka
-
     return Kafka.of(url, settings.kafka)
 
 

@@ -163,8 +163,8 @@ class Controller:
         """How the loops are doing, by name. Those that wait for the cluster are alive while it answers."""
         answered = self.answered()
         found = self.source.pulses()
-        if self._worker is not None:
-            found |= self._worker.pulses()
+        if self.worker is not None:
+            found |= self.worker.pulses()
         if self.drain is not None and self.is_spread:
             found["inbox"] = self.drain.pulse()
         if self.bridge is not None:
@@ -189,7 +189,7 @@ class Controller:
     @property
     def log_error(self) -> str:
         """Why the log cannot be read or written at the moment; empty while it can."""
-        return (self._worker.log_error if self._worker is not None else "") or self.source.log_error
+        return (self.worker.log_error if self.worker is not None else "") or self.source.log_error
 
     @property
     def decides(self) -> bool:
@@ -217,10 +217,6 @@ class Controller:
         self.drain = Drain(self.inbox, engine, event_log, self.clock)
         return engine
 
-    @property
-    def _worker(self) -> Worker | None:
-        return self.worker if Role.ENGINE in self.roles else None
-
     def _kube_events(self, cluster: Cluster) -> Iterator[tuple[Stream, Callable[[], Position]]]:
         """A stream for each partition, and where that ends."""
         several = len(self._readers) > 1
@@ -242,8 +238,8 @@ class Controller:
 
     def _loops(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         yield "engine" if self.decides else "follower", self.source.run()
-        if self._worker is not None:
-            yield "worker", self._worker.run()
+        if self.worker is not None:
+            yield "worker", self.worker.run()
         if self.drain is not None and self.is_spread:
             yield "inbox", self.drain.run()
         if self.watches:

@@ -120,15 +120,16 @@ async def writing(log: Path | Kafka) -> AsyncIterator[Partitions]:
 
 async def _checked(address: "Address") -> int:
     """The number of partitions of topics that lose nothing. Raises LogUnavailable, StoreUnusable."""
-    from statemachine.log.kafka import topics
+    from statemachine.log.kafka.layout import EVENTS
+    from statemachine.log.kafka.topics import survey
 
-    count = await topics.partitions(address)
-    if wrong := await topics.check(address):
+    found = await survey(address)
+    if wrong := found.wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         raise StoreUnusable(
             f"{wrong[0]}{more} `jobledger topics apply --log {address}` sets right what can be"
         )
-    return count
+    return found.there[address.topic(EVENTS.name)].partitions
 
 
 @asynccontextmanager

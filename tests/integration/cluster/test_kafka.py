@@ -46,10 +46,8 @@ def engines(
     """Two engines; what else there is to a controller runs beside them."""
     with ExitStack() as stack:
         made = [
-            process(
-                jobs, tmp_path / roles.replace(",", "-") / "", ledger_topics, roles.strip("+"), request.param
-            )
-            for roles in ("engine", "engine+", "bridge,projectors,front")
+            process(jobs, tmp_path / name, ledger_topics, roles, request.param)
+            for name, roles in (("one", "engine"), ("two", "engine"), ("rest", "bridge,projectors,front"))
         ]
         yield [stack.enter_context(each) for each in made][:2]
 
