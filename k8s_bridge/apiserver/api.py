@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+from aiohttp.connector import NEEDS_CLEANUP_CLOSED
 from pydantic_core import from_json, to_json
 
 from k8s_bridge.apiserver.access import Access, Wanted
@@ -48,7 +49,13 @@ class Api:
         self.gate = Gate()
         self.sent: Counter[tuple[str, str]] = Counter()
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=access.tls(), keepalive_timeout=60),
+            connector=aiohttp.TCPConnector(
+                limit=0,
+                ssl=access.tls(),
+                keepalive_timeout=60,
+                # before its CPython is mended, a request that is broken off leaves a socket waiting for a goodbye
+                enable_cleanup_closed=NEEDS_CLEANUP_CLOSED,
+            ),
             timeout=aiohttp.ClientTimeout(total=_TIMEOUT),
             read_bufsize=_CHUNK,
             skip_auto_headers=("User-Agent", "Content-Type"),

@@ -41,12 +41,12 @@ class Cluster:
         return [*self._kubectl, *arguments]
 
     def answer(
-        self, *arguments: str, input: Any = None, within: float = 60
+        self, *arguments: str, input: Any = None, within: float = 150
     ) -> subprocess.CompletedProcess[str]:
         """What kubectl answers, be it yes or no. `input` goes to `-f -`: text, a manifest or several."""
         return run(self.command(*arguments), sent=_text(input), env=self.environment, within=within)
 
-    def kubectl(self, *arguments: str, input: Any = None, within: float = 60) -> str:
+    def kubectl(self, *arguments: str, input: Any = None, within: float = 150) -> str:
         """What kubectl prints. Raises CommandFailed."""
         return output(self.command(*arguments), sent=_text(input), env=self.environment, within=within)
 
@@ -55,14 +55,14 @@ class Cluster:
         found: dict[str, Any] = json.loads(self.kubectl("get", *arguments, "-o", "json"))
         return found
 
-    def helm(self, *arguments: str, within: float = 90) -> str:
+    def helm(self, *arguments: str, within: float = 240) -> str:
         """What helm prints. Raises CommandFailed."""
         return output([str(HELM), *arguments], env=self.environment, within=within)
 
     def install(self, folder: Path) -> None:
         """The CRDs of a folder are there and served; a repetition changes nothing."""
         self.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(folder))
-        self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(folder))
+        self.kubectl("wait", "--for=condition=Established", "--timeout=90s", "-f", str(folder))
 
     def uninstall(self, folder: Path) -> None:
         """The CRDs of a folder and all objects of their kinds are gone."""
@@ -77,7 +77,7 @@ class Cluster:
             "create", "-f", "-", input={"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
         )
         try:
-            self.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=30s")
+            self.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=90s")
             yield name
         finally:
             self.answer("delete", "namespace", name, "--wait=false")

@@ -10,7 +10,7 @@ PAUSE = 0.1
 """Seconds between two looks."""
 
 
-def wait_for(what: str, look: Callable[[], T | None], within: float = 30) -> T:
+def wait_for(what: str, look: Callable[[], T | None], within: float = 120) -> T:
     """The first answer of `look` that is true, at most `within` seconds from now.
 
     It blocks: an async test gives it to `asyncio.to_thread`.

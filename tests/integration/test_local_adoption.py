@@ -70,13 +70,13 @@ class FirstLife:
     def kill(self) -> None:
         """No destructor, no signal handler, no last write."""
         self.process.kill()
-        self.process.wait(20)
+        self.process.wait(90)
 
 
 @asynccontextmanager
 async def second_life(folder: Path) -> AsyncIterator[LocalCluster]:
     """The jobledger after it; at the end no pod is left."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         while True:
             with suppress(StoreInUse):
                 store = await SqliteStore.open(folder / "store.db")

@@ -37,7 +37,7 @@ class Container:
 
     def run(self) -> Ended:
         """How it ended."""
-        assert self.start().wait(20) == 0
+        assert self.start().wait(90) == 0
         return self.ended()
 
     def ended(self) -> Ended:
@@ -130,7 +130,7 @@ def test_a_script_without_its_interpreter_says_so(tmp_path: Path) -> None:
 def test_of_many_shims_one_starts_the_program(tmp_path: Path) -> None:
     container = Container(tmp_path, "sh", "-c", "echo started")
     for each in [container.start() for _ in range(20)]:
-        assert each.wait(20) == 0
+        assert each.wait(90) == 0
     until(container.state.ended)
     assert (tmp_path / "a.log").read_text() == "started\n"
 
@@ -170,5 +170,5 @@ def test_signals_for_the_shim_do_not_stop_it(tmp_path: Path) -> None:
     until(container.state.process)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         running.send_signal(number)
-    assert running.wait(20) == 0
+    assert running.wait(90) == 0
     assert container.ended().code == 4

@@ -27,7 +27,7 @@ def any_torch() -> bool:
     return any(has_torch(each) for each in found if each and Path(each).exists())
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_the_torchrun_example_trains_in_four_processes(tmp_path: Path) -> None:
     if not any_torch():
         pytest.skip("no Python with torch and gloo here; on Debian: apt-get install python3-torch")

@@ -35,7 +35,7 @@ def namespaces(harness: Harness, *names: str) -> Iterator[Harness]:
         input=[{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names],
     )
     for name in names:
-        harness.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=30s")
+        harness.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=90s")
     yield harness
     harness.kubectl("delete", "namespace", *names, "--wait=false")
 
@@ -67,7 +67,7 @@ async def show_log(cluster: ApiServerCluster, namespace: str, pod: str, file: Pa
 
 
 async def _empty(admin: Api, path: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while not await _is_empty(admin, path):  # noqa: ASYNC110 - an API server sets no event
             await asyncio.sleep(0.02)
 

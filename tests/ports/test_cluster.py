@@ -322,7 +322,7 @@ async def test_the_last_form_of_a_deleted_pod_tells_its_exit_code(cluster: Clust
 
 async def stopped(cluster: Cluster, ref: Ref) -> Manifest:
     """The pod, once nothing of it runs: it has Failed, or, by a kubelet, was given no time at all any more."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         while True:
             found = await cluster.get(ref)
             if found["status"]["phase"] == "Failed" or not found["metadata"]["deletionGracePeriodSeconds"]:
@@ -450,7 +450,7 @@ async def test_events_of_another_job_are_not_told(cluster: Cluster) -> None:
 
 
 async def written(cluster: Cluster, *, container: str = "", follow: bool = True, uid: str = "") -> bytes:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         pieces = cluster.logs(DEMO, POD.name, container=container, follow=follow, uid=uid)
         return b"".join([piece async for piece in pieces])
 

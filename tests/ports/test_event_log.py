@@ -218,7 +218,7 @@ async def test_what_is_appended_later_is_behind_the_end(log: EventLog) -> None:
 async def followed(log: EventLog, after: Position, count: int) -> list[Record]:
     """The first records that come behind `after`."""
     found: list[Record] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         async for batch in log.follow(after):
             found += batch
             if len(found) >= count:
@@ -239,7 +239,7 @@ async def test_whoever_follows_begins_behind_the_position_it_gives(log: EventLog
 async def test_whoever_follows_gets_what_is_appended_meanwhile(log: EventLog) -> None:
     given = list(await log.append(drafts((JOB, 1))))
     found: list[Record] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         async for batch in log.follow():
             found += batch
             if len(found) == 4:
@@ -251,7 +251,7 @@ async def test_whoever_follows_gets_what_is_appended_meanwhile(log: EventLog) ->
 
 async def test_whoever_follows_a_log_that_does_not_grow_is_told_so(log: EventLog) -> None:
     given = await log.append(history(1))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         async for batch in log.follow(given[0].position):
             assert not batch
             return

@@ -77,7 +77,7 @@ class Jobs:
 
     def delete(self, name: str, cascade: str = "background") -> None:
         """The job is gone; what becomes of what it owns, `cascade` says."""
-        self.kubectl("delete", "pj", name, f"--cascade={cascade}", "--timeout=30s")
+        self.kubectl("delete", "pj", name, f"--cascade={cascade}", "--timeout=90s")
 
     # ---- what nodes do -------------------------------------------------------------------------------------
 
@@ -117,12 +117,12 @@ class Jobs:
         """Status, reason and message of the job's conditions, in their order."""
         return conditions(self.status(name))
 
-    def wait(self, name: str, path: str, value: object, within: float = 30) -> None:
+    def wait(self, name: str, path: str, value: object, within: float = 90) -> None:
         """The job's `.status.<path>` becomes `value`. Raises CommandFailed."""
         wanted = f"--for=jsonpath={{.status.{path}}}={value}"
         self.kubectl("wait", f"pj/{name}", wanted, f"--timeout={within}s", within=within + 30)
 
-    def until(self, name: str, what: str, holds: Callable[[Status], object], within: float = 30) -> Status:
+    def until(self, name: str, what: str, holds: Callable[[Status], object], within: float = 90) -> Status:
         """The first status of the job that `holds`."""
 
         def look() -> Status | None:
@@ -153,7 +153,7 @@ class Jobs:
         found.sort(key=lambda each: (each["firstTimestamp"], _place(each["metadata"]["name"])))
         return [(each["type"], each["reason"], each["message"]) for each in found]
 
-    def told(self, name: str, reason: str, within: float = 20) -> str:
+    def told(self, name: str, reason: str, within: float = 90) -> str:
         """The message of the first Event of that reason on the job, as soon as there is one."""
 
         def look() -> str | None:

@@ -66,7 +66,7 @@ class Ledger:
             await log.close()
 
 
-def comes_to_rest(jobs: Jobs, ledger: Ledger, name: str, within: float = 10) -> dict[str, Any]:
+def comes_to_rest(jobs: Jobs, ledger: Ledger, name: str, within: float = 60) -> dict[str, Any]:
     """The job's status once it is the one that the log tells; nothing is wrong with the log."""
 
     def look() -> dict[str, Any] | None:

@@ -73,7 +73,7 @@ class Person:
         """`kubectl jobledger`, as a user types it."""
         return [str(self._folder / "bin" / "kubectl"), "jobledger", *arguments]
 
-    def asks(self, *arguments: str, within: float = 60, **more: Any) -> subprocess.CompletedProcess[str]:
+    def asks(self, *arguments: str, within: float = 150, **more: Any) -> subprocess.CompletedProcess[str]:
         """What `kubectl jobledger` answers them."""
         env = self.environment()
         return subprocess.run(

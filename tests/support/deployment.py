@@ -51,7 +51,7 @@ def namespace(cluster: Cluster) -> Iterator[None]:
     try:
         yield
     finally:
-        cluster.kubectl("delete", "namespace", NAMESPACE, within=120)
+        cluster.kubectl("delete", "namespace", NAMESPACE, within=240)
 
 
 @contextmanager

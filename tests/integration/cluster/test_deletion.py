@@ -144,9 +144,9 @@ def test_a_deleted_namespace_ends_and_the_history_stays(
         simulated.kubectl("delete", "namespace", name, "--wait=false")
         if not looking:  # nobody lets the pods go, so that they can be seen being deleted
             deleted = "--for=jsonpath={.metadata.deletionTimestamp}"
-            simulated.kubectl("wait", deleted, "-n", name, "pods", "-l", CHILDREN, "--timeout=20s")
+            simulated.kubectl("wait", deleted, "-n", name, "pods", "-l", CHILDREN, "--timeout=90s")
         controller.start()
-        simulated.kubectl("wait", "--for=delete", f"namespace/{name}", "--timeout=40s")
+        simulated.kubectl("wait", "--for=delete", f"namespace/{name}", "--timeout=150s")
     is_closed(controller, uid)
 
 
@@ -157,7 +157,7 @@ def test_a_pod_that_ended_while_nobody_looked_is_in_the_history_of_its_deleted_j
     pod = f"{jobs.base('mnist')}-worker-1"
     controller.kill()
     jobs.end(pod, 42)
-    jobs.kubectl("wait", f"pod/{pod}", "--for=jsonpath={.status.phase}=Failed", "--timeout=20s")
+    jobs.kubectl("wait", f"pod/{pod}", "--for=jsonpath={.status.phase}=Failed", "--timeout=90s")
     jobs.kubectl("delete", "pj", "mnist")
     controller.start()
     nothing_is_left(jobs)

@@ -139,7 +139,7 @@ def kustomize_install(cluster: Cluster, folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        cluster.kubectl("delete", "-k", str(folder), "-l", OURS, within=120)
+        cluster.kubectl("delete", "-k", str(folder), "-l", OURS, within=240)
     assert left(cluster, kustomized(cluster, folder)) == []
 
 
@@ -190,7 +190,7 @@ def test_an_install_runs_in_a_restricted_namespace_and_leaves_nothing_but_crds(
         names = [f"jobledger-{role}" if role else "jobledger" for role in roles]
         for name in names:
             helm.kubectl(
-                "rollout", "status", f"deployment/{name}", "-n", NAMESPACE, "--timeout=60s", within=90
+                "rollout", "status", f"deployment/{name}", "-n", NAMESPACE, "--timeout=150s", within=240
             )
         enforced = helm.get("namespace", NAMESPACE)["metadata"]["labels"]
         assert RESTRICTED.items() <= enforced.items()
@@ -202,7 +202,7 @@ def test_an_install_runs_in_a_restricted_namespace_and_leaves_nothing_but_crds(
         budgets = helm.get("poddisruptionbudgets", "-n", NAMESPACE)["items"]
         assert sorted(map(name_of, budgets)) == sorted(names)
         for name in names:
-            helm.kubectl("wait", f"poddisruptionbudget/{name}", "-n", NAMESPACE, EVICTABLE, "--timeout=30s")
+            helm.kubectl("wait", f"poddisruptionbudget/{name}", "-n", NAMESPACE, EVICTABLE, "--timeout=90s")
     assert set(crds(helm)) == before
 
 
@@ -233,7 +233,7 @@ def test_the_crds_of_the_chart_are_those_of_the_repository(helm: Cluster) -> Non
 # ---- what runs -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("split", [False, True], ids=["together", "split"])
 def test_the_containers_commands_start_and_become_ready(
     helm: Cluster, split: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -80,7 +80,7 @@ def test_example_a_four_workers_find_each_other_and_the_first_decides(jobs: Jobs
     assert not jobs.children(name, "tensorboards")
 
     jobs.end(f"{jobs.base(name)}-worker-0")
-    jobs.kubectl("wait", f"pj/{name}", "--for=condition=Completed", "--timeout=20s")
+    jobs.kubectl("wait", f"pj/{name}", "--for=condition=Completed", "--timeout=90s")
     status = comes_to_rest(jobs, ledger, name)
     assert (status["aggregate"]["running"], status["aggregate"]["succeeded"]) == (3, 1)
     assert jobs.conditions(name) == {
@@ -149,16 +149,16 @@ def test_example_c_137_is_restarted_and_1_is_not(jobs: Jobs, ledger: Ledger) -> 
     jobs.end(pod, 137)
     failed = jobs.until("mnist", "the failure is counted", lambda status: status["backoffCount"] == 1)
     assert failed["phase"] == "Running"
-    jobs.kubectl("wait", "pj/mnist", "--for=condition=ReplicaFailure", "--timeout=5s")
+    jobs.kubectl("wait", "pj/mnist", "--for=condition=ReplicaFailure", "--timeout=60s")
     reason = f'Replica {pod} failed: container "pytorch" exited with code 137.'
     assert jobs.conditions("mnist")["ReplicaFailure"] == ("True", "ReplicaFailed", reason)
-    jobs.kubectl("wait", "pj/mnist", "--for=condition=ReplicaFailure=False", "--timeout=20s")
+    jobs.kubectl("wait", "pj/mnist", "--for=condition=ReplicaFailure=False", "--timeout=90s")
     second = uids(jobs.children("mnist"))
     assert first.keys() == second.keys()
     assert first != second
 
     jobs.end(pod, 1)
-    jobs.kubectl("wait", "pj/mnist", "--for=condition=Failed", "--timeout=20s")
+    jobs.kubectl("wait", "pj/mnist", "--for=condition=Failed", "--timeout=90s")
     status = comes_to_rest(jobs, ledger, "mnist")
     assert (status["phase"], status["backoffCount"]) == ("Failed", 1)
     conditions = jobs.conditions("mnist")
@@ -180,7 +180,7 @@ def test_example_c_without_budget_fails_at_the_first(jobs: Jobs, ledger: Ledger)
     ends = {"run-seconds": 0, "exit-code": 137}
     worker = replica_type("worker", 1, restartPolicy="ExitCode", life=ends)
     jobs.apply(job("mnist", worker, runPolicy={"backoffLimit": 0}))
-    jobs.kubectl("wait", "pj/mnist", "--for=condition=Failed", "--timeout=20s")
+    jobs.kubectl("wait", "pj/mnist", "--for=condition=Failed", "--timeout=90s")
     message = "The job has failed because the restart limit (0) has been reached."
     assert jobs.conditions("mnist")["Failed"] == ("True", "BackoffLimitExceeded", message)
     comes_to_rest(jobs, ledger, "mnist")
@@ -218,11 +218,11 @@ def test_example_d_all_replicas_share_one_budget(jobs: Jobs, ledger: Ledger) -> 
     assert pods["worker-3"]["status"]["phase"] == "Failed"
 
     jobs.end(f"{jobs.base('train')}-ps-0", 1)
-    jobs.kubectl("wait", "pj/train", "--for=condition=Failed", "--timeout=20s")
+    jobs.kubectl("wait", "pj/train", "--for=condition=Failed", "--timeout=90s")
     message = "The job has failed because the restart limit (3) has been reached."
     assert jobs.conditions("train")["Failed"] == ("True", "BackoffLimitExceeded", message)
     jobs.end(f"{jobs.base('well')}-ps-0", 0)
-    jobs.kubectl("wait", "pj/well", "--for=condition=Completed", "--timeout=20s")
+    jobs.kubectl("wait", "pj/well", "--for=condition=Completed", "--timeout=90s")
     jobs.told("train", "Failed")
     assert [events(jobs, "train").count(each) for each in ("ReplicaRestart", "ReplicaFailed")] == [3, 2]
     for name in ("train", "well"):
@@ -256,7 +256,7 @@ def test_example_e_scale_follows_the_wish_within_its_bounds(jobs: Jobs, ledger: 
 
     jobs.kubectl("scale", "pj/mnist", "--replicas=5")
     jobs.kubectl(
-        "wait", "--for=delete", "--timeout=20s", *[f"pod/{jobs.base('mnist')}-worker-{i}" for i in (5, 6)]
+        "wait", "--for=delete", "--timeout=90s", *[f"pod/{jobs.base('mnist')}-worker-{i}" for i in (5, 6)]
     )
     left = jobs.until("mnist", "five are left", lambda status: sum(status["aggregate"].values()) == 5)
     assert left["backoffCount"] == 0
@@ -276,7 +276,7 @@ def test_example_f_a_job_created_paused_resumes_with_its_resume_specs(jobs: Jobs
     worker = replica_type("worker", 2, container={"command": ["python"]}, pod=SETUP, life=life)
     resume = {"type": "worker", "skipInitContainer": True, "command": SSHD}
     jobs.apply(job("mnist", worker, runMode={"pause": {"enabled": True, "resumeSpecs": [resume]}}))
-    jobs.kubectl("wait", "pj/mnist", "--for=condition=Paused", "--timeout=20s")
+    jobs.kubectl("wait", "pj/mnist", "--for=condition=Paused", "--timeout=90s")
     assert jobs.status("mnist")["aggregate"]["deleted"] == 2
     assert not jobs.children("mnist")
 

@@ -32,7 +32,7 @@ def address(job_crds: Cluster, home: str, tmp_path_factory: pytest.TempPathFacto
     """Where a controller of that namespace answers."""
     folder = tmp_path_factory.mktemp("front")
     with ControllerProcess(job_crds, folder, "--namespaces", home) as controller:
-        wait_for("the controller", lambda: "working" in controller.said, within=90)
+        wait_for("the controller", lambda: "working" in controller.said, within=240)
         found = re.search(r"http://\S+", controller.said)
         assert found is not None
         yield found[0]

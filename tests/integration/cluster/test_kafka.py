@@ -52,7 +52,7 @@ def engines(
         yield [stack.enter_context(each) for each in made][:2]
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_the_jobs_of_an_engine_that_is_killed_are_decided_by_the_other(
     jobs: Jobs, ledger_topics: Address, engines: list[ControllerProcess]
 ) -> None:

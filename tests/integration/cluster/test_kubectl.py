@@ -227,7 +227,7 @@ def test_the_crds_are_applied_plainly_then_server_side(
     plainly = ("apply", "-f", "-")  # keeps a copy in an annotation, which may have 262,144 bytes
     assert cluster.kubectl(*plainly, input=copies).count(" created") == len(KINDS)
     assert cluster.kubectl(*plainly, input=copies).count(" unchanged") == len(KINDS)
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", "-", input=copies)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=90s", "-f", "-", input=copies)
     assert cluster.kubectl(*plainly, "--server-side", input=copies).count(" serverside-applied") == len(KINDS)
 
 

@@ -39,7 +39,7 @@ def port(job_crds: Cluster, home: str, tmp_path_factory: pytest.TempPathFactory)
     folder = tmp_path_factory.mktemp("plugin")
     options = ("--namespaces", home, "--listen", "127.0.0.1:0")
     with ControllerProcess(job_crds, folder, *options) as controller:
-        wait_for("the controller", lambda: "working" in controller.said, within=90)
+        wait_for("the controller", lambda: "working" in controller.said, within=240)
         found = re.search(r"http://\S+:(\d+)", controller.said)
         assert found is not None
         yield int(found[1])
@@ -155,7 +155,7 @@ def test_a_watch_goes_on_until_ctrl_c(jobs: Jobs, reader: Person) -> None:
         jobs.apply(job("watched"))
         assert any(line.startswith("watched ") for line in watching.stdout)
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(10) == 130
+        assert watching.wait(60) == 130
         assert watching.stderr is not None
         assert watching.stderr.read() == ""
 
@@ -234,7 +234,7 @@ def test_following_shows_what_is_written_until_ctrl_c(jobs: Jobs, reader: Person
             file.write("2026-01-01T00:00:01.000000000Z stdout F and goodbye\n")
         assert following.stdout.readline() == "and goodbye\n"
         following.send_signal(signal.SIGINT)
-        assert following.wait(10) == 130
+        assert following.wait(60) == 130
 
 
 # ---- the controller's answers ------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, conditions, job, replica_type
 from tests.support.deployment import DEPLOY, NAMESPACE, address, charted, kustomized, namespace
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 ACCOUNTS: Final = f"system:serviceaccount:{NAMESPACE}:"
 
@@ -147,7 +147,7 @@ def front_of(process: ControllerProcess, token: str, namespace: str) -> Iterator
 def lead_a_life(jobs: Jobs) -> None:
     """A job starts, fails, is restarted, paused, resumed, and ends well."""
     jobs.apply(job("life", replica_type("worker", 2)))
-    jobs.wait("life", "phase", "Running", within=60)  # processes have just been started
+    jobs.wait("life", "phase", "Running", within=150)  # processes have just been started
     with edited_all_the_time(jobs, "life"):
         jobs.end(f"{jobs.base('life')}-worker-1", 137)
         jobs.wait("life", "backoffCount", 1)
@@ -158,7 +158,7 @@ def lead_a_life(jobs: Jobs) -> None:
         jobs.wait("life", "aggregate.running", 2)
     for index in (1, 0):
         jobs.end(f"{jobs.base('life')}-worker-{index}", 0)
-    jobs.kubectl("wait", "pj/life", "--for=condition=Completed", "--timeout=30s")
+    jobs.kubectl("wait", "pj/life", "--for=condition=Completed", "--timeout=90s")
     jobs.told("life", "Succeeded")
 
 
@@ -169,12 +169,12 @@ def have_neighbours(cluster: ControlPlane, jobs: Jobs) -> None:
     more = {"torchrunConfig": {"enabled": True}, "scheduler": {"t9kScheduler": {"queue": "default"}}}
     jobs.apply(job("big", worker, elastic=bounds, tensorboardSpec={"image": "one"}, **more))
     jobs.wait("big", "aggregate.pending", 2)
-    jobs.kubectl("wait", "--for=create", "podgroup/big", f"tensorboard/{jobs.base('big')}", "--timeout=20s")
+    jobs.kubectl("wait", "--for=create", "podgroup/big", f"tensorboard/{jobs.base('big')}", "--timeout=90s")
     jobs.kubectl("scale", "pj/big", "--replicas=1")
-    jobs.kubectl("wait", "--for=delete", f"pod/{jobs.base('big')}-worker-1", "--timeout=20s")
+    jobs.kubectl("wait", "--for=delete", f"pod/{jobs.base('big')}-worker-1", "--timeout=90s")
     jobs.patch("big", tensorboardSpec={"image": "two"})
     image = "--for=jsonpath={.spec.image}=two"
-    jobs.kubectl("wait", f"tensorboard/{jobs.base('big')}", image, "--timeout=20s")
+    jobs.kubectl("wait", f"tensorboard/{jobs.base('big')}", image, "--timeout=90s")
     cluster.kill("kube-controller-manager")  # its garbage collector would be quicker, now and then
     jobs.delete("big")
     mine = ("-n", jobs.namespace, "-l", "tensorstack.dev/owner-name=big")
@@ -202,7 +202,7 @@ def use_the_front(jobs: Jobs, front: Front, log: Path) -> None:
     front.ask("POST", front.of("handed", "/resume"))
     jobs.wait("handed", "phase", "Running")
     front.ask("DELETE", front.of("handed"))
-    jobs.kubectl("wait", "--for=delete", "pj/handed", "--timeout=20s")
+    jobs.kubectl("wait", "--for=delete", "pj/handed", "--timeout=90s")
 
 
 def take_names(jobs: Jobs, projectors: ControllerProcess) -> None:

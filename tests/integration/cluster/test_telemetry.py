@@ -78,13 +78,13 @@ def test_what_a_controller_does_shows_in_its_metrics_and_survives_its_death(
 ) -> None:
     jobs = Jobs(simulated, namespace)
     jobs.apply(job("train", replica_type("worker", 2, restartPolicy="OnFailure")))
-    jobs.wait("train", "phase", "Running", within=90)
+    jobs.wait("train", "phase", "Running", within=240)
     jobs.end(f"{jobs.base('train')}-worker-1", 137)
     wait_for("a restart", lambda: value(scraped(controller), "restarts_total", kind=KIND, cause=CAUSE), 90)
-    jobs.wait("train", "aggregate.running", 2, within=90)
+    jobs.wait("train", "aggregate.running", 2, within=240)
     for index in range(2):
         jobs.end(f"{jobs.base('train')}-worker-{index}")
-    jobs.wait("train", "phase", "Succeeded", within=90)
+    jobs.wait("train", "phase", "Succeeded", within=240)
     found = wait_for("the end", lambda: succeeded(controller))
 
     assert value(found, "leader") == 1
@@ -115,7 +115,7 @@ def test_from_the_job_to_its_pods_it_is_one_trace(
 ) -> None:
     jobs = Jobs(simulated, namespace)
     jobs.apply(job("train", replica_type("worker", 2)))
-    jobs.wait("train", "phase", "Running", within=90)
+    jobs.wait("train", "phase", "Running", within=240)
     uid = jobs.get("train")["metadata"]["uid"]
     pods = wait_for("spans of both pods", lambda: _both(receiver, uid))
     (first,) = receiver.named("decide", job_uid=uid, entry_seq=1)

@@ -16,7 +16,7 @@ from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, job, replica_type
 from tests.support.cluster_log import Ledger, comes_to_rest
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 SLOW = 60.0
 """Seconds for what takes one: several programs start on two cores."""

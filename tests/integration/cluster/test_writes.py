@@ -327,7 +327,7 @@ async def test_a_status_that_a_user_wrote_is_set_right_within_seconds(
 
 async def shows(there: ApiServerCluster, ref: Ref, wanted: Callable[[Any], bool]) -> None:
     """The job has such a status."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while not wanted((await there.get(ref)).get("status", {})):  # noqa: ASYNC110 - no event tells of it
             await asyncio.sleep(0.1)
 
@@ -387,7 +387,7 @@ async def test_a_log_is_followed_while_it_grows(
         lambda: cluster.answer("logs", ref.name, "-n", ref.namespace).stdout == "one\n",
     )
     following = cast(AsyncGenerator[bytes, None], there.logs(ref.namespace, ref.name, follow=True))
-    async with asyncio.timeout(30), aclosing(following) as pieces:
+    async with asyncio.timeout(90), aclosing(following) as pieces:
         assert await anext(pieces) == b"one\n"
         with file.open("ab") as writing:
             writing.write(b"2026-01-01T00:00:01.000000000Z stdout F two\n")

@@ -59,7 +59,7 @@ class EngineProcess:
         """It has ended in order; the seconds that took."""
         begun = time.monotonic()
         self.process.terminate()
-        assert self.process.wait(30) == 0, self.said
+        assert self.process.wait(90) == 0, self.said
         return time.monotonic() - begun
 
     @property

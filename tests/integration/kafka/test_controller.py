@@ -62,7 +62,7 @@ def engine(folder: Path, log: str) -> Iterator[Engine]:
         started.process.wait()
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_brokers_that_are_away_are_waited_for_at_the_start_and_later(tmp_path: Path) -> None:
     with own_kafka(tmp_path / "kafka") as kafka, ledger_topics_on(kafka) as address:
         kafka.stop(purge=False)
@@ -75,7 +75,7 @@ def test_brokers_that_are_away_are_waited_for_at_the_start_and_later(tmp_path: P
             kafka.start()
             found.becomes(200)
             found.process.send_signal(signal.SIGTERM)
-            assert found.process.wait(10) == 0
+            assert found.process.wait(60) == 0
             assert "Traceback" not in found.said
 
 
@@ -85,6 +85,6 @@ def test_topics_that_are_not_there_end_it_with_a_sentence(tmp_path: Path) -> Non
         fresh_address(kafka) as address,
         engine(tmp_path, str(address)) as found,
     ):
-        assert found.process.wait(60) != 0
+        assert found.process.wait(150) != 0
         assert f"jobledger topics apply --log {address}" in found.said
         assert "Traceback" not in found.said

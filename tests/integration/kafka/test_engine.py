@@ -127,7 +127,7 @@ async def ends(logs: Sequence[KafkaLog]) -> int:
     return sum([await log.end() for log in logs])
 
 
-async def decided(address: Address, expected: dict[int, list[bytes]], within: float = 40.0) -> float:
+async def decided(address: Address, expected: dict[int, list[bytes]], within: float = 150.0) -> float:
     """Exactly `expected` is in the logs, and nothing is added; the seconds until that was so."""
     begun = time.monotonic()
     found: dict[int, list[bytes]] = {partition: [] for partition in PARTITIONS}
@@ -166,7 +166,7 @@ async def working(address: Address, feed: FeedName, clock: Clock | None = None) 
             task.result()
 
 
-async def until(look: Callable[[], Awaitable[bool]], within: float = 30.0) -> float:
+async def until(look: Callable[[], Awaitable[bool]], within: float = 90.0) -> float:
     """`look` is true; the seconds until it was."""
     begun = time.monotonic()
     async with asyncio.timeout(within):
@@ -223,7 +223,7 @@ async def test_a_restart_goes_on_where_the_last_one_stopped(ledger_topics: Addre
             assert worker.lanes.counts["repeats"] == 0
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(600)
 async def test_a_topic_of_observations_that_was_made_anew_is_read_from_its_beginning(
     ledger_topics: Address, feed: FeedName
 ) -> None:
@@ -346,11 +346,11 @@ async def test_an_engine_that_stood_still_for_longer_than_its_session_doubles_no
         begun = time.monotonic()
         with two:
             await put(ledger_topics, story[third : 2 * third])
-            await decided(ledger_topics, await wanted(story[: 2 * third]), within=60)
+            await decided(ledger_topics, await wanted(story[: 2 * third]), within=150)
             assert time.monotonic() - begun > SESSION - 1.0, "whoever stood still had nothing to lose"
             one.send(signal.SIGCONT)
             await put(ledger_topics, story[2 * third :])
-            await decided(ledger_topics, await wanted(story), within=60)
+            await decided(ledger_topics, await wanted(story), within=150)
             assert one.process.poll() is None, one.said
             assert two.process.poll() is None, two.said
     assert "begun anew" in one.said or "Heartbeat failed" in one.said
@@ -374,7 +374,7 @@ async def test_kill_9_under_backlog_ten_times_decides_everything_once_in_order(
                 engine.kill()
             under_backlog += not await has(ledger_topics, (number + 1) * share)
     with engine:
-        await decided(ledger_topics, await wanted(story), within=60)
+        await decided(ledger_topics, await wanted(story), within=150)
     assert under_backlog, "no kill came before everything was decided"
 
 

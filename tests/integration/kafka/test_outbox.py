@@ -128,9 +128,9 @@ async def _put_around_an_outage(kafka: Kafka, outbox: KafkaOutbox) -> None:
     kafka.kill()
     try:
         with pytest.raises(LogUnavailable):
-            await asyncio.wait_for(outbox.put([seen(2), seen(3)]), 30)
+            await asyncio.wait_for(outbox.put([seen(2), seen(3)]), 90)
         with pytest.raises(LogUnavailable):
-            await asyncio.wait_for(outbox.put([seen(2), seen(3)]), 30)
+            await asyncio.wait_for(outbox.put([seen(2), seen(3)]), 90)
     finally:
         await asyncio.to_thread(kafka.start)
     await outbox.put([seen(2), seen(3)])

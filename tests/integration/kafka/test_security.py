@@ -206,7 +206,7 @@ async def closing(opened: C) -> AsyncIterator[C]:
 
 async def until(holds: Callable[[], Awaitable[object]], running: asyncio.Task[None]) -> None:
     """`holds` gives something that is true, while `running` goes on."""
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(150):
         while True:
             if await holds():
                 return

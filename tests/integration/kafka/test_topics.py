@@ -76,7 +76,7 @@ async def grow(admin: AIOKafkaAdminClient, name: str, count: int) -> None:
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
     """What a broker was asked for is done a moment later."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             if await holds():
                 return

@@ -9,7 +9,7 @@ from k8s_bridge.port import EVIDENCE, Change, Cluster, Manifest, Ref, Synced
 from statemachine.ids import ATTEMPT
 from statemachine.kinds.t9k.objects import OWNER_KIND
 
-DEADLINE = 20.0
+DEADLINE = 90.0
 JOB_API = "batch.tensorstack.dev/v1beta1"
 AT = datetime(2024, 1, 9, 15, 24, 26, tzinfo=UTC)
 
