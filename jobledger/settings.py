@@ -27,7 +27,7 @@ NOT_SETTINGS: Final = frozenset(
     f"{PREFIX}{name}"
     for name in (
         *("REQUIRE_ALL", "SIM_SEEDS", "SIM_SEED", "KUBECONFIG", "TOOLS", "CONTAINER_ID"),
-        *("FIRE_JOBS", "FIRE_KILLS", "FIRE_APISERVER_KILLS", "FIRE_SEED"),
+        *("FIRE_LOG", "FIRE_JOBS", "FIRE_KILLS", "FIRE_APISERVER_KILLS", "FIRE_BROKER_KILLS", "FIRE_SEED"),
     )
 )
 """Variables of the test suite, of tools beside jobledger, and the mark of pods that run as processes."""

@@ -22,6 +22,9 @@ class States(Protocol):
     def seq(self, job: JobUid) -> Seq:
         """Number of the last entry folded into it."""
 
+    async def fresh(self, job: JobUid) -> None:
+        """The job's state holds every entry that anybody knew of when this was asked. Raises LogUnavailable."""
+
 
 class Projector(Protocol):
     """A level projector."""

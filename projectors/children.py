@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from k8s_bridge.port import EVIDENCE, Cluster, Manifest, Ref
 from projectors.base import States
-from projectors.diff import Create, Delete, Release, SayAbsent, Update, Write, attempt_of, diff
+from projectors.diff import Create, Delete, Hold, Release, SayAbsent, Update, Write, attempt_of, diff
 from statemachine import events as e
 from statemachine.desired import desired
 from statemachine.engine.clock import Clock
@@ -106,10 +106,14 @@ class Children:
         if state is None or state.phase is Phase.NEW:
             return None
         live = await self._cluster.children(state.namespace, job)
-        state = (
-            self._states.state(job) or state
-        )  # not older than what is there: a pod of it may be gone by now
+        # not older than what is there: a pod of it may be gone by now
+        state = self._states.state(job) or state
         writes = list(diff(state, desired(state), live))
+        if any(isinstance(each, Create) for each in writes):
+            # what is not there may have been: the log knew of a pod before that could vanish
+            await self._states.fresh(job)
+            state = self._states.state(job) or state
+            writes = list(diff(state, desired(state), live))
         dones = set(
             await self._all(state, _by_object(each for each in writes if not isinstance(each, Create)))
         )
@@ -164,6 +168,8 @@ class Children:
                 await self._cluster.release(ref, uid)
             case SayAbsent(replica, attempt):
                 await self._say_absent(state, replica, attempt)
+            case Hold():
+                return Done.NOT_THERE
         return Done.DONE
 
     async def _say_absent(self, state: JobState, replica: ReplicaName, attempt: int) -> None:

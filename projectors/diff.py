@@ -60,7 +60,14 @@ class SayAbsent:
     attempt: int
 
 
-Write = Create | Update | Delete | Release | SayAbsent
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Nothing of the pod is left, and the log has yet to hear of it: until then it stays."""
+
+    uid: str
+
+
+Write = Hold | Create | Update | Delete | Release | SayAbsent
 
 
 def diff(state: JobState, desired: Iterable[Child], live: Sequence[Manifest]) -> Iterator[Write]:
@@ -100,9 +107,11 @@ def _pod(state: JobState, manifest: Manifest, *, wanted: bool) -> Iterator[Write
     stays = wanted and not retired
     deletes: list[Write] = [] if stays or _is_deleting(manifest) else [_delete(state, manifest)]
     held = EVIDENCE in manifest["metadata"].get("finalizers", ())
-    releases: list[Write] = (
-        [Release(ref, uid)] if held and (retired or _end_is_known(replica, manifest)) else []
-    )
+    releases: list[Write] = []
+    if held and _is_unheard_of(state, replica, manifest):
+        releases = [Hold(uid)]
+    elif held and (retired or _end_is_known(replica, manifest)):
+        releases = [Release(ref, uid)]
     # let go first, and the deletion is the end of it at once; but that would change the version it depends on
     yield from [*deletes, *releases] if state.deleted else [*releases, *deletes]
 
@@ -116,6 +125,12 @@ def _delete(state: JobState, manifest: Manifest) -> Delete:
 def _may_be_current(replica: ReplicaState, uid: PodUid) -> bool:
     """The log knows of this pod, or of none yet; it may also say that there is none any more."""
     return replica.has_pod and replica.uid in ("", uid)
+
+
+def _is_unheard_of(state: JobState, replica: ReplicaState | None, manifest: Manifest) -> bool:
+    """Once the pod has vanished, nothing would tell that it was made, and it would be made again."""
+    waits = replica is not None and replica.has_pod and not replica.uid
+    return waits and not state.is_final and not state.deleted and _nobody_runs_it(manifest)
 
 
 def _end_is_known(replica: ReplicaState | None, manifest: Manifest) -> bool:

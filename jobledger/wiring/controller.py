@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import random
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -48,10 +48,16 @@ Turn = Callable[[], AbstractAsyncContextManager[object]]
 
 
 class LatestStates:
-    """The reader's states as projectors see them."""
+    """The reader's states as projectors see them; `fresh` is the source's."""
 
-    def __init__(self, reader: Reader | Readers, namespaces: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        reader: Reader | Readers,
+        fresh: Callable[[JobUid], Awaitable[None]],
+        namespaces: Sequence[str] = (),
+    ) -> None:
         self._reader, self._namespaces = reader, frozenset(namespaces)
+        self._fresh = fresh
 
     def state(self, job: JobUid) -> JobState | None:
         """The job's state; None for one that is unknown, quarantined, or not in the namespaces looked after."""
@@ -64,6 +70,10 @@ class LatestStates:
     def seq(self, job: JobUid) -> Seq:
         """Number of the last entry folded into it."""
         return self._reader.tracked(job).seq
+
+    async def fresh(self, job: JobUid) -> None:
+        """See States."""
+        await self._fresh(job)
 
 
 @dataclass
@@ -98,9 +108,9 @@ class Controller:
         self.partitions = found if isinstance(found, Partitions) else Partitions([found])
         self._readers = [Reader() for _ in self.partitions.logs]
         self.reader = as_one(self._readers, self.partitions.number_of)
-        self.states = LatestStates(self.reader, self.namespaces)
         self.drain: Drain | None = None
         self.source: Source = self._source()
+        self.states = LatestStates(self.reader, self.source.fresh, self.namespaces)
         self._observe = self.instruments.sink(self.source.observe)
         self.levels: Levels | None = None
         self.views = Streams(())
@@ -211,7 +221,7 @@ class Controller:
     def _source(self) -> Source:
         if not self.decides:
             followed = list(zip(self.partitions.logs, self._readers, strict=True))
-            return Follower(followed, self.outbox or self.inbox)
+            return Follower(followed, self.outbox or self.inbox, self.partitions.number_of)
         (event_log,), (reader,) = self.partitions.logs, self._readers
         engine = Engine(event_log, Owner(event_log, reader, self.clock), self.clock)
         self.drain = Drain(self.inbox, engine, event_log, self.clock)

@@ -10,6 +10,7 @@ from statemachine.engine.source import Listener, Pulse
 from statemachine.engine.step import Owner, Seen
 from statemachine.engine.timers import Timers
 from statemachine.errors import LogUnavailable
+from statemachine.ids import JobUid
 from statemachine.log.port import EventLog
 from statemachine.log.reader import Folded
 from statemachine.observations import Observation
@@ -110,6 +111,9 @@ class Engine:
         self._entries += entries
         if self._entries >= _SNAPSHOT_EVERY:
             await self.save()
+
+    async def fresh(self, _: JobUid) -> None:
+        """Nobody knows of an entry before the states of who writes it do."""
 
     async def finish(self) -> None:
         """Everything observed so far is in the log; returns at once if that cannot be written now."""

@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from statemachine.engine.source import Listener, Pulse
 from statemachine.errors import LogUnavailable
+from statemachine.ids import JobUid, Position
 from statemachine.log.inbox import Outbox
+from statemachine.log.partitions import first
 from statemachine.log.port import EventLog, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
@@ -25,8 +28,14 @@ class Follower:
     `silent_listeners` are never called: only who decides knows what changed nothing.
     """
 
-    def __init__(self, followed: Sequence[tuple[EventLog, Reader]], outbox: Outbox) -> None:
+    def __init__(
+        self,
+        followed: Sequence[tuple[EventLog, Reader]],
+        outbox: Outbox,
+        number_of: Callable[[JobUid], int] = first,
+    ) -> None:
         self._reads = [_Read(*each) for each in followed]
+        self._number_of = number_of
         self._outbox = outbox
         self._queue: asyncio.Queue[Observation] = asyncio.Queue(_QUEUE)
         self._sending = False
@@ -58,6 +67,10 @@ class Follower:
             for each in self._reads:
                 tasks.create_task(each.follow(self._tell), name="follower")
             tasks.create_task(self._send(), name="outbox")
+
+    async def fresh(self, job: JobUid) -> None:
+        """The states hold what was in the partition of `job` when this was asked. Raises LogUnavailable."""
+        await self._reads[self._number_of(job)].catch_up()
 
     async def finish(self) -> None:
         """Everything observed so far was sent; returns at once if that is impossible now."""
@@ -113,19 +126,45 @@ class _Read:
         self.log, self.reader = event_log, reader
         self.beats = 0
         self.error = ""
+        self._reached: Position = 0
+        self._news = asyncio.Event()
+        self._looking = asyncio.Lock()
+        self._looked = -math.inf
+
+    async def catch_up(self) -> None:
+        """Everything is told that is in the log now. Who asks while somebody looks shares the next look."""
+        asked = asyncio.get_running_loop().time()
+        async with self._looking:
+            if self._looked >= asked:
+                return
+            begun = asyncio.get_running_loop().time()
+            await self._reach(await self.log.end())
+            self._looked = begun
+
+    async def _reach(self, end: Position) -> None:
+        while max(self._reached, self.reader.position) < end:
+            if self.error:
+                raise LogUnavailable(self.error)
+            await self._news.wait()
 
     async def follow(self, tell: Callable[[Reader, Sequence[Record]], None]) -> None:
         """What is new in the log is told, for ever."""
         while True:
             try:
-                async for batch in self.log.follow(self.reader.position):
+                async for batch, position in self.log.follow(self.reader.position):
                     tell(self.reader, batch)
-                    self.error = ""
-                    self.beats += 1
+                    self.error, self._reached = "", position
+                    self._look_up()
             except LogUnavailable as error:
                 self.error = _unreached(error, self.error)
-            self.beats += 1
+            self._look_up()
             await asyncio.sleep(_RETRY)
+
+    def _look_up(self) -> None:
+        """Whoever waits for news looks whether it is what it waits for."""
+        self.beats += 1
+        self._news.set()
+        self._news.clear()
 
 
 def _unreached(error: LogUnavailable, before: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from statemachine.ids import JobUid
 from statemachine.log.reader import Folded
 from statemachine.observations import Observation
 
@@ -55,6 +56,12 @@ class Source(Protocol):
 
     async def run(self) -> None:
         """The states follow the log, for ever."""
+
+    async def fresh(self, job: JobUid) -> None:
+        """The state of `job` holds every entry that anybody knew of when this was asked.
+
+        Raises LogUnavailable.
+        """
 
     async def finish(self) -> None:
         """What was observed is taken care of; returns at once if that is impossible now."""

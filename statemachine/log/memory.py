@@ -6,7 +6,7 @@ from dataclasses import replace
 from statemachine.errors import SeqConflict
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.polling import polled
-from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
+from statemachine.log.port import DeadLetter, Draft, Followed, Record, Snapshot
 
 BATCH = 1000
 """Records that `scan` hands out at once."""
@@ -66,10 +66,10 @@ class MemoryLog:
         for start in range(0, len(found), BATCH):
             yield found[start : start + BATCH]
 
-    async def follow(self, after: Position = 0) -> AsyncIterator[Sequence[Record]]:
+    async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
         """See EventLog."""
-        async for batch in polled(self, after):
-            yield batch
+        async for followed in polled(self, after):
+            yield followed
 
     async def end(self) -> Position:
         """See EventLog."""

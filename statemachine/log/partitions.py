@@ -9,7 +9,8 @@ from statemachine.log.port import DeadLetter, EventLog, Record, Snapshot
 from statemachine.log.reader import Reader, Tracked
 
 
-def _first(_: JobUid) -> int:
+def first(_: JobUid) -> int:
+    """The number of the only partition."""
     return 0
 
 
@@ -18,7 +19,7 @@ class Partitions:
     """The logs of all partitions, in the order of their numbers; `number_of` tells in which a job is."""
 
     logs: Sequence[EventLog]
-    number_of: Callable[[JobUid], int] = _first
+    number_of: Callable[[JobUid], int] = first
 
     def log_of(self, job: JobUid) -> EventLog:
         """The log that holds the job."""

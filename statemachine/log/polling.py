@@ -1,13 +1,11 @@
 """How often to look for what nobody tells: another process has written something."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncIterator
+from typing import Final
 
 from statemachine.ids import Position
-
-if TYPE_CHECKING:
-    from statemachine.log.port import EventLog, Record
+from statemachine.log.port import EventLog, Followed
 
 _SHORTEST: Final = 0.01
 _LONGEST: Final = 0.05
@@ -26,15 +24,15 @@ class Polling:
         return self._wait
 
 
-async def polled(log: "EventLog", after: Position) -> AsyncIterator[Sequence["Record"]]:
+async def polled(log: EventLog, after: Position) -> AsyncIterator[Followed]:
     """`EventLog.follow` for a log that tells nobody when it grows."""
     polling = Polling()
     while True:
         before = after
         async for batch in log.scan(after):
-            yield batch
             after = batch[-1].position
+            yield Followed(batch, after)
         news = after != before
         if not news:
-            yield ()
+            yield Followed((), after)
         await asyncio.sleep(polling.after(news=news))

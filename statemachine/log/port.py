@@ -7,7 +7,7 @@ One log instance is one partition. Adapters: `memory`, `sqlite`, `kafka`. One te
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from statemachine.ids import JobUid, Position, Seq
 
@@ -29,6 +29,13 @@ class Record:
     job: JobUid
     seq: Seq
     body: bytes
+
+
+class Followed(NamedTuple):
+    """What is new to whoever follows a log: with `records` it knows everything up to `position`."""
+
+    records: Sequence[Record]
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +107,8 @@ class EventLog(ReadableLog, Protocol):
             StoreUnusable: it never will (read-only, damaged, closed).
         """
 
-    def follow(self, after: Position = 0) -> AsyncIterator[Sequence[Record]]:
-        """The records behind position `after`, as they come, for ever; an empty batch now and then if none does.
+    def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
+        """The records behind position `after`, as they come, for ever; none now and then, if none comes.
 
         Raises LogUnavailable, and can then be asked again.
         """

@@ -10,7 +10,7 @@ from typing import Self
 from statemachine.errors import SeqConflict, StoreUnusable
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.polling import polled
-from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
+from statemachine.log.port import DeadLetter, Draft, Followed, Record, Snapshot
 from statemachine.log.store import SqliteStore
 
 BATCH = 1000
@@ -97,10 +97,10 @@ class SqliteLog:
             after = batch[-1].position
             yield batch
 
-    async def follow(self, after: Position = 0) -> AsyncIterator[Sequence[Record]]:
+    async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
         """See EventLog."""
-        async for batch in polled(self, after):
-            yield batch
+        async for followed in polled(self, after):
+            yield followed
 
     async def end(self) -> Position:
         """See EventLog."""

@@ -219,7 +219,7 @@ async def followed(log: EventLog, after: Position, count: int) -> list[Record]:
     """The first records that come behind `after`."""
     found: list[Record] = []
     async with asyncio.timeout(90):
-        async for batch in log.follow(after):
+        async for batch, _ in log.follow(after):
             found += batch
             if len(found) >= count:
                 break
@@ -240,8 +240,9 @@ async def test_whoever_follows_gets_what_is_appended_meanwhile(log: EventLog) ->
     given = list(await log.append(drafts((JOB, 1))))
     found: list[Record] = []
     async with asyncio.timeout(90):
-        async for batch in log.follow():
+        async for batch, position in log.follow():
             found += batch
+            assert not batch or position >= batch[-1].position
             if len(found) == 4:
                 break
             if len(found) == len(given):
@@ -252,8 +253,9 @@ async def test_whoever_follows_gets_what_is_appended_meanwhile(log: EventLog) ->
 async def test_whoever_follows_a_log_that_does_not_grow_is_told_so(log: EventLog) -> None:
     given = await log.append(history(1))
     async with asyncio.timeout(90):
-        async for batch in log.follow(given[0].position):
+        async for batch, position in log.follow(given[0].position):
             assert not batch
+            assert position >= await log.end()
             return
 
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from k8s_bridge.port import Manifest
-from projectors.diff import Create, Delete, Release, SayAbsent, Update, Write, diff
+from projectors.diff import Create, Delete, Hold, Release, SayAbsent, Update, Write, diff
 from statemachine.decide import decide
 from statemachine.desired import desired
 from statemachine.events import PhaseEntered
@@ -222,7 +222,7 @@ class DictCluster:
             case Delete(ref, uid):
                 assert self.objects[ref.kind, ref.name]["metadata"]["uid"] == uid
                 del self.objects[ref.kind, ref.name]
-            case Release() | SayAbsent():
+            case Hold() | Release() | SayAbsent():
                 pass
 
 

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 from typing import Final, Self
 
+from jobledger.settings import PREFIX
 from tests.harness import Cluster
 
-_GRACE: Final = 20.0
+_GRACE: Final = 90.0
 """Seconds that an orderly end may take before it counts as a hang."""
 
 
@@ -21,7 +22,8 @@ class ControllerProcess:
         self.store = folder / "ledger.db"
         self._log = log
         self._said = folder / "controller.log"
-        self._environment = {**cluster.environment, **variables}
+        others = {name: each for name, each in cluster.environment.items() if not name.startswith(PREFIX)}
+        self._environment = {**others, **variables}
         self._cluster, self._options = cluster, options
         self._began = 0
         self._process: subprocess.Popen[bytes] | None = None

@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 from k8s_bridge.observe import owner_of
 from statemachine.ids import ATTEMPT, JobUid
 from tests.harness import ControlPlane
+from tests.support.cluster_jobs import SIMULATED
 
 Manifest = dict[str, Any]
 
@@ -30,6 +31,8 @@ class PodRecord:
     job: JobUid
     replica: str
     attempt: int
+    is_doomed: bool = False
+    """Its simulated node ends it by itself."""
     is_running: bool = False
     is_deleting: bool = False
     ended: str = ""
@@ -45,7 +48,8 @@ class PodRecord:
         labels = meta.get("labels", {})
         replica = f"{labels.get('replica-type')}-{labels.get('replica-index')}"
         attempt = int(meta.get("annotations", {}).get(ATTEMPT, 0))
-        return cls(meta["uid"], meta["name"], owner_of(pod), replica, attempt)
+        doomed = f"{SIMULATED}run-seconds" in meta.get("annotations", {})
+        return cls(meta["uid"], meta["name"], owner_of(pod), replica, attempt, doomed)
 
     def take(self, pod: Manifest) -> None:
         """The pod's next version."""

@@ -20,7 +20,7 @@ from statemachine.errors import ClusterError, ClusterUnavailable, Conflict, Expi
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.memory import MemoryLog
 from statemachine.log.polling import polled
-from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
+from statemachine.log.port import DeadLetter, Draft, Followed, Record, Snapshot
 
 
 @dataclass
@@ -183,10 +183,10 @@ class FaultyLog:
             yield batch
             self._life.check()
 
-    async def follow(self, after: Position = 0) -> AsyncIterator[Sequence[Record]]:
+    async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
         """See EventLog."""
-        async for batch in polled(self, after):
-            yield batch
+        async for followed in polled(self, after):
+            yield followed
 
     async def end(self) -> Position:
         """See EventLog."""

@@ -21,7 +21,7 @@ from statemachine.log.kafka.reading import Partition
 from statemachine.log.kafka.records import Message, entry_row, record_of
 from statemachine.log.kafka.snapshots import Snapshots
 from statemachine.log.kafka.writing import Writer
-from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
+from statemachine.log.port import DeadLetter, Draft, Followed, Record, Snapshot
 
 T = TypeVar("T")
 
@@ -155,12 +155,12 @@ class KafkaLog:
                 if found:
                     yield found
 
-    async def follow(self, after: Position = 0) -> AsyncIterator[Sequence[Record]]:
+    async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
         """See EventLog. Raises StoreUnusable if the topic is not there, or ends before `after`."""
         self._check_open()
         async with aclosing(self._events.follow(after)) as batches:
-            async for batch in batches:
-                yield self._records(batch)
+            async for batch, position in batches:
+                yield Followed(self._records(batch), position)
 
     async def end(self) -> Position:
         """See EventLog."""

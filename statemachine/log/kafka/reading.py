@@ -108,8 +108,10 @@ class Partition:
                 if wanted := [each for each in found if each.offset < end]:
                     yield wanted
 
-    async def follow(self, start: int) -> AsyncGenerator[Sequence[Message], None]:
-        """The records from offset `start` on as they come, for ever; an empty batch a second if none does.
+    async def follow(self, start: int) -> AsyncGenerator[tuple[Sequence[Message], int], None]:
+        """The records from offset `start` on as they come, for ever, and the offset behind them.
+
+        Without any a second later if none comes.
 
         Raises:
             LogUnavailable: no broker answers, or the consumer gets nothing although there is something.
@@ -126,7 +128,7 @@ class Partition:
                     before = _now()
                     found = await self._get(reader, _SILENCE)
                     await progress.note(found, _now() - before)
-                    yield found
+                    yield found, await reader.position(self._tp)
             except FAILURES as error:
                 await self._refuse_missing(reader, error)
                 raise

@@ -136,7 +136,7 @@ class Hands:
 
     def end(self, pod: PodRecord, code: int) -> None:
         """The container of this very pod ends; once: a simulated node would make it end again, another way."""
-        if pod.uid in self._ended:
+        if pod.is_doomed or pod.uid in self._ended:
             return
         self._ended.add(pod.uid)
         life = {f"{SIMULATED}exit-code": str(code), f"{SIMULATED}run-seconds": "0"}

@@ -259,8 +259,8 @@ async def test_no_connection_outlives_a_session_whose_server_stands_still(
     own: ControlPlane, home: str
 ) -> None:
     def sockets() -> int:
-        links = [Path(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")]
-        return sum(os.readlink(each).startswith("socket:") for each in links if each.is_symlink())
+        links = [each for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+        return sum(str(each.readlink()).startswith("socket:") for each in links)
 
     before = sockets()
     async with connected(own, home) as there:

@@ -87,7 +87,7 @@ async def first_of(log: EventLog, count: int, after: Position = 0) -> list[Recor
     found: list[Record] = []
     while True:
         with suppress(LogUnavailable):
-            async for batch in log.follow(found[-1].position if found else after):
+            async for batch, _ in log.follow(found[-1].position if found else after):
                 found += batch
                 if len(found) >= count:
                     return found
@@ -557,7 +557,7 @@ async def test_a_consumer_that_fetches_nothing_is_thrown_away_and_the_next_one_r
         return False
 
     async def hears() -> None:
-        async for batch in reader.follow():
+        async for batch, _ in reader.follow():
             assert not batch
 
     with monkeypatch.context() as patched:

@@ -4,8 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+import pytest
+
 from statemachine.engine.follower import Follower
 from statemachine.errors import LogUnavailable
+from statemachine.ids import Position
 from statemachine.log.codec import decode_observation
 from statemachine.log.inbox import MemoryInbox
 from statemachine.log.memory import MemoryLog
@@ -30,6 +33,17 @@ class FullInbox(MemoryInbox):
         if self.full:
             raise LogUnavailable("no space is left")
         await super().put(observations)
+
+
+class CountingLog(MemoryLog):
+    """Counts how often it is asked for its end."""
+
+    ends = 0
+
+    async def end(self) -> Position:
+        self.ends += 1
+        await asyncio.sleep(0.001)
+        return await super().end()
 
 
 class FarLog(MemoryLog):
@@ -177,5 +191,35 @@ def test_a_follower_writes_nothing_into_the_log() -> None:
         await follower.save()
         assert await log.end() == 0
         assert await log.snapshots() == (0, [])
+
+    simulated(story())
+
+
+def test_fresh_is_what_holds_all_that_was_in_the_log_when_it_was_asked() -> None:
+    async def story() -> None:
+        log = CountingLog()
+        async with following(log) as follower:
+            await log.append(history(3))
+            told = []
+            follower.listeners.append(lambda folded: told.append(folded.record.seq))
+            await asyncio.gather(*[follower.fresh(JOB) for _ in range(5)])
+            assert told == [1, 2, 3]
+            await follower.fresh(JOB)
+            assert log.ends == 2, "those who asked together did not share a look"
+
+    simulated(story())
+
+
+def test_nothing_is_fresh_while_the_log_cannot_be_read() -> None:
+    async def story() -> None:
+        log = FarLog()
+        async with following(log) as follower:
+            await log.append(history(3))
+            log.away = True
+            with pytest.raises(LogUnavailable, match="does not answer"):
+                await follower.fresh(JOB)
+            log.away = False
+            await asyncio.sleep(0.5)
+            await follower.fresh(JOB)
 
     simulated(story())

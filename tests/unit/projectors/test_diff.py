@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from k8s_bridge.port import EVIDENCE, Manifest
-from projectors.diff import Create, Delete, Release, SayAbsent, Update, Write, diff
+from projectors.diff import Create, Delete, Hold, Release, SayAbsent, Update, Write, diff
 from statemachine.desired import desired
 from statemachine.ids import ATTEMPT, ReplicaName
 from tests.support.scenario import Story, workers
@@ -24,6 +24,7 @@ def pod(replica: str = "worker-0", *, attempt: int = 1, uid: str = "", **more: A
         "labels": {"replica-type": type_, "replica-index": index},
         "annotations": {ATTEMPT: str(attempt)},
         "finalizers": [EVIDENCE],
+        "deletionGracePeriodSeconds": more.pop("grace", None),
         **({"deletionTimestamp": "2024-01-09T15:00:00Z"} if more.pop("deleting", False) else {}),
     }
     return {
@@ -92,6 +93,30 @@ def test_a_deleted_pod_that_never_had_a_node_is_released() -> None:
     story = Story(workers(1)).submit().pod("worker-0", "Pending").pod("worker-0", "Pending", deleting=True)
     live = [service(story), pod(deleting=True, spec={}, status={"phase": "Pending"})]
     assert [type(each) for each in writes(story, live)] == [Release]
+
+
+@pytest.mark.parametrize("grace", [None, 30])
+def test_a_pod_that_the_log_has_not_heard_of_is_no_twin_and_stays(grace: int | None) -> None:
+    story = Story(workers(1)).submit()
+    assert writes(story, [service(story), pod(deleting=True, grace=grace)]) == []
+
+
+def test_a_pod_that_is_over_is_held_until_the_log_has_heard_of_it_lest_it_is_made_again() -> None:
+    story = Story(workers(1)).submit()
+    live = [service(story), pod(deleting=True, grace=0)]
+    assert writes(story, live) == [Hold("worker-0.1")]
+    story.pod("worker-0", "Running", deleting=True)
+    assert [type(each) for each in writes(story, live)] == [Release]
+    assert writes(story, [service(story)]) == []
+
+
+@pytest.mark.parametrize("how", ["deleted", "ended"])
+def test_a_pod_nobody_has_heard_of_is_let_go_where_none_is_going_to_be_made(how: str) -> None:
+    story = Story(workers(2)).submit()
+    story.delete() if how == "deleted" else story.refused()
+    assert story.state.deleted or story.state.is_final
+    found = writes(story, [pod(deleting=True, grace=0)])
+    assert [type(each) for each in found if isinstance(each, Hold | Release)] == [Release]
 
 
 def test_a_pod_of_a_later_attempt_than_the_state_knows_is_left_alone() -> None:

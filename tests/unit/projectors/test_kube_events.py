@@ -43,6 +43,9 @@ class One:
     def seq(self, _: JobUid) -> Seq:
         raise AssertionError
 
+    async def fresh(self, _: JobUid) -> None:
+        raise AssertionError
+
 
 @pytest.fixture
 def story() -> Story:

@@ -31,6 +31,9 @@ class One:
     def seq(self, _: JobUid) -> Seq:
         return Seq(len(self.story.entries))
 
+    async def fresh(self, _: JobUid) -> None:
+        raise AssertionError
+
 
 class Written:
     """A cluster's only job: its status, and all that was written to it. What is shown is told a moment later."""
