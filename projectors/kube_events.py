@@ -43,6 +43,10 @@ class KubeEvents:
             if emitted:
                 await self._log.save_checkpoint(READER, self._position)
 
+    def forget(self) -> None:
+        """Somebody else may emit from now on: where to go on is what it has said by then."""
+        self._position = None
+
     async def _emit_all(self, records: Sequence[Record]) -> int:
         """What `records` announce is emitted, a few at a time; how much that was."""
         waiting, emitted = iter(records), 0

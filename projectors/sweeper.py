@@ -6,6 +6,7 @@ job of the log still waits for is left to the children projector.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from k8s_bridge.port import Cluster, Manifest, Ref
@@ -20,12 +21,14 @@ _EVERY: Final = 5.0
 
 
 class Sweeper:
-    """Looks for orphans every now and then."""
+    """Looks for orphans every now and then: those of jobs that are `mine`."""
 
     name = "sweeper"
 
-    def __init__(self, states: States, cluster: Cluster) -> None:
-        self._states, self._cluster = states, cluster
+    def __init__(
+        self, states: States, cluster: Cluster, mine: Callable[[JobUid], bool] = lambda _: True
+    ) -> None:
+        self._states, self._cluster, self._is_mine = states, cluster, mine
         self._before: set[str] = set()
         self.found = 0
         """Orphans at the last look."""
@@ -55,6 +58,8 @@ class Sweeper:
     def _is_nobodys(self, pod: Manifest) -> bool:
         owners = pod["metadata"].get("ownerReferences") or ()
         job = next((each["uid"] for each in owners if each.get("controller")), "")
+        if not self._is_mine(JobUid(job)):
+            return False
         state = self._states.state(JobUid(job)) if job else None
         return state is None or state.closed
 

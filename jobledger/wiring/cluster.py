@@ -136,6 +136,7 @@ def _controller(
         inbox=ledger.inbox,
         outbox=ledger.outbox,
         worker=ledger.worker,
+        share=ledger.share,
         turn=turn,
         instruments=instruments,
         answered=(lambda: 0) if api is None else api.sent.total,

@@ -14,7 +14,8 @@ from jobledger.telemetry.instruments import Instruments
 from jobledger.wiring.audit import Audit
 from jobledger.wiring.levels import Levels
 from jobledger.wiring.roles import ALL, Role, Roles
-from jobledger.wiring.streams import Stream, Streams
+from jobledger.wiring.share import Share
+from jobledger.wiring.streams import Followed, Stream, Streams
 from k8s_bridge.port import Cluster
 from k8s_bridge.watchers import Bridge, Sink
 from projectors.kube_events import KubeEvents
@@ -30,6 +31,7 @@ from statemachine.errors import InvariantBroken, LeaseLost
 from statemachine.ids import JobUid, PodUid, Position, ReplicaName, Seq
 from statemachine.log.inbox import Inbox, MemoryInbox, Outbox
 from statemachine.log.partitions import Partitions, Readers, as_one
+from statemachine.log.polling import Polling
 from statemachine.log.port import EventLog
 from statemachine.log.reader import Folded, Reader
 from statemachine.observations import Observation
@@ -42,6 +44,9 @@ _COLLECT_AFTER: Final = (20_000, 20, 20)
 
 States and entries live long and form no cycles: whoever looks through them all the time finds nothing.
 """
+
+_NO_BRIDGE: Final = 1.0
+"""Seconds between two looks into the inbox, where only `jobledger dead-letters retry` puts something there."""
 
 Turn = Callable[[], AbstractAsyncContextManager[object]]
 """Entered when it is this process's turn; LeaseLost ends the block when it is over."""
@@ -80,25 +85,27 @@ class LatestStates:
 class Controller:
     """Observations to entries to writes, and round again: as much of it as `roles` say.
 
-    `streams` are projectors beside the built-in ones; `jitter` spreads retries (seeded in simulations). Where
-    roles are spread over processes, `inbox` carries observations between them, and the bridge watches only when
-    it is its `turn`. With a `worker` the role of an engine is the worker's, everything else follows the log, and
-    `outbox` leads to whoever decides. `answered` counts the answers of the cluster, by which slow is told from
-    stuck. With `namespaces` the jobs of others are left as they are: nobody here sees their pods.
+    `streams` are the projectors of each partition beside the built-in ones; `jitter` spreads retries (seeded in
+    simulations). Where roles are spread over processes, `inbox` carries observations between them (None: nobody
+    else puts any), and the bridge watches only when it is its `turn`. With a `worker` the role of an engine is the worker's, everything else
+    follows the log, and `outbox` leads to whoever decides. Of several processes that project, each does its
+    `share` of the partitions. `answered` counts the answers of the cluster, by which slow is told from stuck.
+    With `namespaces` the jobs of others are left as they are: nobody here sees their pods.
     """
 
     event_log: EventLog | Partitions
     cluster: Cluster
     clock: Clock
-    streams: Sequence[Stream] = ()
+    streams: Sequence[Sequence[Stream]] = ()
     evidence: bool = True
     workers: int = 8
     jitter: random.Random = field(default_factory=random.Random)
     roles: Roles = ALL
     namespaces: Sequence[str] = ()
-    inbox: Inbox = field(default_factory=MemoryInbox)
+    inbox: Inbox | None = None
     outbox: Outbox | None = None
     worker: Worker | None = None
+    share: Share | None = None
     turn: Turn = nullcontext
     answered: Callable[[], int] = lambda: 0
     instruments: Instruments = field(default_factory=Instruments)
@@ -118,9 +125,8 @@ class Controller:
         if Role.PROJECTORS in self.roles:
             written = self.instruments.cluster(self.cluster)
             self.levels = self._levels(written)
-            end = partial(_position, self.reader)
-            self.views = Streams([*self._kube_events(written), *((each, end) for each in self.streams)])
-            self.sweeper = Sweeper(self.states, written)
+            self.views = Streams(list(self._streams(written)))
+            self.sweeper = Sweeper(self.states, written, self._is_mine)
         self.bridge: Bridge | None = None
         self._watching: asyncio.Task[None] | None = None
 
@@ -144,9 +150,14 @@ class Controller:
         gc.set_threshold(*_COLLECT_AFTER)
         self.source.listeners += [self._entry, self.instruments.entry]
         self.source.silent_listeners.append(self.instruments.silent)
+        if self.worker is not None:
+            self.worker.listeners.append(self.instruments.entry)
+            self.worker.silent_listeners.append(self.instruments.silent)
         if self.levels is not None:
             self.source.silent_listeners.append(self.levels.silent)
             self.levels.add(self.reader.jobs)
+        if self.share is not None:
+            self.share.listeners.append(self._shared)
         try:
             async with asyncio.TaskGroup() as tasks:
                 for name, loop in self._loops():
@@ -175,8 +186,10 @@ class Controller:
         found = self.source.pulses()
         if self.worker is not None:
             found |= self.worker.pulses()
-        if self.drain is not None and self.is_spread:
+        if self.drain is not None:
             found["inbox"] = self.drain.pulse()
+        if self.share is not None:
+            found["share"] = self.share.pulse()
         if self.bridge is not None:
             watched = self.bridge.progress
             beats = watched.starts + watched.failures + watched.changes
@@ -199,7 +212,8 @@ class Controller:
     @property
     def log_error(self) -> str:
         """Why the log cannot be read or written at the moment; empty while it can."""
-        return (self.worker.log_error if self.worker is not None else "") or self.source.log_error
+        worker = self.worker.log_error if self.worker is not None else ""
+        return worker or self.source.log_error or (self.share.error if self.share is not None else "")
 
     @property
     def decides(self) -> bool:
@@ -221,18 +235,36 @@ class Controller:
     def _source(self) -> Source:
         if not self.decides:
             followed = list(zip(self.partitions.logs, self._readers, strict=True))
-            return Follower(followed, self.outbox or self.inbox, self.partitions.number_of)
+            return Follower(followed, self.outbox or self.inbox or MemoryInbox(), self.partitions.number_of)
         (event_log,), (reader,) = self.partitions.logs, self._readers
         engine = Engine(event_log, Owner(event_log, reader, self.clock), self.clock)
-        self.drain = Drain(self.inbox, engine, event_log, self.clock)
+        if self.inbox is not None:
+            rarely = Polling() if self.is_spread else Polling(longest=_NO_BRIDGE)
+            self.drain = Drain(self.inbox, engine, event_log, self.clock, rarely)
         return engine
 
-    def _kube_events(self, cluster: Cluster) -> Iterator[tuple[Stream, Callable[[], Position]]]:
-        """A stream for each partition, and where that ends."""
+    def _streams(self, cluster: Cluster) -> Iterator[Followed]:
+        """The streams of each partition."""
         several = len(self._readers) > 1
         for number, (event_log, reader) in enumerate(zip(self.partitions.logs, self._readers, strict=True)):
-            part = f"-{number}" if several else ""
-            yield KubeEvents(event_log, self.states, cluster, part), partial(_position, reader)
+            end, mine = partial(_position, reader), partial(self._projects, number)
+            yield Followed(
+                KubeEvents(event_log, self.states, cluster, f"-{number}" if several else ""), end, mine
+            )
+            for each in self.streams[number] if self.streams else ():
+                yield Followed(each, end, mine)
+
+    def _projects(self, partition: int) -> bool:
+        return self.share is None or partition in self.share.mine
+
+    def _is_mine(self, job: JobUid) -> bool:
+        return self._projects(self.partitions.number_of(job))
+
+    def _shared(self) -> None:
+        """Whoever had the partitions that are ours now may have left anything undone."""
+        if self.levels is not None:
+            self.levels.add(each for each in self.reader.jobs if self._is_mine(each))
+        self.views.shared()
 
     def _levels(self, cluster: Cluster) -> Levels:
         return Levels(
@@ -240,6 +272,7 @@ class Controller:
             cluster,
             self._observe,
             self.clock,
+            self._is_mine,
             evidence=self.evidence,
             workers=self.workers,
             jitter=self.jitter,
@@ -250,8 +283,10 @@ class Controller:
         yield "engine" if self.decides else "follower", self.source.run()
         if self.worker is not None:
             yield "worker", self.worker.run()
-        if self.drain is not None and self.is_spread:
+        if self.drain is not None:
             yield "inbox", self.drain.run()
+        if self.share is not None:
+            yield "share", self.share.run()
         if self.watches:
             yield "bridge", self._watch()
         if Role.BRIDGE in self.roles:

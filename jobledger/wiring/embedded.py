@@ -32,14 +32,16 @@ async def embedded(
     from projectors.history import HistoryProjector
     from statemachine.engine.clock import WallClock
     from statemachine.log.sqlite import SqliteLog
+    from statemachine.log.sqlite_inbox import SqliteInbox
 
     async with AsyncExitStack() as stack:
         instruments = await stack.enter_async_context(measuring(os.environ))
         event_log = await SqliteLog.open(store)
         stack.push_async_callback(event_log.close)
         data = data_folder(event_log.store.path)
+        inbox = await SqliteInbox.open(event_log.store)
         ledger = (
-            Ledger(Partitions([event_log]), [HistoryProjector(event_log, event_log.store)])
+            Ledger(Partitions([event_log]), [[HistoryProjector(event_log, event_log.store)]], inbox)
             if log is None
             else await stack.enter_async_context(ledger_of(log, ALL))
         )
@@ -51,6 +53,7 @@ async def embedded(
             cluster,
             WallClock(),
             streams=ledger.streams,
+            inbox=ledger.inbox,
             evidence=evidence,
             outbox=ledger.outbox,
             worker=ledger.worker,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 from jobledger.places import make_default_folder
 from jobledger.settings import KafkaSettings, in_pod
 from jobledger.wiring.roles import Role, Roles
+from jobledger.wiring.share import Share
 from jobledger.wiring.streams import Stream
 from statemachine.engine.source import Worker
 from statemachine.errors import ConfigError, StoreUnusable
@@ -55,13 +56,17 @@ class Kafka:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The partitions as this process reads them, the way to whoever decides, and who does so in this process."""
+    """The partitions as this process reads them, the way to whoever decides, and who does so in this process.
+
+    `streams`: the stream projectors of each partition, in the order of their numbers.
+    """
 
     partitions: Partitions
-    streams: Sequence[Stream] = ()
+    streams: Sequence[Sequence[Stream]] = ()
     inbox: Inbox = field(default_factory=MemoryInbox)
     outbox: Outbox | None = None
     worker: Worker | None = None
+    share: Share | None = None
 
 
 @asynccontextmanager
@@ -86,7 +91,7 @@ async def _in_file(path: Path, roles: Roles) -> AsyncIterator[Ledger]:
     event_log = await SqliteLog.open(path, beside=Role.ENGINE not in roles)
     try:
         history = HistoryProjector(event_log, event_log.store)
-        yield Ledger(Partitions([event_log]), [history], await SqliteInbox.open(event_log.store))
+        yield Ledger(Partitions([event_log]), [[history]], await SqliteInbox.open(event_log.store))
     finally:
         await event_log.close()
 
@@ -136,6 +141,7 @@ async def _checked(address: "Address") -> int:
 async def _in_kafka(kafka: Kafka, roles: Roles) -> AsyncIterator[Ledger]:
     """An engine alone reads only what it owns."""
     from statemachine.engine.clock import WallClock
+    from statemachine.engine.kafka.share import KafkaShare
     from statemachine.engine.kafka.worker import Worker as KafkaWorker
     from statemachine.log.kafka.outbox import KafkaOutbox
 
@@ -152,7 +158,12 @@ async def _in_kafka(kafka: Kafka, roles: Roles) -> AsyncIterator[Ledger]:
             if Role.ENGINE in roles
             else None
         )
-        yield Ledger(_partitions(logs, count), outbox=outbox, worker=worker)
+        share = (
+            KafkaShare(address, instance=kafka.instance, session=kafka.session)
+            if Role.PROJECTORS in roles
+            else None
+        )
+        yield Ledger(_partitions(logs, count), outbox=outbox, worker=worker, share=share)
 
 
 @asynccontextmanager

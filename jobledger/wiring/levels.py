@@ -26,7 +26,10 @@ _MOMENT: Final = 1.0
 
 
 class Levels:
-    """Children and statuses. Nothing is visited before `cluster_listed`: a visit must see what exists."""
+    """Children and statuses of the jobs that are `mine`.
+
+    Nothing is visited before `cluster_listed`: a visit must see what exists.
+    """
 
     def __init__(
         self,
@@ -34,6 +37,7 @@ class Levels:
         cluster: Cluster,
         observe: Callable[[Observation], Awaitable[None]],
         clock: Clock,
+        mine: Callable[[JobUid], bool],
         *,
         evidence: bool,
         workers: int,
@@ -43,7 +47,7 @@ class Levels:
         children = Children(states, cluster, observe, clock, evidence=evidence)
         self._status = Status(states, cluster)
         self.children, self.statuses = (
-            WorkQueue(each.name, instruments.visit(each.name, each.visit), workers, jitter)
+            WorkQueue(each.name, instruments.visit(each.name, _of(mine, each)), workers, jitter)
             for each in (children, self._status)
         )
         self._all: tuple[tuple[Projector, WorkQueue], ...] = (
@@ -111,3 +115,12 @@ class Levels:
     async def _visit(self, queue: WorkQueue) -> None:
         await self._listed.wait()
         await queue.run()
+
+
+def _of(mine: Callable[[JobUid], bool], projector: Projector) -> Callable[[JobUid], Awaitable[float | None]]:
+    """The projector's visit, to the jobs that are `mine`."""
+
+    async def visit(job: JobUid) -> float | None:
+        return await projector.visit(job) if mine(job) else None
+
+    return visit

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from statemachine.engine.source import Pulse
 from statemachine.errors import ClusterUnavailable, LogUnavailable
@@ -25,12 +25,28 @@ class Stream(Protocol):
     async def advance(self) -> None:
         """The view is at the end of the log."""
 
+    def forget(self) -> None:
+        """Somebody else may bring the view on from now on: what is remembered of it may be wrong."""
+
+
+class Followed(NamedTuple):
+    """A stream, how far its log is known, and whether it is this process's to bring on."""
+
+    stream: Stream
+    end: Callable[[], Position]
+    mine: Callable[[], bool]
+
 
 class Streams:
-    """Follows the log with every stream; what stands beside it tells how far its log is known."""
+    """Follows the log with every stream."""
 
-    def __init__(self, streams: Sequence[tuple[Stream, Callable[[], Position]]]) -> None:
+    def __init__(self, streams: Sequence[Followed]) -> None:
         self._all = [_Follow(*each) for each in streams]
+
+    def shared(self) -> None:
+        """Other streams are this process's than before."""
+        for each in self._all:
+            each.grown.set()
 
     def entry(self, _: Folded) -> None:
         """An entry was appended."""
@@ -49,7 +65,7 @@ class Streams:
 
     def lags(self) -> Mapping[str, int]:
         """How many entries each view has yet to see."""
-        return {each.stream.name: max(0, each.end() - each.reached) for each in self._all}
+        return {each.stream.name: max(0, each.end() - each.reached) for each in self._all if each.mine()}
 
     def pulses(self) -> dict[str, Pulse]:
         """How the loops are doing."""
@@ -59,10 +75,10 @@ class Streams:
 class _Follow:
     """One stream projector."""
 
-    def __init__(self, stream: Stream, end: Callable[[], Position]) -> None:
+    def __init__(self, stream: Stream, end: Callable[[], Position], mine: Callable[[], bool]) -> None:
         self.stream = stream
         self.reached: Position = 0
-        self.end = end
+        self.end, self.mine = end, mine
         self.grown = asyncio.Event()
         self.beats = 0
         self.busy = False
@@ -71,7 +87,10 @@ class _Follow:
         """The view is at the end of the log whenever that has grown."""
         while True:
             self.grown.clear()
-            await self.advance()
+            if self.mine():
+                await self.advance()
+            else:
+                self.stream.forget()
             await self.grown.wait()
 
     async def advance(self) -> None:

@@ -47,6 +47,10 @@ class HistoryProjector:
                 await self._take(reader, batch[start : start + BATCH])
         self._reader = reader
 
+    def forget(self) -> None:
+        """Somebody else may have brought the view further: the next `advance` asks the store how far it is."""
+        self._reader = None
+
     async def rebuild(self) -> None:
         """The view is empty and then, from the first entry on, made again; meanwhile it says how far it is."""
         self._reader = None

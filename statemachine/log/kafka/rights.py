@@ -42,6 +42,9 @@ class Right:
     is_beginning: bool = False
 
 
+PROJECTORS: Final = "projectors"
+"""The consumer group of all who project."""
+
 APPLY: Final = "jobledger topics apply"
 CHECK: Final = "jobledger topics check"
 
@@ -82,7 +85,7 @@ def rights(prefix: str = DEFAULT_PREFIX) -> Mapping[str, tuple[Right, ...]]:
             Right(Resource.GROUP, f"{prefix}.engine", (op.READ,)),
             readers,
         ),
-        "projectors": reading,
+        "projectors": (*reading, Right(Resource.GROUP, f"{prefix}.{PROJECTORS}", (op.READ,))),
         "front": reading,
         APPLY: (make,),
         CHECK: (look,),
