@@ -42,7 +42,9 @@ def shown(kind: str, spec: dict[str, Any], name: str = "web") -> dict[str, Any]:
 
 def test_a_pod_ends_as_its_annotations_say(simulated: ControlPlane, namespace: str) -> None:
     simulated.kubectl("create", "-n", namespace, "-f", "-", input=pod(run_seconds="0", exit_code="3"))
-    simulated.kubectl("wait", "pod/web", "-n", namespace, "--for=jsonpath={.status.phase}=Failed")
+    simulated.kubectl(
+        "wait", "pod/web", "-n", namespace, "--for=jsonpath={.status.phase}=Failed", "--timeout=90s"
+    )
     status = simulated.get("pod", "web", "-n", namespace)["status"]
     assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
 
@@ -52,7 +54,7 @@ def test_a_pod_shows_the_log_it_is_given(simulated: ControlPlane, namespace: str
     log.write_text("2026-01-01T00:00:00.000000000Z stdout F step 1\n", encoding="utf-8")
     given = [pod(), shown("Logs", {"logs": [{"logsFile": str(log)}]})]
     simulated.kubectl("create", "-n", namespace, "-f", "-", input=given)
-    simulated.kubectl("wait", "pod/web", "-n", namespace, "--for=condition=Ready")
+    simulated.kubectl("wait", "pod/web", "-n", namespace, "--for=condition=Ready", "--timeout=90s")
     said = partial(simulated.answer, "logs", "web", "-n", namespace)
     wait_for("the log", lambda: said().stdout == "step 1\n")
 
@@ -98,7 +100,7 @@ def test_port_forward_reaches_a_real_server(simulated: ControlPlane, namespace: 
     forward = {"ports": [80], "target": {"address": "127.0.0.1", "port": web_port}}
     given = [pod(), shown("PortForward", {"forwards": [forward]})]
     simulated.kubectl("create", "-n", namespace, "-f", "-", input=given)
-    simulated.kubectl("wait", "pod/web", "-n", namespace, "--for=condition=Ready")
+    simulated.kubectl("wait", "pod/web", "-n", namespace, "--for=condition=Ready", "--timeout=90s")
     here = free_port()
     command = simulated.command("port-forward", "-n", namespace, "pod/web", f"{here}:80")
     with subprocess.Popen(command, env=simulated.environment, stdout=subprocess.DEVNULL) as forwarding:
@@ -143,7 +145,8 @@ def test_a_killed_part_comes_back_and_nothing_is_lost(own: ControlPlane, part: s
         own.kubectl("create", "-n", name, "-f", "-", input=pod("before"))
         own.restart(part)
         own.kubectl("create", "-n", name, "-f", "-", input=pod("after"))
-        own.kubectl("wait", "pod/before", "pod/after", "-n", name, "--for=condition=Ready")
+        both = ("pod/before", "pod/after")  # the others look again later and later while etcd is away
+        own.kubectl("wait", *both, "-n", name, "--for=condition=Ready", "--timeout=240s", within=300)
 
 
 def test_the_audit_log_says_who_asked_for_what(own: ControlPlane) -> None:

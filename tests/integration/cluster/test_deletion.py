@@ -98,7 +98,9 @@ def test_a_job_deleted_while_nobody_looked_leaves_nothing_but_its_history(
     uid = running_job(jobs)
     controller.kill()
     jobs.kubectl("delete", "pj", "mnist", f"--cascade={cascade}", "--wait=false")
-    jobs.kubectl("wait", "--for=jsonpath={.metadata.deletionTimestamp}", "pods", "-l", CHILDREN)
+    jobs.kubectl(
+        "wait", "--for=jsonpath={.metadata.deletionTimestamp}", "pods", "-l", CHILDREN, "--timeout=90s"
+    )
     controller.start()
     nothing_is_left(jobs)
     is_closed(controller, uid)

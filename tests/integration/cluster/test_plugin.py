@@ -294,7 +294,7 @@ def forwarded(simulated: ControlPlane, port: int) -> Iterator[str]:
         forward = {"forwards": [{"ports": [8080], "target": {"address": "127.0.0.1", "port": port}}]}
         given = [service(name, selector=pod["metadata"]["labels"]), pod, kwok("PortForward", pod, forward)]
         simulated.kubectl("create", "-f", "-", input=given)
-        simulated.kubectl("wait", "pod/jobledger", "-n", name, "--for=condition=Ready")
+        simulated.kubectl("wait", "pod/jobledger", "-n", name, "--for=condition=Ready", "--timeout=90s")
         yield name
 
 

@@ -68,7 +68,9 @@ async def test_a_quota_that_is_used_up_is_a_refusal_by_403(
     there: ApiServerCluster, cluster: Cluster, namespace: str, pod: Manifest
 ) -> None:
     cluster.kubectl("create", "quota", "none", "--hard=pods=0", "-n", namespace)
-    cluster.kubectl("wait", "quota/none", "-n", namespace, "--for=jsonpath={.status.hard.pods}=0")
+    cluster.kubectl(
+        "wait", "quota/none", "-n", namespace, "--for=jsonpath={.status.hard.pods}=0", "--timeout=90s"
+    )
     with pytest.raises(Refused) as refused:
         await there.create(pod)
     assert (refused.value.status, refused.value.reason) == (403, "Forbidden")
@@ -316,7 +318,7 @@ async def test_a_status_that_a_user_wrote_is_set_right_within_seconds(
     )
     began = asyncio.get_running_loop().time()
     await shows(there, ref, lambda status: status == right)
-    assert asyncio.get_running_loop().time() - began < 8
+    assert asyncio.get_running_loop().time() - began < 30
     assert there.api.sent["PATCH", "200"] == written + 1
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
