@@ -115,6 +115,7 @@ class Health:
             troubles += await self._write(controller)
             if not troubles:
                 notes += _failing(controller)
+            notes += [f"the view {name} waits: {why}" for name, why in controller.views.waits().items()]
         elif not troubles and not notes:
             troubles.append(self.waits_for or "the controller is starting")
         return Readiness(troubles, notes)
@@ -133,6 +134,8 @@ class Health:
         found = []
         if controller.log_error:
             found.append(f"the log cannot be reached: {controller.log_error}")
+        if controller.worker is not None:
+            found += controller.worker.report().stalls
         standby = self.lease is not None and not self.lease.is_held
         bridge = controller.bridge
         if controller.watches and not standby and (bridge is None or not bridge.progress.synced):

@@ -17,11 +17,17 @@ _STANDARD: Final = frozenset(
 )
 """What every record has; the rest are its fields."""
 
+_TOLD_BY_US: Final = "aiokafka"
+"""Says at every attempt at every broker what we say in a line, once; whoever asks for everything gets that, too."""
+
 OUR_PACKAGES: Final = ("jobledger", "projectors", "k8s_bridge", "statemachine")
 
 
 def configure(settings: LogSettings, stream: TextIO | None = None) -> None:
-    """Log lines go to `stream` (standard error); ours from `settings.level` on, others' from warning on."""
+    """Log lines go to `stream` (standard error); ours from `settings.level` on, others' from warning on.
+
+    Except aiokafka's, while nobody asks for everything.
+    """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines() if settings.format == "json" else ConsoleLines())
     root = logging.getLogger()
@@ -29,6 +35,8 @@ def configure(settings: LogSettings, stream: TextIO | None = None) -> None:
     root.setLevel(logging.WARNING)
     for package in OUR_PACKAGES:
         logging.getLogger(package).setLevel(settings.level.upper())
+    said = logging.WARNING if settings.level == "debug" else logging.CRITICAL
+    logging.getLogger(_TOLD_BY_US).setLevel(said)
 
 
 def fields(record: logging.LogRecord) -> dict[str, object]:

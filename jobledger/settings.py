@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from jobledger.errors import nearest
@@ -217,6 +217,14 @@ class Settings(BaseSettings):
     settle: Span = timedelta(seconds=10)
     """How long `run` waits, after the last job has ended, for replicas that end by themselves. Default 10 s:
     workers usually follow their master within a second, and their end belongs into the history."""
+
+    history: SecretStr = SecretStr("")
+    """URL of the database with the history of all jobs as SQL tables: `postgresql://USER@HOST:5432/DATABASE`, or
+    `sqlite:///absolute/path`. Default: in the file of a log that is one, none for a log in Kafka. A password in it is
+    not shown, but better is `history_password_file`, or what libpq knows: PGPASSWORD, PGPASSFILE."""
+
+    history_password_file: Path | None = None
+    """Path of a file that holds the password for `history`. Default: none. Read at each connection."""
 
     controller: ControllerSettings = ControllerSettings()
     """How `jobledger controller` runs on a Kubernetes cluster."""

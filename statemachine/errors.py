@@ -15,6 +15,7 @@ JobledgerError                 fields rather than prose; `.retryable` says wheth
 │   ├── Conflict · Missing · Expired       409 · 404 · 410
 │   ├── LeaseLost              another process has taken over
 │   └── Refused                the cluster said no: comes back as an observation
+├── ViewUnavailable            retryable: the database of a view is out of reach
 ├── ConfigError                at start, before anything is opened
 └── InvariantBroken            our bug: loud, never handled
 """
@@ -154,6 +155,12 @@ class Refused(ClusterError):
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message)
         self.status, self.reason, self.message = status, reason, message
+
+
+class ViewUnavailable(JobledgerError):
+    """The database of a view cannot be read or written now. Whatever it lacks is in the log, try again."""
+
+    retryable = True
 
 
 class ConfigError(JobledgerError):

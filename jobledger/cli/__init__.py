@@ -33,7 +33,7 @@ GROUPS: Final = {
         "history": "Show everything that happened to a job: a line for every entry of the log.",
         "why": "Explain why a job is as it is, and what began it.",
         "replay": "Decide the recorded observations again and compare, or show a job as it was.",
-        "deadletters": "List observations that could not be decided.",
+        "dead-letters": "List, show or retry observations that could not be decided.",
         "log": "Copy the event log from a file to Kafka, or back, and compare the two.",
         "topics": "Make the topics of a ledger in Kafka, or check their settings.",
     },
@@ -44,7 +44,8 @@ GROUPS: Final = {
     },
     "This program": {"config": "Show which settings hold, and where each came from."},
 }
-"""Every verb, by what it is about, in a line; the function of the verb has its name, and says the rest."""
+"""Every verb, by what it is about, in a line; the function of the verb (or its Typer, if it has verbs of its own) has
+its name, and says the rest."""
 
 _IN_MODULE: Final = {"resume": "pause"}
 """Verbs that share a module with another."""
@@ -55,8 +56,14 @@ def build(verb: str = "") -> typer.Typer:
     app = _empty()
     groups = {each: group for group, verbs in GROUPS.items() for each in verbs}
     for each in [verb] if verb in groups else groups:
-        verb_of = getattr(import_module(f"jobledger.cli.{_IN_MODULE.get(each, each)}"), each)
-        app.command(each, rich_help_panel=groups[each], help=paragraphs(verb_of))(verb_of)
+        name = each.replace("-", "_")
+        verb_of = getattr(import_module(f"jobledger.cli.{_IN_MODULE.get(name, name)}"), name)
+        if isinstance(verb_of, typer.Typer):
+            for inner in verb_of.registered_commands:
+                inner.help = paragraphs(inner.callback) if inner.callback else None
+            app.add_typer(verb_of, name=each, rich_help_panel=groups[each])
+        else:
+            app.command(each, rich_help_panel=groups[each], help=paragraphs(verb_of))(verb_of)
     return app
 
 

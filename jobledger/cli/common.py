@@ -32,6 +32,15 @@ Store = Annotated[
     Path | None,
     typer.Option("--store", metavar="PATH", help="The store; see `jobledger config` for the default."),
 ]
+HistoryUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--history",
+        metavar="URL",
+        help="The history as SQL tables: postgresql://USER@HOST/DATABASE or sqlite:///PATH; "
+        "default: beside a log in a file.",
+    ),
+]
 Server = Annotated[
     str | None,
     typer.Option(

@@ -1,8 +1,11 @@
 """`jobledger config`: which settings hold, and where each came from."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobledger.cli import common
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
 
 
 def config(
@@ -24,6 +27,7 @@ def config(
     derived = {
         "server": str(socket_path(held.settings.store)),
         "python": "python3 on the PATH",
+        "history": "beside a log in a file",
         "controller.log": f"sqlite://{held.settings.store}",
         "controller.roles": "bridge,engine,projectors,front",
         "controller.leader_elect": "in a pod",
@@ -53,8 +57,24 @@ def config(
 def _shown(value: object) -> str:
     from datetime import timedelta
 
+    from pydantic import SecretStr
+
     if value is None:
         return ""
+    if isinstance(value, SecretStr):
+        return _url_shown(value)
     if isinstance(value, timedelta):
         return f"{value.total_seconds():g}s"
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _url_shown(url: "SecretStr") -> str:
+    """Without the password that may be in it; nothing of a URL that cannot be read."""
+    from jobledger.wiring.history import shown, where_of
+    from statemachine.errors import ConfigError
+
+    try:
+        where = where_of(url.get_secret_value())
+    except ConfigError:
+        return str(url)
+    return shown(where)

@@ -33,6 +33,7 @@ def controller(
             help="The event log: sqlite:///PATH or kafka://HOST:PORT,…; default: the store.",
         ),
     ] = None,
+    history: common.HistoryUrl = None,
     namespaces: Annotated[
         str | None, typer.Option("--namespaces", metavar="A,B", help="Look after these only; default: all.")
     ] = None,
@@ -89,6 +90,7 @@ def controller(
         "controller.kubeconfig": ("--kubeconfig", kubeconfig),
         "controller.context": ("--context", context),
         "controller.log": ("--log", log),
+        "history": ("--history", history),
         "controller.namespaces": ("--namespaces", namespaces),
         "controller.roles": ("--roles", roles),
         "controller.listen": ("--listen", listen),
@@ -146,10 +148,13 @@ async def _control(plan: "Plan", host: str, port: int) -> int:
 def _welcome(plan: "Plan", listening: "socket") -> None:
     from pathlib import Path
 
+    from jobledger.wiring.history import shown
     from jobledger.wiring.roles import Role
 
     host, port = listening.getsockname()[:2]
     common.say(f"jobledger controller: {', '.join(each for each in Role if each in plan.roles)}")
     common.say(f"  log      {f'sqlite://{plan.log}' if isinstance(plan.log, Path) else plan.log}")
+    if Role.PROJECTORS in plan.roles and (plan.history or isinstance(plan.log, Path)):
+        common.say(f"  history  {shown(plan.history) or 'beside the log'}")
     common.say(f"  jobs of  {', '.join(plan.namespaces) or 'all namespaces'}")
     common.say(f"  address  http://{f'[{host}]' if ':' in host else host}:{port}")

@@ -30,9 +30,16 @@ async def controller_of(settings: "Settings", log: "Kafka | None" = None) -> "As
     """
     from jobledger.places import make_default_folder
     from jobledger.wiring import embedded
+    from jobledger.wiring.history import history_of
 
     check_installation()
     make_default_folder(settings.store)
-    opened = embedded(settings.store, log=log, evidence=settings.evidence, python=settings.python)
+    opened = embedded(
+        settings.store,
+        log=log,
+        history=history_of(settings),
+        evidence=settings.evidence,
+        python=settings.python,
+    )
     async with opened as controller:
         yield controller

@@ -53,6 +53,7 @@ def exit_code(error: Exception) -> int:
             | e.StoreInUse()
             | e.StoreUnusable()
             | e.LogUnavailable()
+            | e.ViewUnavailable()
             | e.ClusterUnavailable()
             | e.LeaseLost()
         ):

@@ -1,32 +1,61 @@
-"""`jobledger history`: every entry of a job, from the first on."""
+"""`jobledger history`: every entry of a job, from the first on; with --rebuild the history in SQL, made again."""
+
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from jobledger.cli import common, histories
+from jobledger.cli.ending import OK
+
+if TYPE_CHECKING:
+    from jobledger.settings import Settings
 
 
 def history(
-    job: histories.Job,
+    job: Annotated[
+        str,
+        typer.Argument(
+            metavar="[JOB]",
+            help="Name, namespace/name, or uid (its beginning is enough).",
+            show_default=False,
+        ),
+    ] = "",
     *,
     seq: histories.Entries = "",
     full: histories.Full = False,
+    rebuild: Annotated[
+        bool,
+        typer.Option("--rebuild", help="Make the history in SQL again, from the first entry of the log on."),
+    ] = False,
     namespace: common.Namespace = None,
     uid: histories.Uid = "",
     kind: common.Kind = "",
     output: common.OutputOption = common.Output.TABLE,
     store: common.Store = None,
     log: histories.Log = None,
+    history_url: common.HistoryUrl = None,
     verbose: common.Verbose = 0,
 ) -> None:
     """List everything that the log holds of a job: when, what was noticed, what was decided, the phase after.
 
     Works without a server, and for jobs that are long deleted. Times are UTC. Values of environment variables
     that look like secrets are shown as <redacted>.
+
+    With --rebuild, and no job, the SQL tables of the history (--history) are emptied and made again from the log. A
+    controller may work meanwhile: it helps.
     """
     from jobledger.telling.answers import Form, history_answer, span
     from jobledger.telling.histories import find
+    from statemachine.errors import ConfigError
 
-    settings = common.settings(store=store, namespace=namespace, verbose=verbose)
+    flags = {"history": ("--history", history_url)}
+    settings = common.settings(store=store, namespace=namespace, verbose=verbose, flags=flags)
+    if rebuild:
+        if job:
+            raise ConfigError("--rebuild makes the history of all jobs again: do not name one")
+        raise typer.Exit(_rebuilt(settings, log))
+    if not job:
+        raise ConfigError("name the job whose history you want, or --rebuild")
     span(seq)  # what is wrong with the question is said before the store is read
     told = histories.reading(
         settings, lambda read: find(read, job, namespace=settings.namespace, uid=uid, kind=kind), log
@@ -34,3 +63,24 @@ def history(
     form = Form(text=output is common.Output.TABLE, width=histories.terminal_width())
     answer = history_answer(told, form, seq=seq, full=full)
     raise typer.Exit(histories.show(answer, output, histories.ADVICE))
+
+
+def _rebuilt(settings: "Settings", url: str | None) -> int:
+    import asyncio
+
+    from jobledger.wiring.cluster import log_of
+    from jobledger.wiring.history import history_of
+    from jobledger.wiring.ledger import Kafka
+    from jobledger.wiring.rebuilding import rebuild
+    from statemachine.errors import ConfigError
+
+    log = log_of(url, settings) if url else settings.store
+    where = history_of(settings) or log
+    if isinstance(where, Kafka):
+        raise ConfigError("a log in Kafka has no history beside it: name its database with --history")
+    found = asyncio.run(rebuild(log, where, common.warn))
+    entries = "entry" if found.entries == 1 else "entries"
+    common.say(
+        f"the history has been made again: {common.plural(found.jobs, 'job')}, {found.entries} {entries}"
+    )
+    return OK

@@ -29,10 +29,14 @@ def log(
     *,
     verbose: common.Verbose = 0,
 ) -> None:
-    """Copy every history from one log to another, from a file to Kafka or back, byte for byte.
+    """Copy every history from one log to another, byte for byte: from a file to Kafka or back, or between two Kafkas.
 
-    Nothing may write either log meanwhile: stop the controller first. Afterwards both are read and compared entry by
-    entry. A copy that was broken off goes on where it was; a target that holds another history is refused.
+    This is how the number of partitions is changed: each job is wholly in the partition that it has in the target.
+    Dead letters are copied, too.
+
+    Nothing may write either log meanwhile: stop the controller first. Observations that nobody has decided yet are
+    not copied, so a log with some is refused. Afterwards both are compared entry by entry. A copy that was
+    broken off goes on where it was; a target that holds another history is refused.
     """
     import asyncio
 
@@ -40,14 +44,12 @@ def log(
     settings = common.settings(verbose=verbose)
     found = asyncio.run(_copied(settings, source, target))
     more = f", {found.before} of them before" if found.before else ""
-    common.say(f"the same in both: {found.jobs} jobs, {found.entries} entries{more}")
+    letters = f", and {common.plural(found.letters, 'dead letter')}" if found.letters else ""
+    common.say(f"the same in both: {found.jobs} jobs, {found.entries} entries{more}{letters}")
 
 
 async def _copied(settings: "Settings", source: str, target: str) -> "Copied":
-    from jobledger.cli.histories import opened
     from jobledger.wiring.cluster import log_of
-    from jobledger.wiring.ledger import writing
-    from statemachine.log.copying import copy
+    from jobledger.wiring.copying import copied
 
-    async with opened(settings, source) as read, writing(log_of(target, settings)) as written:
-        return await copy(read, written)
+    return await copied(log_of(source, settings), log_of(target, settings))

@@ -27,6 +27,8 @@ def cli_markdown() -> str:
         lines += ["", f"## {title}"]
         for verb in verbs:
             lines += ["", *_verb(group.commands[verb])]
+            for each in getattr(group.commands[verb], "commands", {}).values():
+                lines += ["", *_verb(each, f"{verb} ", "####")]
     return "\n".join(lines) + "\n"
 
 
@@ -39,13 +41,20 @@ def _exit_codes() -> Iterator[str]:
         yield f"| {code} | {meaning} |"
 
 
-def _verb(command: Any) -> Iterator[str]:
+def _verb(command: Any, of: str = "", heading: str = "###") -> Iterator[str]:
+    """A verb; `of` stands before it where it is one of a group."""
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     options = [each for each in command.params if each.param_type_name == "option" and each.name != "help"]
     usage = " ".join(_metavar(each) for each in arguments)
-    yield f"### jobledger {command.name}"
+    name = f"jobledger {of}{command.name}"
+    yield f"{heading} {name}"
     yield ""
-    yield f"    jobledger {command.name} {usage} [OPTIONS]".replace("  [", " [")
+    if names := getattr(command, "commands", None):
+        yield f"    {name} {'|'.join(names)}"
+        yield ""
+        yield inspect.cleandoc(command.help or "")
+        return
+    yield f"    {name} {usage} [OPTIONS]".replace("  [", " [")
     yield ""
     yield inspect.cleandoc(command.help or "")
     yield ""

@@ -37,6 +37,7 @@ def serve(
             help="Keep the event log in Kafka: kafka://HOST:PORT,…; default: in the store.",
         ),
     ] = None,
+    history: common.HistoryUrl = None,
     store: common.Store = None,
     verbose: common.Verbose = 0,
 ) -> None:
@@ -49,7 +50,8 @@ def serve(
 
     from jobledger.api.server import listen_address
 
-    settings = common.settings(store=store, verbose=verbose, quiet_level="info")
+    flags = {"history": ("--history", history)}
+    settings = common.settings(store=store, verbose=verbose, quiet_level="info", flags=flags)
     address = listen_address(listen) if listen else None
     raise typer.Exit(asyncio.run(_serve(settings, address, _kafka(log, settings))))
 

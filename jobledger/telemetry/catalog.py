@@ -21,6 +21,7 @@ CONTROLLER: Final = "Controller"
 QUEUES: Final = "Work queues"
 WATCHES: Final = "API server"
 LOG: Final = "Log"
+KAFKA: Final = "Kafka"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,4 +207,50 @@ UNCOUNTED = _metric(
     "uncounted_entries",
     "",
     "Entries that the counters about jobs do not hold yet; after a start they are left out until they hold all.",
+)
+
+# ---- Kafka: the partitions of a ledger among processes; read off what consumers know, no broker is asked ---------
+
+PARTITIONS = _metric(KAFKA, "partitions", "", "Partitions of the log.")
+OWNED = _metric(
+    KAFKA,
+    "partitions_owned",
+    "",
+    "Partitions that this process decides; the sum over all processes is `jobledger_partitions`, but for moments.",
+)
+WAITING = _metric(
+    KAFKA,
+    "observations_waiting",
+    "partition",
+    "Observations of a partition that this process decides: they are in the topic and no decision on them is durable "
+    "yet. Where the topic ends is at most some seconds old.",
+)
+UNREAD = _metric(
+    KAFKA,
+    "entries_unread",
+    "partition",
+    "Records of the log, marks of transactions included, that this process has not read yet though it follows the "
+    "partition.",
+)
+TAKEOVERS = _metric(
+    KAFKA, "partition_takeovers_total", "", "Partitions that this process has begun to decide."
+)
+TAKEN_OVER_AT = _metric(
+    KAFKA, "last_takeover_timestamp_seconds", "", "When it did so last, in seconds since 1970."
+)
+BEGUN_ANEW = _metric(
+    KAFKA,
+    "worker_restarts_total",
+    "error",
+    "How often the worker had to begin anew, by error: OwnerLost (another process has taken a partition), "
+    "LogUnavailable (brokers are away, or send nothing), Hole (observations were left out on their way).",
+)
+REPEATS = _metric(
+    KAFKA,
+    "observations_repeated_total",
+    "",
+    "Observations that came again, and were passed over by their place.",
+)
+LETTERS = _metric(
+    KAFKA, "dead_letters_written_total", "", "Observations that this process has put into the dead letters."
 )

@@ -18,7 +18,8 @@ from jobledger.telemetry.measured import Measured, OverApi, Watch
 from jobledger.telemetry.spread import Spread
 from jobledger.telemetry.tally import Tally
 from projectors.workqueue import WorkQueue
-from statemachine.engine.source import Pulse
+from statemachine.engine.follower import Follower
+from statemachine.engine.source import Pulse, Report
 from statemachine.kinds import KNOWN
 from statemachine.phases import Phase
 from statemachine.state import JobState, ReplicaPhase
@@ -58,7 +59,7 @@ class Collector:
         if of.tells:
             yield from self._jobs(of)
             yield from self._log(of)
-        if of.decides:
+        if of.decides or of.worker is not None:
             yield c.OBSERVATIONS, of.instruments.decided.items()
             yield c.LATENCY, _one(of.instruments.latency)
         yield c.POSITION, _one(of.reader.position)
@@ -70,6 +71,8 @@ class Collector:
             yield c.ORPHANS, _one(of.sweeper.found)
             yield c.RELEASED, _one(of.sweeper.released)
         yield c.LAG, _by_name(of.lags)
+        if of.outbox is not None:
+            yield from _partitions(of)
 
     def _jobs(self, of: Measured) -> Iterator[tuple[Described, Samples]]:
         jobs = Counter({(kind, phase.value): 0 for kind, phase in product(KNOWN, _PHASES)})
@@ -102,6 +105,25 @@ class Collector:
         yield c.QUARANTINED, _one(len(of.reader.quarantined))
         if self.dead_letters is not None:
             yield c.DEAD_LETTERS, _one(self.dead_letters)
+
+
+def _partitions(of: Measured) -> Iterator[tuple[Described, Samples]]:
+    """Also a process that decides nothing says that it owns none: so the sum is there when nobody does."""
+    report = of.worker.report() if of.worker is not None else Report()
+    if count := report.partitions or len(of.partitions.logs):
+        yield c.PARTITIONS, _one(count)
+    yield c.OWNED, _one(len(report.waiting))
+    if isinstance(of.source, Follower):
+        yield c.UNREAD, _by_name({str(number): each for number, each in of.source.unread.items()})
+    if of.worker is None:
+        return
+    yield c.WAITING, _by_name({str(number): each for number, each in report.waiting.items()})
+    yield c.TAKEOVERS, _one(report.counts.get("takeovers", 0))
+    if report.taken_over_at is not None:
+        yield c.TAKEN_OVER_AT, _one(report.taken_over_at.timestamp())
+    yield c.BEGUN_ANEW, _by_name(report.endings)
+    yield c.REPEATS, _one(report.counts.get("repeats", 0))
+    yield c.LETTERS, _one(report.counts.get("letters", 0))
 
 
 def _loops(pulses: Mapping[str, Pulse]) -> Iterator[tuple[Described, Samples]]:

@@ -243,6 +243,53 @@ ROWS: Final[dict[str, Sequence[Chart]]] = {
         ),
         Chart("Log takes entries", "bool_yes_no", _each("min(jobledger_log_writable)", "writable")),
     ),
+    "Kafka": (
+        Chart(
+            "Observations that wait",
+            "short",
+            _each("sum by (partition) (jobledger_observations_waiting)", "{{partition}}"),
+            stacked=True,
+            says="By partition: they are in the topic, and no decision on them is durable yet.",
+        ),
+        Chart(
+            "Records that a process has not read",
+            "short",
+            _each("max by (instance) (jobledger_entries_unread)", "{{instance}}"),
+            says="Of the partition that is worst, in each process that follows the log.",
+        ),
+        Chart(
+            "Partitions decided",
+            "short",
+            [
+                Query("sum(jobledger_partitions_owned)", "decided"),
+                Query("max(jobledger_partitions)", "there are"),
+                Query("sum by (instance) (jobledger_partitions_owned)", "{{instance}}"),
+            ],
+        ),
+        Chart(
+            "Take-overs and new beginnings in the last hour",
+            "short",
+            [
+                Query(
+                    "sum by (instance) (increase(jobledger_partition_takeovers_total[1h]))", "{{instance}}"
+                ),
+                Query("sum by (error) (increase(jobledger_worker_restarts_total[1h]))", "{{error}}"),
+            ],
+        ),
+        Chart(
+            "Last take-over",
+            "dateTimeAsIso",
+            _each("1000 * max by (instance) (jobledger_last_takeover_timestamp_seconds)", "{{instance}}"),
+        ),
+        Chart(
+            "Observations that came again, and dead letters, in the last hour",
+            "short",
+            [
+                Query("sum(increase(jobledger_observations_repeated_total[1h]))", "came again"),
+                Query("sum(increase(jobledger_dead_letters_written_total[1h]))", "dead letters"),
+            ],
+        ),
+    ),
     "Controller": (
         Chart("Leaders", "short", _each("sum(jobledger_leader)", "processes that hold the Lease")),
         Chart(

@@ -86,5 +86,10 @@ class Instruments:
         """`sink` as whoever notices something gets it."""
         return sink
 
+    def trace(self, seen: Observation) -> str:
+        """The W3C trace context (`traceparent`) of `seen`, to go with it to another process; empty without one."""
+        del seen
+        return ""
+
     async def close(self) -> None:
         """What was measured and not handed over yet is, within seconds; idempotent."""

@@ -10,7 +10,8 @@ from k8s_bridge.watchers import Bridge
 from projectors.base import States
 from projectors.sweeper import Sweeper
 from projectors.workqueue import WorkQueue
-from statemachine.engine.source import Pulse, Source
+from statemachine.engine.source import Pulse, Source, Worker
+from statemachine.log.inbox import Outbox
 from statemachine.log.partitions import Partitions, Readers
 from statemachine.log.reader import Reader
 
@@ -22,6 +23,8 @@ class Measured(Protocol):
     cluster: Cluster
     reader: Reader | Readers
     source: Source
+    outbox: Outbox | None
+    worker: Worker | None
     bridge: Bridge | None
     sweeper: Sweeper | None
     instruments: Instruments

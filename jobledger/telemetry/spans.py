@@ -1,8 +1,9 @@
 """Traces: observation → entry → write, as OpenTelemetry spans. The one module that imports its SDK.
 
 `observe` lasts from noticing something until the engine has it in its queue, `decide` from there until the entry is
-durable and folded, `write` is a call to the cluster. They are one trace, as far as one process does them; job uid
-and `seq` are attributes of all, so that spans of several processes can be found together.
+durable and folded, `write` is a call to the cluster. They are one trace: within a process, and where the log is in
+Kafka also across processes, as records carry the trace context of the observation. Job uid and `seq` are attributes
+of all, so that spans can be found together where neither holds.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from jobledger.telemetry.instruments import Instruments, Sink, Visit
 from k8s_bridge.port import Cluster, JobEvent, Manifest, Ref
@@ -45,6 +47,9 @@ when so many have come after it."""
 
 _CLOSING: Final = 3.0
 """Seconds for handing over the last spans: a shutdown has ten for everything."""
+
+_HEADER: Final = "traceparent"
+_W3C: Final = TraceContextTextMapPropagator()
 
 _VISITED: ContextVar[JobUid] = ContextVar("visited", default=JobUid(""))
 """The job that the running task visits."""
@@ -121,21 +126,33 @@ class TracedInstruments(Instruments):
         found = self._noticed.pop(id(seen), None)
         return found if found is not None and found.seen is seen else None
 
+    def trace(self, seen: Observation) -> str:
+        """The trace context of the `observe` span of `seen`."""
+        found = self._noticed.get(id(seen))
+        if found is None or found.seen is not seen:
+            return ""
+        carrier: dict[str, str] = {}
+        _W3C.inject(carrier, found.context)
+        return carrier.get(_HEADER, "")
+
     def silent(self, seen: Observation) -> None:
         """An observation changed nothing."""
         super().silent(seen)
         self._recall(seen)
 
     def entry(self, folded: Folded) -> None:
-        """A span for an entry that this process has decided."""
+        """A span for an entry that this process has decided; one of another is what writes here follow from."""
         super().entry(folded)
-        entry = folded.entry
+        entry, record = folded.entry, folded.record
         if not isinstance(entry, Entry):
+            last = self._last.get(record.job)
+            if record.trace and (last is None or last.seq < record.seq):
+                self._decided(folded, _context(record.trace))
             return
         noticed = self._recall(entry.cause)
         span = self._tracer.start_span(
             "decide",
-            context=noticed.context if noticed else Context(),
+            context=noticed.context if noticed else _context(record.trace),
             start_time=noticed.queued_ns if noticed else _since(entry.seen_at),
             attributes={
                 JOB: entry.job,
@@ -147,10 +164,14 @@ class TracedInstruments(Instruments):
             },
         )
         span.end()
+        self._decided(folded, set_span_in_context(span))
+
+    def _decided(self, folded: Folded, context: Context) -> None:
+        job = folded.record.job
         if folded.state.closed:
-            self._last.pop(entry.job, None)
+            self._last.pop(job, None)
         else:
-            self._last[entry.job] = _Decided(set_span_in_context(span), entry.seq)
+            self._last[job] = _Decided(context, folded.record.seq)
 
     def visit(self, name: str, visit: Visit) -> Visit:
         """`visit`, whose writes know which job they are for."""
@@ -243,6 +264,11 @@ class TracedCluster:
         """See Cluster."""
         with self._spans.writing("emit", event.about, event.uid):
             await self._cluster.emit(event)
+
+
+def _context(trace: str) -> Context:
+    """The context that a `traceparent` names; an empty one, so that a trace begins, if it names none."""
+    return _W3C.extract({_HEADER: trace}, Context())
 
 
 def _since(at: datetime) -> int:

@@ -12,6 +12,7 @@ from jobledger.settings import Settings
 from jobledger.telemetry.instruments import Instruments
 from jobledger.telemetry.tracing import measuring
 from jobledger.wiring.controller import Controller, Turn
+from jobledger.wiring.history import Where, history_of
 from jobledger.wiring.ledger import Kafka, Ledger, ledger_of
 from jobledger.wiring.roles import Role, Roles, roles_of
 from statemachine.errors import ConfigError
@@ -36,6 +37,7 @@ class Plan:
     evidence: bool
     leader_elect: bool
     lease_namespace: str
+    history: Where | None = None
 
     @classmethod
     def of(cls, settings: Settings, *, in_pod: bool) -> "Plan":
@@ -51,6 +53,7 @@ class Plan:
             settings.evidence,
             own_pod if said.leader_elect is None else said.leader_elect,
             said.lease_namespace,
+            history_of(settings),
         )
 
     def wanted(self) -> "Wanted":
@@ -104,7 +107,8 @@ async def opened(plan: Plan, turn: Turn = nullcontext) -> AsyncIterator[Opened]:
     """The parts that the plan names, opened; then all is closed. `turn`: when the bridge may watch.
 
     Raises:
-        ConfigError: there is no way to the API server, or traces are asked for that cannot be had.
+        ConfigError: there is no way to the API server or to the history's database, or traces are asked for that
+            cannot be had.
         StoreInUse, StoreUnusable, LogUnavailable: the log cannot be this process's.
     """
     from k8s_bridge.apiserver.api import Api
@@ -112,7 +116,9 @@ async def opened(plan: Plan, turn: Turn = nullcontext) -> AsyncIterator[Opened]:
     async with AsyncExitStack() as stack:
         instruments = await stack.enter_async_context(measuring(os.environ))
         api = await stack.enter_async_context(await Api.connect(plan.wanted())) if plan.needs_api else None
-        ledger = await stack.enter_async_context(ledger_of(plan.log, plan.roles))
+        ledger = await stack.enter_async_context(
+            ledger_of(plan.log, plan.roles, plan.history, instruments.trace)
+        )
         yield Opened(_controller(plan, ledger, api, turn, instruments), api)
 
 

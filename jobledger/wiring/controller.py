@@ -87,10 +87,10 @@ class Controller:
 
     `streams` are the projectors of each partition beside the built-in ones; `jitter` spreads retries (seeded in
     simulations). Where roles are spread over processes, `inbox` carries observations between them (None: nobody
-    else puts any), and the bridge watches only when it is its `turn`. With a `worker` the role of an engine is the worker's, everything else
-    follows the log, and `outbox` leads to whoever decides. Of several processes that project, each does its
-    `share` of the partitions. `answered` counts the answers of the cluster, by which slow is told from stuck.
-    With `namespaces` the jobs of others are left as they are: nobody here sees their pods.
+    else puts any), and the bridge watches only when it is its `turn`. With a `worker` the role of an engine is
+    the worker's, everything else follows the log, and `outbox` leads to whoever decides. Of several processes
+    that project, each does its `share` of the partitions. `answered` counts the answers of the cluster, by which
+    slow is told from stuck. With `namespaces` the jobs of others are left as they are: nobody here sees their pods.
     """
 
     event_log: EventLog | Partitions

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jobledger.places import data_folder
 from jobledger.telemetry.tracing import measuring
+from jobledger.wiring import history as views
 from jobledger.wiring.controller import Controller
 from jobledger.wiring.ledger import Kafka, Ledger, ledger_of
 from jobledger.wiring.roles import ALL
@@ -15,21 +16,25 @@ from statemachine.log.partitions import Partitions
 
 @asynccontextmanager
 async def embedded(
-    store: Path, *, log: Kafka | None = None, evidence: bool = True, python: str = ""
+    store: Path,
+    *,
+    log: Kafka | None = None,
+    history: views.Where | None = None,
+    evidence: bool = True,
+    python: str = "",
 ) -> AsyncIterator[Controller]:
     """A controller over one SQLite file and the processes of this machine, not started; then all is closed.
 
-    With `log` the log is in Kafka, and the file holds the objects.
+    With `log` the log is in Kafka, and the file holds the objects; the history is at `history`, else beside the log.
 
     Pods live on when the controller ends, and are adopted by the next one of the same store.
 
     Raises:
-        ConfigError: the environment asks for traces that cannot be had.
+        ConfigError: the environment asks for traces that cannot be had, or the history's database lets nobody in.
         StoreInUse, StoreUnusable, LogUnavailable: the store, or the log, cannot be this process's.
     """
     from k8s_bridge.admission import admit
     from k8s_bridge.local import LocalCluster
-    from projectors.history import HistoryProjector
     from statemachine.engine.clock import WallClock
     from statemachine.log.sqlite import SqliteLog
     from statemachine.log.sqlite_inbox import SqliteInbox
@@ -40,11 +45,11 @@ async def embedded(
         stack.push_async_callback(event_log.close)
         data = data_folder(event_log.store.path)
         inbox = await SqliteInbox.open(event_log.store)
-        ledger = (
-            Ledger(Partitions([event_log]), [[HistoryProjector(event_log, event_log.store)]], inbox)
-            if log is None
-            else await stack.enter_async_context(ledger_of(log, ALL))
-        )
+        if log is None:
+            database = await stack.enter_async_context(views.opened_or_beside(history, event_log.store))
+            ledger = Ledger(Partitions([event_log]), views.streams_of(database, [event_log]), inbox)
+        else:
+            ledger = await stack.enter_async_context(ledger_of(log, ALL, history, instruments.trace))
         cluster = await stack.enter_async_context(
             LocalCluster(event_log.store, data, admit=admit, python=python)
         )

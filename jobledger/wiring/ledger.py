@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Self
 
 from jobledger.places import make_default_folder
 from jobledger.settings import KafkaSettings, in_pod
+from jobledger.wiring import history as views
 from jobledger.wiring.roles import Role, Roles
 from jobledger.wiring.share import Share
 from jobledger.wiring.streams import Stream
 from statemachine.engine.source import Worker
 from statemachine.errors import ConfigError, StoreUnusable
-from statemachine.log.inbox import Inbox, MemoryInbox, Outbox
+from statemachine.log.inbox import Inbox, MemoryInbox, Outbox, Trace, untraced
 from statemachine.log.partitions import Merged, Partitions
 from statemachine.log.port import EventLog
 
@@ -70,28 +71,34 @@ class Ledger:
 
 
 @asynccontextmanager
-async def ledger_of(log: Path | Kafka, roles: Roles) -> AsyncIterator[Ledger]:
-    """The ledger for a process with these roles; then all of it is closed.
+async def ledger_of(
+    log: Path | Kafka, roles: Roles, history: views.Where | None = None, trace: Trace = untraced
+) -> AsyncIterator[Ledger]:
+    """The ledger for a process with these roles, its history at `history`; then all of it is closed.
+
+    `trace` tells the trace contexts of observations that leave the process.
 
     Raises:
         StoreInUse, StoreUnusable, LogUnavailable: the log cannot be this process's.
+        ConfigError: the history's database lets nobody in, or is newer than this program.
     """
-    found = _in_kafka(log, roles) if isinstance(log, Kafka) else _in_file(log, roles)
+    history = history if Role.PROJECTORS in roles else None
+    found = _in_kafka(log, roles, history, trace) if isinstance(log, Kafka) else _in_file(log, roles, history)
     async with found as ledger:
         yield ledger
 
 
 @asynccontextmanager
-async def _in_file(path: Path, roles: Roles) -> AsyncIterator[Ledger]:
-    from projectors.history import HistoryProjector
+async def _in_file(path: Path, roles: Roles, history: views.Where | None) -> AsyncIterator[Ledger]:
     from statemachine.log.sqlite import SqliteLog
     from statemachine.log.sqlite_inbox import SqliteInbox
 
     make_default_folder(path)
     event_log = await SqliteLog.open(path, beside=Role.ENGINE not in roles)
     try:
-        history = HistoryProjector(event_log, event_log.store)
-        yield Ledger(Partitions([event_log]), [[history]], await SqliteInbox.open(event_log.store))
+        async with views.opened_or_beside(history, event_log.store) as database:
+            streams = views.streams_of(database, [event_log])
+            yield Ledger(Partitions([event_log]), streams, await SqliteInbox.open(event_log.store))
     finally:
         await event_log.close()
 
@@ -99,11 +106,27 @@ async def _in_file(path: Path, roles: Roles) -> AsyncIterator[Ledger]:
 @asynccontextmanager
 async def reading_kafka(kafka: Kafka) -> AsyncIterator[Merged]:
     """The whole ledger, to be read. Raises LogUnavailable, StoreUnusable."""
-    from statemachine.log.kafka import topics
+    async with reading(kafka) as partitions:
+        yield Merged(partitions)
 
-    count = await topics.partitions(kafka.address)
-    async with _opened(kafka.address, range(count)) as logs:
-        yield Merged(_partitions(logs, count))
+
+@asynccontextmanager
+async def reading(log: Path | Kafka) -> AsyncIterator[Partitions]:
+    """The partitions of the whole ledger, to be read. Raises LogUnavailable, StoreUnusable."""
+    if isinstance(log, Kafka):
+        from statemachine.log.kafka import topics
+
+        count = await topics.partitions(log.address)
+        async with _opened(log.address, range(count)) as logs:
+            yield _partitions(logs, count)
+        return
+    from statemachine.log.sqlite import SqliteLog
+
+    event_log = await SqliteLog.open(log, read_only=True)
+    try:
+        yield Partitions([event_log])
+    finally:
+        await event_log.close()
 
 
 @asynccontextmanager
@@ -138,7 +161,9 @@ async def _checked(address: "Address") -> int:
 
 
 @asynccontextmanager
-async def _in_kafka(kafka: Kafka, roles: Roles) -> AsyncIterator[Ledger]:
+async def _in_kafka(
+    kafka: Kafka, roles: Roles, history: views.Where | None, trace: Trace
+) -> AsyncIterator[Ledger]:
     """An engine alone reads only what it owns."""
     from statemachine.engine.clock import WallClock
     from statemachine.engine.kafka.share import KafkaShare
@@ -151,7 +176,7 @@ async def _in_kafka(kafka: Kafka, roles: Roles) -> AsyncIterator[Ledger]:
         logs = await stack.enter_async_context(
             _opened(address, range(count if roles != {Role.ENGINE} else 0))
         )
-        outbox = await KafkaOutbox.open(address)
+        outbox = await KafkaOutbox.open(address, trace)
         stack.push_async_callback(outbox.close)
         worker = (
             KafkaWorker(address, kafka.feed, WallClock(), instance=kafka.instance, session=kafka.session)
@@ -163,7 +188,9 @@ async def _in_kafka(kafka: Kafka, roles: Roles) -> AsyncIterator[Ledger]:
             if Role.PROJECTORS in roles
             else None
         )
-        yield Ledger(_partitions(logs, count), outbox=outbox, worker=worker, share=share)
+        database = await stack.enter_async_context(views.opened_or_beside(history, None))
+        streams = views.streams_of(database, logs)
+        yield Ledger(_partitions(logs, count), streams, outbox=outbox, worker=worker, share=share)
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from statemachine.engine.source import Pulse
-from statemachine.errors import ClusterUnavailable, LogUnavailable
+from statemachine.errors import ClusterUnavailable, LogUnavailable, ViewUnavailable
 from statemachine.ids import Position
 from statemachine.log.reader import Folded
 
@@ -54,9 +54,12 @@ class Streams:
             each.grown.set()
 
     async def catch_up(self) -> None:
-        """Every view is at the end of the log. For a controller that does not run (any more)."""
+        """Every view is at the end of the log. For a controller that does not run (any more).
+
+        A view whose database is away is left as it is: it catches up the next time.
+        """
         for each in self._all:
-            await each.advance()
+            await each.advance(unless_away=True)
 
     def loops(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         """What is to run, by name."""
@@ -66,6 +69,10 @@ class Streams:
     def lags(self) -> Mapping[str, int]:
         """How many entries each view has yet to see."""
         return {each.stream.name: max(0, each.end() - each.reached) for each in self._all if each.mine()}
+
+    def waits(self) -> Mapping[str, str]:
+        """The streams that cannot go on at the moment, and why."""
+        return {each.stream.name: each.waits for each in self._all if each.waits}
 
     def pulses(self) -> dict[str, Pulse]:
         """How the loops are doing."""
@@ -82,6 +89,9 @@ class _Follow:
         self.grown = asyncio.Event()
         self.beats = 0
         self.busy = False
+        self.waits = ""
+        """Why the view cannot be brought on at the moment; empty while it can."""
+        self._is_away = False
 
     async def run(self) -> None:
         """The view is at the end of the log whenever that has grown."""
@@ -93,11 +103,13 @@ class _Follow:
                 self.stream.forget()
             await self.grown.wait()
 
-    async def advance(self) -> None:
-        """The view is at the end of the log, however long log or cluster are out of reach."""
+    async def advance(self, *, unless_away: bool = False) -> None:
+        """The view is at the end of the log, however long log, cluster or (unless that ends it) database are away."""
         self.busy = True
         while not await self._try():
             self.beats += 1
+            if unless_away and self._is_away:
+                break
             await asyncio.sleep(_RETRY)
         self.beats += 1
         self.busy = False
@@ -106,9 +118,16 @@ class _Follow:
         end = self.end()
         try:
             await self.stream.advance()
-        except (ClusterUnavailable, LogUnavailable) as error:
+        except (ClusterUnavailable, LogUnavailable, ViewUnavailable) as error:
+            before, self.waits = self.waits, str(error)
+            self._is_away = isinstance(error, ViewUnavailable)
+            if before:
+                return False  # once is enough, however long it takes
             fields = {"action": "retry", "projector": self.stream.name, "error": str(error)}
             log.warning("a view cannot be brought up to date now", extra=fields)
             return False
+        if self.waits:
+            self.waits = ""
+            log.info("a view is up to date again", extra={"action": "resume", "projector": self.stream.name})
         self.reached = end
         return True

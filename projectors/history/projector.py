@@ -1,125 +1,139 @@
 """Entries of the log → rows of the history view."""
 
-import json
-import sqlite3
 from collections.abc import Sequence
-from functools import partial
 
-from projectors.history import tables
+from projectors.history.database import ADD_ENTRY, MOVE, PUT_JOB, Database, Reached, Row, Statement
 from projectors.history.phrases import summary
 from projectors.history.queries import History
+from projectors.history.resuming import Past
+from statemachine.errors import ConfigError, ViewUnavailable
 from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode
 from statemachine.log.entry import Entry
 from statemachine.log.port import EventLog, Record
 from statemachine.log.reader import Reader
-from statemachine.log.store import SqliteStore
 from statemachine.state import JobState
 
 BATCH = 200
-"""Entries in one transaction: the log's appends wait while it is made."""
+"""Entries in one transaction: in a store that holds the log, too, its appends wait while it is made."""
 
 Step = tuple[Record, Entry, JobState]
 """A record that a reader accepted, the entry in it, and its job's state behind it."""
 
 
 class HistoryProjector:
-    """A stream projector: the history tables in `store` follow `log`, which need not be in the same store.
+    """A stream projector: the tables in `database` follow `log`, which is partition number `partition` of a ledger.
 
     Rows and the position that they reach are written in one transaction, so every entry is in the view once,
-    whatever happens in between.
+    whatever happens in between, and whoever else projects the same partition at the same time. `part` is added to
+    the name of one of several.
     """
 
-    name = "history"
-
-    def __init__(self, log: EventLog, store: SqliteStore) -> None:
-        self.history = History(store)
-        self._log = log
-        self._store = store
+    def __init__(self, log: EventLog, database: Database, partition: int = 0, part: str = "") -> None:
+        self.name = "history" + part
+        self.history = History(database)
+        self._log, self._database, self._partition = log, database, partition
         self._reader: Reader | None = None
+        self._past = Past(log, database, 0)
 
     async def advance(self) -> None:
-        """The view is at the end of the log as it was when this was called."""
+        """The view is at the end of the log as it was when this was called.
+
+        Raises:
+            LogUnavailable: the log, or a store with the tables, is out of reach.
+            ViewUnavailable: the database is, or it does not let us in any more.
+        """
+        try:
+            while not await self._followed():
+                self.forget()
+        except ConfigError as error:  # it was right when we started: whoever changed it may change it back
+            raise ViewUnavailable(str(error)) from error
+
+    def forget(self) -> None:
+        """What was remembered of the view may be wrong by now: somebody else may have brought it further."""
+        self._reader = None
+
+    async def _followed(self) -> bool:
+        """The view is at the end of the log; False if somebody set it back meanwhile."""
         reader = self._reader or await self._start()
         self._reader = None  # should this fail half-way, the reader would be ahead of the rows
         async for batch in self._log.scan(reader.position):
             for start in range(0, len(batch), BATCH):
-                await self._take(reader, batch[start : start + BATCH])
+                if not await self._take(reader, batch[start : start + BATCH]):
+                    return False
         self._reader = reader
-
-    def forget(self) -> None:
-        """Somebody else may have brought the view further: the next `advance` asks the store how far it is."""
-        self._reader = None
-
-    async def rebuild(self) -> None:
-        """The view is empty and then, from the first entry on, made again; meanwhile it says how far it is."""
-        self._reader = None
-        await self._store.run(tables.clear)
-        await self.advance()
-
-    async def project(self, steps: Sequence[Step], upto: Position) -> None:
-        """`steps`, in log order, are in the view, which has seen everything up to `upto`.
-
-        Steps that it holds already are passed over.
-        """
-        await self._store.run(partial(_project, steps, upto))
+        return True
 
     async def _start(self) -> Reader:
-        await self.history.prepare()
-        reader = Reader()
-        reader.position = await self.history.position()
-        return reader
+        await self._database.prepare()
+        reached = await self.history.position(self._partition)
+        end = await self._log.end()
+        if reached > end:
+            raise ViewUnavailable(
+                f"the history in {self._database} is at position {reached} of partition {self._partition}, and the "
+                f"log ends at {end}: it was made from another log; `jobledger history --rebuild` makes it anew"
+            )
+        self._past = Past(self._log, self._database, reached)
+        return await self._past.resume()
 
-    async def _take(self, reader: Reader, records: Sequence[Record]) -> None:
-        reached = reader.position
+    async def _take(self, reader: Reader, records: Sequence[Record]) -> bool:
+        """What follows from `records` is in the view; False if that does not reach to where they begin."""
+        await self._past.know(reader, {each.job for each in records})
+        since = reader.position
         steps: list[Step] = []
         for record in records:
-            if record.job not in reader:  # only jobs that something happens to are folded
-                await reader.fold_job(self._log, record.job, upto=reached)
             folded = reader.accept(record)
             if folded:
                 steps.append((record, decode(record.body), folded.state))
-        await self.project(steps, reader.position)
+        fits = True
+
+        def change(found: Reached) -> Sequence[Statement]:
+            nonlocal fits
+            fits = found.position >= since
+            return self._statements(steps, reader.position, found) if fits else ()
+
+        await self._database.change(self._partition, change)
+        return fits
+
+    def _statements(self, steps: Sequence[Step], upto: Position, found: Reached) -> Sequence[Statement]:
+        """`steps` put into the view, in log order; those that it holds already are passed over."""
+        new = [step for step in steps if step[0].position > found.position]
+        latest = found.latest
+        begun: dict[JobUid, Row] = {}
+        last: dict[JobUid, Step] = {}
+        for record, entry, state in new:
+            if record.job not in begun:
+                # a clock that was set back does not change the order of jobs: it is that of the log
+                began_at = max(latest, entry.seen_at)
+                latest = began_at if record.seq == 1 else latest
+                begun[record.job] = (began_at, self._partition, record.position)
+            last[record.job] = (record, entry, state)  # one row a job and batch, however many entries
+        return [
+            Statement(ADD_ENTRY, [(self._partition, *_entry_row(step)) for step in new]),
+            Statement(PUT_JOB, [(*_job_row(step), *begun[job]) for job, step in last.items()]),
+            Statement(MOVE, [(self._partition, max(upto, found.position), latest)]),
+        ]
 
 
-def _project(steps: Sequence[Step], upto: Position, db: sqlite3.Connection) -> None:
-    reached = tables.position(db)
-    new = [step for step in steps if step[0].position > reached]
-    db.executemany(
-        "INSERT INTO history_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [_entry_row(step) for step in new],
-    )
-    first: dict[JobUid, Position] = {}
-    last: dict[JobUid, Step] = {}
-    for step in new:
-        first.setdefault(step[0].job, step[0].position)
-        last[step[0].job] = step  # one row a job and batch, however many entries
-    db.executemany(_JOB, [_job_row(step, first[job]) for job, step in last.items()])
-    tables.advance(db, max(upto, reached))
-
-
-_JOB = """INSERT INTO history_jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (uid) DO UPDATE SET phase = excluded.phase, created_at = excluded.created_at,
-    started_at = excluded.started_at, completed_at = excluded.completed_at, deleted = excluded.deleted,
-    restarts = excluded.restarts, replicas = excluded.replicas, last_seq = excluded.last_seq,
-    updated_at = excluded.updated_at"""
-
-
-def _job_row(step: Step, first_position: Position) -> tuple[object, ...]:
+def _job_row(step: Step) -> Row:
     record, entry, state = step
     return (
         *(state.uid, state.api_version, state.kind, state.namespace, state.name, state.phase.value),
-        *(tables.text(each) for each in (state.created_at, state.started_at, state.completed_at)),
+        *(state.created_at, state.started_at, state.completed_at),
         *(state.deleted, state.spent, state.plan.scale if state.plan else 0),
-        *(record.seq, tables.text(entry.seen_at), first_position),
+        *(record.seq, entry.seen_at),
     )
 
 
-def _entry_row(step: Step) -> tuple[object, ...]:
+def _entry_row(step: Step) -> Row:
     record, entry, state = step
     return (
-        *(record.position, record.job, record.seq),
-        *(tables.text(entry.seen_at), tables.text(entry.happened_at), entry.actor),
+        *(record.position, record.job, record.seq, entry.seen_at, entry.happened_at, _text(entry.actor)),
         *(entry.cause.type, state.phase.value),
-        *(json.dumps([each.type for each in entry.events]), summary(entry.events)),
+        *([each.type for each in entry.events], _text(summary(entry.events))),
     )
+
+
+def _text(said: str) -> str:
+    """PostgreSQL cannot hold the character zero."""
+    return said.replace("\0", "\N{REPLACEMENT CHARACTER}")

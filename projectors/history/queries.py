@@ -1,37 +1,46 @@
 """What the console, the CLI and the API ask of the history view."""
 
 import json
-import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from typing import Any
+from typing import Any, Final, NamedTuple
 
-from projectors.history import tables
+from projectors.history.database import REACHED, Database, Row
 from statemachine.ids import JobUid, Position, Seq
-from statemachine.log.store import SqliteStore
 from statemachine.phases import Phase
 
-PAGE = 50
+PAGE: Final = 50
 """Rows that a list gives at once, unless told."""
 
-_JOB = (
+_ALL: Final = 2**62
+
+_JOB: Final = (
     "SELECT uid, api_version, kind, namespace, name, phase, created_at, started_at, completed_at, deleted, "
-    "restarts, replicas, last_seq, updated_at, first_position FROM history_jobs"
+    "restarts, replicas, last_seq, updated_at, began_at, partition, first_position FROM history_jobs"
 )
-_ENTRY = (
-    "SELECT position, job, seq, seen_at, happened_at, actor, cause_type, phase_after, events, summary "
+_ENTRY: Final = (
+    "SELECT partition, position, job, seq, seen_at, happened_at, actor, cause_type, phase_after, events, summary "
     "FROM history_entries"
 )
+_COUNT: Final = "SELECT phase, count(*) FROM history_jobs"
+_NEWEST: Final = "ORDER BY began_at DESC, partition DESC, first_position DESC"
+
+
+class Place(NamedTuple):
+    """A job's place in lists. Within a partition of the log, jobs are in its order, whatever clocks say."""
+
+    began_at: datetime
+    partition: int
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
     """A job that is or was.
 
-    `replicas` is how many its spec asked for last, `restarts` how many it has spent; `first_position` is where
-    its history begins in the log: the place of a job in lists.
+    `replicas` is how many its spec asked for last, `restarts` how many it has spent; `place` is where its history
+    begins.
     """
 
     uid: JobUid
@@ -48,13 +57,14 @@ class JobRow:
     replicas: int
     last_seq: Seq
     updated_at: datetime
-    first_position: Position
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
     """An entry of a job's life; `events` are the types of its events, `summary` says them in a line."""
 
+    partition: int
     position: Position
     job: JobUid
     seq: Seq
@@ -68,29 +78,27 @@ class EntryRow:
 
 
 class History:
-    """The history in an open store, which may be a read-only one beside a running server."""
+    """The history in a database, which may be opened for reading beside whoever writes it."""
 
-    def __init__(self, store: SqliteStore) -> None:
-        self._store = store
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def prepare(self) -> None:
-        """The tables are there.
+        """The tables are there. Raises as `Database.prepare`."""
+        await self._database.prepare()
 
-        Raises:
-            StoreUnusable: they are not, or not in this layout, and the store is read-only.
-        """
-        if self._store.read_only:
-            await self._store.read(tables.check)
-        else:
-            await self._store.run(tables.make)
-
-    async def position(self) -> Position:
-        """How far in the log the view is."""
-        return await self._store.read(tables.position)
+    async def position(self, partition: int = 0) -> Position:
+        """How far in a partition of the log the view is."""
+        found = await self._database.fetch(REACHED, partition)
+        return int(found[0][0]) if found else 0
 
     async def find_job(self, name_or_uid: str, namespace: str | None = None) -> JobRow | None:
         """The job of this uid, else the newest of this name (in the namespace, or in any)."""
-        return await self._store.read(partial(_find_job, name_or_uid, namespace))
+        found = await self._database.fetch(f"{_JOB} WHERE uid = $1", name_or_uid)
+        if not found:
+            where, values = _where({"name": name_or_uid, "namespace": namespace})
+            found = await self._database.fetch(f"{_JOB}{where} {_NEWEST} LIMIT 1", *values)
+        return _job_row(found[0]) if found else None
 
     async def list_jobs(
         self,
@@ -99,55 +107,52 @@ class History:
         kind: str | None = None,
         phase: Phase | None = None,
         deleted: bool | None = None,
-        before: Position | None = None,
+        before: Place | None = None,
         limit: int = PAGE,
     ) -> Sequence[JobRow]:
-        """Jobs, newest first; None does not filter. The next page is `before` the last row's `first_position`."""
-        wanted = {
-            "namespace = ?": namespace,
-            "kind = ?": kind,
-            "phase = ?": phase,
-            "deleted = ?": deleted,
-            "first_position < ?": before,
-        }
-        return await self._store.read(partial(_list_jobs, wanted, limit))
+        """Jobs, newest first; None does not filter. The next page is `before` the last row's `place`."""
+        where, values = _where(
+            {"namespace": namespace, "kind": kind, "phase": phase and phase.value, "deleted": deleted}, before
+        )
+        query = f"{_JOB}{where} {_NEWEST} LIMIT ${len(values) + 1}"
+        return [_job_row(row) for row in await self._database.fetch(query, *values, limit)]
+
+    async def count_jobs(
+        self, *, namespace: str | None = None, kind: str | None = None, deleted: bool | None = None
+    ) -> Mapping[Phase, int]:
+        """How many jobs are in each phase; None does not filter."""
+        where, values = _where({"namespace": namespace, "kind": kind, "deleted": deleted})
+        query = f"{_COUNT}{where} GROUP BY phase ORDER BY phase"
+        return {Phase(phase): count for phase, count in await self._database.fetch(query, *values)}
+
+    async def count_entries(self) -> int:
+        """How many entries there are: each job knows its last one."""
+        found = await self._database.fetch("SELECT coalesce(sum(last_seq), 0) FROM history_jobs")
+        return int(found[0][0])
 
     async def entries(
         self, job: JobUid, *, after_seq: Seq = 0, limit: int | None = None
     ) -> Sequence[EntryRow]:
         """The job's entries behind `after_seq`, oldest first."""
-        return await self._store.read(partial(_entries, job, after_seq, limit))
+        query = f"{_ENTRY} WHERE job = $1 AND seq > $2 ORDER BY seq LIMIT $3"
+        rows = await self._database.fetch(query, job, after_seq, _ALL if limit is None else limit)
+        return [_entry_row(row) for row in rows]
 
 
-def _find_job(name_or_uid: str, namespace: str | None, db: sqlite3.Connection) -> JobRow | None:
-    row = db.execute(f"{_JOB} WHERE uid = ?", (name_or_uid,)).fetchone()
-    if row is None:
-        row = db.execute(
-            f"{_JOB} WHERE name = ? AND coalesce(namespace = ?, 1) ORDER BY first_position DESC LIMIT 1",
-            (name_or_uid, namespace),
-        ).fetchone()
-    return row and _job_row(row)
+def _where(wanted: Mapping[str, object], before: Place | None = None) -> tuple[str, list[object]]:
+    """The condition that columns have these values, as far as they are wanted, and the values."""
+    values = {column: value for column, value in wanted.items() if value is not None}
+    conditions = [f"{column} = ${number}" for number, column in enumerate(values, 1)]
+    if before is not None:
+        places = ", ".join(f"${len(values) + number}" for number in (1, 2, 3))
+        conditions.append(f"(began_at, partition, first_position) < ({places})")
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return where, [*values.values(), *(before or ())]
 
 
-def _list_jobs(wanted: dict[str, Any], limit: int, db: sqlite3.Connection) -> list[JobRow]:
-    filters = {condition: value for condition, value in wanted.items() if value is not None}
-    where = f"WHERE {' AND '.join(filters)}" if filters else ""
-    rows = db.execute(f"{_JOB} {where} ORDER BY first_position DESC LIMIT ?", (*filters.values(), limit))
-    return [_job_row(row) for row in rows]
-
-
-def _entries(job: JobUid, after_seq: Seq, limit: int | None, db: sqlite3.Connection) -> list[EntryRow]:
-    unlimited = -1  # SQLite's word for it
-    rows = db.execute(
-        f"{_ENTRY} WHERE job = ? AND seq > ? ORDER BY seq LIMIT ?",
-        (job, after_seq, unlimited if limit is None else limit),
-    )
-    return [_entry_row(row) for row in rows]
-
-
-def _job_row(row: tuple[Any, ...]) -> JobRow:
+def _job_row(row: Row) -> JobRow:
     uid, api_version, kind, namespace, name, phase, created, started, completed, deleted, *rest = row
-    restarts, replicas, last_seq, updated, first_position = rest
+    restarts, replicas, last_seq, updated, began, partition, first_position = rest
     return JobRow(
         JobUid(uid),
         api_version,
@@ -155,29 +160,35 @@ def _job_row(row: tuple[Any, ...]) -> JobRow:
         namespace,
         name,
         Phase(phase),
-        tables.instant(created),
-        tables.instant(started),
-        tables.instant(completed),
+        _instant(created) if created else None,
+        _instant(started) if started else None,
+        _instant(completed) if completed else None,
         bool(deleted),
         restarts,
         replicas,
         last_seq,
-        datetime.fromisoformat(updated),
-        first_position,
+        _instant(updated),
+        Place(_instant(began), partition, first_position),
     )
 
 
-def _entry_row(row: tuple[Any, ...]) -> EntryRow:
-    position, job, seq, seen_at, happened_at, actor, cause_type, phase, events, summary = row
+def _entry_row(row: Row) -> EntryRow:
+    partition, position, job, seq, seen_at, happened_at, actor, cause_type, phase, events, summary = row
     return EntryRow(
+        partition,
         position,
         JobUid(job),
         seq,
-        datetime.fromisoformat(seen_at),
-        tables.instant(happened_at),
+        _instant(seen_at),
+        _instant(happened_at) if happened_at else None,
         actor,
         cause_type,
         Phase(phase),
-        tuple(json.loads(events)),
+        tuple(json.loads(events) if isinstance(events, str) else events),
         summary,
     )
+
+
+def _instant(held: Any) -> datetime:
+    """As the database has it: some know no instants."""
+    return datetime.fromisoformat(held) if isinstance(held, str) else held

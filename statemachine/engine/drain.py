@@ -25,11 +25,16 @@ _RETRY: Final = 0.2
 
 
 class Drain:
-    """Empties `inbox` into `engine`; what cannot be read goes to the dead letters of `event_log`."""
+    """Empties `inbox` into `engine`; what cannot be read goes to the dead letters of `event_log`.
 
-    def __init__(self, inbox: Inbox, engine: Engine, event_log: EventLog, clock: Clock) -> None:
+    `polling` says how often to look, by default as often as another process may notice something.
+    """
+
+    def __init__(
+        self, inbox: Inbox, engine: Engine, event_log: EventLog, clock: Clock, polling: Polling | None = None
+    ) -> None:
         self._inbox, self._engine, self._log, self._clock = inbox, engine, event_log, clock
-        self._polling = Polling()
+        self._polling = polling or Polling()
         self._beats = 0
         self._busy = False
 

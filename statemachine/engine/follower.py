@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from statemachine.engine.source import Listener, Pulse
@@ -48,6 +48,11 @@ class Follower:
     def log_error(self) -> str:
         """Why a log cannot be read, or nothing be sent; empty while all can."""
         return next((each.error for each in self._reads if each.error), self._send_error)
+
+    @property
+    def unread(self) -> Mapping[int, int]:
+        """By number of the log, how far it is known to go on behind what was read."""
+        return {number: each.behind for number, each in enumerate(self._reads)}
 
     async def observe(self, seen: Observation) -> None:
         """`seen` is in the queue; waits while that is full.
@@ -126,6 +131,7 @@ class _Read:
         self.log, self.reader = event_log, reader
         self.beats = 0
         self.error = ""
+        self.behind = 0
         self._reached: Position = 0
         self._news = asyncio.Event()
         self._looking = asyncio.Lock()
@@ -151,9 +157,9 @@ class _Read:
         """What is new in the log is told, for ever."""
         while True:
             try:
-                async for batch, position in self.log.follow(self.reader.position):
+                async for batch, position, behind in self.log.follow(self.reader.position):
                     tell(self.reader, batch)
-                    self.error, self._reached = "", position
+                    self.error, self._reached, self.behind = "", position, behind
                     self._look_up()
             except LogUnavailable as error:
                 self.error = _unreached(error, self.error)

@@ -1,6 +1,7 @@
 """Where the states of jobs come from in a process: its own engine, or a follower of somebody else's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from statemachine.ids import JobUid
@@ -20,8 +21,31 @@ class Pulse(NamedTuple):
     busy: bool
 
 
+class Report(NamedTuple):
+    """What a worker has in hand, and what has become of its work since the process started."""
+
+    partitions: int = 0
+    """Of the whole ledger; 0 while that is not known."""
+    waiting: Mapping[int, int] = {}
+    """By partition that it decides, how many observations are there and not decided."""
+    counts: Mapping[str, int] = {}
+    """`takeovers` of partitions; observations that are `decided`, `repeats`, `letters` (dead), `strays`."""
+    endings: Mapping[str, int] = {}
+    """How often it had to begin anew, by the name of the error."""
+    taken_over_at: datetime | None = None
+    """When it last took a partition over."""
+    stalls: Sequence[str] = ()
+    """The partitions that it gets nothing of though there is more, a sentence each."""
+
+
 class Worker(Protocol):
-    """Decides in this process by itself: it takes what was sent from where it was sent to, and writes the log."""
+    """Decides in this process by itself: it takes what was sent from where it was sent to, and writes the log.
+
+    `listeners` and `silent_listeners` are those of Source, for what is decided here.
+    """
+
+    listeners: list[Listener]
+    silent_listeners: list[Callable[[Observation], None]]
 
     @property
     def log_error(self) -> str:
@@ -32,6 +56,9 @@ class Worker(Protocol):
 
     def pulses(self) -> dict[str, Pulse]:
         """How the loops in it are doing, by name."""
+
+    def report(self) -> Report:
+        """How it stands now. Nobody is asked for that."""
 
 
 class Source(Protocol):

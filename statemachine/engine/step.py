@@ -6,6 +6,7 @@ at any point loses at most observations whose batch was not acknowledged, and th
 """
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -27,10 +28,14 @@ _ATTEMPTS: Final = 5
 
 
 class Seen(NamedTuple):
-    """An observation, and its place among those of its partition; 0 where they have none."""
+    """An observation, and its place among those of its partition; 0 where they have none.
+
+    `trace`: the trace context (`traceparent`) that it came with; its entry carries it on.
+    """
 
     observation: Observation
     place: Position = 0
+    trace: str = ""
 
 
 class _Head(NamedTuple):
@@ -58,7 +63,9 @@ class Owner:
         self._untold: list[Folded] = []
         self.silent: Sequence[Observation] = ()
         """The observations of the last batch that changed nothing."""
-        self.dead_letters = 0
+        self._repeats = 0
+        self.counts: Counter[str] = Counter()
+        """Observations that were `repeats`, or became dead `letters`."""
 
     async def take(self, batch: Sequence[Seen]) -> Sequence[Folded]:
         """Every observation of `batch` has been decided, and the entries are durable and folded.
@@ -85,7 +92,7 @@ class Owner:
             await self._fold(records, decided)
             for letter in letters:
                 await self._log.add_dead_letter(letter)
-            self.dead_letters += len(letters)
+            self.counts.update(letters=len(letters), repeats=self._repeats)
             told, self._untold = self._untold, []
             return told
         raise InvariantBroken(f"{_ATTEMPTS} conflicts in a row: two writers share this log")
@@ -109,9 +116,10 @@ class Owner:
         decided: list[_Decided] = []
         letters: list[DeadLetter] = []
         silent: list[Observation] = []
-        for seen, place in batch:
+        self._repeats = 0
+        for seen, place, trace in batch:
             try:
-                one = self._decide_one(heads.get(seen.job) or self._head(seen.job), seen, place)
+                one = self._decide_one(heads.get(seen.job) or self._head(seen.job), seen, place, trace)
             except Exception as error:
                 fields = {"action": "dead-letter", "job": seen.job}
                 log.exception("an observation cannot be decided", extra=fields)
@@ -135,8 +143,9 @@ class Owner:
             raise Quarantined(f"the history of this job cannot be folded: {tracked.quarantined}")
         return _Head(tracked.state, tracked.seq, tracked.head, tracked.source)
 
-    def _decide_one(self, head: _Head, seen: Observation, place: Position) -> _Decided | None:
+    def _decide_one(self, head: _Head, seen: Observation, place: Position, trace: str) -> _Decided | None:
         if 0 < place <= head.source:
+            self._repeats += 1
             return None
         events, state = decided(head.state, seen)
         if not events:
@@ -157,7 +166,7 @@ class Owner:
         if 0 < self._log.entry_limit < len(body):
             raise TooLarge(f"its entry has {len(body)} bytes, and the log takes {self._log.entry_limit}")
         after = _Head(state, entry.seq, entry_hash(body), place or head.source)
-        return _Decided(Draft(seen.job, entry.seq, body), entry, after)
+        return _Decided(Draft(seen.job, entry.seq, body, trace=trace), entry, after)
 
 
 class TooLarge(InvariantBroken):

@@ -1,6 +1,13 @@
-"""From one log to another: every entry that a reader would come to, byte for byte, and then looked at again."""
+"""From one log to another: every entry that a reader would come to, byte for byte, and then looked at again.
 
+The other may have another number of partitions: a job's entries are wholly in the one that it has there. The place
+that an entry names is one among the observations of the first log; in the other it is marked as moved, and nobody
+goes by its place.
+"""
+
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from statemachine.errors import EntryUnreadable, LogError
@@ -8,7 +15,7 @@ from statemachine.ids import JobUid, Seq
 from statemachine.log.codec import entry_hash
 from statemachine.log.entry import GENESIS
 from statemachine.log.partitions import Partitions
-from statemachine.log.port import Draft, EventLog, ReadableLog, Record
+from statemachine.log.port import DeadLetter, Draft, EventLog, ReadableLog, Record
 from statemachine.log.reader import read
 
 _BATCH: Final = 256
@@ -22,18 +29,19 @@ class NotTheSame(LogError):
 
 
 class Copied(NamedTuple):
-    """What is in the other log now, and how much of it was there before."""
+    """What is in the other log now, how many entries were there before, and how many dead letters the first has."""
 
     jobs: int
     entries: int
     before: int
+    letters: int = 0
 
 
 async def copy(source: ReadableLog, target: Partitions) -> Copied:
     """The histories in `source` are in `target`, which may hold the beginnings of some already, and nothing else.
 
-    What no reader believes (an entry that does not follow) is left behind. Snapshots are left behind, too: they
-    are made again. `target` is this process's to write.
+    So are the dead letters. What no reader believes (an entry that does not follow) is left behind. Snapshots are
+    left behind, too: they are made again. `target` is this process's to write.
 
     Raises:
         NotTheSame: `target` holds another history; or, at the end, not what was copied. It names job and entry.
@@ -54,11 +62,29 @@ async def copy(source: ReadableLog, target: Partitions) -> Copied:
                 _compare({record.job: own}, {record.job: known[: len(own)]})
             else:
                 number = target.number_of(record.job)
-                waiting.setdefault(number, []).append(Draft(record.job, record.seq, record.body))
+                draft = Draft(record.job, record.seq, record.body, moved=True)
+                waiting.setdefault(number, []).append(draft)
         await _write(target.logs, waiting, least=_BATCH)
     await _write(target.logs, waiting, least=1)
     _compare(wanted, await hashes(*target.logs))
-    return Copied(len(wanted), sum(map(len, wanted.values())), before)
+    letters = await _letters(source, target)
+    return Copied(len(wanted), sum(map(len, wanted.values())), before, letters)
+
+
+async def _letters(source: ReadableLog, target: Partitions) -> int:
+    """The dead letters of `source` are in `target`, those that were there before not again; how many they are."""
+    there = Counter([_said(each) for log in target.logs for each in await log.dead_letters()])
+    letters = await source.dead_letters()
+    for each in letters:
+        if there[_said(each)]:
+            there[_said(each)] -= 1
+        else:
+            await target.log_of(each.job).add_dead_letter(each)
+    return len(letters)
+
+
+def _said(letter: DeadLetter) -> tuple[datetime, JobUid, bytes, str]:
+    return letter.at, letter.job, letter.observation, letter.error
 
 
 async def hashes(*logs: ReadableLog) -> Hashes:

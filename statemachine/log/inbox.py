@@ -4,7 +4,7 @@ Whoever notices puts; the engine takes, decides, and acknowledges once the entri
 SQLite file of the log, and a list for tests. One test suite runs on both (`tests/ports/test_inbox.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,13 +12,25 @@ from statemachine.ids import JobUid
 from statemachine.log.codec import encode_observation
 from statemachine.observations import Observation
 
+Trace = Callable[[Observation], str]
+"""Tells the W3C trace context (`traceparent`) of an observation; empty without one."""
+
+
+def untraced(_: Observation) -> str:
+    """A Trace where nobody traces."""
+    return ""
+
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """An observation as it was put: its job, and its bytes. Nothing is said about their being readable."""
+    """An observation as it was put: its job, and its bytes. Nothing is said about their being readable.
+
+    `trace`: the W3C trace context (`traceparent`) that it came with, if it did.
+    """
 
     job: JobUid
     body: bytes
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from statemachine.errors import SeqConflict
 from statemachine.ids import JobUid, Position, Seq
@@ -49,7 +50,7 @@ class MemoryLog:
         return max((record.seq for record in self._of_job.get(job, ())), default=0)
 
     def _add(self, draft: Draft) -> Record:
-        record = Record(len(self._records) + 1, draft.job, draft.seq, draft.body)
+        record = Record(len(self._records) + 1, draft.job, draft.seq, draft.body, draft.moved)
         self._records.append(record)
         self._of_job.setdefault(draft.job, []).append(record)
         return record
@@ -100,6 +101,10 @@ class MemoryLog:
     async def add_dead_letter(self, letter: DeadLetter) -> None:
         """See EventLog."""
         self._letters.append(replace(letter, id=len(self._letters) + 1))
+
+    async def note_retry(self, letter: DeadLetter, at: datetime) -> None:
+        """See EventLog."""
+        self._letters[letter.id - 1] = replace(self._letters[letter.id - 1], retried_at=at)
 
     async def dead_letters(self) -> Sequence[DeadLetter]:
         """See EventLog."""

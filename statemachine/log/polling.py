@@ -13,14 +13,17 @@ _GROWTH: Final = 1.2
 
 
 class Polling:
-    """Seconds to wait between looks: few while there is news, for that comes in bursts, more when it is quiet."""
+    """Seconds to wait between looks: few while there is news, for that comes in bursts, more when it is quiet.
 
-    def __init__(self) -> None:
-        self._wait = _SHORTEST
+    `longest`: how many at most.
+    """
+
+    def __init__(self, longest: float = _LONGEST) -> None:
+        self._wait, self._longest = _SHORTEST, longest
 
     def after(self, *, news: bool) -> float:
         """Seconds to the next look, after one that found `news` or did not."""
-        self._wait = _SHORTEST if news else min(_LONGEST, self._wait * _GROWTH)
+        self._wait = _SHORTEST if news else min(self._longest, self._wait * _GROWTH)
         return self._wait
 
 

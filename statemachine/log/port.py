@@ -14,28 +14,43 @@ from statemachine.ids import JobUid, Position, Seq
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An encoded entry that is to be appended."""
+    """An encoded entry that is to be appended; `moved`: it was decided in another log.
+
+    `trace`: the W3C trace context (`traceparent`) that its observation came with, where somebody traces.
+    """
 
     job: JobUid
     seq: Seq
     body: bytes
+    moved: bool = False
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An entry as the log holds it: its bytes, and where it stands. Nothing is said about its being right."""
+    """An entry as the log holds it: its bytes, and where it stands. Nothing is said about its being right.
+
+    `moved`: the place of its observation is one of another log, and means nothing here. `trace`: see Draft. A log
+    whose observations have no places keeps neither.
+    """
 
     position: Position
     job: JobUid
     seq: Seq
     body: bytes
+    moved: bool = False
+    trace: str = ""
 
 
 class Followed(NamedTuple):
-    """What is new to whoever follows a log: with `records` it knows everything up to `position`."""
+    """What is new to whoever follows a log: with `records` it knows everything up to `position`.
+
+    `behind`: how far the log is known to go on from there.
+    """
 
     records: Sequence[Record]
     position: Position
+    behind: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +70,23 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """An observation that could not be read or decided, whole, with the error."""
+    """An observation that could not be read or decided, whole, with the error.
+
+    `id` and `partition` are given by the log; `retried_at`: when it was last sent to whoever decides once more.
+    """
 
     at: datetime
     job: JobUid
     observation: bytes
     error: str
     id: int = 0
-    """Given by the log."""
+    partition: int | None = None
+    retried_at: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        """What tells it from all others of the ledger: `17`, or `3-17` in partition 3 of several."""
+        return str(self.id) if self.partition is None else f"{self.partition}-{self.id}"
 
 
 class ReadableLog(Protocol):
@@ -129,7 +153,10 @@ class EventLog(ReadableLog, Protocol):
         """`reader` has come as far as `position`."""
 
     async def add_dead_letter(self, letter: DeadLetter) -> None:
-        """The letter is durable."""
+        """The letter is durable; one that was retried elsewhere still is."""
+
+    async def note_retry(self, letter: DeadLetter, at: datetime) -> None:
+        """The letter, which is one of this log, says that it was retried then. It stays what it is."""
 
     async def close(self) -> None:
         """Everything is flushed and released; idempotent."""

@@ -111,7 +111,7 @@ class Reader:
         except Exception as error:  # noqa: BLE001 - whatever a history does to evolve, the other jobs go on
             self._quarantine(record, last, f"its events cannot be folded: {error!r}")
             return None
-        source = entry.source or last.source
+        source = last.source if record.moved else entry.source or last.source
         self._keep(record.job, Tracked(state, record.seq, entry_hash(record.body), source=source))
         self._unsaved[record.job] = None
         return Folded(record, entry, last.state, state)

@@ -28,6 +28,8 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS dead_letters (
         id INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, job TEXT NOT NULL, observation BLOB NOT NULL,
         error TEXT NOT NULL)""",
+    # beside the letters, which are never changed; a store that an older release wrote has no such table
+    "CREATE TABLE IF NOT EXISTS retries (letter INTEGER NOT NULL, at TEXT NOT NULL)",
 )
 
 _COVERED = " snapshots"
@@ -130,6 +132,10 @@ class SqliteLog:
         """See EventLog."""
         await self.store.run(partial(_add_dead_letter, letter))
 
+    async def note_retry(self, letter: DeadLetter, at: datetime) -> None:
+        """See EventLog."""
+        await self.store.run(partial(_note_retry, letter.id, at))
+
     async def dead_letters(self) -> Sequence[DeadLetter]:
         """See EventLog."""
         return await self.store.read(_dead_letters)
@@ -221,12 +227,27 @@ def _save_checkpoint(reader: str, position: Position, db: sqlite3.Connection) ->
 
 def _add_dead_letter(letter: DeadLetter, db: sqlite3.Connection) -> None:
     row = letter.at.isoformat(), letter.job, letter.observation, letter.error
-    db.execute("INSERT INTO dead_letters (at, job, observation, error) VALUES (?, ?, ?, ?)", row)
+    made = db.execute("INSERT INTO dead_letters (at, job, observation, error) VALUES (?, ?, ?, ?)", row)
+    if letter.retried_at and made.lastrowid:
+        _note_retry(made.lastrowid, letter.retried_at, db)
+
+
+def _note_retry(id_: int, at: datetime, db: sqlite3.Connection) -> None:
+    db.execute("INSERT INTO retries VALUES (?, ?)", (id_, at.isoformat()))
 
 
 def _dead_letters(db: sqlite3.Connection) -> list[DeadLetter]:
+    known = _number("SELECT count(*) FROM sqlite_master WHERE name = 'retries'", (), db)
+    retried = dict(db.execute("SELECT letter, at FROM retries ORDER BY rowid")) if known else {}
     rows = db.execute("SELECT at, job, observation, error, id FROM dead_letters ORDER BY id")
     return [
-        DeadLetter(datetime.fromisoformat(at), job, observation, error, id_)
+        DeadLetter(
+            datetime.fromisoformat(at),
+            job,
+            observation,
+            error,
+            id_,
+            retried_at=datetime.fromisoformat(retried[id_]) if id_ in retried else None,
+        )
         for at, job, observation, error, id_ in rows
     ]

@@ -66,5 +66,5 @@ def _ack(token: int, db: sqlite3.Connection) -> None:
 
 
 def _waiting(db: sqlite3.Connection) -> int:
-    count: int = db.execute("SELECT count(*) FROM inbox").fetchone()[0]
-    return count
+    there = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'inbox'").fetchone()[0]
+    return int(db.execute("SELECT count(*) FROM inbox").fetchone()[0]) if there else 0

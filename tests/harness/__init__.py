@@ -1,4 +1,4 @@
-"""A real Kubernetes control plane and a real Kafka for tests: `kube`, `helm` and `kafka` are their programs.
+"""A real Kubernetes control plane, Kafka and PostgreSQL for tests: `kube`, `helm` and `kafka` are their programs.
 
 The fixtures hand them out.
 """
@@ -6,6 +6,7 @@ The fixtures hand them out.
 from tests.harness.broker import Kafka
 from tests.harness.cluster import JOB_CRDS, NEIGHBOUR_CRDS, Cluster
 from tests.harness.control_plane import PARTS, ControlPlane
+from tests.harness.postgres import Postgres
 from tests.harness.programs import CommandFailed
 from tests.harness.waiting import wait_for
 
@@ -17,5 +18,6 @@ __all__ = [
     "CommandFailed",
     "ControlPlane",
     "Kafka",
+    "Postgres",
     "wait_for",
 ]

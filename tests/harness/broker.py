@@ -62,6 +62,14 @@ class Kafka:
         """A node that was frozen goes on."""
         self._kafka("resume", str(node))
 
+    def lead(self) -> bool:
+        """Every partition is led by the first of its nodes; False: not all, as some have not caught up yet."""
+        try:
+            self._kafka("lead")
+        except CommandFailed:
+            return False
+        return True
+
     def security(self, user: str, password: str = "") -> Security:
         """How a user gets through to a secure one: `admin`, a role of a controller, or `visitor`."""
         file = self.home / f"{user}.password"

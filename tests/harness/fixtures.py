@@ -1,4 +1,4 @@
-"""The fixtures of clusters and of Kafka. All tests of a run share one of each; what kills parts starts its own.
+"""The fixtures of clusters, Kafka and PostgreSQL. All tests share one of each; what kills parts starts its own.
 
 `JOBLEDGER_KUBECONFIG` names the kubeconfig of a cluster to use instead: one that may be written to, with nodes that
 run pods. Namespaces made there are deleted again, CRDs stay.
@@ -20,6 +20,7 @@ from statemachine.log.kafka.address import Address
 from tests.harness.broker import Kafka
 from tests.harness.cluster import JOB_CRDS, NEIGHBOUR_CRDS, Cluster
 from tests.harness.control_plane import ControlPlane
+from tests.harness.postgres import Postgres, binaries
 from tests.harness.programs import HELM, KAFKA, KUBE, built
 
 LEDGER_PARTITIONS: Final = 2
@@ -145,7 +146,35 @@ def _apart(work: Coroutine[Any, Any, object]) -> None:
         thread.submit(asyncio.run, work).result()
 
 
-# ---- what both need ----------------------------------------------------------------------------------------------
+# ---- PostgreSQL --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def own_postgres() -> Iterator[Postgres]:
+    """A PostgreSQL as long as the block lasts; skips where there is none."""
+    _, missing = binaries()
+    if missing:
+        pytest.skip(missing)
+    with Postgres() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """The server that all tests of the run share. Do not stop it; use a database of your own."""
+    with own_postgres() as started:
+        yield started
+
+
+@pytest.fixture
+def postgres_database(postgres: Postgres) -> Iterator[str]:
+    """The URL of an empty database for one test, gone after it."""
+    name = postgres.fresh()
+    yield postgres.url(name)
+    postgres.drop(name)
+
+
+# ---- what all need ----------------------------------------------------------------------------------------------
 
 
 def _require(program: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -219,7 +220,7 @@ async def followed(log: EventLog, after: Position, count: int) -> list[Record]:
     """The first records that come behind `after`."""
     found: list[Record] = []
     async with asyncio.timeout(90):
-        async for batch, _ in log.follow(after):
+        async for batch, *_ in log.follow(after):
             found += batch
             if len(found) >= count:
                 break
@@ -240,7 +241,7 @@ async def test_whoever_follows_gets_what_is_appended_meanwhile(log: EventLog) ->
     given = list(await log.append(drafts((JOB, 1))))
     found: list[Record] = []
     async with asyncio.timeout(90):
-        async for batch, position in log.follow():
+        async for batch, position, _ in log.follow():
             found += batch
             assert not batch or position >= batch[-1].position
             if len(found) == 4:
@@ -253,7 +254,7 @@ async def test_whoever_follows_gets_what_is_appended_meanwhile(log: EventLog) ->
 async def test_whoever_follows_a_log_that_does_not_grow_is_told_so(log: EventLog) -> None:
     given = await log.append(history(1))
     async with asyncio.timeout(90):
-        async for batch, position in log.follow(given[0].position):
+        async for batch, position, _ in log.follow(given[0].position):
             assert not batch
             assert position >= await log.end()
             return
@@ -342,6 +343,27 @@ async def test_each_dead_letter_gets_an_id_of_its_own(log: EventLog) -> None:
     assert ids == sorted(set(ids))
     assert ids[0] > 0
     assert await log.dead_letter_count() == 3
+
+
+async def test_a_letter_that_was_retried_says_when_and_stays_what_it_is(log: EventLog) -> None:
+    when = datetime(2024, 1, 1, tzinfo=UTC)
+    for error in ("one", "two"):
+        await log.add_dead_letter(DeadLetter(when, JOB, b"{}", error))
+    before = await log.dead_letters()
+    assert [each.retried_at for each in before] == [None, None]
+    for hours in (1, 2):
+        await log.note_retry(before[1], when + timedelta(hours=hours))
+    assert list(await log.dead_letters()) == [
+        before[0],
+        replace(before[1], retried_at=when + timedelta(hours=2)),
+    ]
+    assert await log.dead_letter_count() == 2
+
+
+async def test_a_letter_that_was_retried_elsewhere_comes_with_that(log: EventLog) -> None:
+    when = datetime(2024, 1, 1, tzinfo=UTC)
+    await log.add_dead_letter(DeadLetter(when, JOB, b"{}", "no", retried_at=when + timedelta(hours=1)))
+    assert [each.retried_at for each in await log.dead_letters()] == [when + timedelta(hours=1)]
 
 
 async def test_a_new_log_has_no_dead_letters(log: EventLog) -> None:

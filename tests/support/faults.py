@@ -223,6 +223,11 @@ class FaultyLog:
         await self._meet()
         await self._log.add_dead_letter(letter)
 
+    async def note_retry(self, letter: DeadLetter, at: datetime) -> None:
+        """See EventLog."""
+        await self._meet()
+        await self._log.note_retry(letter, at)
+
     async def dead_letters(self) -> Sequence[DeadLetter]:
         """See EventLog."""
         await self._meet()

@@ -13,11 +13,13 @@ from jobledger.api import health as over_http
 from jobledger.api.stage import Stage, backstage, waiting
 from jobledger.health import PATIENCE, Health, Stall
 from jobledger.wiring import Controller, running
+from jobledger.wiring.roles import Role
 from k8s_bridge.memory import MemoryCluster
 from statemachine.engine.clock import WallClock
-from statemachine.engine.source import Pulse
+from statemachine.engine.source import Pulse, Report
 from statemachine.errors import LogUnavailable
 from statemachine.ids import Position
+from statemachine.log.inbox import MemoryInbox
 from statemachine.log.memory import MemoryLog
 
 BUSY, IDLE = True, False
@@ -128,6 +130,17 @@ async def test_a_cluster_that_was_never_listed_and_a_log_that_takes_nothing_are_
         "the cluster has not been listed yet",
         "the log cannot be written: no space is left",
     ]
+
+
+async def test_a_worker_that_gets_nothing_of_a_partition_is_trouble_and_named() -> None:
+    worker: Any = SimpleNamespace(report=Report, log_error="", listeners=[], silent_listeners=[])
+    engine = frozenset({Role.ENGINE})
+    controller = Controller(
+        Log(), MemoryCluster(), WallClock(), roles=engine, outbox=MemoryInbox(), worker=worker
+    )
+    assert (await Health(controller).readiness()).troubles == []
+    worker.report = lambda: Report(stalls=["nothing of partition 3 is fetched"])
+    assert (await Health(controller).readiness()).troubles == ["nothing of partition 3 is fetched"]
 
 
 async def test_a_log_that_does_not_answer_is_trouble(monkeypatch: pytest.MonkeyPatch) -> None:

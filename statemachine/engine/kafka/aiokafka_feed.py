@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
@@ -16,6 +16,7 @@ from statemachine.log.inbox import Posted
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.clients import FAILURES, ours, started, stopped
 from statemachine.log.kafka.layout import OBSERVATIONS
+from statemachine.log.kafka.records import trace_of
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +121,8 @@ class AiokafkaFeed:
                     continue
             for part, messages in found.items():
                 for each in messages:
-                    await self._lanes.put(part.partition, each.offset + 1, posted(each.key, each.value))
+                    post = posted(each.key, each.value, each.headers)
+                    await self._lanes.put(part.partition, each.offset + 1, post)
 
     async def _commit_often(self, consumer: Any) -> None:
         while True:
@@ -170,9 +172,11 @@ class _Dealt(ConsumerRebalanceListener):  # type: ignore[misc, unused-ignore]
         )
 
 
-def posted(key: bytes | None, value: bytes | None) -> Posted:
+def posted(
+    key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]] | None = None
+) -> Posted:
     """A record of the observations as an inbox would have it."""
-    return Posted(JobUid((key or b"").decode(errors="replace")), value or b"")
+    return Posted(JobUid((key or b"").decode(errors="replace")), value or b"", trace_of(headers or ()))
 
 
 async def leave(consumer: Any) -> None:

@@ -117,7 +117,7 @@ class FaustFeed:
             partition, place = message.partition, message.offset + 1
             self._unacked[partition].append(event)
             try:
-                await self._lanes.put(partition, place, posted(message.key, message.value))
+                await self._lanes.put(partition, place, posted(message.key, message.value, message.headers))
             except LogError as error:  # an agent's error acknowledges the message
                 self._lanes.fail(error)
                 await asyncio.Event().wait()

@@ -6,6 +6,7 @@ passed over; that something was left out is an error.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
@@ -60,13 +61,16 @@ class Lane:
         partition: int,
         clock: Clock,
         *,
+        counts: Counter[str],
         listeners: list[Listener],
+        silent_listeners: list[Callable[[Observation], None]],
         home: Callable[[JobUid], int],
         linger: Callable[[int], float],
         acked: Callable[[int, Position], None],
     ) -> None:
         self.partition = partition
-        self._clock, self._listeners, self._home = clock, listeners, home
+        self._clock, self._counts, self._home = clock, counts, home
+        self._listeners, self._silent_listeners = listeners, silent_listeners
         self._linger, self._tell_acked = linger, acked
         self._queue: asyncio.Queue[_Waiting] = asyncio.Queue(QUEUE)
         self._log: EventLog
@@ -83,7 +87,8 @@ class Lane:
         """Everything up to this place needs never be put again; None before anything is known of places."""
         self.end: Position = 0
         """The last place that the partition is known to have."""
-        self.decided = self.repeats = self.unreadable = 0
+        self.stalled = ""
+        """Why nothing comes though there is more; empty when something does."""
 
     # ---- life ----------------------------------------------------------------------------------------------------
 
@@ -95,8 +100,10 @@ class Lane:
         self._log = await open_log(self.partition)
         try:
             self._reader = Reader()
-            self._engine = Engine(self._log, Owner(self._log, self._reader, self._clock), self._clock)
-            self._engine.listeners = self._listeners
+            owner = Owner(self._log, self._reader, self._clock)
+            owner.counts = self._counts
+            self._engine = Engine(self._log, owner, self._clock)
+            self._engine.listeners, self._engine.silent_listeners = self._listeners, self._silent_listeners
             await self._engine.start()
         except BaseException:
             await self._log.close()
@@ -184,12 +191,12 @@ class Lane:
         elif place < self._first:
             raise Hole(self.partition, self._first, place)
         elif place <= self._put:
-            self.repeats += 1
+            self._counts["repeats"] += 1
             return
         elif place != self._put + 1:
             raise Hole(self.partition, self._put + 1, place)
         await self._queue.put(_Waiting(place, post))
-        self._put = place
+        self._put, self.stalled = place, ""
         self.end = max(self.end, place)
 
     @property
@@ -203,9 +210,9 @@ class Lane:
         return QUEUE - self._queue.qsize()
 
     @property
-    def lag(self) -> int:
-        """How many are in the partition, and not acknowledged; 0 while nothing is known of it."""
-        return 0 if self.acked is None else max(0, self.end - self.acked)
+    def lag(self) -> int | None:
+        """How many are in the partition, and not acknowledged; None before anything is known of places."""
+        return None if self.acked is None else max(0, self.end - self.acked)
 
     @property
     def log_error(self) -> str:
@@ -239,17 +246,21 @@ class Lane:
                 self._busy = False
                 self._beats += 1
             if done:
-                self.decided += len(batch)
+                self._counts["decided"] += len(batch)
                 self.acked = batch[-1].place
                 self._tell_acked(self.partition, self.acked)
             if self._ending:
                 await asyncio.Event().wait()  # until it is cancelled
 
     async def _gathered(self) -> Sequence[_Waiting]:
-        """The next batch: at once after a quiet time, in a crowd a moment later."""
+        """The next batch: at once after a quiet time, in a crowd a moment later.
+
+        A crowd shows in the last batch, or in how much more the partition is known to have: Faust brings one by one.
+        """
         batch = [await self._queue.get()]
-        if self._last > 1 and self._queue.qsize() < BATCH - 1:
-            await asyncio.sleep(self._linger(self._last))
+        crowd = max(self._last, self.end - (self._put or self.end))
+        if crowd > 1 and self._queue.qsize() < BATCH - 1:
+            await asyncio.sleep(self._linger(crowd))
         while len(batch) < BATCH and not self._queue.empty():
             batch.append(self._queue.get_nowait())
         self._last = len(batch)
@@ -273,12 +284,11 @@ class Lane:
         seen, letters = [], []
         for place, post in batch:
             try:
-                seen.append(Seen(self._read_one(post), place))
+                seen.append(Seen(self._read_one(post), place, post.trace))
             except EntryUnreadable as error:
                 fields = {"action": "dead-letter", "job": post.job, "partition": self.partition}
                 log.exception("an observation cannot be read", extra=fields)
                 letters.append(DeadLetter(self._clock.now(), post.job, post.body, error.reason))
-        self.unreadable += len(letters)
         return seen, letters
 
     def _read_one(self, post: Posted) -> Observation:
@@ -294,4 +304,5 @@ class Lane:
             await self._log.add_dead_letter(letter)
         except LogUnavailable:
             return False
+        self._counts["letters"] += 1
         return True

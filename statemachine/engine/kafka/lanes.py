@@ -7,8 +7,9 @@ come from.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Final, NoReturn, Protocol
 
 from statemachine.engine.clock import Clock
@@ -17,6 +18,7 @@ from statemachine.engine.source import Listener, Pulse
 from statemachine.errors import OwnerLost, first
 from statemachine.ids import JobUid, Position
 from statemachine.log.inbox import Posted
+from statemachine.observations import Observation
 
 log = logging.getLogger(__name__)
 
@@ -52,12 +54,17 @@ class Lanes:
         self._upheavals = 0
         self._settled = True
         self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
-        self._strays = 0
+        self.counts: Counter[str] = Counter()
+        """See Report."""
+        self.taken_over_at: datetime | None = None
+        """When a partition was taken over last."""
         self.listeners: list[Listener] = []
+        self.silent_listeners: list[Callable[[Observation], None]] = []
         self.ack_listeners: list[Callable[[int, Position], None]] = []
         """Called with a partition and the place up to which it is acknowledged."""
-        self.has_owned = False
-        """It has owned something."""
+        self._has_owned = False
+        self.is_bereft = False
+        """What it owned was taken away, all of it."""
         self.is_ready = False
         """It has owned what it was told to own."""
 
@@ -71,7 +78,8 @@ class Lanes:
         async with self._changing:
             upheavals = self._upheavals
             wanted = frozenset(partitions)
-            self.has_owned = self.has_owned or bool(wanted)
+            self._has_owned = self._has_owned or bool(wanted)
+            self.is_bereft = self._has_owned and not wanted
             try:
                 async with asyncio.TaskGroup() as tasks:
                     for partition in sorted(wanted | self._lanes.keys()):
@@ -91,13 +99,17 @@ class Lanes:
             lane = Lane(
                 partition,
                 self._clock,
+                counts=self.counts,
                 listeners=self.listeners,
+                silent_listeners=self.silent_listeners,
                 home=self._home,
                 linger=self._linger,
                 acked=self._acked,
             )
             await lane.open(self._open_log, self._ended)
             self._lanes[partition] = lane
+            self.counts["takeovers"] += 1
+            self.taken_over_at = self._clock.now()
             fields = {"action": "own", "partition": partition}
             log.info("a partition is decided here", extra=fields)
 
@@ -153,7 +165,7 @@ class Lanes:
         """
         lane = self._lanes.get(partition)
         if lane is None:
-            self._strays += 1
+            self.counts["strays"] += 1
             return
         await lane.put(place, post)
 
@@ -184,19 +196,18 @@ class Lanes:
 
     @property
     def lag(self) -> Mapping[int, int]:
-        """By partition, how many observations are there and not acknowledged."""
-        return {partition: lane.lag for partition, lane in self._lanes.items()}
+        """By partition that has begun, how many observations are there and not acknowledged."""
+        return {number: lane.lag for number, lane in self._lanes.items() if lane.lag is not None}
+
+    def stall(self, partition: int, why: str) -> None:
+        """Nothing of `partition` comes though there is more, until something is put."""
+        if lane := self._lanes.get(partition):
+            lane.stalled = why
 
     @property
-    def counts(self) -> Mapping[str, int]:
-        """What became of what was put into the lanes that are owned now, and what was not theirs."""
-        lanes = self._lanes.values()
-        return {
-            "decided": sum(lane.decided for lane in lanes),
-            "repeats": sum(lane.repeats for lane in lanes),
-            "unreadable": sum(lane.unreadable for lane in lanes),
-            "strays": self._strays,
-        }
+    def stalls(self) -> Sequence[str]:
+        """Why nothing of a partition comes, a sentence each."""
+        return [lane.stalled for lane in self._lanes.values() if lane.stalled]
 
     @property
     def log_error(self) -> str:

@@ -23,6 +23,9 @@ _LOOK: Final = 3.0
 _STILL: Final = 4
 """After so many looks in a row that found more and no progress, a feed is believed to be stuck."""
 
+_SAID: Final = 2
+"""After so many it is said: dealing partitions out anew takes a moment, too."""
+
 
 class _Look(NamedTuple):
     """How far a feed was, and how many looks in a row it had stood there though there was more."""
@@ -101,7 +104,7 @@ class Offsets:
         while True:
             await asyncio.sleep(_LOOK)
             before = {each: lanes.reached(each) or 0 for each in lanes.partitions}
-            if lanes.has_owned and not before:
+            if lanes.is_bereft:
                 # a topic that is not there is dealt out to nobody, and not dealt out again when it is there
                 raise LogUnavailable(
                     f"no partition of {self._topic} is left to this process: it joins the others anew"
@@ -115,11 +118,15 @@ class Offsets:
                     )
                 lanes.ends_at(partition, end)
                 seen[partition] = look = _look(lanes, partition, end, seen.get(partition))
+                if look.still < _SAID:
+                    continue
+                why = (
+                    f"nothing of partition {partition} of {self._topic} is fetched behind {look.reached}, "
+                    f"though it goes on to {end}"
+                )
+                lanes.stall(partition, why)
                 if look.still > _STILL:
-                    raise LogUnavailable(
-                        f"nothing of partition {partition} of {self._topic} is fetched behind {look.reached}, "
-                        f"though it goes on to {end}"
-                    )
+                    raise LogUnavailable(why)
 
     def _parts(self, partitions: Iterable[int]) -> list[TopicPartition]:
         return [TopicPartition(self._topic, each) for each in partitions]

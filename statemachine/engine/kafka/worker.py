@@ -4,12 +4,13 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 from functools import lru_cache
 from typing import Final, Literal
 
 from statemachine.engine.clock import Clock
 from statemachine.engine.kafka.lanes import Feed, Lanes
-from statemachine.engine.source import Listener, Pulse
+from statemachine.engine.source import Listener, Pulse, Report
 from statemachine.errors import Hole, LogError, LogUnavailable, OwnerLost
 from statemachine.ids import JobUid
 from statemachine.log.kafka.address import Address
@@ -17,6 +18,7 @@ from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.kafka.partitioner import partition_of
 from statemachine.log.kafka.topics import partitions
 from statemachine.log.port import EventLog
+from statemachine.observations import Observation
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +31,9 @@ _GROWTH: Final = 2.0
 
 _LASTED: Final = 30.0
 """An attempt that lasted so many seconds was a good one: the pauses begin small again."""
+
+_PASSING: Final = (OwnerLost, LogUnavailable, Hole)
+"""After these it is worth beginning anew."""
 
 _JOBS: Final = 100_000
 """Jobs whose partition is remembered."""
@@ -56,8 +61,12 @@ class Worker:
         self._lanes: Lanes | None = None
         self._why = ""
         self._beats = 0
+        self._partitions = 0
+        self._counts: Counter[str] = Counter()
+        self._taken_over_at: datetime | None = None
         self.listeners: list[Listener] = []
-        self.endings: Counter[str] = Counter()
+        self.silent_listeners: list[Callable[[Observation], None]] = []
+        self.endings = Counter({each.__name__: 0 for each in _PASSING})
         """How often an attempt ended, by the name of its error."""
 
     async def run(self) -> None:
@@ -72,7 +81,7 @@ class Worker:
             begun = loop.time()
             try:
                 await self._attempt()
-            except (OwnerLost, LogUnavailable, Hole) as error:
+            except _PASSING as error:
                 self._ended(error)
             if loop.time() - begun > _LASTED:
                 pause = _SHORTEST
@@ -95,15 +104,29 @@ class Worker:
         attempts = Pulse(self._beats, busy=False)
         return {"worker": attempts, **(self._lanes.pulses() if self._lanes else {})}
 
+    def report(self) -> Report:
+        """See Worker."""
+        lanes = self._lanes
+        return Report(
+            partitions=self._partitions,
+            waiting=lanes.lag if lanes else {},
+            counts=self._counts,
+            endings=self.endings,
+            taken_over_at=(lanes.taken_over_at if lanes else None) or self._taken_over_at,
+            stalls=lanes.stalls if lanes else (),
+        )
+
     async def _attempt(self) -> None:
-        count = await partitions(self._address)
-        lanes = Lanes(self._open, self._clock, _home(count))
-        lanes.listeners = self.listeners
+        self._partitions = await partitions(self._address)
+        lanes = Lanes(self._open, self._clock, _home(self._partitions))
+        lanes.listeners, lanes.silent_listeners = self.listeners, self.silent_listeners
+        lanes.counts = self._counts
         self._lanes = lanes
         try:
             await self._made(lanes).run()
         finally:
             self._lanes = None
+            self._taken_over_at = lanes.taken_over_at or self._taken_over_at
             self._beats += 1
 
     def _made(self, lanes: Lanes) -> Feed:

@@ -6,13 +6,14 @@ own, and whoever was not answered by then hears LogUnavailable. A client that fa
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.codec import has_zstd
+from aiokafka.conn import create_conn
 from aiokafka.errors import (
     AuthenticationFailedError,
     ClusterAuthorizationFailedError,
@@ -20,6 +21,7 @@ from aiokafka.errors import (
     GroupAuthorizationFailedError,
     IllegalOperation,
     IncompatibleBrokerVersion,
+    KafkaConnectionError,
     KafkaError,
     MessageSizeTooLargeError,
     RecordListTooLargeError,
@@ -47,8 +49,12 @@ FAILURES: Final = (KafkaError, IllegalOperation, ConsumerStoppedError, OSError, 
 _REQUEST: Final = 5_000
 """Milliseconds until a broker that does not answer is asked again, or another is."""
 
-_TRANSACTION: Final = 10_000
-"""Milliseconds after which brokers abort what a writer that is gone has left open, if nobody took over before."""
+_TRANSACTION: Final = 900_000
+"""Milliseconds after which brokers abort what a writer that is gone has left open, if nobody took over before.
+
+The longest that they allow by default: whoever takes over ends it at once, and until then nobody writes behind it. A
+broker that starts when the time is over may lose sight of it (Kafka 4.3), see `Writer.settle`.
+"""
 
 _BATCH: Final = 512 * 1024
 """Bytes of a batch of records: that of a busy engine fits. A larger record has a batch of its own.
@@ -79,7 +85,7 @@ _FORBIDDEN: Final = (
     ClusterAuthorizationFailedError,
     TransactionalIdAuthorizationFailed,
 )
-_UNKNOWN: Final = (AuthenticationFailedError, SaslAuthenticationFailed, UnsupportedSaslMechanismError)
+_UNKNOWN: Final = (AuthenticationFailedError, SaslAuthenticationFailed)
 _TOO_LARGE: Final = (MessageSizeTooLargeError, RecordListTooLargeError)
 _FOREIGN: Final = (UnsupportedCodecError, UnsupportedVersionError, IncompatibleBrokerVersion)
 
@@ -124,12 +130,53 @@ def producer(address: Address, transactional_id: str | None = None) -> Any:
 async def started(client: Any) -> Any:
     """`client`, once it has found brokers. Raises what it raises, and has then been stopped."""
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(PATIENCE), told_why(client):
             await client.start()
     except BaseException:
         await stopped(client)
         raise
     return client
+
+
+@asynccontextmanager
+async def told_why(client: Any) -> AsyncIterator[None]:
+    """That `client` finds no broker says why, if brokers do not believe who it is.
+
+    aiokafka keeps that to itself, or to its logs: so they are asked once more, and what they say is raised.
+    """
+    try:
+        yield
+    except KafkaConnectionError as error:
+        connections = client.client if isinstance(client, AIOKafkaProducer) else client._client
+        if (reason := await _refusal(connections)) is not None:
+            raise reason from error
+        raise
+
+
+async def _refusal(connections: Any) -> Exception | None:
+    """What the first broker that answers has against user and password; None if it has nothing, or none answers."""
+    if not connections._security_protocol.startswith("SASL"):
+        return None
+    for host, port, _ in connections.hosts:
+        try:
+            made = await create_conn(
+                host,
+                port,
+                request_timeout_ms=_REQUEST,
+                ssl_context=connections._ssl_context,
+                security_protocol=connections._security_protocol,
+                sasl_mechanism=connections._sasl_mechanism,
+                sasl_plain_username=connections._sasl_plain_username,
+                sasl_plain_password=connections._sasl_plain_password,
+            )
+        except (*_UNKNOWN, UnsupportedSaslMechanismError) as error:
+            reason: Exception = error
+            return reason
+        except FAILURES:
+            continue
+        made.close()
+        return None
+    return None
 
 
 async def stopped(client: Any) -> None:
@@ -193,7 +240,8 @@ async def parts(address: Address) -> Mapping[str, int]:
         )
         try:
             async with asyncio.timeout(PATIENCE):
-                await admin.start()
+                async with told_why(admin):
+                    await admin.start()
                 found = await admin.describe_topics()
         finally:
             await admin.close()
@@ -217,6 +265,19 @@ def ours(address: Address, doing: str) -> Iterator[None]:
         yield
     except FAILURES as error:
         raise translated(error, address, doing) from error
+    except asyncio.CancelledError as error:
+        if is_leaked(error):
+            raise LogUnavailable(f"Kafka at {address}: cannot {doing}: the client broke it off") from error
+        raise
+
+
+def is_leaked(error: BaseException) -> bool:
+    """It is the cancellation of a task inside aiokafka, which lets it out: nobody has cancelled the one that runs.
+
+    As a cancellation it would end a loop that is there for ever, and no TaskGroup would say so.
+    """
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and not task.cancelling()
 
 
 def translated(error: BaseException, address: Address, doing: str) -> LogError:
@@ -228,7 +289,12 @@ def translated(error: BaseException, address: Address, doing: str) -> LogError:
             f"{where} does not let us {doing}: {cause}; docs/kafka.md lists the rights of each role"
         )
     if isinstance(cause, _UNKNOWN):
-        return StoreUnusable(f"{where} does not believe who we are: {cause}; see the settings kafka.*")
+        return StoreUnusable(
+            f"{where} does not take the user name and password: {cause}; "
+            "see the settings kafka.username and kafka.password_file"
+        )
+    if isinstance(cause, UnsupportedSaslMechanismError):
+        return StoreUnusable(f"{where} does not know this kafka.mechanism: {cause}")
     if isinstance(cause, _TOO_LARGE):
         return StoreUnusable(
             f"{where} does not take a record: {cause}; max.message.bytes must be at least {RECORD_LIMIT}, "
@@ -238,8 +304,10 @@ def translated(error: BaseException, address: Address, doing: str) -> LogError:
         return StoreUnusable(
             f"{where} and this version do not understand each other, cannot {doing}: {cause}"
         )
-    if isinstance(cause, UnknownTopicOrPartitionError):
-        return StoreUnusable(f"{where}: cannot {doing}: a topic is missing; {_apply(address)}")
+    if isinstance(cause, UnknownTopicOrPartitionError):  # also a client says so that no broker has answered
+        return LogUnavailable(
+            f"{where}: cannot {doing}: a topic is missing, or no broker that knows it answers; {_apply(address)}"
+        )
     said = str(cause) or ("no answer in time" if isinstance(cause, TimeoutError) else type(cause).__name__)
     return LogUnavailable(f"{where}: cannot {doing}: {said}")
 

@@ -1,13 +1,18 @@
-"""The dead letters of a partition. Also a reader may add some: they need no fencing, a repeat harms nobody."""
+"""The dead letters of a partition. Also a reader may add some: they need no fencing, a repeat harms nobody.
+
+A letter stays as it is. That it was retried is a record of its own behind it.
+"""
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.clients import PATIENCE, cut_off, ours, producer, started, stopped
 from statemachine.log.kafka.reading import Partition
-from statemachine.log.kafka.records import letter_of, letter_row
+from statemachine.log.kafka.records import Row, letter_of, letter_row, retry_of, retry_row
 from statemachine.log.port import DeadLetter
 
 
@@ -23,7 +28,13 @@ class Letters:
 
     async def add(self, letter: DeadLetter) -> None:
         """See EventLog.add_dead_letter."""
-        row = letter_row(letter)
+        await self._write(letter_row(letter))
+
+    async def note_retry(self, letter: DeadLetter, at: datetime) -> None:
+        """See EventLog.note_retry."""
+        await self._write(retry_row(letter, at))
+
+    async def _write(self, row: Row) -> None:
         async with self._adding:
             with ours(self._address, f"write to {self._topic}"):
                 try:
@@ -42,8 +53,15 @@ class Letters:
 
     async def load(self) -> Sequence[DeadLetter]:
         """See EventLog.dead_letters."""
-        end = await self._topic.end(self._end)
-        return [letter_of(each) async for batch in self._topic.read(0, end) for each in batch]
+        found: dict[int, DeadLetter] = {}
+        async for batch in self._topic.read(0, await self._topic.end(self._end)):
+            for message in batch:
+                if (retry := retry_of(message)) is None:
+                    letter = letter_of(message, self._number)
+                    found[letter.id] = letter
+                elif (retried := found.get(retry[0])) is not None:
+                    found[retried.id] = replace(retried, retried_at=retry[1])
+        return list(found.values())
 
     async def count(self) -> int:
         """See EventLog.dead_letter_count; only those that were not counted before are looked at."""
@@ -52,7 +70,7 @@ class Letters:
             if end < self._counted:  # the topic was emptied, or is another
                 self._counted = self._count = 0
             async for batch in self._topic.read(self._counted, end):
-                self._count += len(batch)
+                self._count += sum(retry_of(each) is None for each in batch)
                 self._counted = batch[-1].offset + 1
             return self._count
 

@@ -6,8 +6,10 @@ of snapshots and dead letters; checkpoints are committed offsets.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import aclosing
+from datetime import datetime
 from typing import Any, Final, Self, TypeVar
 
 from statemachine.errors import LogUnavailable, SeqConflict, StoreUnusable
@@ -22,6 +24,8 @@ from statemachine.log.kafka.records import Message, entry_row, record_of
 from statemachine.log.kafka.snapshots import Snapshots
 from statemachine.log.kafka.writing import Writer
 from statemachine.log.port import DeadLetter, Draft, Followed, Record, Snapshot
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -61,6 +65,7 @@ class KafkaLog:
 
         Raises:
             LogUnavailable: no broker answers.
+            OwnerLost: another has become its writer meanwhile.
             StoreUnusable: there is no such partition, or we may not use it.
         """
         topic = address.topic(EVENTS.name)
@@ -71,12 +76,24 @@ class KafkaLog:
             return cls(address, partition, None)
         opened = cls(address, partition, await Writer.open(address, partition))
         try:
-            # a transaction of the writer before may be committed by now, and yet not to be seen: it is waited for
-            opened._written = await opened._events.tail()
+            await opened._settle()
         except BaseException:
             await opened.close()
             raise
         return opened
+
+    async def _settle(self) -> None:
+        """All can be read that writers before have committed, which may be a little later than it was confirmed."""
+        self._written = await self._events.tail()
+        try:
+            await self._events.end(self._written)
+        except LogUnavailable as error:
+            fields = {"action": "settle", "topic": self._events.topic, "partition": self.partition}
+            log.warning(
+                "brokers have lost sight of an append, it is committed", extra={**fields, "error": str(error)}
+            )
+            await self._writing().settle(self._events.topic)
+            self._written = await self._events.tail()
 
     def __str__(self) -> str:
         return str(self._events)
@@ -123,7 +140,7 @@ class KafkaLog:
                 self._appended[each.job] = max(each.seq, self._appended.get(each.job, 0))
                 self._found.pop(each.job, None)
             return [
-                Record(offset + 1, each.job, each.seq, each.body)
+                Record(offset + 1, each.job, each.seq, each.body, each.moved, each.trace)
                 for offset, each in zip(offsets, drafts, strict=True)
             ]
 
@@ -159,8 +176,8 @@ class KafkaLog:
         """See EventLog. Raises StoreUnusable if the topic is not there, or ends before `after`."""
         self._check_open()
         async with aclosing(self._events.follow(after)) as batches:
-            async for batch, position in batches:
-                yield Followed(self._records(batch), position)
+            async for batch, position, end in batches:
+                yield Followed(self._records(batch), position, max(0, end - position))
 
     async def end(self) -> Position:
         """See EventLog."""
@@ -232,6 +249,11 @@ class KafkaLog:
         """See EventLog. Also a reader may."""
         self._check_open()
         await self._letters.add(letter)
+
+    async def note_retry(self, letter: DeadLetter, at: datetime) -> None:
+        """See EventLog. Also a reader may."""
+        self._check_open()
+        await self._letters.note_retry(letter, at)
 
     async def dead_letters(self) -> Sequence[DeadLetter]:
         """See EventLog."""

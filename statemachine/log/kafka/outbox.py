@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from statemachine.errors import StoreUnusable
-from statemachine.log.inbox import posted
+from statemachine.log.inbox import Trace, posted, untraced
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.clients import PATIENCE, cut_off, missing, ours, parts, producer, started, stopped
 from statemachine.log.kafka.layout import DEAD_LETTERS, EVENTS, OBSERVATIONS
 from statemachine.log.kafka.partitioner import partition_of
-from statemachine.log.kafka.records import Row, letter_row
+from statemachine.log.kafka.records import Row, letter_row, traced
 from statemachine.log.port import DeadLetter
 from statemachine.observations import Observation
 
@@ -19,16 +19,16 @@ class KafkaOutbox:
     """An Outbox: those of one job are in one partition, in the order in which they were put.
 
     What a `put` that failed has left behind is there or is not, so some come twice: at least once. An observation
-    that is larger than a record can be becomes a dead letter, cut off.
+    that is larger than a record can be becomes a dead letter, cut off. `trace` tells the trace context of one.
     """
 
-    def __init__(self, address: Address, partitions: int) -> None:
-        self._address, self._partitions = address, partitions
+    def __init__(self, address: Address, partitions: int, trace: Trace) -> None:
+        self._address, self._partitions, self._trace = address, partitions, trace
         self._producer: Any = None
         self._turn = asyncio.Lock()
 
     @classmethod
-    async def open(cls, address: Address) -> Self:
+    async def open(cls, address: Address, trace: Trace = untraced) -> Self:
         """The way to the ledger's topic of observations.
 
         Raises:
@@ -45,13 +45,13 @@ class KafkaOutbox:
                 f"topic {topic} has {count} partitions, and {events} has {found[events]}: "
                 "a job must be in the partition of the same number in both"
             )
-        return cls(address, count)
+        return cls(address, count, trace)
 
     async def put(self, observations: Sequence[Observation]) -> None:
         """See Outbox."""
         if not observations:
             return
-        rows = [_addressed(each, self._address, self._partitions) for each in observations]
+        rows = [self._addressed(each) for each in observations]
         async with self._turn:
             with ours(self._address, f"write to topic {self._address.topic(OBSERVATIONS.name)}"):
                 try:
@@ -79,15 +79,13 @@ class KafkaOutbox:
         ]
         await asyncio.gather(*sent)
 
-
-def _addressed(seen: Observation, address: Address, partitions: int) -> tuple[str, int, Row]:
-    """The observation's topic, partition and record."""
-    post = posted(seen)
-    number = partition_of(post.job, partitions)
-    row = Row(post.job.encode(), post.body)
-    if row.fits:
-        return address.topic(OBSERVATIONS.name), number, row
-    letter = DeadLetter(
-        seen.at, post.job, post.body, f"an observation of {len(post.body)} bytes cannot be sent"
-    )
-    return address.topic(DEAD_LETTERS.name), number, letter_row(letter)
+    def _addressed(self, seen: Observation) -> tuple[str, int, Row]:
+        """The observation's topic, partition and record."""
+        post = posted(seen)
+        number = partition_of(post.job, self._partitions)
+        row = Row(post.job.encode(), post.body, traced(self._trace(seen)))
+        if row.fits:
+            return self._address.topic(OBSERVATIONS.name), number, row
+        error = f"an observation of {len(post.body)} bytes cannot be sent"
+        letter = DeadLetter(seen.at, post.job, post.body, error)
+        return self._address.topic(DEAD_LETTERS.name), number, letter_row(letter)

@@ -108,10 +108,11 @@ class Partition:
                 if wanted := [each for each in found if each.offset < end]:
                     yield wanted
 
-    async def follow(self, start: int) -> AsyncGenerator[tuple[Sequence[Message], int], None]:
+    async def follow(self, start: int) -> AsyncGenerator[tuple[Sequence[Message], int, int], None]:
         """The records from offset `start` on as they come, for ever, and the offset behind them.
 
-        Without any a second later if none comes.
+        Then that behind all that can be read, as the brokers said with their last answer. Without any records a
+        second later if none comes.
 
         Raises:
             LogUnavailable: no broker answers, or the consumer gets nothing although there is something.
@@ -128,7 +129,7 @@ class Partition:
                     before = _now()
                     found = await self._get(reader, _SILENCE)
                     await progress.note(found, _now() - before)
-                    yield found, await reader.position(self._tp)
+                    yield found, await reader.position(self._tp), reader.last_stable_offset(self._tp) or 0
             except FAILURES as error:
                 await self._refuse_missing(reader, error)
                 raise

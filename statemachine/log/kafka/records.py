@@ -22,7 +22,11 @@ _OVERHEAD: Final = 1024
 """Bytes that a record and its batch need at most, besides key, value and the texts in headers."""
 
 _LONGEST_ERROR: Final = 16 * 1024
+_LONGEST_TRACE: Final = 256
 _DIGITS: Final = 18
+_MOVED = "moved"
+_TRACE = "traceparent"
+_RETRIED, _RETRIED_AT = "retried", "retried-at"
 _CUT: Final = " (the observation is cut off: it was larger than a record can be)"
 
 
@@ -69,7 +73,20 @@ class Covered:
 def entry_row(draft: Draft) -> Row:
     """The record of an entry. Headers tell what it is without its being read."""
     headers = [("type", b"entry"), ("v", b"%d" % ENTRY_VERSION), ("seq", b"%d" % draft.seq)]
-    return Row(draft.job.encode(), draft.body, headers)
+    if draft.moved:
+        headers.append((_MOVED, b"1"))
+    return Row(draft.job.encode(), draft.body, [*headers, *traced(draft.trace)])
+
+
+def traced(trace: str) -> Sequence[tuple[str, bytes]]:
+    """The header that carries a trace context on; none where there is none. Source: W3C, Trace Context."""
+    return [(_TRACE, trace.encode())] if trace else []
+
+
+def trace_of(headers: Sequence[tuple[str, bytes | None]]) -> str:
+    """The trace context in these headers; empty without one that could be any."""
+    found = dict(headers).get(_TRACE) or b""
+    return _text(found) if len(found) <= _LONGEST_TRACE else ""
 
 
 def record_of(message: Message) -> Record:
@@ -77,7 +94,9 @@ def record_of(message: Message) -> Record:
     headers = dict(message.headers)
     is_entry = bool(message.key) and headers.get("type") == b"entry"
     seq = _number(headers.get("seq")) if is_entry else 0
-    return Record(message.offset + 1, JobUid(_text(message.key)), seq, message.value or b"")
+    job, body = JobUid(_text(message.key)), message.value or b""
+    trace = trace_of(message.headers)
+    return Record(message.offset + 1, job, seq, body, moved=_MOVED in headers, trace=trace)
 
 
 def _number(text: bytes | None) -> Seq:
@@ -147,15 +166,33 @@ def letter_row(letter: DeadLetter) -> Row:
 
 
 def _letter_row(letter: DeadLetter, observation: bytes, error: bytes) -> Row:
-    return Row(letter.job.encode(), observation, [("at", letter.at.isoformat().encode()), ("error", error)])
+    headers = [("at", letter.at.isoformat().encode()), ("error", error)]
+    if letter.retried_at:
+        headers.append((_RETRIED_AT, letter.retried_at.isoformat().encode()))
+    return Row(letter.job.encode(), observation, headers)
 
 
-def letter_of(message: Message) -> DeadLetter:
+def letter_of(message: Message, partition: int) -> DeadLetter:
     """The dead letter; one that somebody else has put there has the time at which the brokers got it."""
     headers = dict(message.headers)
     error = _text(headers.get("error")) or "it does not say what was wrong with it"
     at = _time(_text(headers.get("at"))) or datetime.fromtimestamp(max(0, message.timestamp) / 1000, UTC)
-    return DeadLetter(at, JobUid(_text(message.key)), message.value or b"", error, message.offset + 1)
+    job, id_ = JobUid(_text(message.key)), message.offset + 1
+    retried = _time(_text(headers.get(_RETRIED_AT)))
+    return DeadLetter(at, job, message.value or b"", error, id_, partition, retried)
+
+
+def retry_row(letter: DeadLetter, at: datetime) -> Row:
+    """The record, among the dead letters, that says that the letter was retried."""
+    headers = [(_RETRIED, b"%d" % letter.id), (_RETRIED_AT, at.isoformat().encode())]
+    return Row(letter.job.encode(), None, headers)
+
+
+def retry_of(message: Message) -> tuple[int, datetime] | None:
+    """Which letter was retried and when, if the record says that; then it is no letter itself."""
+    headers = dict(message.headers)
+    id_, at = _number(headers.get(_RETRIED)), _time(_text(headers.get(_RETRIED_AT)))
+    return (id_, at) if id_ and at and message.value is None else None
 
 
 def _time(text: str) -> datetime | None:

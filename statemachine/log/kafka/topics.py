@@ -22,7 +22,7 @@ from aiokafka.errors import (
 
 from statemachine.errors import ConfigError, LogUnavailable, StoreUnusable
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import FAILURES, translated
+from statemachine.log.kafka.clients import FAILURES, told_why, translated
 from statemachine.log.kafka.layout import DEFAULT_COPIES, DEFAULT_PARTITIONS, EVENTS, TOPICS, Topic, faults
 
 _TIMEOUT: Final = 10_000
@@ -176,7 +176,8 @@ async def _admin(address: Address) -> AsyncIterator[AIOKafkaAdminClient]:
     """A client, and our errors in the place of its."""
     admin = AIOKafkaAdminClient(**address.options(), request_timeout_ms=_TIMEOUT)
     try:
-        await admin.start()
+        async with told_why(admin):
+            await admin.start()
         yield admin
     except (InvalidConfigurationError, InvalidTopicError, PolicyViolationError) as error:
         raise StoreUnusable(f"Kafka at {address} refuses: {error}") from error

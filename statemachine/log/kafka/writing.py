@@ -5,14 +5,25 @@ Source: faust-notes, "one transactional.id per partition"; Kafka, KIP-98.
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final, Self
 
+from aiokafka import TopicPartition
 from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
 
 from statemachine.errors import LogError, OwnerLost, StoreUnusable
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import FAILURES, cut_off, ours, producer, started, stopped, translated
+from statemachine.log.kafka.clients import (
+    FAILURES,
+    cut_off,
+    is_leaked,
+    ours,
+    producer,
+    started,
+    stopped,
+    translated,
+)
 from statemachine.log.kafka.records import Row
 
 _WITHIN: Final = 15.0
@@ -41,20 +52,41 @@ class Writer:
             OwnerLost: somebody else writes, or nobody knows whether this was written. So it is from now on.
             StoreUnusable: brokers say no.
         """
+        async with self._transaction(topic):
+            offsets = await self._send(topic, rows)
+        return offsets
+
+    async def settle(self, topic: str) -> None:
+        """What writers before have left in the partition is committed, if brokers have lost sight of it.
+
+        A broker that starts may believe that a transaction's partitions are deleted, and take it for ended without
+        having ended it there (Kafka 4.3): nothing behind it can be read until its producer ends another one. To
+        commit it is right in any case: an append with unknown result may take effect, one that was confirmed must.
+
+        Raises:
+            OwnerLost: see `write`.
+        """
+        async with self._transaction(topic):  # without records, for which aiokafka has no call
+            self._producer._txn_manager.maybe_add_partition_to_txn(TopicPartition(topic, self._number))
+
+    @asynccontextmanager
+    async def _transaction(self, topic: str) -> AsyncIterator[None]:
+        """What is done in the block is committed at its end. Raises as `write` does."""
         async with self._turn:
             if self._lost:
                 raise OwnerLost(self._lost)
             try:
                 async with asyncio.timeout(_WITHIN):
                     await self._producer.begin_transaction()
-                    offsets = await self._send(topic, rows)
+                    yield
                     await self._producer.commit_transaction()
             except FAILURES as error:
                 raise self._lose(topic, error) from error
-            except BaseException:
+            except BaseException as error:
                 self._end("the last append was broken off: it is not known whether it took effect")
+                if is_leaked(error):
+                    raise OwnerLost(self._lost) from error
                 raise
-            return offsets
 
     async def close(self) -> None:
         """It writes no more, and what it has written is there."""

@@ -87,5 +87,7 @@ async def _decide(url: str, feed: str, session: str, instance: str = "") -> None
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.basicConfig(level=logging.INFO)
+    shape = "%(asctime)s %(levelname)s %(name)s %(message)s %(error)s"
+    logging.root.handlers[0].setFormatter(logging.Formatter(shape, defaults={"error": ""}))
     asyncio.run(_decide(*sys.argv[1:]))

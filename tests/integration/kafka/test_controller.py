@@ -1,10 +1,13 @@
 """`jobledger controller --log kafka://…` as a process: what it says while the brokers are away, and how it ends."""
 
+import asyncio
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +15,14 @@ from typing import Any
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
+from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.outbox import KafkaOutbox
+from statemachine.observations import Observation
 from tests.harness import wait_for
-from tests.harness.fixtures import fresh_address, ledger_topics_on, own_kafka
+from tests.harness.fixtures import LEDGER_PARTITIONS, fresh_address, ledger_topics_on, own_kafka
+from tests.support.scenario import Story, workers
 
 pytestmark = pytest.mark.integration
 
@@ -24,6 +32,7 @@ class Engine:
 
     def __init__(self, folder: Path, log: str) -> None:
         self._said = folder / "engine.log"
+        self.began = time.time()
         command = [sys.executable, "-m", "jobledger", "controller", "--roles", "engine", "--log", log]
         env = {**os.environ, "JOBLEDGER_KAFKA__SESSION": "6"}
         with self._said.open("wb") as said:
@@ -35,14 +44,27 @@ class Engine:
     def said(self) -> str:
         return self._said.read_text(encoding="utf-8")
 
-    def health(self) -> tuple[int, dict[str, Any]]:
-        """What `/readyz` answers; nothing while it does not listen."""
+    def get(self, path: str) -> httpx.Response | None:
+        """What it answers; nothing while it does not listen."""
         found = re.search(r"address +(http://\S+)", self.said)
         try:
-            answer = httpx.get(f"{found[1]}/readyz" if found else "", timeout=10)
+            return httpx.get(f"{found[1]}{path}" if found else "", timeout=10)
         except (httpx.HTTPError, httpx.UnsupportedProtocol):
-            return 0, {}
-        return answer.status_code, answer.json()
+            return None
+
+    def health(self) -> tuple[int, dict[str, Any]]:
+        """What `/readyz` answers; nothing while it does not listen."""
+        answer = self.get("/readyz")
+        return (answer.status_code, answer.json()) if answer else (0, {})
+
+    def metrics(self) -> dict[str, float]:
+        """What `/metrics` answers, by name, those of several labels added up; nothing while it does not listen."""
+        found: defaultdict[str, float] = defaultdict(float)
+        answer = self.get("/metrics")
+        for family in text_string_to_metric_families(answer.text if answer else ""):
+            for each in family.samples:
+                found[each.name.removeprefix("jobledger_")] += each.value
+        return found
 
     def becomes(self, status: int, says: str = "") -> None:
         def look() -> bool:
@@ -88,3 +110,54 @@ def test_topics_that_are_not_there_end_it_with_a_sentence(tmp_path: Path) -> Non
         assert found.process.wait(150) != 0
         assert f"jobledger topics apply --log {address}" in found.said
         assert "Traceback" not in found.said
+
+
+# ---- metrics -----------------------------------------------------------------------------------------------------
+
+
+def lives(jobs: int) -> list[Observation]:
+    """Of each job four observations, all of which change something."""
+    stories = [
+        Story(workers(1), uid=f"job-{number}").submit().at(5).all_pods("Running") for number in range(jobs)
+    ]
+    return [entry.cause for story in stories for entry in story.entries]
+
+
+def put(address: Address, observations: list[Observation]) -> None:
+    async def put_all() -> None:
+        outbox = await KafkaOutbox.open(address)
+        try:
+            await outbox.put(observations)
+        finally:
+            await outbox.close()
+
+    asyncio.run(put_all())
+
+
+def test_metrics_say_what_waits_in_the_partitions_and_what_was_decided(
+    ledger_topics: Address, tmp_path: Path
+) -> None:
+    with engine(tmp_path, str(ledger_topics)) as found:
+        wait_for("all is owned", lambda: found.metrics().get("partitions_owned") == LEDGER_PARTITIONS, 60)
+        before = found.metrics()
+        assert before["partitions"] == LEDGER_PARTITIONS
+        assert before["observations_waiting"] == before["observations_total"] == 0
+        assert before["partition_takeovers_total"] == LEDGER_PARTITIONS
+        assert before["last_takeover_timestamp_seconds"] > found.began
+        found.process.send_signal(signal.SIGSTOP)
+        story = lives(1000)
+        put(ledger_topics, story)
+        found.process.send_signal(signal.SIGCONT)
+        waited = []
+
+        def decided() -> bool:
+            now = found.metrics()
+            waited.append(now["observations_waiting"])
+            return now["observations_total"] >= len(story)
+
+        wait_for("all is decided", decided, 60)
+        after = found.metrics()
+    assert max(waited) > 0, waited
+    assert after["observations_waiting"] == 0
+    assert after["observations_total"] == after["observation_to_entry_seconds_count"] == len(story)
+    assert after["worker_restarts_total"] == after["dead_letters_written_total"] == 0

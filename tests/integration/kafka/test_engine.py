@@ -4,13 +4,14 @@ import asyncio
 import random
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.consumer.fetcher import Fetcher
 
 from statemachine.engine.clock import Clock, WallClock
 from statemachine.engine.kafka.worker import FeedName, Worker
@@ -29,7 +30,8 @@ from statemachine.log.memory import MemoryLog
 from statemachine.log.port import DeadLetter
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation, TimerFired
-from tests.harness.fixtures import LEDGER_PARTITIONS
+from tests.harness.broker import Kafka
+from tests.harness.fixtures import LEDGER_PARTITIONS, ledger_topics_on, own_kafka
 from tests.integration.kafka.engine_process import EngineProcess, Still
 from tests.support.logs import records
 from tests.support.scenario import START, Story, workers
@@ -40,6 +42,7 @@ SESSION = 3.0
 """Seconds of silence after which an engine is believed dead, in these tests."""
 
 KILLS = 10
+BROKER_KILLS = 3
 
 FEEDS: tuple[FeedName, ...] = ("aiokafka", "faust")
 PARTITIONS = range(LEDGER_PARTITIONS)
@@ -378,14 +381,74 @@ async def test_kill_9_under_backlog_ten_times_decides_everything_once_in_order(
     assert under_backlog, "no kill came before everything was decided"
 
 
+# ---- a consumer that lives and fetches nothing -------------------------------------------------------------------
+
+
+# a thread of Faust's whose fetching is cancelled by its stop says so
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+async def test_a_feed_that_gets_nothing_is_named_and_another_one_gets_it(
+    ledger_topics: Address, feed: FeedName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing(*_: object) -> bool:
+        await asyncio.sleep(0.2)
+        return False
+
+    async def named(worker: Worker) -> bool:
+        return any(f"{OBSERVATIONS.name} is fetched" in each for each in worker.report().stalls)
+
+    story = lives(20)
+    async with working(ledger_topics, feed) as worker:
+        await until(lambda: owns(worker, LEDGER_PARTITIONS))
+        with monkeypatch.context() as patched:
+            patched.setattr(Fetcher, "_proc_fetch_request", nothing)
+            await asyncio.sleep(3)  # what has been asked already is answered
+            await put(ledger_topics, story)
+            await until(lambda: named(worker))
+            await until(lambda: ended(worker, 1))
+        await decided(ledger_topics, await wanted(story))
+        assert not worker.report().stalls
+        assert worker.report().counts["takeovers"] == 2 * LEDGER_PARTITIONS
+
+
 # ---- brokers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def brittle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """A Kafka whose node may be killed; every test leaves it running."""
+    with own_kafka(tmp_path_factory.mktemp("brittle")) as started:
+        yield started
+
+
+@pytest.mark.timeout(900)
+async def test_a_broker_that_is_killed_and_comes_back_loses_and_doubles_nothing(
+    brittle: Kafka, feed: FeedName, tmp_path: Path
+) -> None:
+    story = lives(1200)
+    share = len(story) // BROKER_KILLS
+    under_backlog = 0
+    with (
+        ledger_topics_on(brittle) as address,
+        EngineProcess(address, feed, tmp_path, session=SESSION) as engine,
+    ):
+        for upto in range(share, len(story) + 1, share):
+            async with reading(address) as logs:
+                before = await ends(logs)
+                await put(address, story[upto - share : upto])
+                await until(lambda logs=logs, before=before: moves(logs, before))  # type: ignore[misc]
+            brittle.kill()
+            await asyncio.to_thread(brittle.start)
+            under_backlog += not await has(address, upto)
+            await decided(address, await wanted(story[:upto]), within=240)
+        assert engine.process.poll() is None, engine.said
+    assert under_backlog, "no kill came before everything was decided"
 
 
 async def test_brokers_out_of_reach_are_said_and_tried_again(feed: FeedName) -> None:
     async with working(Address(("127.0.0.1:1",)), feed) as worker:
         await until(lambda: ended(worker, 2))
         assert "127.0.0.1:1" in worker.log_error
-        assert worker.endings == {"LogUnavailable": worker.endings.total()}
+        assert worker.endings["LogUnavailable"] == worker.endings.total()
 
 
 async def ended(worker: Worker, times: int) -> bool:

@@ -14,6 +14,7 @@ from aiokafka.consumer.fetcher import Fetcher
 
 from statemachine.errors import LogError, LogUnavailable, OwnerLost, SeqConflict, StoreUnusable
 from statemachine.ids import JobUid, Position
+from statemachine.log.kafka import clients
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.layout import RECORD_LIMIT
 from statemachine.log.kafka.log import KafkaLog
@@ -87,7 +88,7 @@ async def first_of(log: EventLog, count: int, after: Position = 0) -> list[Recor
     found: list[Record] = []
     while True:
         with suppress(LogUnavailable):
-            async for batch, _ in log.follow(found[-1].position if found else after):
+            async for batch, *_ in log.follow(found[-1].position if found else after):
                 found += batch
                 if len(found) >= count:
                     return found
@@ -557,7 +558,7 @@ async def test_a_consumer_that_fetches_nothing_is_thrown_away_and_the_next_one_r
         return False
 
     async def hears() -> None:
-        async for batch, _ in reader.follow():
+        async for batch, *_ in reader.follow():
             assert not batch
 
     with monkeypatch.context() as patched:
@@ -640,6 +641,37 @@ async def test_of_three_brokers_any_may_be_killed_at_any_time(
             await asyncio.to_thread(three.start)
         assert seqs(await asyncio.wait_for(following, 150)) == list(range(1, 91))
         await log.close()
+
+
+async def test_what_is_open_while_a_broker_is_away_for_too_long_is_settled_by_the_next_owner(
+    brittle: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that starts loses sight of one or the other transaction whose time is over, most of the times."""
+    monkeypatch.setattr(clients, "_TRANSACTION", 5_000)
+
+    async def silent(_: Any) -> None:
+        raise TimeoutError
+
+    async def open_all(address: Address) -> list[KafkaLog]:
+        return await asyncio.gather(*(KafkaLog.open(address, number) for number in range(8)))
+
+    with ledger_topics_on(brittle, 8) as address:
+        logs = await open_all(address)
+        with monkeypatch.context() as patched:
+            patched.setattr(AIOKafkaProducer, "commit_transaction", silent)
+            unknown = await asyncio.gather(
+                *(each.append(numbered(1, 3)) for each in logs), return_exceptions=True
+            )
+        assert [type(each) for each in unknown] == [OwnerLost] * 8
+        await asyncio.gather(*(each.close() for each in logs))
+        brittle.kill()
+        await asyncio.to_thread(brittle.start)
+        for log in await open_all(address):
+            found = seqs(await records(log))
+            assert found in ([], [1, 2, 3])
+            await log.append(numbered(len(found) + 1, 4))
+            assert seqs(await records(log)) == [1, 2, 3, 4]
+            await log.close()
 
 
 async def test_while_the_broker_is_away_callers_hear_so_and_afterwards_all_goes_on(

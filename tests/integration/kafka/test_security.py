@@ -21,11 +21,13 @@ from statemachine.log.kafka.address import Address, Security
 from statemachine.log.kafka.layout import TOPICS
 from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.kafka.outbox import KafkaOutbox
+from statemachine.log.kafka.reading import Partition
 from statemachine.log.kafka.rights import APPLY, CHECK, rights
+from statemachine.log.kafka.writing import Writer
 from statemachine.log.port import DeadLetter
 from tests.harness import Kafka
 from tests.harness.fixtures import own_kafka
-from tests.integration.cli_words import Place
+from tests.integration.cli_words import Place, says_once
 from tests.support.logs import JOB, START, records
 from tests.support.scenario import Story, workers
 
@@ -72,10 +74,24 @@ async def test_a_user_with_a_password_gets_through_tls(secure: Kafka) -> None:
     assert await topics.check(address) == []
 
 
-async def test_a_wrong_password_does_not(secure: Kafka) -> None:
+async def test_a_wrong_password_does_not_and_is_told_by_whatever_meets_it_first(secure: Kafka) -> None:
     address = replace(address_of("admin", secure), security=secure.security("admin", "secret-of-somebody"))
+    attempts: list[Callable[[], Awaitable[object]]] = [
+        lambda: topics.check(address),
+        lambda: KafkaLog.open(address, 0, read_only=True),
+        lambda: Writer.open(address, 0),
+        lambda: Partition(address, "jobledger.events", 0).end(),
+        lambda: Worker(address, "faust", WallClock()).run(),
+    ]
+    for attempt in attempts:
+        with pytest.raises(StoreUnusable, match="does not take the user name and password"):
+            await attempt()
+
+
+async def test_a_broker_that_does_not_answer_is_not_said_to_refuse_a_password(secure: Kafka) -> None:
+    away = replace(address_of("admin", secure), servers=("127.0.0.1:9",))
     with pytest.raises(LogUnavailable, match="cannot be reached"):
-        await topics.check(address)
+        await topics.check(away)
 
 
 async def test_nobody_gets_through_without_saying_who_they_are(secure: Kafka) -> None:
@@ -105,6 +121,10 @@ def test_the_command_takes_user_and_password_from_settings(
     log = ("--log", f"kafka://{secure.servers}/command")
     assert place.run("topics", "apply", *log, "--partitions", "1", store=False).returncode == 0
     assert place.run("topics", "check", *log, store=False).returncode == 0
+    (place.folder / "wrong").write_text("secret-of-somebody")
+    place.env["JOBLEDGER_KAFKA__PASSWORD_FILE"] = str(place.folder / "wrong")
+    for verb in (("topics", "check"), ("dead-letters", "list")):
+        says_once(place.run(*verb, *log, store=False), 3, "does not take the user name and password")
 
 
 # ---- what they may do --------------------------------------------------------------------------------------------

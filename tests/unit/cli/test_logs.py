@@ -18,7 +18,7 @@ def put_back() -> Iterator[None]:
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
-    for package in ("jobledger", "projectors", "k8s_bridge", "statemachine"):
+    for package in ("jobledger", "projectors", "k8s_bridge", "statemachine", "aiokafka"):
         logging.getLogger(package).setLevel(logging.NOTSET)
 
 
@@ -43,6 +43,12 @@ def test_a_json_line_has_the_fields_beside_the_message() -> None:
 
 def test_what_is_less_severe_than_the_level_is_not_shown() -> None:
     assert _logged(LogSettings(level="error")) == ""
+
+
+def test_what_the_kafka_client_repeats_at_every_attempt_is_only_for_who_asks_for_everything() -> None:
+    for level in (logging.INFO, logging.WARNING, logging.ERROR):
+        assert _logged(LogSettings(), "aiokafka.client", level) == ""
+    assert _logged(LogSettings(level="debug"), "aiokafka.client") != ""
 
 
 def test_debug_is_for_our_own_packages_only() -> None:

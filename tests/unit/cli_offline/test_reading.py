@@ -1,4 +1,4 @@
-"""`history`, `why`, `replay`, `deadletters`: what they print, and that no secret is among it."""
+"""`history`, `why`, `replay`, `dead-letters`: what they print, and that no secret is among it."""
 
 import json
 from datetime import UTC, datetime
@@ -72,8 +72,9 @@ def test_full_history_shows_every_field(ask: Ask) -> None:
         ["why", "mnist", "-o", "json"],
         ["replay", "mnist"],
         ["replay", "--verify"],
-        ["deadletters"],
-        ["deadletters", "-o", "yaml"],
+        ["dead-letters", "list"],
+        ["dead-letters", "list", "-o", "yaml"],
+        ["dead-letters", "show", "1"],
     ],
 )
 def test_no_secret_is_printed(ask: Ask, arguments: list[str]) -> None:
@@ -169,16 +170,3 @@ def test_replay_needs_one_job(ask: Ask) -> None:
     assert ask("replay").code == 2
     assert ask("replay", "mnist", "quota").code == 2
     assert ask("replay", "mnist", "--verify", "--at", "1").code == 2
-
-
-def test_dead_letters_are_listed(ask: Ask, tmp_path: Path) -> None:
-    lines = ask("deadletters").out.splitlines()
-    assert lines[1].split(maxsplit=4) == [
-        "1",
-        "2024-01-09T15:00:00Z",
-        "bbbb-2222",
-        "JobObserved",
-        "ValueError: odd and more",
-    ]
-    (letter,) = json.loads(ask("deadletters", "-o", "json").out)
-    assert letter["observation"]["spec"]["env"] == [{"name": "A_TOKEN", "value": "<redacted>"}]

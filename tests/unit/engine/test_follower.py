@@ -12,7 +12,7 @@ from statemachine.ids import Position
 from statemachine.log.codec import decode_observation
 from statemachine.log.inbox import MemoryInbox
 from statemachine.log.memory import MemoryLog
-from statemachine.log.port import Record
+from statemachine.log.port import Followed, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from tests.support.logs import JOB, OTHER, history
@@ -108,6 +108,28 @@ def test_news_is_read_within_fifty_milliseconds_however_long_it_was_quiet() -> N
                 )
                 async with asyncio.timeout(0.051):
                     await told.wait()
+
+    simulated(story())
+
+
+def test_what_is_known_to_be_in_a_log_and_was_not_read_yet_is_told_of_each() -> None:
+    class Ahead(MemoryLog):
+        async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
+            for behind in (5, 3, 0):
+                yield Followed((), after, behind)
+                await asyncio.sleep(1)
+
+    async def story() -> None:
+        follower = Follower([(MemoryLog(), Reader()), (Ahead(), Reader())], MemoryInbox())
+        assert follower.unread == {0: 0, 1: 0}
+        running = asyncio.create_task(follower.run())
+        await asyncio.sleep(0.5)
+        assert follower.unread == {0: 0, 1: 5}
+        await asyncio.sleep(1)
+        assert follower.unread == {0: 0, 1: 3}
+        await asyncio.sleep(1)
+        assert follower.unread == {0: 0, 1: 0}
+        running.cancel()
 
     simulated(story())
 

@@ -286,13 +286,42 @@ def test_what_is_put_into_a_partition_of_others_is_left_to_them() -> None:
 def test_lag_is_what_the_partition_has_and_nobody_has_decided() -> None:
     async def story(world: World) -> None:
         await world.lanes.own([0])
-        assert world.lanes.lag == {0: 0}
+        assert world.lanes.lag == {}, "nothing is known of its places yet"
         world.lanes.begin(0, 2, 10)
         assert world.lanes.lag == {0: 8}
         await world.put(life()[:1], after=2)
         await asyncio.sleep(1)
         world.lanes.ends_at(0, 11)
         assert world.lanes.lag == {0: 8}
+
+    told(story)
+
+
+def test_what_was_counted_and_when_a_partition_was_taken_over_stays_when_it_is_let_go() -> None:
+    async def story(world: World) -> None:
+        assert world.lanes.taken_over_at is None
+        await world.lanes.own([0, 1])
+        await world.put(life())
+        await asyncio.sleep(60)
+        await world.lanes.own([1])
+        assert +world.lanes.counts == {"takeovers": 2, "decided": len(life())}
+        assert world.lanes.taken_over_at == START
+        await world.lanes.own([0, 1])
+        assert world.lanes.counts["takeovers"] == 3
+        assert world.lanes.taken_over_at == START + timedelta(seconds=60)
+
+    told(story)
+
+
+def test_a_partition_that_nothing_comes_of_is_named_until_something_does() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0, 1])
+        world.lanes.begin(0, 0, 9)
+        world.lanes.stall(0, "nothing of partition 0 comes")
+        world.lanes.stall(2, "nothing of partition 2 comes")
+        assert world.lanes.stalls == ["nothing of partition 0 comes"]
+        await world.put(life()[:1])
+        assert world.lanes.stalls == []
 
     told(story)
 
@@ -309,7 +338,7 @@ def test_what_cannot_be_read_is_a_dead_letter_and_holds_nothing_up() -> None:
         await asyncio.sleep(1)
         assert [each.observation for each in await world.logs[0].dead_letters()] == [b"\xff", b""]
         assert world.lanes.acked(0) == 2 + len(life())
-        assert world.lanes.counts["unreadable"] == 2
+        assert world.lanes.counts["letters"] == 2
 
     told(story)
 
@@ -507,5 +536,27 @@ def test_listeners_hear_every_entry_of_every_lane() -> None:
         await world.put(life("1-a"), 1)
         await asyncio.sleep(timedelta(seconds=1).total_seconds())
         assert sorted(heard) == ["0-a"] * len(life()) + ["1-a"] * len(life())
+
+    told(story)
+
+
+def test_what_is_being_taken_over_is_not_believed_to_have_been_taken_away() -> None:
+    async def story(world: World) -> None:
+        opened = asyncio.Event()
+
+        async def slowly(partition: int) -> Log:
+            await opened.wait()
+            return await world.open(partition)
+
+        world.lanes = lanes = Lanes(slowly, LoopClock(START), lambda _: 0)
+        owning = asyncio.create_task(lanes.own([0]))
+        await asyncio.sleep(60)
+        assert not lanes.partitions
+        assert not lanes.is_bereft
+        opened.set()
+        await owning
+        assert not lanes.is_bereft
+        await lanes.own([])
+        assert lanes.is_bereft
 
     told(story)

@@ -87,6 +87,7 @@ async def test_an_observation_that_cannot_be_decided_is_kept_and_the_others_go_o
     good = causes(life("u1"))
     bad = good[0].model_copy(update={"job": "u2", "kind": "NoSuchJob"})
     await owner.take(placeless([bad, *good]))
+    assert owner.counts["letters"] == 1
     letters = await log.dead_letters()
     assert [letter.job for letter in letters] == ["u2"]
     assert b"NoSuchJob" in letters[0].observation
@@ -128,6 +129,7 @@ async def test_an_observation_from_a_place_that_was_decided_is_a_repeat_whatever
     await owner.take([Seen(each, place) for place, each in enumerate(seen[:3], 1)])
     before = len(await records(log))
     assert await owner.take([Seen(each, 3) for each in seen[3:]]) == []
+    assert owner.counts["repeats"] == len(seen[3:])
     assert list(owner.silent) == seen[3:]
     assert len(await records(log)) == before
 

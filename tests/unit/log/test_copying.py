@@ -1,16 +1,20 @@
 """Copying a log: all that a reader comes to, once, wherever the copy was broken off, and nothing unseen."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from statemachine.errors import LogUnavailable
+from statemachine.log.codec import encode
 from statemachine.log.copying import NotTheSame, copy
+from statemachine.log.entry import GENESIS
 from statemachine.log.memory import MemoryLog
 from statemachine.log.partitions import Merged, Partitions
-from statemachine.log.port import Draft, Record
+from statemachine.log.port import DeadLetter, Draft, Record
 from statemachine.log.reader import Reader
-from tests.support.logs import JOB, OTHER, history, records
+from tests.support.logs import JOB, OTHER, START, entry, history, records
+from tests.support.logs import said as announced
 
 
 def two() -> Partitions:
@@ -29,7 +33,7 @@ def said(found: list[Record]) -> list[tuple[str, int, bytes]]:
 
 async def test_every_entry_is_in_the_partition_of_its_job() -> None:
     source, target = await filled(), two()
-    assert await copy(source, target) == (2, 403, 0)
+    assert await copy(source, target) == (2, 403, 0, 0)
     assert said(await records(target.logs[0])) == said(await records(source))[:400]
     assert said(await records(target.logs[1])) == said(await records(source))[400:]
 
@@ -54,8 +58,8 @@ async def test_a_copy_that_was_broken_off_goes_on() -> None:
     source, target = await filled(), Partitions([Failing()])
     with pytest.raises(LogUnavailable):
         await copy(source, target)
-    assert await copy(source, target) == (2, 403, 256)
-    assert await copy(source, target) == (2, 403, 403)
+    assert await copy(source, target) == (2, 403, 256, 0)
+    assert await copy(source, target) == (2, 403, 403, 0)
     assert said(await records(target.logs[0])) == said(await records(source))
 
 
@@ -90,3 +94,29 @@ async def test_what_no_reader_believes_is_left_behind_and_what_ends_a_history_is
     assert {job: left.tracked(job).seq for job in left.jobs} == {
         job: right.tracked(job).seq for job in right.jobs
     }
+
+
+async def test_places_of_the_first_log_mean_nothing_in_the_other() -> None:
+    source, target = MemoryLog(), two()
+    placed = entry(JOB, 1, GENESIS, announced("hello")).model_copy(update={"source": 17})
+    await source.append([Draft(JOB, 1, encode(placed))])
+    await copy(source, target)
+    left, right = Reader(), Reader()
+    await left.recover(source)
+    await right.recover(target.logs[0])
+    assert (left.tracked(JOB).source, right.tracked(JOB).source) == (17, 0)
+    assert left.tracked(JOB).head == right.tracked(JOB).head
+
+
+async def test_dead_letters_go_along_once_each_to_the_partition_of_their_job() -> None:
+    source, target = MemoryLog(), two()
+    same = DeadLetter(START, OTHER, b"\xff", "no")
+    letters = [same, same, DeadLetter(START, JOB, b"{}", "why", retried_at=START)]
+    for each in letters[:2]:
+        await source.add_dead_letter(each)
+    assert (await copy(source, target)).letters == 2
+    await source.add_dead_letter(letters[2])
+    for _ in range(2):
+        assert (await copy(source, target)).letters == 3
+    found = [[replace(each, id=0) for each in await log.dead_letters()] for log in target.logs]
+    assert found == [letters[2:], letters[:2]]

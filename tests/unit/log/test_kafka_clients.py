@@ -1,5 +1,7 @@
 """What Kafka's clients raise, as ours, without a broker."""
 
+import asyncio
+
 import pytest
 from aiokafka.errors import (
     ClusterAuthorizationFailedError,
@@ -16,6 +18,7 @@ from aiokafka.errors import (
     TransactionalIdAuthorizationFailed,
     UnknownTopicOrPartitionError,
     UnsupportedCodecError,
+    UnsupportedSaslMechanismError,
 )
 
 from statemachine.errors import LogError, LogUnavailable, StoreUnusable
@@ -32,10 +35,10 @@ ADDRESS = Address(("broker-1:9092",), "ledger")
         (GroupAuthorizationFailedError("ledger.reader.status"), "does not let us read: .*reader.status"),
         (ClusterAuthorizationFailedError(), "does not let us read"),
         (TransactionalIdAuthorizationFailed("ledger-3"), "does not let us read: .*ledger-3"),
-        (SaslAuthenticationFailed("no"), "does not believe who we are.*kafka"),
+        (SaslAuthenticationFailed("no"), "does not take the user name and password: .*kafka.password_file"),
+        (UnsupportedSaslMechanismError("PLAIN"), "does not know this kafka.mechanism: .*PLAIN"),
         (MessageSizeTooLargeError(), "max.message.bytes must be at least 8388608"),
         (UnsupportedCodecError("Libraries for zstd compression codec not found"), "zstd"),
-        (UnknownTopicOrPartitionError(), "a topic is missing; `jobledger topics apply --log kafka://"),
     ],
 )
 def test_what_waiting_does_not_help_says_what_does(error: KafkaError, sentence: str) -> None:
@@ -63,6 +66,13 @@ def test_what_may_pass_is_unavailable_and_names_the_brokers(error: Exception) ->
         raise translated(error, ADDRESS, "read")
 
 
+def test_a_topic_that_no_broker_knows_may_come_and_the_command_that_makes_it_is_named() -> None:
+    with pytest.raises(
+        LogUnavailable, match=r"a topic is missing, or .*`jobledger topics apply --log kafka://"
+    ):
+        raise translated(UnknownTopicOrPartitionError(), ADDRESS, "read")
+
+
 def test_a_producer_that_has_ended_is_told_by_what_ended_it() -> None:
     error = KafkaError("Unexpected error during batch delivery")
     error.__cause__ = TopicAuthorizationFailedError("mine")
@@ -72,6 +82,23 @@ def test_a_producer_that_has_ended_is_told_by_what_ended_it() -> None:
 def test_our_own_errors_pass_as_they_are() -> None:
     with pytest.raises(StoreUnusable, match="partition 3 of topic t does not exist"), ours(ADDRESS, "read"):
         raise missing(ADDRESS, "t", 3)
+
+
+async def test_what_a_client_cancels_by_itself_is_a_failure_and_ends_no_loop() -> None:
+    with pytest.raises(LogUnavailable, match="cannot read: the client broke it off"), ours(ADDRESS, "read"):
+        raise asyncio.CancelledError
+
+
+async def test_whoever_is_cancelled_ends() -> None:
+    async def read() -> None:
+        with ours(ADDRESS, "read"):
+            await asyncio.sleep(60)
+
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(0)
+    reading.cancel()
+    await asyncio.wait([reading])
+    assert reading.cancelled()
 
 
 def test_errors_of_clients_are_chained() -> None:

@@ -18,8 +18,11 @@ from statemachine.log.kafka.records import (
     letter_of,
     letter_row,
     record_of,
+    retry_of,
+    retry_row,
     snapshot_of,
     snapshot_row,
+    trace_of,
 )
 from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
 from statemachine.log.reader import UNUSABLE, Reader
@@ -140,20 +143,51 @@ def test_what_is_covered_comes_back() -> None:
     assert covered_of(arrived(covered_row(Covered(12, 3)))) == Covered(12, 3)
 
 
+# ---- what else an entry may say of itself ----
+
+
+@pytest.mark.parametrize("moved", [True, False])
+@pytest.mark.parametrize("trace", ["", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"])
+def test_an_entry_that_was_moved_or_traced_says_so(moved: bool, trace: str) -> None:
+    row = entry_row(Draft(JOB, 3, b"{}", moved, trace))
+    found = record_of(arrived(row))
+    assert (found.seq, found.moved, found.trace) == (3, moved, trace)
+    assert ("traceparent" in dict(row.headers)) == bool(trace)
+
+
+def test_a_trace_that_can_be_none_is_left_out() -> None:
+    assert trace_of([("traceparent", b"x" * 300)]) == ""
+    assert trace_of([("traceparent", None)]) == ""
+
+
 # ---- dead letters ----
 
 
 def test_a_dead_letter_comes_back_whole_with_its_offset_as_id() -> None:
     when = datetime(2024, 1, 1, 10, 0, 0, 123, tzinfo=timezone(timedelta(hours=2)))
     letter = DeadLetter(when, JOB, b"\x00\xff", "nicht lesbar: ä")
-    found = letter_of(arrived(letter_row(letter), 3))
-    assert found == DeadLetter(when, JOB, b"\x00\xff", "nicht lesbar: ä", 4)
+    found = letter_of(arrived(letter_row(letter), 3), 2)
+    assert found == DeadLetter(when, JOB, b"\x00\xff", "nicht lesbar: ä", 4, 2)
+    assert found.name == "2-4"
+
+
+def test_a_dead_letter_that_was_retried_elsewhere_says_so() -> None:
+    letter = DeadLetter(WHEN, JOB, b"{}", "no", retried_at=WHEN)
+    assert letter_of(arrived(letter_row(letter)), 0).retried_at == WHEN
+
+
+def test_a_retry_is_a_record_of_its_own_and_no_letter_is_one() -> None:
+    letter = DeadLetter(WHEN, JOB, b"{}", "no", 7, 2)
+    assert retry_of(arrived(retry_row(letter, WHEN))) == (7, WHEN)
+    assert retry_of(arrived(letter_row(letter))) is None
+    for headers in ([], [("retried", b"7")], [("retried", b"x"), ("retried-at", b"2024-01-01T00:00:00Z")]):
+        assert retry_of(arrived(Row(b"job", None, headers))) is None
 
 
 def test_a_dead_letter_that_no_record_can_hold_is_cut_off_and_says_so() -> None:
     row = letter_row(DeadLetter(WHEN, JOB, b"x" * (RECORD_LIMIT + 1), "e" * 100_000))
     assert row.fits
-    found = letter_of(arrived(row))
+    found = letter_of(arrived(row), 0)
     assert found.error.endswith("larger than a record can be)")
     assert len(found.observation) > RECORD_LIMIT * 0.9
 
@@ -161,10 +195,10 @@ def test_a_dead_letter_that_no_record_can_hold_is_cut_off_and_says_so() -> None:
 @pytest.mark.parametrize("at", [b"", b"yesterday", b"2024-01-01T00:00:00", b"\xff"])
 def test_a_dead_letter_without_a_time_has_the_one_of_the_broker(at: bytes) -> None:
     message = arrived(Row(b"job", b"{}", [("at", at)]))
-    assert letter_of(message).at == WHEN
+    assert letter_of(message, 0).at == WHEN
 
 
 def test_a_dead_letter_of_somebody_else_is_read_as_far_as_it_goes() -> None:
-    found = letter_of(foreign(None, None))
+    found = letter_of(foreign(None, None), 0)
     assert (found.job, found.observation, found.id) == ("", b"", 8)
     assert found.error == "it does not say what was wrong with it"

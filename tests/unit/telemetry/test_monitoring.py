@@ -145,6 +145,7 @@ def test_the_dashboard_is_one_that_grafana_takes() -> None:
         "Work queues",
         "API server",
         "Log",
+        "Kafka",
         "Controller",
     ]
 
@@ -199,6 +200,8 @@ def test_there_is_an_alert_for_each_thing_that_must_not_last() -> None:
         "JobledgerEvidenceOrphans",
         "JobledgerApiErrors",
         "JobledgerLogNotWritable",
+        "JobledgerPartitionUnowned",
+        "JobledgerEngineBehind",
     }
 
 
@@ -206,7 +209,7 @@ def test_runbooks_name_commands_that_there_are() -> None:
     said = " ".join(rule["annotations"]["runbook"] for rule in rules())
     verbs = set(re.findall(r"`jobledger ([a-z-]+)", said))
     documented = (ROOT / "docs" / "cli.md").read_text()
-    assert verbs == {"deadletters", "replay"}
+    assert verbs == {"dead-letters", "replay"}
     for verb in verbs:
         assert f"jobledger {verb} " in documented
 

@@ -13,17 +13,19 @@ from jobledger.api import create
 from jobledger.api.stage import waiting
 from jobledger.health import Health
 from jobledger.telemetry import page as page_module
-from jobledger.telemetry.catalog import CATALOG
+from jobledger.telemetry.catalog import CATALOG, KAFKA
 from jobledger.telemetry.measured import OverApi
 from jobledger.telemetry.page import Page
 from jobledger.wiring.roles import Role
 from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import JobEvent
+from statemachine.engine.source import Listener, Pulse, Report
 from statemachine.errors import ClusterUnavailable, LogUnavailable
 from statemachine.events import CauseClass
 from statemachine.ids import JobUid, Position
 from statemachine.kinds import KNOWN
+from statemachine.log.inbox import MemoryInbox
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import DeadLetter, Record
 from statemachine.phases import Phase
@@ -70,6 +72,8 @@ ALLOWED: Final[dict[str, set[str] | None]] = {
     },
     "method": {"GET", "POST", "PUT", "PATCH", "DELETE", "WATCH"},
     "resource": {*KNOWN, "Pod", "Service", "PodGroup", "TensorBoard", "all"},
+    "partition": None,  # numbers
+    "error": {"OwnerLost", "LogUnavailable", "Hole"},  # after which a worker begins anew
     "code": None,  # what servers answer: three digits, or `none`
     "version": None,  # ours, one at a time
     "python": None,
@@ -113,6 +117,7 @@ async def test_metrics_that_need_no_api_server_are_all_there() -> None:
         about.name
         for about in CATALOG.values()
         if not found & set(about.series)
+        and about.group != KAFKA
         # nothing was denied or refused, and a cluster in memory is no API server
         and about.name.removeprefix("jobledger_")
         not in (
@@ -217,6 +222,79 @@ async def test_letters_and_quarantine_are_counted() -> None:
     assert value(found, "dead_letters") == 1
     assert value(found, "quarantined_jobs") == 1
     assert value(found, "entries_skipped_total") == 1
+
+
+# ---- partitions among processes ----
+
+
+class Deciding:
+    """A worker that does nothing and says what it is told to."""
+
+    log_error = ""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self.listeners: list[Listener] = []
+        self.silent_listeners: list[Any] = []
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+    def pulses(self) -> dict[str, Pulse]:
+        return {}
+
+    def report(self) -> Report:
+        return self._report
+
+
+async def test_a_worker_says_what_waits_in_its_partitions_and_what_has_become_of_its_work() -> None:
+    worker = Deciding(
+        Report(
+            partitions=6,
+            waiting={1: 7, 4: 0},
+            counts={"takeovers": 3, "repeats": 9, "letters": 2, "decided": 100},
+            endings={"OwnerLost": 1, "LogUnavailable": 0, "Hole": 2},
+            taken_over_at=START,
+        )
+    )
+    roles = frozenset({Role.ENGINE})
+    async with controlling(roles=roles, outbox=MemoryInbox(), worker=worker) as app:
+        found = await samples(Page(app.controller))
+    assert (value(found, "partitions"), value(found, "partitions_owned")) == (6, 2)
+    assert value(found, "observations_waiting", partition="1") == 7
+    assert value(found, "observations_waiting", partition="4") == 0
+    assert value(found, "partition_takeovers_total") == 3
+    assert value(found, "last_takeover_timestamp_seconds") == START.timestamp()
+    assert value(found, "observations_repeated_total") == 9
+    assert value(found, "dead_letters_written_total") == 2
+    assert [value(found, "worker_restarts_total", error=each) for each in worker.report().endings] == [
+        1,
+        0,
+        2,
+    ]
+
+
+async def test_a_worker_that_was_never_well_has_taken_over_nothing_at_no_time() -> None:
+    roles = frozenset({Role.ENGINE})
+    async with controlling(roles=roles, outbox=MemoryInbox(), worker=Deciding(Report())) as app:
+        found = await samples(Page(app.controller))
+    assert value(found, "partitions_owned") == 0
+    assert value(found, "last_takeover_timestamp_seconds") is None
+
+
+async def test_who_decides_nothing_says_that_it_owns_no_partition_and_what_it_has_not_read() -> None:
+    """Else nothing would be missing when all who decide are gone."""
+    async with controlling(roles=frozenset({Role.BRIDGE}), outbox=MemoryInbox()) as app:
+        found = await samples(Page(app.controller))
+    assert (value(found, "partitions"), value(found, "partitions_owned")) == (1, 0)
+    assert value(found, "entries_unread", partition="0") == 0
+    assert not {name for name, _ in found if name == "jobledger_observations_waiting"}
+
+
+async def test_a_log_in_a_file_has_no_partitions_to_speak_of() -> None:
+    async with controlling() as app:
+        found = {name for name, _ in await samples(Page(app.controller))}
+    assert not found & {series for each in CATALOG.values() if each.group == KAFKA for series in each.series}
 
 
 # ---- counts and restarts ----

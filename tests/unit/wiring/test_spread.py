@@ -21,6 +21,7 @@ from statemachine.log.memory import MemoryLog
 from statemachine.observations import PodGone, PodObserved, PodPhase
 from statemachine.phases import Phase
 from tests.support.logs import records
+from tests.support.scenario import Story, workers
 from tests.unit.api.words import job
 
 SECONDS = 10.0
@@ -120,6 +121,17 @@ async def test_a_pod_that_nobody_asked_for_is_deleted_by_projectors_that_do_not_
         await until(
             lambda: [each["metadata"]["name"] for each in world.pods()] != [] and len(world.pods()) == 1
         )
+
+
+async def test_what_is_put_into_the_inbox_of_a_process_of_all_roles_is_decided_while_it_runs() -> None:
+    world = World()
+    seen = Story(workers(1), uid="job-put").submit().entries[0].cause
+    controller = world.controller(ALL)
+    async with running(controller):
+        await world.inbox.put([seen])
+        await until(lambda: seen.job in controller.reader)
+        assert await world.inbox.waiting() == 0
+        assert "inbox" in controller.pulses()
 
 
 async def test_what_was_left_in_the_inbox_is_decided_by_a_process_of_all_roles() -> None:

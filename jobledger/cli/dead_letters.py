@@ -1,0 +1,179 @@
+"""`jobledger dead-letters`: observations that could not be read or decided, kept whole, and sent again if wished."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jobledger.cli import common, histories
+from jobledger.cli.ending import FAILED, OK
+from jobledger.telling.words import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jobledger.settings import Settings
+    from statemachine.log.port import DeadLetter
+
+dead_letters = typer.Typer(
+    no_args_is_help=True,
+    help="List what could not be read or decided, show one of it whole, or let it be decided once more.\n\n"
+    "Nothing of it is lost, and nothing waits for it: the job went on with the next observation.",
+)
+
+_Raw = Annotated[
+    bool,
+    typer.Option("--raw", help="The observation as it is, escaped, with any secret that is in it."),
+]
+
+
+@dead_letters.command("list")
+def list_(
+    *,
+    output: common.OutputOption = common.Output.TABLE,
+    store: common.Store = None,
+    log: histories.Log = None,
+    verbose: common.Verbose = 0,
+) -> None:
+    """List what could not be decided: when, of which job, what it was, whether it was retried, and what was wrong."""
+    letters = _letters(common.settings(store=store, verbose=verbose), log)
+    if output is not common.Output.TABLE:
+        common.dump([_plain(each) for each in letters], output)
+    elif not letters:
+        common.say("no dead letters: every observation could be decided")
+    else:
+        heads = ("ID", "TIME", "JOB", "OBSERVATION", "RETRIED", "ERROR")
+        common.say(common.columns(heads, [_row(each) for each in letters]))
+
+
+@dead_letters.command()
+def show(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="Its ID, as `list` shows it.")],
+    *,
+    raw: _Raw = False,
+    output: common.OutputOption = common.Output.TABLE,
+    store: common.Store = None,
+    log: histories.Log = None,
+    verbose: common.Verbose = 0,
+) -> None:
+    """Show a dead letter whole. Values that look like secrets are left out of the observation."""
+    (letter,) = _chosen(_letters(common.settings(store=store, verbose=verbose), log), [id_])
+    found = _plain(letter) | ({"observation": _escaped(letter.observation)} if raw else {})
+    if output is not common.Output.TABLE:
+        common.dump(found, output)
+        return
+    seen = found.pop("observation")
+    width = max(map(len, found))
+    for name, value in found.items():
+        common.say(f"{name:<{width}}  {_line(str(value or '-'))}")
+    common.say()
+    common.say(seen if isinstance(seen, str) else json.dumps(seen, indent=2, ensure_ascii=False))
+
+
+@dead_letters.command()
+def retry(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID...]", help="Their IDs, as `list` shows them.")
+    ] = None,
+    *,
+    every: Annotated[bool, typer.Option("--all", help="All that were not retried yet.")] = False,
+    store: common.Store = None,
+    log: histories.Log = None,
+    verbose: common.Verbose = 0,
+) -> None:
+    """Send dead letters to whoever decides once more, for what kept them from being decided may be mended.
+
+    They are decided as late arrivals, by a controller that runs now or by the next one. A letter stays in the list
+    and says when it was retried; what again cannot be decided becomes another letter. One that cannot be read as an
+    observation is not sent, as it would only come back: exit code 1.
+    """
+    if every == bool(ids):
+        raise typer.BadParameter("give IDs, or --all", param_hint="ID")
+    settings = common.settings(store=store, verbose=verbose)
+    letters = _letters(settings, log)
+    wanted = [each for each in letters if each.retried_at is None] if every else _chosen(letters, ids or [])
+    if not wanted:
+        common.say("nothing to retry")
+        return
+    import asyncio
+
+    raise typer.Exit(asyncio.run(_retried(settings, log, wanted)))
+
+
+async def _retried(settings: "Settings", url: str | None, letters: "Sequence[DeadLetter]") -> int:
+    from datetime import UTC, datetime
+
+    from jobledger.wiring.cluster import log_of
+    from jobledger.wiring.ledger import ledger_of
+    from jobledger.wiring.roles import Role
+    from statemachine.errors import EntryUnreadable
+    from statemachine.log.retrying import retry
+
+    code = OK
+    where = log_of(url, settings) if url else settings.store
+    async with ledger_of(where, frozenset({Role.FRONT})) as ledger:
+        for each in letters:
+            try:
+                seen = await retry(each, ledger.partitions, ledger.outbox or ledger.inbox, datetime.now(UTC))
+            except EntryUnreadable as error:
+                common.warn(
+                    f"jobledger: dead letter {each.name} is not sent, it would only come back: {error}"
+                )
+                code = FAILED
+            else:
+                common.say(f"retried {each.name}: {seen.type} of job {seen.job}")
+    return code
+
+
+def _letters(settings: "Settings", url: str | None) -> "Sequence[DeadLetter]":
+    return histories.reading(settings, lambda read: read.dead_letters(), url)
+
+
+def _chosen(letters: "Sequence[DeadLetter]", names: "Sequence[str]") -> "list[DeadLetter]":
+    """The letters of these names, oldest first. Raises ConfigError."""
+    from statemachine.errors import ConfigError
+
+    there = {each.name for each in letters}
+    if unknown := [each for each in names if each not in there]:
+        raise ConfigError(f"there is no dead letter {unknown[0]}; `jobledger dead-letters list` shows them")
+    return [each for each in letters if each.name in names]
+
+
+def _seen(letter: "DeadLetter") -> Any:
+    """The observation as plain data without secrets; its size if it is no JSON, which nobody can redact."""
+    from jobledger.redact import redacted
+
+    try:
+        return redacted(json.loads(letter.observation))
+    except (ValueError, RecursionError):
+        return (
+            f"{len(letter.observation)} bytes that are no JSON; `jobledger dead-letters show --raw` has them"
+        )
+
+
+def _escaped(data: bytes) -> str:
+    """The bytes as ASCII on one line, those that are none by their hexadecimal codes."""
+    return data.decode("latin-1").encode("unicode_escape").decode()
+
+
+def _plain(letter: "DeadLetter") -> dict[str, Any]:
+    return {
+        "id": letter.name,
+        "at": clock(letter.at),
+        "job": letter.job,
+        "error": letter.error,
+        "retried": clock(letter.retried_at) if letter.retried_at else None,
+        "observation": _seen(letter),
+    }
+
+
+def _row(letter: "DeadLetter") -> tuple[str, ...]:
+    seen = _seen(letter)
+    type_ = str(seen.get("type", "?")) if isinstance(seen, dict) else "?"
+    retried = clock(letter.retried_at) if letter.retried_at else "-"
+    return letter.name, clock(letter.at), letter.job, type_, retried, _line(letter.error)
+
+
+def _line(text: str) -> str:
+    """On one line, whatever is in it."""
+    return "".join(each if each.isprintable() else " " for each in text)

@@ -1,0 +1,72 @@
+"""A ledger copied as a whole: nothing is on its way in the first, and no view tells the past again in the other."""
+
+from pathlib import Path
+
+from jobledger.wiring.ledger import Kafka, reading, writing
+from projectors.kube_events import READER
+from statemachine.errors import StoreUnusable
+from statemachine.ids import Position
+from statemachine.log.copying import Copied, NotTheSame, copy
+from statemachine.log.partitions import Merged, Partitions
+
+
+async def copied(source: Path | Kafka, target: Path | Kafka) -> Copied:
+    """`target` holds what `source` does. Nobody may write either meanwhile.
+
+    Raises:
+        StoreUnusable: something was noticed in `source` and is not decided; or one of them cannot be used.
+        NotTheSame: somebody has written `source` meanwhile; or see `statemachine.log.copying.copy`.
+        LogError: see there.
+    """
+    if isinstance(source, Kafka):
+        return await _from_kafka(source, target)
+    from statemachine.log.sqlite import SqliteLog
+    from statemachine.log.sqlite_inbox import SqliteInbox
+
+    log = await SqliteLog.open(source, read_only=True)
+    try:
+        _refuse(await SqliteInbox(log.store).waiting(), f"store {source}", f"--store {source}")
+        return await _copied(Partitions([log]), target)
+    finally:
+        await log.close()
+
+
+async def _from_kafka(source: Kafka, target: Path | Kafka) -> Copied:
+    from statemachine.engine.kafka.offsets import Offsets
+    from statemachine.log.kafka.topics import partitions
+
+    numbers = range(await partitions(source.address))
+    async with Offsets(source.address) as offsets:
+        begins, ends = await offsets.begins(numbers), await offsets.ends(numbers)
+    _refuse(sum(ends.values()) - sum(begins.values()), str(source), f"--roles engine --log {source}")
+    async with reading(source) as read:
+        return await _copied(read, target)
+
+
+async def _copied(source: Partitions, target: Path | Kafka) -> Copied:
+    ends = await _ends(source)
+    async with writing(target) as written:
+        found = await copy(Merged(source), written)
+        if await _ends(source) != ends:
+            raise NotTheSame("somebody writes the log that is copied: stop the controller, and copy again")
+        await _told(written)
+        return found
+
+
+async def _ends(ledger: Partitions) -> list[Position]:
+    return [await each.end() for each in ledger.logs]
+
+
+async def _told(target: Partitions) -> None:
+    """Whoever writes Kubernetes Events begins behind what was copied: those of the past were written by the first."""
+    for log in target.logs:
+        if not await log.checkpoint(READER):
+            await log.save_checkpoint(READER, await log.end())
+
+
+def _refuse(undecided: int, where: str, flags: str) -> None:
+    if undecided:
+        raise StoreUnusable(
+            f"{where} holds what is not decided yet and would be left behind (observations: {undecided}): stop "
+            f"whoever notices, let `jobledger controller {flags}` decide it, then stop that and copy"
+        )

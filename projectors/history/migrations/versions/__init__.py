@@ -1,0 +1,1 @@
+"""The revisions. One that was released is not changed any more: a change of the tables is another."""

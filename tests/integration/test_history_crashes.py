@@ -1,0 +1,142 @@
+"""Projectors of the history killed with SIGKILL, again and again: the tables are those of a fold from offset 0."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from jobledger.settings import KafkaSettings
+from jobledger.wiring.history import Where, opened, streams_of, where_of
+from jobledger.wiring.ledger import Kafka, reading, writing
+from jobledger.wiring.rebuilding import rebuild
+from projectors.history import History
+from statemachine.ids import JobUid
+from statemachine.log.partitions import Partitions
+from statemachine.log.port import Draft
+from statemachine.log.reader import Reader
+from tests.support.logs import history
+
+pytestmark = pytest.mark.integration
+
+KILLS = 6
+JOBS = 24
+LENGTH = 120
+"""Entries of each job."""
+
+Contents = tuple[Sequence[object], Sequence[object]]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Of a history that is not there yet."""
+    if request.param == "sqlite":
+        return f"sqlite://{tmp_path}/history.db"
+    return str(request.getfixturevalue("postgres_database"))
+
+
+@pytest.fixture(params=["sqlite", "kafka"])
+def log(request: pytest.FixtureRequest, tmp_path: Path) -> Path | Kafka:
+    if request.param == "sqlite":
+        return tmp_path / "ledger.db"
+    return Kafka.of(str(request.getfixturevalue("ledger_topics")), KafkaSettings(feed="aiokafka"))
+
+
+@pytest.mark.timeout(600)
+async def test_a_projector_that_is_killed_again_and_again_leaves_exactly_what_the_log_says(
+    log: Path | Kafka, url: str, tmp_path: Path
+) -> None:
+    chance = Random(7)
+    async with writing(log) as partitions:
+        lives = [history(LENGTH, JobUid(f"job-{number}")) for number in range(JOBS)]
+        writer = asyncio.create_task(write(partitions, lives, chance))
+        for _ in range(KILLS):
+            with projecting(log, url) as rival, projecting(log, url) as victim:
+                for each in (rival, victim):
+                    await asyncio.to_thread(working, each)
+                await asyncio.sleep(chance.uniform(0, 0.6))
+                victim.kill()
+                await asyncio.sleep(chance.uniform(0, 0.2))
+                rival.kill()
+        await writer
+    assert await contents(log, place(url)) == await whole(log, tmp_path)
+
+
+@pytest.mark.timeout(600)
+async def test_a_rebuild_beside_a_projector_that_works_on_a_log_that_grows_does_no_harm(
+    log: Path | Kafka, url: str, tmp_path: Path
+) -> None:
+    said = f"sqlite://{log}" if isinstance(log, Path) else str(log)
+    command = [sys.executable, "-m", "jobledger", "history", "--rebuild", "--log", said, "--history", url]
+    async with writing(log) as partitions:
+        lives = [history(LENGTH, JobUid(f"job-{number}")) for number in range(JOBS)]
+        writer = asyncio.create_task(write(partitions, lives, Random(3)))
+        with projecting(log, url) as other:
+            await asyncio.to_thread(working, other)
+            for _ in range(2):
+                done = await asyncio.to_thread(
+                    subprocess.run, command, capture_output=True, text=True, check=False
+                )
+                assert (done.returncode, done.stderr) == (0, "")
+                assert done.stdout.startswith("the history has been made again: ")
+            await writer
+            other.kill()
+    assert await contents(log, place(url)) == await whole(log, tmp_path)
+
+
+async def whole(log: Path | Kafka, tmp_path: Path) -> Contents:
+    """What a history holds that is made in one go, from the first entry on."""
+    fresh = tmp_path / "whole.db"
+    found = await rebuild(log, fresh, lambda _: None)
+    assert found == (JOBS, JOBS * LENGTH)
+    expected = await contents(log, fresh)
+    assert len(expected[1]) == JOBS * LENGTH
+    return expected
+
+
+async def write(partitions: Partitions, lives: list[list[Draft]], chance: Random) -> None:
+    """All lives, a few entries at a time, with snapshots in between as an engine takes them."""
+    readers = [Reader() for _ in partitions.logs]
+    while lives := [each for each in lives if each]:
+        some = chance.choice(lives)
+        number = partitions.number_of(some[0].job)
+        log, reader = partitions.logs[number], readers[number]
+        count = chance.randrange(1, 40)
+        for record in await log.append(some[:count]):
+            reader.accept(record)
+        del some[:count]
+        if not chance.randrange(10):
+            snapshots = reader.unsaved()
+            await log.save_snapshots(reader.position, snapshots)
+            reader.saved(snapshots)
+        await asyncio.sleep(0.08)
+
+
+def projecting(log: Path | Kafka, url: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "tests.integration.history_process", str(log), url]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def working(process: "subprocess.Popen[str]") -> None:
+    """It has begun. It may have ended already."""
+    assert process.stdout is not None
+    assert process.stdout.readline() == "working\n"
+
+
+def place(url: str) -> Where:
+    found = where_of(url)
+    assert found is not None
+    return found
+
+
+async def contents(log: Path | Kafka, where: Where) -> Contents:
+    """All rows of a history, which is brought to the end of the log first."""
+    async with reading(log) as partitions, opened(where) as database:
+        for each in streams_of(database, partitions.logs):
+            await each[0].advance()
+        view = History(database)
+        jobs = await view.list_jobs(limit=10_000)
+        return jobs, [entry for each in jobs for entry in await view.entries(each.uid)]

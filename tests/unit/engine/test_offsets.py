@@ -1,0 +1,91 @@
+"""A feed that lives and brings nothing: said in a sentence, then ended, for the worker to begin anew."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+
+import pytest
+
+from statemachine.engine.clock import LoopClock
+from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.kafka.offsets import Offsets
+from statemachine.errors import LogUnavailable
+from statemachine.ids import JobUid, Position
+from statemachine.log.inbox import posted
+from statemachine.log.kafka.address import Address
+from statemachine.log.memory import MemoryLog
+from statemachine.log.port import EventLog
+from statemachine.observations import Observation
+from tests.support.scenario import START, Story, workers
+from tests.support.simulated import run_simulated
+
+SENTENCE = "nothing of partition 1 of jobledger.observations is fetched behind 2, though it goes on to 9"
+
+
+class Known(Offsets):
+    """The ends of all partitions are known without a broker."""
+
+    def __init__(self) -> None:
+        super().__init__(Address(("127.0.0.1:1",)))
+        self.found: dict[int, Position] = {0: 5, 1: 9}
+
+    async def ends(self, partitions: Iterable[int]) -> dict[int, Position]:
+        return {each: self.found[each] for each in partitions}
+
+
+async def _open(_: int) -> EventLog:
+    return MemoryLog()
+
+
+def watched(story: Callable[[Known, Lanes, "asyncio.Task[None]"], Awaitable[None]]) -> None:
+    """`story` on simulated time, over two partitions: of 0 all was read, of 1 two observations of nine."""
+
+    async def whole() -> None:
+        offsets, lanes = Known(), Lanes(_open, LoopClock(START), lambda _: 1)
+        await lanes.own([0, 1])
+        lanes.begin(0, 5, 5)
+        lanes.begin(1, 2, 9)
+        watching = asyncio.create_task(offsets.watch(lanes))
+        await story(offsets, lanes, watching)
+        watching.cancel()
+        await lanes.close()
+
+    run_simulated(whole(), 1)
+
+
+def seen() -> Observation:
+    return Story(workers(1), uid=JobUid("a")).submit().entries[0].cause
+
+
+def test_a_partition_that_nothing_comes_of_though_there_is_more_is_named_before_the_feed_is_ended() -> None:
+    async def story(_: Known, lanes: Lanes, watching: "asyncio.Task[None]") -> None:
+        await asyncio.sleep(14.5)  # three looks that found no progress, one to know from where on
+        assert lanes.stalls == [SENTENCE]
+        assert not watching.done()
+        await asyncio.wait([watching], timeout=60)
+        with pytest.raises(LogUnavailable, match=SENTENCE):
+            watching.result()
+
+    watched(story)
+
+
+def test_a_feed_that_gets_on_is_left_alone_however_much_there_is() -> None:
+    async def story(offsets: Known, lanes: Lanes, watching: "asyncio.Task[None]") -> None:
+        for place in range(3, 60):
+            offsets.found[1] = place + 100
+            await lanes.put(1, place, posted(seen()))
+            await asyncio.sleep(5)
+            assert not lanes.stalls
+        assert not watching.done()
+
+    watched(story)
+
+
+def test_a_partition_that_was_named_is_well_again_when_something_comes() -> None:
+    async def story(_: Known, lanes: Lanes, watching: "asyncio.Task[None]") -> None:
+        await asyncio.sleep(14.5)  # three looks that found no progress, one to know from where on
+        for place in range(3, 10):
+            await lanes.put(1, place, posted(seen()))
+        await asyncio.sleep(60)
+        assert (lanes.stalls, watching.done()) == ([], False)
+
+    watched(story)
