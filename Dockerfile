@@ -34,12 +34,15 @@ RUN python -m pip --python "$PREFIX" install --quiet --no-compile --no-index --n
 RUN "$PREFIX/bin/python" -m compileall -q -x 'kubernetes/.*client/(api|models)/[^_]' --invalidation-mode unchecked-hash \
         "$PREFIX/lib" && \
     find "$PREFIX" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+RUN mkdir state
 
 FROM ${BASE}
 LABEL org.opencontainers.image.title="jobledger" \
       org.opencontainers.image.description="Controller for distributed training jobs whose event log is the truth" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/jobledger /opt/jobledger
+# Where stores are kept: a new volume there belongs to the user below.
+COPY --from=build --chown=65532:65532 /build/state/ /var/lib/jobledger/
 ENV PATH=/opt/jobledger/bin:$PATH
 USER 65532:65532
 EXPOSE 8080

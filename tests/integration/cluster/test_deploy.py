@@ -2,7 +2,10 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,8 +14,13 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.harness import Cluster, CommandFailed, wait_for
+from jobledger.settings import PREFIX
+from tests.harness import Cluster, CommandFailed, ControlPlane, wait_for
+from tests.harness.fixtures import own_kafka
+from tests.harness.postgres import PASSWORD, USER, Postgres
+from tests.harness.programs import output
 from tests.support.cluster_controller import ControllerProcess
+from tests.support.cluster_jobs import SIMULATED
 from tests.support.deployment import (
     CHART,
     DEPLOY,
@@ -32,14 +40,19 @@ pytestmark = pytest.mark.integration
 
 TOGETHER = DEPLOY / "overlays" / "default"
 SPLIT = DEPLOY / "overlays" / "roles-split"
+IN_KAFKA = DEPLOY / "overlays" / "kafka"
 
 EVICTABLE = "--for=jsonpath={.status.disruptionsAllowed}=1"
 
 ROLES = ("bridge", "engine", "projectors", "front")
 
+BY_ROLE = ("--set=splitRoles=true",)
+WITH_KAFKA = (*BY_ROLE, "--set=kafka.log=kafka://kafka:9092")
+
 WAYS = [
     pytest.param(TOGETHER, (), id="together"),
-    pytest.param(SPLIT, ("--set=splitRoles=true",), id="split"),
+    pytest.param(SPLIT, BY_ROLE, id="split"),
+    pytest.param(IN_KAFKA, WITH_KAFKA, id="kafka"),
 ]
 
 Manifest = dict[str, Any]
@@ -83,6 +96,10 @@ def test_kustomize_and_the_chart_monitor_the_same(helm: Cluster, tmp_path: Path)
         ("namespaces={Upper}", "at '/namespaces/0': 'Upper' does not match pattern"),
         ("settings.evidense=false", "at '/settings': additional properties 'evidense' not allowed"),
         (r"settings.log\.level=loud", "at '/settings/log.level': value must be one of 'debug', 'info'"),
+        (r"settings.kafka\.password_file=x", "additional properties 'kafka.password_file' not allowed"),
+        ("kafka.log=broker:9092", "at '/kafka/log': 'broker:9092' does not match pattern"),
+        ("kafka.engines=0", "at '/kafka/engines': minimum: got 0, want 1"),
+        ("history.url=postgresql://us:secret@db/history", "at '/history/url': 'postgresql://us:secret@db"),
         ("persistence.size=huge", "at '/persistence/size': 'huge' does not match pattern"),
         ("resources.limits.memory=lots", "at '/resources/limits/memory': 'lots' does not match pattern"),
         ("splitRoles=true,persistence.accessMode=ReadWriteOncePod", "value must be 'ReadWriteOnce'"),
@@ -129,6 +146,92 @@ def test_other_values_go_where_they_belong(helm: Cluster) -> None:
     assert (given["JOBLEDGER_EVIDENCE"], given["OTEL_TRACES_EXPORTER"]) == ("false", "otlp")
 
 
+def workloads(objects: list[Manifest]) -> dict[str, Manifest]:
+    """What makes pods, by name."""
+    return {name_of(each): each for each in objects if each["kind"] in ("Deployment", "StatefulSet", "Job")}
+
+
+@pytest.mark.parametrize("split", [False, True], ids=["together", "split"])
+def test_with_the_log_in_kafka_no_pod_needs_a_volume_and_each_may_reach_the_brokers(
+    helm: Cluster, split: bool
+) -> None:
+    log = r"kafka.log=kafka://one:9092\,two:9093\,three:9093/mine"
+    options = (
+        f"--set=splitRoles={str(split).lower()},kafka.applyTopics=true,kafka.engines=3,kafka.projectors=2",
+        "--set=history.url=postgresql://jobledger@database/history",
+        "--set",
+        log,
+    )
+    rendered = charted(helm, *options)
+    made = workloads(rendered)
+    for each in made.values():
+        pod = each["spec"]["template"]["spec"]
+        assert "kafka://one:9092,two:9093,three:9093/mine" in str(pod["containers"][0]["args"])
+        assert "affinity" not in pod
+        assert [each for each in pod.get("volumes", ()) if each["name"] != "tmp"] == []
+    assert not [each for each in rendered if each["kind"] == "PersistentVolumeClaim"]
+    (policy,) = [each for each in rendered if each["kind"] == "NetworkPolicy"]
+    assert [each["port"] for each in policy["spec"]["egress"][-1]["ports"]] == [5432, 9092, 9093]
+    writers = [name for name, each in made.items() if "JOBLEDGER_HISTORY" in environment_of(each)]
+    assert writers == (["jobledger-projectors"] if split else ["jobledger"])
+    if split:
+        engine = made["jobledger-engine"]
+        assert (engine["kind"], engine["spec"]["replicas"]) == ("StatefulSet", 3)
+        replicas = [
+            made[f"jobledger-{role}"]["spec"]["replicas"] for role in ("bridge", "projectors", "front")
+        ]
+        assert replicas == [1, 2, 1]
+    else:  # a Deployment gives each pod another name
+        assert environment_of(made["jobledger"])["JOBLEDGER_KAFKA__INSTANCE"] == "jobledger"
+
+
+def environment_of(
+    workload: Manifest, secrets: Mapping[str, Mapping[str, str]] | None = None
+) -> dict[str, str]:
+    """The variables of its container, those from Secrets with what is in them."""
+    found = {}
+    for each in container_of(workload).get("env", ()):
+        if "value" in each:
+            found[each["name"]] = each["value"]
+        else:
+            asked = each["valueFrom"]["secretKeyRef"]
+            found[each["name"]] = (secrets or {})[asked["name"]][asked["key"]]
+    return found
+
+
+def test_the_examples_of_the_documentation_say_the_same(helm: Cluster, tmp_path: Path) -> None:
+    page = (DEPLOY.parent / "docs" / "operations.md").read_text(encoding="utf-8")
+    section = page.split("\n## With the log in Kafka\n")[1].split("\n## ")[0]
+    values, overlay = re.findall(r"^```yaml\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    (tmp_path / "values.yaml").write_text(values, encoding="utf-8")
+    there = os.path.relpath(DEPLOY, tmp_path.resolve())
+    (tmp_path / "kustomization.yaml").write_text(
+        overlay.replace("- deploy/", f"- {there}/"), encoding="utf-8"
+    )
+    ours, theirs = (
+        workloads(charted(helm, f"--values={tmp_path}/values.yaml")),
+        workloads(kustomized(helm, tmp_path)),
+    )
+    assert ours.pop("jobledger-topics")["kind"] == "Job"
+    assert set(ours) == set(theirs)
+    secrets = {
+        "jobledger-kafka": {"username": "user", "password": "secret", "ca.crt": "pem"},
+        "kafka-ca": {"ca.crt": "pem"},
+    }
+    for name, each in ours.items():
+        other = theirs[name]
+        assert each["spec"]["replicas"] == other["spec"]["replicas"]
+        assert container_of(each)["args"] == container_of(other)["args"]
+        assert with_files(each, secrets, tmp_path) == with_files(other, secrets, tmp_path)
+    assert ours["jobledger-engine"]["spec"]["replicas"] == 3
+
+
+def container_of(workload: Manifest) -> Manifest:
+    """The one that its pods have."""
+    (container,) = workload["spec"]["template"]["spec"]["containers"]
+    return dict(container)
+
+
 # ---- on the API server -------------------------------------------------------------------------------------------
 
 
@@ -144,16 +247,15 @@ def kustomize_install(cluster: Cluster, folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def helm_install(cluster: Cluster, *, split: bool) -> Iterator[None]:
+def helm_install(cluster: Cluster, options: tuple[str, ...]) -> Iterator[None]:
     """Installed and uninstalled as docs/operations.md says, into a restricted namespace."""
     with namespace(cluster):
-        options = ("--namespace", NAMESPACE, f"--set=splitRoles={str(split).lower()}")
-        cluster.helm("install", "jobledger", str(CHART), *options)
+        cluster.helm("install", "jobledger", str(CHART), "--namespace", NAMESPACE, *options)
         try:
             yield
         finally:
             cluster.helm("uninstall", "jobledger", "--namespace", NAMESPACE, "--wait")
-        assert left(cluster, charted(cluster, f"--set=splitRoles={str(split).lower()}")) == []
+        assert left(cluster, charted(cluster, *options)) == []
 
 
 Install = Callable[[Cluster], AbstractContextManager[None]]
@@ -161,8 +263,10 @@ Install = Callable[[Cluster], AbstractContextManager[None]]
 INSTALLS = [
     pytest.param(partial(kustomize_install, folder=TOGETHER), ("",), id="kustomize"),
     pytest.param(partial(kustomize_install, folder=SPLIT), ROLES, id="kustomize-split"),
-    pytest.param(partial(helm_install, split=False), ("",), id="helm"),
-    pytest.param(partial(helm_install, split=True), ROLES, id="helm-split"),
+    pytest.param(partial(kustomize_install, folder=IN_KAFKA), ROLES, id="kustomize-kafka"),
+    pytest.param(partial(helm_install, options=()), ("",), id="helm"),
+    pytest.param(partial(helm_install, options=BY_ROLE), ROLES, id="helm-split"),
+    pytest.param(partial(helm_install, options=WITH_KAFKA), ROLES, id="helm-kafka"),
 ]
 
 
@@ -187,23 +291,43 @@ def test_an_install_runs_in_a_restricted_namespace_and_leaves_nothing_but_crds(
 ) -> None:
     before = set(crds(helm))
     with volume(helm), install(helm):
-        names = [f"jobledger-{role}" if role else "jobledger" for role in roles]
-        for name in names:
-            helm.kubectl(
-                "rollout", "status", f"deployment/{name}", "-n", NAMESPACE, "--timeout=150s", within=240
-            )
+        names = {f"jobledger-{role}" if role else "jobledger" for role in roles}
+        made = helm.get("deployments,statefulsets", "-n", NAMESPACE)["items"]
+        assert set(map(name_of, made)) == names
+        for each in made:
+            named = f"{each['kind'].lower()}/{name_of(each)}"
+            helm.kubectl("rollout", "status", named, "-n", NAMESPACE, "--timeout=150s", within=240)
         enforced = helm.get("namespace", NAMESPACE)["metadata"]["labels"]
         assert RESTRICTED.items() <= enforced.items()
         pods = helm.get("pods", "-n", NAMESPACE)["items"]
-        assert [each["status"]["phase"] for each in pods] == ["Running"] * len(names)
-        assert len({each["spec"]["nodeName"] for each in pods}) == 1
+        wanted = sum(each["spec"]["replicas"] for each in made)
+        assert [each["status"]["phase"] for each in pods] == ["Running"] * wanted
+        if helm.get("persistentvolumeclaims", "-n", NAMESPACE)["items"]:
+            assert len({each["spec"]["nodeName"] for each in pods}) == 1
+        else:
+            assert {"jobledger-engine-0", "jobledger-engine-1"} < set(map(name_of, pods))
         served = wait_for("the Service finds its pod", lambda: endpoints(helm))
         assert served == [pod for pod in map(name_of, pods) if not roles[0] or "-front-" in pod]
         budgets = helm.get("poddisruptionbudgets", "-n", NAMESPACE)["items"]
-        assert sorted(map(name_of, budgets)) == sorted(names)
+        assert set(map(name_of, budgets)) == names
         for name in names:
             helm.kubectl("wait", f"poddisruptionbudget/{name}", "-n", NAMESPACE, EVICTABLE, "--timeout=90s")
     assert set(crds(helm)) == before
+
+
+def test_the_chart_has_the_topics_made_before_any_controller_starts(
+    helm: Cluster, simulated: ControlPlane
+) -> None:
+    options = (*WITH_KAFKA, "--set=kafka.applyTopics=true")
+    with ThreadPoolExecutor(1) as thread, ExitStack() as stack:
+        installing = thread.submit(stack.enter_context, helm_install(helm, options))
+        jobs = ("pods", "-n", NAMESPACE, "-l", "batch.kubernetes.io/job-name=jobledger-topics")
+        (pod,) = wait_for("the hook's pod", lambda: helm.get(*jobs)["items"])
+        assert helm.get("deployments,statefulsets", "-n", NAMESPACE)["items"] == []
+        helm.kubectl("annotate", "pod", name_of(pod), "-n", NAMESPACE, f"{SIMULATED}run-seconds=0")
+        installing.result(120)
+        assert len(helm.get("deployments,statefulsets", "-n", NAMESPACE)["items"]) == len(ROLES)
+        assert helm.get("jobs", "-n", NAMESPACE)["items"] == []
 
 
 def name_of(manifest: Manifest) -> str:
@@ -235,35 +359,96 @@ def test_the_crds_of_the_chart_are_those_of_the_repository(helm: Cluster) -> Non
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("split", [False, True], ids=["together", "split"])
-def test_the_containers_commands_start_and_become_ready(
-    helm: Cluster, split: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_containers_commands_start_and_become_ready(helm: Cluster, split: bool, tmp_path: Path) -> None:
     with helm.namespace("jobs") as jobs, ExitStack() as stack:
         rendered = charted(helm, f"--set=splitRoles={str(split).lower()},namespaces={{{jobs}}}")
         processes = {}
-        for each in (each for each in rendered if each["kind"] == "Deployment"):
-            (container,) = each["spec"]["template"]["spec"]["containers"]
-            for variable in container["env"]:
-                monkeypatch.setenv(variable["name"], variable["value"])
-            folder = tmp_path / name_of(each)
+        for name, each in workloads(rendered).items():
+            folder = tmp_path / name
             folder.mkdir()
-            process = ControllerProcess(helm, folder, *as_here(container, tmp_path))
-            processes[name_of(each)] = stack.enter_context(process)
+            _, *arguments = as_here(each, tmp_path)
+            process = ControllerProcess(helm, folder, *arguments, **environment_of(each))
+            processes[name] = stack.enter_context(process)
         assert len(processes) == (4 if split else 1)
-        for name, process in processes.items():  # up to four start at once, perhaps on a busy machine
-            wait_for(f"{name} is ready", partial(is_ready, process), within=150)
+        all_ready(processes)
         assert (tmp_path / "ledger.db").exists()
         for process in processes.values():
             assert process.stop() == 0, process.said
 
 
-def as_here(container: Manifest, folder: Path) -> list[str]:
-    """The arguments of a container, but for the name of the command, with `folder` in the place of its volume."""
-    (place,) = [each["mountPath"] for each in container["volumeMounts"] if each["name"] == "log"]
-    command, *arguments = container["args"]
-    assert command == "controller"
-    assert place in " ".join(arguments)
-    return [each.replace(place, str(folder)) for each in arguments]
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("split", [False, True], ids=["together", "split"])
+def test_with_kafka_the_containers_commands_start_and_become_ready(
+    helm: Cluster, postgres: Postgres, postgres_database: str, split: bool, tmp_path: Path
+) -> None:
+    with (
+        helm.namespace("jobs") as jobs,
+        own_kafka(tmp_path / "kafka", secure=True) as kafka,
+        ExitStack() as stack,
+    ):
+        admin = {"username": "admin", "password": "secret-admin"}
+        secrets = {
+            "user": admin,
+            "ca": {"ca.crt": (tmp_path / "kafka" / "ca.crt").read_text(encoding="utf-8")},
+            "database": {"password": PASSWORD},
+        }
+        database = postgres_database.rpartition("/")[2]
+        history = f"history.url=postgresql://{USER}@127.0.0.1:{postgres.port}/{database}"
+        options = (
+            f"--set=splitRoles={str(split).lower()},namespaces={{{jobs}}},kafka.log=kafka://{kafka.servers}",
+            "--set=kafka.applyTopics=true,kafka.username.secret=user,kafka.password.secret=user,kafka.ca.secret=ca",
+            r"--set=settings.kafka\.protocol=SASL_SSL,settings.kafka\.mechanism=PLAIN,settings.kafka\.partitions=2",
+            f"--set={history},history.password.secret=database",
+        )
+        made = workloads(charted(helm, *options))
+        topics = made.pop("jobledger-topics")
+        environment = {name: each for name, each in helm.environment.items() if not name.startswith(PREFIX)}
+        environment |= with_files(topics, secrets, tmp_path)
+        command = [sys.executable, "-m", "jobledger", *as_here(topics, tmp_path)]
+        output(command, env=environment, within=120)
+        processes = {}
+        for name, each in made.items():
+            folder = tmp_path / name
+            folder.mkdir()
+            _, *arguments = as_here(each, tmp_path)
+            process = ControllerProcess(helm, folder, *arguments, **with_files(each, secrets, tmp_path))
+            processes[name] = stack.enter_context(process)
+        all_ready(processes)
+        tables = "SELECT to_regclass('history_jobs')"
+        wait_for("the history has its tables", lambda: postgres.sql(tables, database) == "history_jobs")
+        for process in processes.values():
+            assert process.stop() == 0, process.said
+
+
+def all_ready(processes: Mapping[str, ControllerProcess]) -> None:
+    """In the end; up to four start at once, perhaps on a busy machine."""
+    for name, process in processes.items():
+        wait_for(f"{name} is ready", partial(is_ready, process), within=150)
+
+
+def as_here(workload: Manifest, folder: Path) -> list[str]:
+    """The arguments of its container, with `folder` in the place of the volume with the log."""
+    container = container_of(workload)
+    places = [each["mountPath"] for each in container["volumeMounts"] if each["name"] == "log"]
+    arguments: list[str] = container["args"]
+    assert ("sqlite:" in " ".join(arguments)) == bool(places)
+    for place in places:
+        assert place in " ".join(arguments)
+        arguments = [each.replace(place, str(folder)) for each in arguments]
+    return arguments
+
+
+def with_files(workload: Manifest, secrets: Mapping[str, Mapping[str, str]], folder: Path) -> dict[str, str]:
+    """Its environment, once `folder` holds the files that its volume takes from Secrets."""
+    found = environment_of(workload, secrets)
+    places = {each["name"]: each["mountPath"] for each in container_of(workload)["volumeMounts"]}
+    for mounted in workload["spec"]["template"]["spec"]["volumes"]:
+        for source in (each["secret"] for each in mounted.get("projected", {}).get("sources", ())):
+            for item in source["items"]:
+                (folder / item["path"]).write_text(secrets[source["name"]][item["key"]], encoding="utf-8")
+            place = places[mounted["name"]]
+            found = {name: value.replace(place, str(folder)) for name, value in found.items()}
+    return found
 
 
 def is_ready(process: ControllerProcess) -> bool:

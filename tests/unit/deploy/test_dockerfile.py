@@ -54,7 +54,11 @@ def test_it_starts_the_command_without_a_shell(image: Stage) -> None:
 
 
 def test_the_shipped_stage_takes_the_installed_folder_and_runs_nothing(build: Stage, image: Stage) -> None:
-    assert image.words("COPY") == [[f"--from={build.name}", "/opt/jobledger", "/opt/jobledger"]]
+    installed, state = image.words("COPY")
+    assert installed == [f"--from={build.name}", "/opt/jobledger", "/opt/jobledger"]
+    assert state == [f"--from={build.name}", "--chown=65532:65532", "/build/state/", "/var/lib/jobledger/"]
+    assert "mkdir state" in build.all("RUN")
+    assert build.all("WORKDIR") == ["/build"]
     assert image.all("RUN") == []
     assert "PREFIX=/opt/jobledger" in build.all("ARG")
 

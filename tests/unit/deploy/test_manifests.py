@@ -28,6 +28,16 @@ DEPLOYED = frozenset({"store", "server", "namespace", "python", "settle"})
 """Settings of a machine's own jobledger, which nobody needs on a cluster."""
 
 
+FROM_SECRETS = frozenset(f"kafka.{each}_file" for each in ("password", "ca", "certificate", "key"))
+"""Settings that the chart makes of `kafka.password` and its like."""
+
+OF_PROJECTORS = frozenset({"history", "history_password_file"})
+"""Settings that the chart makes of `history` where they are needed."""
+
+BY_POD = frozenset({"kafka.instance"})
+"""Settings that no two pods may have the same."""
+
+
 def read(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
@@ -98,9 +108,17 @@ def test_what_is_deployed_is_this_release(where: str, version: str) -> None:
 
 def test_the_chart_takes_every_setting_that_a_cluster_has_and_no_other() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
-    elsewhere = ("controller.", "kafka.")  # flags; what the chart cannot have: its log is on a volume
-    wanted = {each for each in paths() if each not in DEPLOYED and not each.startswith(elsewhere)}
-    assert set(schema["properties"]["settings"]["properties"]) == wanted
+    wanted = {each for each in paths() if not each.startswith("controller.")}  # those are flags
+    assert (
+        set(schema["properties"]["settings"]["properties"])
+        == wanted - DEPLOYED - FROM_SECRETS - OF_PROJECTORS - BY_POD
+    )
+
+
+def test_the_chart_has_a_secret_for_each_setting_that_is_a_file() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    known = {f"kafka.{name}_file" for name in schema["properties"]["kafka"]["properties"]}
+    assert known & set(paths()) == FROM_SECRETS
 
 
 def described(schema: Any, at: str = "") -> Iterator[str]:
@@ -121,4 +139,6 @@ def valued(values: Any, at: str = "") -> Iterator[str]:
 def test_values_yaml_shows_every_value_that_the_schema_takes() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     hidden = set(described(schema)) - set(valued(read(CHART / "values.yaml")))
-    assert hidden == {"global", "settings/evidence"}
+    text = (CHART / "values.yaml").read_text(encoding="utf-8")
+    commented = {f"settings/{each}" for each in paths() if f"\n  # {each}: " in text}
+    assert hidden == {"global", *commented}

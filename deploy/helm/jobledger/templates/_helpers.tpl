@@ -21,11 +21,103 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ .Files.Get "files/rights.yaml" }}
 {{- end -}}
 
+{{/* The same, and what only pods with some role need; an empty role is all of them. */}}
+{{- define "jobledger.env.process" -}}
+{{ include "jobledger.env" .root }}
+{{- if and .root.Values.kafka.log (not .role) }}
+# There is one, so the next pod has its partitions at once.
+- name: JOBLEDGER_KAFKA__INSTANCE
+  value: {{ include "jobledger.name" .root }}
+{{- end }}
+{{- if and .root.Values.history.url (has .role (list "" "projectors")) }}
+- name: JOBLEDGER_HISTORY
+  value: {{ .root.Values.history.url | quote }}
+{{- if include "jobledger.history.secret" . }}
+- name: JOBLEDGER_HISTORY_PASSWORD_FILE
+  value: /etc/jobledger/history/history-password
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Name of the Secret with the password for the history's database, in pods that write to it. */}}
+{{- define "jobledger.history.secret" -}}
+{{- if and .root.Values.history.url (has .role (list "" "projectors")) -}}
+{{ .root.Values.history.password.secret }}
+{{- end -}}
+{{- end -}}
+
+{{/* Which files clients of Kafka get from Secrets, as a list. */}}
+{{- define "jobledger.kafka.files" -}}
+{{- if .Values.kafka.log }}
+{{- range $file := list "password" "ca" "certificate" "key" }}
+{{- if (index $.Values.kafka $file).secret }}
+- {{ $file }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* The ports of brokers, as far as they are known, and of the history's database. */}}
+{{- define "jobledger.ports" -}}
+{{- $ports := list }}
+{{- with .Values.history.url }}
+{{- $ports = append $ports (regexFind ":[0-9]+/" . | trimAll ":/" | default "5432") }}
+{{- end }}
+{{- range regexFindAll ":[0-9]+(,|/|$)" .Values.kafka.log -1 }}
+{{- $ports = append $ports (trimAll ":,/" .) }}
+{{- end }}
+{{- range $ports | uniq }}
+- port: {{ . }}
+  protocol: TCP
+{{- end }}
+{{- end -}}
+
+{{- define "jobledger.kafka.mount" -}}
+{{- if include "jobledger.kafka.files" . | trim -}}
+- name: kafka
+  mountPath: /etc/jobledger/kafka
+  readOnly: true
+{{- end }}
+{{- end -}}
+
+{{- define "jobledger.kafka.volume" -}}
+{{- if include "jobledger.kafka.files" . | trim -}}
+- name: kafka
+  projected:
+    defaultMode: 0440
+    sources:
+    {{- range $file := include "jobledger.kafka.files" . | fromYamlArray }}
+    {{- with index $.Values.kafka $file }}
+    - secret:
+        name: {{ .secret }}
+        items:
+        - key: {{ .key }}
+          path: {{ $file }}
+    {{- end }}
+    {{- end }}
+{{- end }}
+{{- end -}}
+
 {{/* The container's environment: settings, then what else is wanted. */}}
 {{- define "jobledger.env" -}}
 {{- range $setting, $value := .Values.settings }}
 - name: JOBLEDGER_{{ $setting | replace "." "__" | upper }}
   value: {{ $value | toString | quote }}
+{{- end }}
+{{- if .Values.kafka.log }}
+{{- with .Values.kafka.username }}
+{{- if .secret }}
+- name: JOBLEDGER_KAFKA__USERNAME
+  valueFrom:
+    secretKeyRef:
+      name: {{ .secret }}
+      key: {{ .key }}
+{{- end }}
+{{- end }}
+{{- range $file := include "jobledger.kafka.files" . | fromYamlArray }}
+- name: JOBLEDGER_KAFKA__{{ upper $file }}_FILE
+  value: /etc/jobledger/kafka/{{ $file }}
+{{- end }}
 {{- end }}
 {{- range .Values.env }}
 {{- if hasPrefix "JOBLEDGER_" .name }}

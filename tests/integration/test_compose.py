@@ -1,0 +1,176 @@
+"""What compose/compose.yaml runs of ours is run here without containers, until its own health check is content."""
+
+import json
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from statemachine.log.kafka.address import Address
+from tests.harness import Cluster, wait_for
+from tests.harness.broker import Kafka
+from tests.harness.fixtures import fresh_address
+from tests.harness.postgres import PASSWORD, USER, Postgres
+from tests.integration.cli_words import environment, script
+from tests.support.composed import COMPOSE, composed, ours
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+ROLES: Final = ("bridge", "engine", "projectors", "front")
+
+PYTHON: Final = {"python": sys.executable}
+
+
+class Service:
+    """One of the file's services, with `replaced` in the place of what is there only in its containers."""
+
+    def __init__(self, name: str, folder: Path, replaced: dict[str, str]) -> None:
+        self._about = ours(composed())[name]
+        self._folder, self._replaced = folder, {**replaced, "8080": str(free_port()), "0.0.0.0": "127.0.0.1"}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, *command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """A jobledger command in that container, as `docker compose exec`; without any, the service's own."""
+        return subprocess.run(
+            self._jobledger(command or self._about["command"]),
+            **self._place(),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def is_healthy(self) -> bool:
+        """What the health check says."""
+        assert self._process is None or self._process.poll() is None, self.said
+        how, program, *arguments = self._here(self._about["healthcheck"]["test"])
+        assert how == "CMD"
+        command = [PYTHON.get(program, program), *arguments]
+        return not subprocess.run(command, **self._place(), stderr=subprocess.DEVNULL, check=False).returncode
+
+    @property
+    def said(self) -> str:
+        return (self._folder / "said").read_text(encoding="utf-8", errors="replace")
+
+    @contextmanager
+    def started(self) -> Iterator[None]:
+        """It runs, and is asked to end when the block does."""
+        with (self._folder / "said").open("wb") as said:
+            command = self._jobledger(self._about["command"])
+            self._process = subprocess.Popen(command, **self._place(), stdout=said, stderr=said)
+        try:
+            yield
+            self._process.send_signal(signal.SIGTERM)
+            assert self._process.wait(90) == 0, self.said
+        finally:
+            self._process.kill()
+            self._process.wait()
+
+    def _jobledger(self, arguments: Any) -> list[str]:
+        return [sys.executable, "-m", "jobledger", *self._here(arguments)]
+
+    def _place(self) -> dict[str, Any]:
+        given = {name: self._here([str(value)])[0] for name, value in self._about["environment"].items()}
+        return {"env": environment(**given), "cwd": self._here([self._about.get("working_dir", ".")])[0]}
+
+    def _here(self, words: list[str]) -> list[str]:
+        for there, here in self._replaced.items():
+            words = [each.replace(there, here) for each in words]
+        return words
+
+
+def free_port() -> int:
+    """One that nobody listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@pytest.fixture
+def topics(kafka: Kafka, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """What is elsewhere here once the service `topics` has run: the topics of a ledger of our own."""
+    with fresh_address(kafka) as address:
+        replaced = {"kafka://kafka:9092": url(address)}
+        for _ in range(2):
+            done = Service("topics", tmp_path, replaced).run()
+            assert done.returncode == 0, done.stderr
+            assert f"{address.prefix}.events" in done.stdout
+        yield replaced
+
+
+def url(address: Address) -> str:
+    assert str(address).endswith(address.prefix)
+    return str(address)
+
+
+@pytest.fixture
+def database(postgres: Postgres) -> Iterator[str]:
+    """The name of an empty database."""
+    name = postgres.fresh()
+    yield name
+    postgres.drop(name)
+
+
+@pytest.fixture
+def history(postgres: Postgres, database: str, tmp_path: Path) -> dict[str, str]:
+    """What is elsewhere here of the service `postgres`: the database, and the file with its password."""
+    (tmp_path / "postgres-password").write_text(f"{PASSWORD}\n", encoding="utf-8")
+    here = f"{USER}@127.0.0.1:{postgres.port}/{database}"
+    return {"jobledger@postgres:5432/jobledger": here, "/run/secrets": str(tmp_path)}
+
+
+def test_serve_becomes_healthy_and_runs_a_job(
+    topics: dict[str, str], history: dict[str, str], postgres: Postgres, database: str, tmp_path: Path
+) -> None:
+    examples = shutil.copytree(COMPOSE.parent / "examples", tmp_path / "examples")
+    folders = {"/var/lib/jobledger": str(tmp_path), "/examples": str(examples)}
+    serve = Service("serve", tmp_path, {**topics, **history, **folders})
+    assert not serve.is_healthy()
+    with serve.started():
+        wait_for("serve is healthy", serve.is_healthy)
+        done = serve.run("submit", "-", stdin=json.dumps(script("composed", "print('hello')")))
+        assert done.returncode == 0, done.stderr
+        assert serve.run("wait", "composed", "--for=condition=Completed").returncode == 0
+        succeeded = "SELECT name FROM history_jobs WHERE phase = 'Succeeded'"
+        wait_for("the history has it", lambda: postgres.sql(succeeded, database) == "composed")
+        said = [serve.run(*each) for each in commands_of_the_readme()]
+        assert len(said) == 3
+        assert [each.stderr for each in said if each.returncode] == []
+        assert serve.run("delete", "pause-resume").returncode == 0  # its processes would outlive this test
+
+
+def commands_of_the_readme() -> list[list[str]]:
+    """What compose/README.md gives `serve` to do with an example."""
+    text = (COMPOSE / "README.md").read_text(encoding="utf-8")
+    found = re.findall(r"^docker compose exec serve jobledger (.*)$", text, re.MULTILINE)
+    return [shlex.split(each, comments=True) for each in found]
+
+
+def test_every_role_becomes_healthy(
+    job_crds: Cluster, topics: dict[str, str], history: dict[str, str], tmp_path: Path
+) -> None:
+    replaced = {**topics, **history, "/etc/jobledger/kubeconfig": str(job_crds.kubeconfig)}
+    with ExitStack() as stack:
+        services = {}
+        for role in ROLES:
+            folder = tmp_path / role
+            folder.mkdir()
+            services[role] = Service(role, folder, replaced)
+            assert not services[role].is_healthy()
+            stack.enter_context(services[role].started())
+        for role, service in services.items():
+            wait_for(f"{role} is healthy", service.is_healthy)
+
+
+def test_these_are_all_services_of_ours() -> None:
+    assert set(ours(composed())) == {"topics", "serve", *ROLES}

@@ -1,0 +1,57 @@
+"""compose/compose.yaml as `docker compose` reads it: variables filled in, each service with what it runs."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+COMPOSE: Final = Path(__file__).parents[2] / "compose"
+FILE: Final = COMPOSE / "compose.yaml"
+
+IMAGE: Final = re.compile(r"jobledger:\d+\.\d+\.\d+")
+"""What the Dockerfile builds; the commands of such services are ours."""
+
+_VARIABLE: Final = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>\w+)(?P<rest>[^}]*)\})")
+
+
+class Unset(ValueError):
+    """The file needs a variable that was not given."""
+
+
+def composed(variables: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The file with `variables` filled in, else the defaults that it names.
+
+    Raises:
+        Unset: a variable has neither. What it is needed for is in the message.
+    """
+    return dict(_filled(yaml.safe_load(FILE.read_text(encoding="utf-8")), variables or {}))
+
+
+def ours(file: Mapping[str, Any]) -> dict[str, Any]:
+    """The services that run jobledger."""
+    return {name: each for name, each in file["services"].items() if IMAGE.fullmatch(each["image"])}
+
+
+def _filled(value: Any, variables: Mapping[str, str]) -> Any:
+    match value:
+        case dict():
+            return {key: _filled(each, variables) for key, each in value.items()}
+        case list():
+            return [_filled(each, variables) for each in value]
+        case str():
+            return _VARIABLE.sub(lambda found: _value(found, variables), value)
+        case _:
+            return value
+
+
+def _value(found: re.Match[str], variables: Mapping[str, str]) -> str:
+    if found["escaped"]:
+        return "$"
+    name, rest = found["name"], found["rest"]
+    if given := variables.get(name):
+        return given
+    if not rest.startswith(":-"):
+        raise Unset(f"{name}: {rest.removeprefix(':?')}")
+    return rest.removeprefix(":-")
