@@ -12,18 +12,19 @@ ARGS  ?=
 # Simulated runs of `make sim`; SEED picks one of them instead.
 SEEDS ?= 2000
 SEED  ?=
-# The size of `make fire`.
-JOBS  ?= 200
+# The size of `make fire` (LOG: sqlite or kafka, else both) and of `make chaos`.
+JOBS  ?= $(if $(filter chaos,$(MAKECMDGOALS)),1000,200)
 KILLS ?= 50
+STOPS ?= 10
 APISERVER_KILLS ?= 10
-BROKER_KILLS ?= 0
-LOG ?= sqlite
+BROKER_KILLS ?= $(if $(filter chaos,$(MAKECMDGOALS)),20,5)
+LOG   ?=
 
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo check test test-all sim fire bench format lint types imports generated generate docs crds \
-        run lock clean bench-cluster cluster-tools cluster cluster-stop kafka-tools
+.PHONY: help install demo check test test-all sim fire chaos bench format lint types imports generated generate docs crds \
+        run lock clean bench-cluster bench-kafka cluster-tools cluster cluster-stop kafka-tools
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -90,10 +91,18 @@ sim: $(VENV)/.stamp ## more simulated runs: SEEDS=10000, or one again: SEED=123
 fire: $(VENV)/.stamp ## jobs on a real API server while everything is killed: JOBS=200 KILLS=50 APISERVER_KILLS=10 SEED=1 LOG=kafka
 	@JOBLEDGER_FIRE_JOBS='$(JOBS)' JOBLEDGER_FIRE_KILLS='$(KILLS)' JOBLEDGER_FIRE_SEED='$(SEED)' \
 	    JOBLEDGER_FIRE_APISERVER_KILLS='$(APISERVER_KILLS)' JOBLEDGER_FIRE_BROKER_KILLS='$(BROKER_KILLS)' JOBLEDGER_FIRE_LOG='$(LOG)' \
-	    $(PY) -m pytest --timeout=0 --log-cli-level=INFO --log-disable=httpx tests/integration/cluster/test_under_fire.py $(ARGS)
+	    $(PY) -m pytest --timeout=0 --log-cli-level=INFO --log-disable=httpx --log-disable=aiokafka.consumer.subscription_state tests/integration/cluster/test_under_fire.py $(ARGS)
+
+chaos: $(VENV)/.stamp ## the same with four engines and three brokers: JOBS=1000 KILLS=50 STOPS=10 BROKER_KILLS=20 SEED=1
+	@JOBLEDGER_CHAOS_JOBS='$(JOBS)' JOBLEDGER_CHAOS_KILLS='$(KILLS)' JOBLEDGER_CHAOS_STOPS='$(STOPS)' \
+	    JOBLEDGER_CHAOS_BROKER_KILLS='$(BROKER_KILLS)' JOBLEDGER_CHAOS_SEED='$(SEED)' \
+	    $(PY) -m pytest --timeout=0 --log-cli-level=INFO --log-disable=httpx --log-disable=aiokafka.consumer.subscription_state tests/integration/cluster/test_chaos.py $(ARGS)
 
 bench: $(VENV)/.stamp ## measure throughput and latency, print a table
 	@$(PY) -m tests.bench $(ARGS)
+
+bench-kafka: $(VENV)/.stamp ## measure on a real Kafka of its own, print a table (ARGS=--help)
+	@$(PY) -m tests.bench.kafka $(ARGS)
 
 bench-cluster: $(VENV)/.stamp ## measure on a real API server of its own, print a table (ARGS=--help)
 	@$(PY) -m tests.bench.cluster $(ARGS)
@@ -157,7 +166,7 @@ lock: ## write requirements/*.txt anew from pyproject.toml
 	@$(LOCK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@$(UV_COMPILE) --group build --output-file requirements/run.txt
 	@$(UV_COMPILE) --all-extras --group build --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
-	@$(UV_COMPILE) --extra kubernetes --extra kafka --extra tracing --group build --constraint requirements/dev.txt --output-file requirements/cluster.txt
+	@$(UV_COMPILE) --extra kubernetes --extra kafka --extra postgresql --extra tracing --group build --constraint requirements/dev.txt --output-file requirements/cluster.txt
 	@rm -rf $(LOCK_VENV)
 	@if grep -n '://' requirements/*.txt; then echo "an address got into a lock, see above" >&2; exit 1; fi
 

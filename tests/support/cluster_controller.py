@@ -43,6 +43,11 @@ class ControllerProcess:
         """It was started, and has not ended."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def is_working(self) -> bool:
+        """It has begun to do what it is there for."""
+        return "action=working" in self.latest
+
     def start(self) -> Self:
         """It runs; one that runs already is left alone."""
         if not self.is_running:
@@ -58,6 +63,16 @@ class ControllerProcess:
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
+
+    def freeze(self) -> None:
+        """It does nothing any more, and its connections stay open."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """It goes on."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
         """An orderly end; its exit code."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from jobledger.wiring.ledger import Kafka, reading_kafka
+from projectors.verify import Verification
 from statemachine.ids import JobUid
 from statemachine.log.port import DeadLetter, ReadableLog, Record
 from statemachine.log.sqlite import SqliteLog
@@ -44,6 +45,19 @@ class Ledger:
         letters = [f"dead letter: {each.error}" for each in asyncio.run(self._letters())]
         nowhere = cast("World", None)  # rules of histories do not look around
         return letters + check_log(nowhere, self.stories())
+
+    def differences(self) -> list[str]:
+        """Entries that do not follow or would be decided otherwise now, and snapshots unlike what entries fold to."""
+        verdicts = asyncio.run(self._verified()).verdicts()
+        return [f"job {each.job}: {each.difference}" for each in verdicts if each.difference]
+
+    async def _verified(self) -> Verification:
+        async with self._opened() as log:
+            found = Verification((await log.snapshots())[1])
+            async for batch in log.scan():
+                for record in batch:
+                    found.take(record)
+            return found
 
     async def _records(self) -> list[Record]:
         async with self._opened() as log:

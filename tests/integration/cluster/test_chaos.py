@@ -1,0 +1,141 @@
+"""Jobs run, with the log on three brokers, while engines are killed and stand still, brokers die, and leaders move.
+
+`make chaos` runs the same with more of everything.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+import pytest
+
+from jobledger.settings import KafkaSettings
+from jobledger.wiring.ledger import Kafka
+from statemachine.log.kafka.address import Address
+from tests.harness import JOB_CRDS, ControlPlane, wait_for
+from tests.harness.broker import Kafka as KafkaServer
+from tests.harness.fixtures import ledger_topics_on, own_control_plane, own_kafka
+from tests.support.cluster_controller import ControllerProcess
+from tests.support.cluster_crowd import Crowd, Size
+from tests.support.cluster_log import Ledger
+
+_ASKED: Final = "JOBLEDGER_CHAOS_"
+"""What variables begin with that say how much of everything."""
+
+SIZE: Final = Size.asked(_ASKED, JOBS=8, KILLS=3, STOPS=1, BROKER_KILLS=2)
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.timeout(0 if os.environ.get(f"{_ASKED}JOBS") else 600),  # whoever asks for more has the time
+]
+
+PARTITIONS: Final = 6
+
+SESSION: Final = 6.0
+"""Seconds after which the others take over from an engine that says nothing."""
+
+ENGINES: Final = (("faust", "one"), ("aiokafka", "two"), ("faust", ""), ("aiokafka", ""))
+"""Feed and name of each; one without a name is a new one whenever it starts."""
+
+
+class Chaos:
+    """What is harmed, and those who do it."""
+
+    def __init__(self, crowd: Crowd, brokers: KafkaServer, processes: Sequence[ControllerProcess]) -> None:
+        self.crowd, self.size, self.brokers = crowd, crowd.size, brokers
+        self._processes = [(each, Lock()) for each in processes]
+        self._engines = self._processes[: len(ENGINES)]
+
+    def kill_processes(self) -> None:
+        """Nine in ten are engines."""
+        chance = self.size.chance("killer")
+        for _ in range(self.size["KILLS"]):
+            victim, turn = chance.choice(self._engines if chance.random() < 0.9 else self._processes)
+            if chance.random() < 0.8:  # else it may die before it has begun
+                wait_for("a process works", lambda victim=victim: victim.is_working)  # type: ignore[misc]
+            time.sleep(chance.uniform(0.0, 2 * SESSION))
+            with turn:
+                victim.kill()
+                time.sleep(chance.uniform(0.0, 1.5 * SESSION))
+                victim.start()
+
+    def stop_engines(self) -> None:
+        """They stand still until others have taken over."""
+        chance = self.size.chance("hypnotist")
+        pause = 3 * SESSION * self.size["KILLS"] / max(1, self.size["STOPS"])
+        for _ in range(self.size["STOPS"]):
+            victim, turn = chance.choice(self._engines)
+            time.sleep(chance.uniform(0.0, pause))
+            with turn:
+                wait_for("an engine works", lambda victim=victim: victim.is_working)  # type: ignore[misc]
+                victim.freeze()
+                time.sleep(SESSION + chance.uniform(1.0, 6.0))
+                victim.resume()
+
+    def kill_brokers(self) -> None:
+        """One after the other; now and then what they led is given back to them."""
+        chance = self.size.chance("broker")
+        pause = 3 * SESSION * self.size["KILLS"] / max(1, self.size["BROKER_KILLS"])
+        for number in range(self.size["BROKER_KILLS"]):
+            time.sleep(chance.uniform(0.0, pause))
+            self.brokers.kill(chance.randint(1, self.brokers.nodes))
+            time.sleep(chance.uniform(0.0, 4.0))
+            self.brokers.start()
+            if number % 2 == 0:
+                wait_for("all have caught up and lead again", self.brokers.lead)
+
+
+@pytest.fixture(autouse=True)
+def cluster(tmp_path: Path) -> Iterator[ControlPlane]:
+    """A control plane of our own, seen at etcd."""
+    with own_control_plane(tmp_path / "plane", nodes=2, readable=True) as plane:
+        plane.install(JOB_CRDS)
+        yield plane
+
+
+@pytest.fixture
+def brokers(tmp_path: Path) -> Iterator[KafkaServer]:
+    with own_kafka(tmp_path / "kafka", nodes=3) as server:
+        yield server
+
+
+def process(
+    cluster: ControlPlane, folder: Path, address: Address, *options: str, feed: str = "", name: str = ""
+) -> ControllerProcess:
+    folder.mkdir()
+    variables = {"SESSION": str(SESSION), **({"FEED": feed} if feed else {}), "INSTANCE": name}
+    return ControllerProcess(
+        cluster,
+        folder,
+        *options,
+        log=str(address),
+        **{f"JOBLEDGER_KAFKA__{key}": value for key, value in variables.items()},
+    )
+
+
+@pytest.fixture
+def chaos(cluster: ControlPlane, brokers: KafkaServer, tmp_path: Path, size: Size) -> Iterator[Chaos]:
+    """Four engines, and one process for the rest of the controller."""
+    with ExitStack() as stack:
+        namespace = stack.enter_context(cluster.namespace("chaos"))
+        address = stack.enter_context(ledger_topics_on(brokers, PARTITIONS))
+        there = ("--namespaces", namespace, "--roles")
+        made = [
+            process(cluster, tmp_path / f"engine-{n}", address, *there, "engine", feed=feed, name=name)
+            for n, (feed, name) in enumerate(ENGINES)
+        ]
+        made.append(process(cluster, tmp_path / "rest", address, *there, "bridge,projectors"))
+        ledger = Ledger(Kafka.of(str(address), KafkaSettings()))
+        crowd = stack.enter_context(Crowd(cluster, namespace, size, ledger))
+        for each in made:
+            stack.enter_context(each)
+        yield Chaos(crowd, brokers, made)
+
+
+@pytest.mark.parametrize("size", [SIZE], ids=str)
+def test_in_chaos_every_job_ends_right_and_every_view_is_what_the_log_tells(chaos: Chaos) -> None:
+    chaos.crowd.lives_through(chaos.kill_processes, chaos.stop_engines, chaos.kill_brokers)

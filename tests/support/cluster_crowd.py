@@ -1,0 +1,201 @@
+"""Jobs of four on a cluster that burns, people who meddle with them, and what has to be true in the end.
+
+A recorder at etcd sees every version of every pod and job, whoever is dead. What it saw and what the log says have to
+agree. A seed repeats the choices, not the moments.
+"""
+
+import logging
+import os
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from statemachine.status import status
+from tests.harness import ControlPlane
+from tests.support.cluster_hands import Hands
+from tests.support.cluster_jobs import job, replica_type
+from tests.support.cluster_log import Ledger
+from tests.support.cluster_recorder import JobRecord, PodRecord, Recorder
+from tests.support.cluster_verdicts import (
+    KILL,
+    account,
+    changed_minds,
+    twins,
+    unjust_verdicts,
+    unknown_ends,
+)
+
+KIND: Final = "batch.tensorstack.dev/pytorchtrainingjobs"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of everything, by its name: `JOBS`, and what else there is; `SEED` says which choices are made."""
+
+    numbers: Mapping[str, int]
+
+    @classmethod
+    def asked(cls, prefix: str, **small: int) -> Self:
+        """As variables of the environment say that begin with `prefix`, else `small`."""
+        small["SEED"] = random.randrange(1_000_000)
+        return cls({name: int(os.environ.get(prefix + name) or number) for name, number in small.items()})
+
+    def __getitem__(self, name: str) -> int:
+        return self.numbers[name]
+
+    def __str__(self) -> str:
+        """What has to be said to have it again; the name of a test that failed."""
+        return " ".join(f"{name}={number}" for name, number in self.numbers.items())
+
+    def chance(self, who: str) -> random.Random:
+        """Choices of one actor: they do not depend on what others do meanwhile."""
+        return random.Random(f"{self['SEED']} {who}")
+
+
+class Crowd:
+    """The jobs, those who meddle with them, and what etcd and the log tell of it; a `with` block records."""
+
+    def __init__(self, plane: ControlPlane, namespace: str, size: Size, ledger: Ledger) -> None:
+        self.size, self.plane, self.ledger = size, plane, ledger
+        self.hands = Hands(plane, namespace)
+        self.pods = Recorder(plane, f"/registry/pods/{namespace}/", PodRecord)
+        self.jobs = Recorder(plane, f"/registry/{KIND}/{namespace}/", JobRecord)
+        self._stack = ExitStack()
+        self._patience = 90 + 2.0 * size["JOBS"]  # seconds that the system may take to come to rest
+
+    def __enter__(self) -> Self:
+        with ExitStack() as entered:
+            for part in (self.hands, self.pods, self.jobs):
+                entered.enter_context(part)
+            self._stack = entered.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def lives_through(self, *disasters: Callable[[], None]) -> None:
+        """Jobs are handed in, and people meddle for as long as the `disasters` last; what is left is right."""
+        with ThreadPoolExecutor(len(disasters)) as pool:
+            running = [pool.submit(each) for each in disasters]
+            self._hand_in()
+            self._meddle(while_=lambda: _none_failed(running) and not all(each.done() for each in running))
+            for each in running:
+                each.result()
+        self._let_end()
+        pods, jobs = self.pods.seen(), self.jobs.seen()
+        self._clear()
+        self._judge(pods, jobs)
+
+    # ---- those who meddle ----
+
+    def _hand_in(self) -> None:
+        """Jobs of four; some of them fail again and again by themselves."""
+        chance = self.size.chance("owner")
+        for number in range(self.size["JOBS"]):
+            doomed = (
+                {"run-seconds": chance.uniform(1, 4), "exit-code": KILL} if chance.random() < 0.15 else {}
+            )
+            worker = replica_type("worker", 4, restartPolicy="ExitCode", life=doomed)
+            limit = {"backoffLimit": chance.randint(1, 8)}
+            self.hands.create(job(f"train-{number}", worker, runPolicy=limit))
+
+    def _meddle(self, while_: Callable[[], bool]) -> None:
+        """People act as long as `while_`, and at least three times a job."""
+        chance, acted = self.size.chance("people"), 0
+        while while_() or acted < 3 * self.size["JOBS"]:
+            acted += 1
+            act, weight = self._acts(chance)
+            chance.choices(act, weight)[0]()
+            time.sleep(chance.uniform(0.0, 6.0 / self.size["JOBS"]))
+
+    def _acts(self, chance: random.Random) -> tuple[list[Callable[[], object]], list[float]]:
+        """What people do, and how often."""
+        jobs = [each for each in self.jobs.living() if not each.is_final]
+        pods = [each for each in self.pods.living() if each.is_running]
+        if not jobs or not pods:
+            return [lambda: time.sleep(0.2)], [1]
+        job, pod = chance.choice(jobs), chance.choice(pods)
+        limit = {"runPolicy": {"backoffLimit": chance.randint(0, 8)}}
+        acts: list[tuple[float, Callable[[], object]]] = [
+            (8, lambda: self.hands.end(pod, KILL)),
+            (0.5, lambda: self.hands.end(pod, 1)),
+            (0.5, lambda: self.hands.end(pod, 0)),
+            (4, lambda: self.hands.delete_pod(pod)),
+            (2, lambda: self.hands.edit(job, limit)),
+            (2, lambda: self.hands.pause(job, not job.is_paused)),
+            (0.3, lambda: self.hands.delete_job(job)),
+        ]
+        return [act for _, act in acts], [weight for weight, _ in acts]
+
+    # ---- the end ----
+
+    def _let_end(self) -> None:
+        """Nobody kills any more: all jobs are resumed, their masters succeed, and objects say what the log says."""
+        comes_true("every job has ended", self._help_to_end, self._patience)
+        comes_true("every status is the one that the log tells", self._unlike_the_log, self._patience)
+
+    def _help_to_end(self) -> list[str]:
+        if self.plane.down():
+            self.plane.start()
+        unfinished = {each.uid: each for each in self.jobs.living() if not each.is_final}
+        for each in unfinished.values():
+            if each.is_paused:
+                self.hands.pause(each, False)
+        for pod in self.pods.living():
+            if pod.job in unfinished and pod.replica == "worker-0" and pod.is_running:
+                self.hands.end(pod, 0)
+        return [f"{each.name}: {each.status}" for each in unfinished.values()]
+
+    def _unlike_the_log(self) -> list[str]:
+        stories = self.ledger.stories()
+        return [
+            f"{each.name} says {each.status}"
+            for each in self.jobs.living()
+            if each.uid not in stories or each.status != status(stories[each.uid].state)
+        ]
+
+    def _clear(self) -> None:
+        """Every job is deleted, and nothing is left but the histories."""
+        for each in self.jobs.living():
+            self.hands.delete_job(each)
+        comes_true("nothing is left", self.hands.left, self._patience)
+        comes_true("every history is closed", self._open, self._patience)
+        comes_true("all was recorded", lambda: [*self.pods.living(), *self.jobs.living()], 30)
+
+    def _open(self) -> list[str]:
+        stories = self.ledger.stories()
+        return [
+            each.name
+            for each in self.jobs.seen()
+            if each.uid not in stories or not stories[each.uid].state.closed
+        ]
+
+    def _judge(self, pods: list[PodRecord], jobs: list[JobRecord]) -> None:
+        """What was seen, the log, and what was kept of it besides, say the same."""
+        assert self.pods.trouble == self.jobs.trouble == ""
+        stories = self.ledger.stories()
+        assert self.ledger.findings() == []
+        assert self.ledger.differences() == []
+        assert len(jobs) == self.size["JOBS"]
+        assert [each for each in pods if not each.job or not each.attempt] == []
+        assert twins(pods) == []
+        assert unknown_ends(pods, stories) == []
+        assert unjust_verdicts(pods, stories) == []
+        assert changed_minds(jobs) == []
+        logging.getLogger(__name__).info(account(pods, jobs, stories))
+
+
+def _none_failed(running: Iterable[Future[None]]) -> bool:
+    return not any(each.done() and each.exception() for each in running)
+
+
+def comes_true(what: str, against: Callable[[], list[Any]], within: float) -> None:
+    """Nothing speaks against it any more."""
+    until = time.monotonic() + within
+    while found := against():
+        assert time.monotonic() < until, f"{what}: not within {within:.0f} s; against it: {found[:5]}"
+        time.sleep(0.5)

@@ -1,0 +1,90 @@
+"""What was seen of pods and jobs against what their histories tell; each check gives what speaks against them."""
+
+from collections import Counter
+from typing import Final
+
+from statemachine import events as e
+from statemachine.ids import JobUid
+from statemachine.observations import PodObserved
+from tests.simulation.invariants import Story
+from tests.support.cluster_recorder import JobRecord, PodRecord
+
+KILL: Final = 137
+"""The exit code that policy `ExitCode` restarts; the other one that is used, 1, it does not (spec R8)."""
+
+
+def twins(pods: list[PodRecord]) -> list[str]:
+    """Attempts of which there was more than one pod."""
+    made = Counter((each.job, each.replica, each.attempt) for each in pods)
+    return [f"{count} pods are {attempt}" for attempt, count in made.items() if count > 1]
+
+
+End = e.ReplicaSucceeded | e.ReplicaFailed | e.ReplicaEnded
+
+
+def unknown_ends(pods: list[PodRecord], stories: dict[JobUid, Story]) -> list[str]:
+    """Pods whose end, with its exit codes, is not in the log exactly once."""
+    told: dict[str, list[tuple[str, dict[str, int]]]] = {}
+    for story in stories.values():
+        for _, event in story.events():
+            if isinstance(event, End):
+                codes = {each.name: each.exit_code for each in event.containers if each.exit_code is not None}
+                told.setdefault(event.uid, []).append((event.type, codes))
+    found = []
+    for pod in pods:
+        ends = told.get(pod.uid, [])
+        right = {f"Replica{pod.ended}", "ReplicaEnded"}
+        if pod.ended and not (len(ends) == 1 and ends[0][0] in right and ends[0][1] == pod.codes):
+            found.append(f"{pod} ended, and the log says {ends}")
+        if ends and not pod.ended:
+            found.append(f"{pod} did not end, and the log says {ends}")
+    return found
+
+
+def unjust_verdicts(pods: list[PodRecord], stories: dict[JobUid, Story]) -> list[str]:
+    """Failures that were not judged as `ExitCode` and the budget want it, and ends that were not counted as failures.
+
+    That each was judged exactly once is a rule of histories (`every_failure_is_judged_once`).
+    """
+    codes = {each.uid: each.codes.get("pytorch") for each in pods}
+    found = []
+    for story in stories.values():
+        for before, event in story.events():
+            match event:
+                case e.RestartScheduled():
+                    just = codes.get(event.cause.pod_uid) == KILL
+                case e.RestartDenied(exhausted=True):
+                    just = codes.get(event.cause.pod_uid) == KILL and before.spent >= (event.limit or 0)
+                case e.RestartDenied():
+                    just = codes.get(event.cause.pod_uid) in (0, 1)
+                case _:
+                    continue
+            if not just:
+                found.append(f"{event}, spent {before.spent}, the pod ended with {codes}")
+        found += uncounted(story)
+    return found
+
+
+def uncounted(story: Story) -> list[str]:
+    """Pods that the log calls ended, and not failed, although nobody had asked for their end."""
+    return [
+        f"entry {entry.seq}: {event}"
+        for before, entry, _ in story.steps
+        for event in entry.events
+        if isinstance(event, e.ReplicaEnded)
+        and not before.replicas[event.replica].leaving
+        and not (isinstance(entry.cause, PodObserved) and entry.cause.deleting)
+    ]
+
+
+def changed_minds(jobs: list[JobRecord]) -> list[str]:
+    """Jobs whose object showed another phase after a final one."""
+    return [f"{each.name}: {each.phases}" for each in jobs if {"Succeeded", "Failed"} & set(each.phases[:-1])]
+
+
+def account(pods: list[PodRecord], jobs: list[JobRecord], stories: dict[JobUid, Story]) -> str:
+    """What there was, in a line: fire that burns nothing shows nothing."""
+    restarts = sum(story.state.spent for story in stories.values())
+    lost = sum(isinstance(event, e.ReplicaLost) for story in stories.values() for _, event in story.events())
+    phases = dict(Counter(each.phases[-1] if each.phases else "none" for each in jobs))
+    return f"{len(pods)} pods, {restarts} restarts, {lost} lost, jobs {phases}"
