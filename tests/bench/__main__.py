@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 
 from tests.bench.core import count_stored, decide_observations, fold_stored
 from tests.bench.latency import submit_to_start
 from tests.bench.loop import whole_loop
 from tests.bench.memory import idle_jobs
-from tests.bench.results import Result, machine
+from tests.bench.results import Result, machine, table
 from tests.bench.storage import sqlite_append
 
 BENCHMARKS: Final[dict[str, Callable[[], Iterator[Result]]]] = {
@@ -44,21 +43,11 @@ def main() -> int:
     for name in wanted.only or BENCHMARKS:
         with console.status(name):
             results += BENCHMARKS[name]()
-    console.print(_table(results), where, sep="\n")
+    console.print(table(results), where, sep="\n")
     if wanted.json:
         data = {"machine": where, "results": [each.data() for each in results]}
         wanted.json.write_text(json.dumps(data, indent=2) + "\n")
     return int(wanted.strict and not all(each.met for each in results))
-
-
-def _table(results: list[Result]) -> Table:
-    table = Table(box=None)
-    for heading in ("what", "median", "spread (runs)", "unit", "goal", "met", "note"):
-        right = "right" if heading in ("median", "goal") else "left"
-        table.add_column(heading, justify=right, no_wrap=heading != "note")  # type: ignore[arg-type]
-    for each in results:
-        table.add_row(*each.row())
-    return table
 
 
 if __name__ == "__main__":

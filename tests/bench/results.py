@@ -3,24 +3,26 @@
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import cpu_count, getloadavg
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from rich.table import Table
+
 GOAL_SIGNS: Final = {"least": "≥", "most": "≤"}
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One measured quantity. `values` are those of the runs; `goal` binds their median."""
+    """One measured quantity. `values` are those of the runs; `goal`, if there is one, binds their median."""
 
     name: str
     unit: str
     values: tuple[float, ...]
-    goal: float
+    goal: float | None = None
     bound: Literal["least", "most"] = "least"
     note: str = ""
 
@@ -32,11 +34,15 @@ class Result:
     @property
     def met(self) -> bool:
         """The median is on the right side of the goal."""
+        if self.goal is None:
+            return True
         return self.median >= self.goal if self.bound == "least" else self.median <= self.goal
 
     def row(self) -> tuple[str, ...]:
         """For the table: name, median, spread, unit, goal, met, note."""
         spread = f"{_shown(min(self.values))} … {_shown(max(self.values))} ({len(self.values)})"
+        if self.goal is None:
+            return self.name, _shown(self.median), spread, self.unit, "", "", self.note
         goal = f"{GOAL_SIGNS[self.bound]} {_shown(self.goal)}"
         return self.name, _shown(self.median), spread, self.unit, goal, "yes" if self.met else "NO", self.note
 
@@ -87,6 +93,17 @@ def rates(run: Callable[[], int], *, runs: int = 5) -> tuple[float, ...]:
             count = run()
         found.append(count / watch.seconds)
     return tuple(found)
+
+
+def table(results: Sequence[Result]) -> Table:
+    """A row a result."""
+    made = Table(box=None)
+    for heading in ("what", "median", "spread (runs)", "unit", "goal", "met", "note"):
+        right = "right" if heading in ("median", "goal") else "left"
+        made.add_column(heading, justify=right, no_wrap=heading != "note")  # type: ignore[arg-type]
+    for each in results:
+        made.add_row(*each.row())
+    return made
 
 
 def machine() -> str:

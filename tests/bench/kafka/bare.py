@@ -1,0 +1,104 @@
+"""What Kafka's client allows: consume, decide by the real rules, produce in a transaction with the offsets.
+
+It owns nothing, fences nobody, folds nothing at its start and recognises no repeats: the shortest loop that decides.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from statemachine.decide import POLICY, decided
+from statemachine.engine.kafka.lane import BATCH
+from statemachine.engine.source import Report
+from statemachine.ids import JobUid, Seq
+from statemachine.log.codec import decode_observation, encode, entry_hash
+from statemachine.log.entry import GENESIS, Entry
+from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.clients import producer, started, stopped
+from statemachine.log.kafka.layout import EVENTS, OBSERVATIONS
+from statemachine.log.kafka.records import entry_row
+from statemachine.log.port import Draft
+from statemachine.state import JobState
+
+BARE: Final = "bare"
+
+
+class Bare:
+    """The loop, alone in its group."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._group, self._topic = address.topic("bare"), address.topic(OBSERVATIONS.name)
+        self._jobs: dict[JobUid, tuple[JobState, Seq, str]] = {}
+        self._decided = 0
+        self._owned: Sequence[int] = ()
+
+    def report(self) -> Report:
+        """As a worker's."""
+        return Report(waiting=dict.fromkeys(self._owned, 0), counts={"decided": self._decided})
+
+    async def run(self) -> None:
+        """For ever."""
+        consumer = AIOKafkaConsumer(
+            self._topic,
+            **self._address.options(),
+            group_id=self._group,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            fetch_max_wait_ms=100,
+        )
+        await started(consumer)
+        writer = await started(producer(self._address, self._group))
+        try:
+            while True:
+                self._owned = [each.partition for each in consumer.assignment()]
+                found = await consumer.getmany(timeout_ms=100, max_records=BATCH)
+                if found:
+                    await self._take(writer, found)
+        finally:
+            await stopped(consumer)
+            await stopped(writer)
+
+    async def _take(self, writer: Any, found: dict[TopicPartition, Sequence[Any]]) -> None:
+        await writer.begin_transaction()
+        sent = []
+        for part, messages in found.items():
+            batch = writer.create_batch()
+            for each in messages:
+                if (row := self._entry(each.value)) is not None:
+                    headers = list(row.headers)
+                    if batch.append(timestamp=None, key=row.key, value=row.value, headers=headers) is None:
+                        sent.append(await self._send(writer, batch, part.partition))
+                        batch = writer.create_batch()
+                        batch.append(timestamp=None, key=row.key, value=row.value, headers=headers)
+            sent.append(await self._send(writer, batch, part.partition))
+        for future in sent:
+            await future
+        offsets = {part: messages[-1].offset + 1 for part, messages in found.items()}
+        await writer.send_offsets_to_transaction(offsets, self._group)
+        await writer.commit_transaction()
+        self._decided += sum(map(len, found.values()))
+
+    async def _send(self, writer: Any, batch: Any, partition: int) -> Any:
+        return await writer.send_batch(batch, self._address.topic(EVENTS.name), partition=partition)
+
+    def _entry(self, body: bytes) -> Any:
+        seen = decode_observation(body)
+        state, seq, head = self._jobs.get(seen.job) or (JobState(seen.job), 0, GENESIS)
+        events, after = decided(state, seen)
+        if not events:
+            return None
+        entry = Entry(
+            job=seen.job,
+            seq=seq + 1,
+            prev=head,
+            policy=POLICY,
+            seen_at=seen.at,
+            happened_at=seen.happened_at,
+            cause=seen,
+            events=events,
+        )
+        made = encode(entry)
+        self._jobs[seen.job] = (after, entry.seq, entry_hash(made))
+        return entry_row(Draft(seen.job, entry.seq, made))

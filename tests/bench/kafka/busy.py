@@ -1,0 +1,80 @@
+"""Observations a second while there are always more: workers by either feed, beside the bare loop."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import ExitStack
+from typing import Final, NamedTuple
+
+from tests.bench.kafka.bare import BARE
+from tests.bench.kafka.ledgers import PARTITIONS, Load, ledger
+from tests.bench.kafka.lives import lives
+from tests.bench.kafka.worker import Deciding, Line
+from tests.bench.results import Result
+from tests.harness import Kafka
+
+FEEDS: Final = ("faust", "aiokafka")
+
+_LOOK: Final = 0.2
+_PATIENCE: Final = 600.0
+_SEVERAL: Final = (2, 4)
+
+
+class _Measured(NamedTuple):
+    rate: float
+    """Observations a second of all workers."""
+    cpu: float
+    """Microseconds of the processor an observation."""
+
+
+async def busy(kafka: Kafka, observations: int) -> AsyncIterator[Result]:
+    """One worker of each kind on the same observations, then several."""
+    load = Load(lives(observations))
+    bare = await _measure(kafka, load, BARE, 1)
+    note = f"{load.size:,} observations, {bare.cpu:.0f} µs of CPU each"
+    yield Result("bare loop, busy", "observations/s", (bare.rate,), note=note)
+    for feed in FEEDS:
+        found = await _measure(kafka, load, feed, 1)
+        note = f"{found.cpu:.0f} µs of CPU each; {found.rate / bare.rate:.2f} of the bare loop"
+        goal = 8000.0 if feed == "faust" else 0.6 * bare.rate
+        yield Result(f"one worker, busy: {feed}", "observations/s", (found.rate,), goal, note=note)
+        for workers in _SEVERAL:
+            many = await _measure(kafka, load, feed, workers)
+            note = f"{many.cpu:.0f} µs of CPU each; {many.rate / found.rate:.2f} of one"
+            yield Result(f"{workers} workers, busy: {feed}", "observations/s", (many.rate,), note=note)
+
+
+async def _measure(kafka: Kafka, load: Load, who: str, workers: int) -> _Measured:
+    """From when all observations are there until all are decided, by workers that had their shares before."""
+    async with ledger(kafka) as address:
+        with ExitStack() as stack:
+            processes = [stack.enter_context(Deciding(who, address)) for _ in range(workers)]
+            share = PARTITIONS // workers
+            await until(lambda: all(each.latest.owned == share for each in processes))
+            await load.put(address)
+            there = time.time()
+            await until(lambda: sum(each.latest.decided for each in processes) >= load.size)
+            return _between(there, [each.lines() for each in processes], load.size)
+
+
+def _between(begin: float, told: Sequence[list[Line]], size: int) -> _Measured:
+    """`begin`: when the last was put; if nearly all was decided by then, from the first decision on."""
+    starts = [_at(lines, begin) for lines in told]
+    if sum(each.decided for each in starts) > size // 2:
+        begin = min(each.at for lines in told for each in lines if each.decided)
+        starts = [_at(lines, begin) for lines in told]
+    lasts = [next(each for each in lines if each.decided == lines[-1].decided) for lines in told]
+    done = size - sum(each.decided for each in starts)
+    spent = sum(last.cpu - start.cpu for start, last in zip(starts, lasts, strict=True))
+    return _Measured(done / (max(each.at for each in lasts) - begin), 1e6 * spent / done)
+
+
+def _at(lines: Sequence[Line], when: float) -> Line:
+    return [each for each in lines if each.at <= when][-1]
+
+
+async def until(look: Callable[[], bool]) -> None:
+    """`look` is true."""
+    async with asyncio.timeout(_PATIENCE):
+        while not look():  # noqa: ASYNC110 - other processes tell nobody
+            await asyncio.sleep(_LOOK)

@@ -1,0 +1,65 @@
+"""From noticing something to its durable entry, while not much is going on."""
+
+import asyncio
+import statistics
+import time
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from statemachine.log.kafka.outbox import KafkaOutbox
+from statemachine.observations import Observation
+from tests.bench.kafka.busy import FEEDS, until
+from tests.bench.kafka.ledgers import PARTITIONS, ledger
+from tests.bench.kafka.lives import lives
+from tests.bench.kafka.worker import Deciding
+from tests.bench.results import Result
+from tests.harness import Kafka
+
+_RATE: Final = 200
+_WARM_UP: Final = 2.0
+_TICK: Final = 0.001
+
+
+async def delay(kafka: Kafka, seconds: float) -> AsyncIterator[Result]:
+    """Milliseconds at 200 observations a second, one at a time, for each feed; sending them is part of it."""
+    for feed in FEEDS:
+        late = await _measure(kafka, feed, seconds)
+        note = f"{len(late):,} observations at {_RATE}/s"
+        found = sorted(1000 * each for each in late)
+        p99 = found[int(0.99 * len(found))]
+        yield Result(
+            f"observation to entry, median: {feed}", "ms", (statistics.median(found),), 12, "most", note
+        )
+        yield Result(f"observation to entry, p99: {feed}", "ms", (p99,), 50, "most", note)
+
+
+async def _measure(kafka: Kafka, feed: str, seconds: float) -> list[float]:
+    observations = lives(int(_RATE * (seconds + _WARM_UP)))
+    async with ledger(kafka) as address:
+        with Deciding(feed, address) as process:
+            await until(lambda: process.latest.owned == PARTITIONS)
+            outbox = await KafkaOutbox.open(address)
+            try:
+                await steadily(outbox, observations, _RATE)
+            finally:
+                await outbox.close()
+            await until(lambda: sum(len(each.late) for each in process.lines()) >= len(observations))
+            return [each for line in process.lines() for each in line.late][int(_RATE * _WARM_UP) :]
+
+
+async def steadily(outbox: KafkaOutbox, observations: Sequence[Observation], rate: float) -> None:
+    """The observations are put at this rate, each noticed at the moment when it is due, however late it is put."""
+    begun, done = time.time(), 0
+    while done < len(observations):
+        due = min(len(observations), int((time.time() - begun) * rate) + 1)
+        await outbox.put(
+            [
+                observations[number].model_copy(
+                    update={"at": datetime.fromtimestamp(begun + number / rate, UTC)}
+                )
+                for number in range(done, due)
+            ]
+        )
+        done = due
+        await asyncio.sleep(max(_TICK, begun + done / rate - time.time()))
