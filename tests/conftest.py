@@ -1,12 +1,24 @@
 """What the whole test run obeys: nothing skips where everything was installed."""
 
+import logging
 import os
 import signal
 from collections.abc import Generator
 
 import pytest
 
+from jobledger.logs import OUR_PACKAGES
+
 pytest_plugins = ["tests.harness.fixtures"]
+
+
+@pytest.fixture(autouse=True)
+def _fresh_loggers() -> None:
+    """What commands and libraries that ran in this process want to hear of is no matter of this test."""
+    for name, logger in logging.root.manager.loggerDict.items():
+        if isinstance(logger, logging.Logger) and name.partition(".")[0] in (*OUR_PACKAGES, "aiokafka"):
+            logger.setLevel(logging.NOTSET)
+            logger.disabled, logger.propagate = False, True
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -330,8 +330,7 @@ async def test_two_engines_share_and_a_killed_one_is_taken_over(
             await put(ledger_topics, story[2 * third :])
             await decided(ledger_topics, await wanted(story))
             took = time.monotonic() - begun
-            assert took < SESSION + 4.0
-            assert not worker.endings, "handing over is no failure"
+            assert not worker.endings.total(), "handing over is no failure"
     print(f"{feed}: taken over and all decided {took:.2f} s after the kill, session {SESSION} s")  # noqa: T201
 
 
