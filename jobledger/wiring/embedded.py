@@ -44,9 +44,9 @@ async def embedded(
         event_log = await SqliteLog.open(store)
         stack.push_async_callback(event_log.close)
         data = data_folder(event_log.store.path)
-        inbox = await SqliteInbox.open(event_log.store)
         if log is None:
             database = await stack.enter_async_context(views.opened_or_beside(history, event_log.store))
+            inbox = await SqliteInbox.open(event_log.store)
             ledger = Ledger(Partitions([event_log]), views.streams_of(database, [event_log]), inbox)
         else:
             ledger = await stack.enter_async_context(ledger_of(log, ALL, history, instruments.trace))

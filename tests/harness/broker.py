@@ -3,16 +3,17 @@
 import os
 import subprocess
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from statemachine.log.kafka.address import Security
 from tests.harness.programs import KAFKA, CommandFailed, output
+from tests.harness.server import Server
 
 _ATTEMPTS: Final = 3
 """Another test run may take the same ports at the same time."""
 
 
-class Kafka:
+class Kafka(Server):
     """One node or several, each broker and controller in one; `with` starts and purges it.
 
     All of it lives in `home`. Should this process die first, it is stopped and purged all the same. Nodes count
@@ -79,17 +80,6 @@ class Kafka:
     def log(self, node: int = 1) -> str:
         """What a node has said since it was started last."""
         return (self.home / f"node-{node}" / "log").read_text(encoding="utf-8")
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def _start_somewhere(self) -> str:
         for _ in range(_ATTEMPTS - 1):

@@ -5,10 +5,11 @@ import random
 import socket
 import subprocess
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from tests.harness.cluster import Cluster
 from tests.harness.programs import KUBE, CommandFailed, built, output
+from tests.harness.server import Server
 
 PARTS: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 
@@ -19,7 +20,7 @@ _ATTEMPTS: Final = 3
 """Another test run may take the same ports at the same time."""
 
 
-class ControlPlane(Cluster):
+class ControlPlane(Server, Cluster):
     """etcd, API server, controller manager, scheduler, and KWOK in the place of nodes; `with` starts and purges it.
 
     All of it lives in `home`. Should this process die first, it is stopped and purged all the same.
@@ -71,17 +72,6 @@ class ControlPlane(Cluster):
     def etcd(self) -> tuple[str, int]:
         """Host and port at which etcd answers HTTP, as long as it runs."""
         return "127.0.0.1", int((self.home / "port").read_text(encoding="utf-8")) + 1
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def _is_running(self, part: str) -> bool:
         try:

@@ -9,10 +9,11 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 from uuid import uuid4
 
 from tests.harness.programs import CommandFailed, output, run
+from tests.harness.server import Server
 from tests.harness.waiting import wait_for
 
 USER: Final = "ledger"
@@ -48,7 +49,7 @@ def binaries() -> tuple[Path | None, str]:
     return None, "there is no PostgreSQL server on this machine: apt-get install postgresql"
 
 
-class Postgres:
+class Postgres(Server):
     """A server; `with` starts and purges it. It syncs nothing: what a killed process wrote is there all the same.
 
     All of it lives in `home`, a folder of its own: pytest's are closed to all users but ours, again and again.
@@ -108,17 +109,6 @@ class Postgres:
     def sql(self, statement: str, database: str = "postgres") -> str:
         """What psql prints. Raises CommandFailed."""
         return output([self._program("psql"), "-qAt", self.url(database), "-c", statement]).strip()
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def stop(self) -> None:
         """Nothing runs any more, and nothing is left of it."""

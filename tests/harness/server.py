@@ -1,0 +1,27 @@
+"""What the servers of the harness have in common: a `with` block is their life."""
+
+from abc import ABC, abstractmethod
+from typing import Self
+
+
+class Server(ABC):
+    """Runs as long as its `with` block lasts; nothing is left of one that does not come up."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """It runs and answers."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Nothing runs any more, and nothing is left of it."""
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
