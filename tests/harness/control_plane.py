@@ -47,6 +47,11 @@ class ControlPlane(Server, Cluster):
         """The parts that have ended. A scheduler does so by itself when it has missed the answer to a binding."""
         return [part for part in PARTS if not self._is_running(part)]
 
+    def bring_back(self) -> None:
+        """The parts that had ended (see `down`) run again."""
+        if self.down():
+            self.start()
+
     def restart(self, part: str) -> None:
         """One part was killed and runs again."""
         self.kill(part)

@@ -139,8 +139,7 @@ class Crowd:
         comes_true("every status is the one that the log tells", self._unlike_the_log, self._patience)
 
     def _help_to_end(self) -> list[str]:
-        if self.plane.down():
-            self.plane.start()
+        self.plane.bring_back()
         unfinished = {each.uid: each for each in self.jobs.living() if not each.is_final}
         for each in unfinished.values():
             if each.is_paused:
