@@ -71,11 +71,11 @@ class Kafka(Server):
             return False
         return True
 
-    def security(self, user: str, password: str = "") -> Security:
-        """How a user gets through to a secure one: `admin`, a role of a controller, or `visitor`."""
+    def security(self, user: str, password: str = "", mechanism: str = "PLAIN") -> Security:
+        """How a user gets through to a secure one: `admin` (by SCRAM, too), a role of a controller, or `visitor`."""
         file = self.home / f"{user}.password"
         file.write_text(password or f"secret-{user}", encoding="utf-8")
-        return Security("SASL_SSL", "PLAIN", user, file, ca_file=self.home / "ca.crt")
+        return Security("SASL_SSL", mechanism, user, file, ca_file=self.home / "ca.crt")
 
     def log(self, node: int = 1) -> str:
         """What a node has said since it was started last."""

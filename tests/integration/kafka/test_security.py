@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 import pytest
@@ -27,6 +28,7 @@ from statemachine.log.kafka.writing import Writer
 from statemachine.log.port import DeadLetter
 from tests.harness import Kafka
 from tests.harness.fixtures import own_kafka
+from tests.harness.programs import output
 from tests.integration.cli_words import Place, says_once
 from tests.support.logs import JOB, START, records
 from tests.support.scenario import Story, workers
@@ -86,6 +88,43 @@ async def test_a_wrong_password_does_not_and_is_told_by_whatever_meets_it_first(
     for attempt in attempts:
         with pytest.raises(StoreUnusable, match="does not take the user name and password"):
             await attempt()
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+async def test_a_password_may_be_proved_without_being_sent(secure: Kafka, mechanism: str) -> None:
+    address = address_of("admin", secure, mechanism.lower())
+    known = replace(address, security=secure.security("admin", mechanism=mechanism))
+    assert await topics.apply(known, partitions=1)
+    wrong = replace(address, security=secure.security("admin", "secret-of-somebody", mechanism))
+    with pytest.raises(StoreUnusable, match="does not take the user name and password"):
+        await topics.check(wrong)
+
+
+def certificate(folder: Path, *signed: str | Path) -> tuple[Path, Path]:
+    """A certificate and its key; by itself, if nobody has signed it."""
+    made, key, request = folder / "client.crt", folder / "client.key", folder / "client.csr"
+    asked = ("openssl", "req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=client", "-keyout", str(key))
+    if not signed:
+        output([*asked, "-x509", "-out", str(made)])
+    else:
+        output([*asked, "-out", str(request)])
+        output(["openssl", "x509", "-req", "-in", str(request), *map(str, signed), "-out", str(made)])
+    return made, key
+
+
+async def test_a_certificate_of_ours_is_shown_to_brokers_that_ask(secure: Kafka, tmp_path: Path) -> None:
+    authority = ("-CA", secure.home / "ca.crt", "-CAkey", secure.home / "broker.key", "-set_serial", "7")
+    made, key = certificate(tmp_path, *authority)
+    shown = replace(secure.security("admin"), certificate_file=made, key_file=key)
+    address = replace(address_of("admin", secure, "certified"), security=shown)
+    assert await topics.apply(address, partitions=1)
+
+
+async def test_a_certificate_that_brokers_do_not_know_is_refused(secure: Kafka, tmp_path: Path) -> None:
+    made, key = certificate(tmp_path)
+    shown = replace(secure.security("admin"), certificate_file=made, key_file=key)
+    with pytest.raises(LogUnavailable, match="cannot be reached"):
+        await topics.check(replace(address_of("admin", secure), security=shown))
 
 
 async def test_a_broker_that_does_not_answer_is_not_said_to_refuse_a_password(secure: Kafka) -> None:
