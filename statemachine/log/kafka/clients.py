@@ -6,6 +6,7 @@ own, and whoever was not answered by then hears LogUnavailable. A client that fa
 
 import asyncio
 import logging
+import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
@@ -140,7 +141,7 @@ async def started(client: Any) -> Any:
 
 @asynccontextmanager
 async def told_why(client: Any) -> AsyncIterator[None]:
-    """That `client` finds no broker says why, if brokers do not believe who it is.
+    """That `client` finds no broker says why, if brokers do not believe who it is, or it does not believe them.
 
     aiokafka keeps that to itself, or to its logs: so they are asked once more, and what they say is raised.
     """
@@ -154,8 +155,11 @@ async def told_why(client: Any) -> AsyncIterator[None]:
 
 
 async def _refusal(connections: Any) -> Exception | None:
-    """What the first broker that answers has against user and password; None if it has nothing, or none answers."""
-    if not connections._security_protocol.startswith("SASL"):
+    """What the first broker that answers has against user and password, or we against its certificate.
+
+    None if there is nothing, or none answers.
+    """
+    if connections._security_protocol == "PLAINTEXT":
         return None
     for host, port, _ in connections.hosts:
         try:
@@ -169,7 +173,7 @@ async def _refusal(connections: Any) -> Exception | None:
                 sasl_plain_username=connections._sasl_plain_username,
                 sasl_plain_password=connections._sasl_plain_password,
             )
-        except (*_UNKNOWN, UnsupportedSaslMechanismError) as error:
+        except (*_UNKNOWN, UnsupportedSaslMechanismError, ssl.SSLError) as error:
             reason: Exception = error
             return reason
         except FAILURES:
@@ -292,6 +296,11 @@ def translated(error: BaseException, address: Address, doing: str) -> LogError:
         return StoreUnusable(
             f"{where} does not take the user name and password: {cause}; "
             "see the settings kafka.username and kafka.password_file"
+        )
+    if isinstance(cause, ssl.SSLError):
+        return StoreUnusable(
+            f"{where} and we do not agree on TLS: {cause}; "
+            "see the settings kafka.protocol, kafka.ca_file and kafka.certificate_file"
         )
     if isinstance(cause, UnsupportedSaslMechanismError):
         return StoreUnusable(f"{where} does not know this kafka.mechanism: {cause}")
