@@ -6,10 +6,15 @@ import signal
 from collections.abc import Generator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from jobledger.logs import OUR_PACKAGES
 
 pytest_plugins = ["tests.harness.fixtures"]
+
+# That a machine is slow, or busy with something else, is no finding about what runs on it.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.fixture(autouse=True)

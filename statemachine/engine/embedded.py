@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -27,6 +28,9 @@ _SNAPSHOT_EVERY: Final = 2000
 _RETRY: Final = 0.2
 """Seconds between attempts while the log cannot be written."""
 
+_Asker = asyncio.Future[None]
+"""Somebody who waits until what stood before it in the queue is in the log."""
+
 
 class Engine:
     """A Source: takes observations from anywhere in the process and makes the log follow them."""
@@ -34,7 +38,12 @@ class Engine:
     def __init__(self, event_log: EventLog, owner: Owner, clock: Clock) -> None:
         self._log = event_log
         self._owner = owner
-        self._queue: asyncio.Queue[Observation] = asyncio.Queue(_QUEUE)
+        self._queue: asyncio.Queue[Observation | _Asker] = asyncio.Queue(_QUEUE)
+        self._waiting: Counter[JobUid] = Counter()
+        """How many observations of each job are in the queue, or in hand."""
+        self._askers: set[_Asker] = set()
+        self._in_hand: set[JobUid] = set()
+        """The jobs of the batch that is being decided; it may come from an inbox instead of the queue."""
         self._deciding = asyncio.Lock()
         self._timers = Timers(clock, self.observe)
         self._entries = 0
@@ -49,7 +58,12 @@ class Engine:
 
         It reaches the owner, or is lost in a crash, after which whoever noticed it notices it again.
         """
-        await self._queue.put(seen)
+        self._waiting[seen.job] += 1
+        try:
+            await self._queue.put(seen)
+        except asyncio.CancelledError:
+            self._forget(seen.job)
+            raise
 
     async def start(self) -> None:
         """States are recovered from snapshots and the tail; timers are set."""
@@ -66,13 +80,26 @@ class Engine:
 
     async def _decide(self) -> None:
         while True:
-            batch = [Seen(await self._queue.get())]
-            while len(batch) < _BATCH and not self._queue.empty():
-                batch.append(Seen(self._queue.get_nowait()))
-            while not await self.decided(batch):  # noqa: ASYNC110 - nobody says when the log is back
+            taken = [await self._queue.get()]
+            while len(taken) < _BATCH and not self._queue.empty():
+                taken.append(self._queue.get_nowait())
+            batch = [Seen(each) for each in taken if not isinstance(each, asyncio.Future)]
+            while batch and not await self.decided(batch):  # noqa: ASYNC110 - nobody says when the log is back
                 await asyncio.sleep(_RETRY)
-            for _ in batch:
-                self._queue.task_done()
+            for each in taken:
+                self._taken(each)
+
+    def _taken(self, item: "Observation | _Asker") -> None:
+        self._queue.task_done()
+        if not isinstance(item, asyncio.Future):
+            self._forget(item.job)
+        elif not item.done():
+            item.set_result(None)
+
+    def _forget(self, job: JobUid) -> None:
+        self._waiting[job] -= 1
+        if not self._waiting[job]:
+            del self._waiting[job]
 
     async def decided(self, batch: Sequence[Seen]) -> bool:
         """The batch is in the log; False: it cannot be written now, and nothing of the batch is in it.
@@ -80,6 +107,7 @@ class Engine:
         Raises OwnerLost.
         """
         async with self._deciding:
+            self._in_hand = {each.observation.job for each in batch}
             try:
                 folded = await self._owner.take(batch)
             except LogUnavailable as error:
@@ -87,6 +115,7 @@ class Engine:
                 return False
             finally:
                 self._beats += 1
+                self._in_hand = set()
             self.log_error = ""
             self._tell(folded)
             for each in self._owner.silent:
@@ -100,6 +129,9 @@ class Engine:
             fields = {"action": "log-unavailable", "error": str(error)}
             log.warning("the log cannot be written, decisions wait", extra=fields)
         self.log_error = str(error)
+        for asker in self._askers:
+            if not asker.done():
+                asker.set_exception(LogUnavailable(self.log_error))
 
     def _tell(self, folded: Sequence[Folded]) -> None:
         for each in folded:
@@ -112,8 +144,32 @@ class Engine:
         if self._entries >= _SNAPSHOT_EVERY:
             await self.save()
 
-    async def fresh(self, _: JobUid) -> None:
-        """Nobody knows of an entry before the states of who writes it do."""
+    async def fresh(self, job: JobUid) -> None:
+        """Everything observed of `job` so far is in the log, and so in its state. Raises LogUnavailable.
+
+        An entry that is on its way into the log may be there already, when nobody knows it yet.
+        """
+        if self._waiting[job]:
+            await self._queue_taken()
+        elif job in self._in_hand:  # a batch from an inbox
+            async with self._deciding:
+                pass
+            self._check_log()
+
+    async def _queue_taken(self) -> None:
+        """What is in the queue now is in the log. Raises LogUnavailable."""
+        self._check_log()
+        asker: _Asker = asyncio.get_running_loop().create_future()
+        self._askers.add(asker)
+        try:
+            await self._queue.put(asker)
+            await asker
+        finally:
+            self._askers.discard(asker)
+
+    def _check_log(self) -> None:
+        if self.log_error:
+            raise LogUnavailable(self.log_error)
 
     async def finish(self) -> None:
         """Everything observed so far is in the log; returns at once if that cannot be written now."""

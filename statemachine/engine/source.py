@@ -85,7 +85,7 @@ class Source(Protocol):
         """The states follow the log, for ever."""
 
     async def fresh(self, job: JobUid) -> None:
-        """The state of `job` holds every entry that anybody knew of when this was asked.
+        """The state of `job` holds every entry that anybody knew of, or was writing, when this was asked.
 
         Raises LogUnavailable.
         """

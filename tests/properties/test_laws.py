@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from k8s_bridge.port import Manifest
@@ -101,7 +101,7 @@ def lived(spec: dict[str, Any], acts: Iterable[tuple[Any, ...]]) -> Story:
     return story
 
 
-many = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+many = settings(max_examples=150)
 
 
 @many

@@ -116,6 +116,12 @@ async def delete_pod(world: World) -> None:
         world.delete_pod(pod, force=world.chance.random() < 0.2)
 
 
+async def remove_pod(world: World) -> None:
+    """Somebody removes a pod by force."""
+    if pod := _some(world, "Pod"):
+        world.delete_pod(pod, force=True)
+
+
 async def evict(world: World) -> None:
     """The kubelet needs the memory, or the node goes away."""
     if pod := _some(world, "Pod"):
@@ -237,4 +243,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     tensorboard,
     squat,
 )
+FORCE: Final[tuple[Action, ...]] = (*[remove_pod] * 4, log_down, edit_spec)
+"""Pods vanish while the log cannot be written: nothing but the log itself tells that they were there."""
+
 assert {each.name for each in fields(Odds)} == {*_HIGHEST, "slow"}

@@ -9,11 +9,13 @@ from typing import Final
 
 import pytest
 
+from tests.simulation import chaos
 from tests.simulation.run import simulate
 
 _SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 200)
 _ONE: Final = os.environ.get("JOBLEDGER_SIM_SEED")
 _CHUNK: Final = 50
+_FORCED: Final = _SEEDS // 4
 
 
 def _chunks() -> list[Sequence[int]]:
@@ -25,6 +27,14 @@ def _chunks() -> list[Sequence[int]]:
 @pytest.mark.parametrize("seeds", _chunks(), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 def test_whatever_happens_the_promises_hold(seeds: Sequence[int]) -> None:
     for seed in seeds:
+        simulate(seed)
+
+
+def test_pods_that_are_removed_by_force_while_the_log_is_down_are_not_made_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(chaos, "ACTIONS", chaos.FORCE)
+    for seed in range(_FORCED):
         simulate(seed)
 
 

@@ -8,6 +8,9 @@ import pytest
 from jobledger.wiring import Controller
 from projectors import diff
 from projectors.workqueue import WorkQueue
+from statemachine.engine.embedded import Engine
+from statemachine.ids import JobUid
+from tests.simulation import chaos
 from tests.simulation.run import simulate
 from tests.simulation.world import Broken
 
@@ -34,6 +37,14 @@ def news_during_a_visit_is_lost(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(WorkQueue, "add", lambda self, key: None if key in self._busy else add(self, key))
 
 
+def what_is_on_its_way_into_the_log_is_not_waited_for(patch: pytest.MonkeyPatch) -> None:
+    async def at_once(_: Engine, __: JobUid) -> None:
+        return
+
+    patch.setattr(Engine, "fresh", at_once)
+    patch.setattr(chaos, "ACTIONS", chaos.FORCE)
+
+
 @pytest.mark.parametrize(
     "breaking",
     [
@@ -41,6 +52,7 @@ def news_during_a_visit_is_lost(patch: pytest.MonkeyPatch) -> None:
         evidence_is_let_go_early,
         a_restart_forgets_what_was_there,
         news_during_a_visit_is_lost,
+        what_is_on_its_way_into_the_log_is_not_waited_for,
     ],
 )
 def test_what_is_broken_is_found(breaking: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:

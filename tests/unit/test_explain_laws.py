@@ -99,7 +99,7 @@ def stories(draw: st.DrawFn) -> Story:
     return story
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(stories())
 def test_every_history_can_be_explained_at_every_entry(story: Story) -> None:
     for length in range(1, len(story.entries) + 1):
@@ -111,7 +111,7 @@ def test_every_history_can_be_explained_at_every_entry(story: Story) -> None:
     assert (why.root_cause is not None) == (story.phase == "Failed")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(stories())
 def test_what_was_told_stays_told(story: Story) -> None:
     """Later entries add incidents and consequences; they take nothing away and change no sentence."""
@@ -123,7 +123,7 @@ def test_what_was_told_stays_told(story: Story) -> None:
         told = [each.says for each in incidents]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(stories())
 def test_every_restart_failure_loss_and_pause_in_the_log_is_an_incident(story: Story) -> None:
     wanted = {
@@ -138,7 +138,7 @@ def test_every_restart_failure_loss_and_pause_in_the_log_is_an_incident(story: S
         assert kinds.count(kind) >= happened  # type: ignore[arg-type]  # a StrEnum equals its text
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(stories())
 def test_every_history_verifies(story: Story) -> None:
     verification = Verification()
@@ -153,7 +153,7 @@ PLANLESS = EVENTS.filter(lambda event: not isinstance(event, JobAdmitted | SpecC
 """No plan of 2**70 replicas: no kind makes such a one, and folding it would take for ever."""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(PLANLESS, max_size=6))
 def test_whatever_a_reader_accepts_can_be_explained(events: list[Event]) -> None:
     """Histories of other releases may hold any order of events: only what cannot be folded is refused."""

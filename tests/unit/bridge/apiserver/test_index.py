@@ -319,7 +319,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(steps)
 def test_the_index_is_the_last_version_of_each_living_object(todo: list[tuple[str, bool, int]]) -> None:
     world = World()

@@ -1,0 +1,99 @@
+"""`fresh` of the engine: what was observed before it was asked is in the log when it answers."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from statemachine.engine.clock import WallClock
+from statemachine.engine.embedded import Engine
+from statemachine.engine.step import Owner, Seen
+from statemachine.errors import LogUnavailable
+from statemachine.ids import JobUid
+from statemachine.log.memory import MemoryLog
+from statemachine.log.port import Draft, Record
+from statemachine.log.reader import Reader
+from tests.support.scenario import UID, Story, workers
+
+JOB = JobUid(UID)
+
+
+class SlowLog(MemoryLog):
+    """A log whose entries are in it long before whoever wrote them learns of it; or that cannot be written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers, self.written, self.is_down = asyncio.Event(), asyncio.Event(), False
+
+    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+        if self.is_down:
+            self.written.set()
+            raise LogUnavailable("the log does not answer")
+        records = await super().append(drafts)
+        self.written.set()
+        await self.answers.wait()
+        return records
+
+
+@asynccontextmanager
+async def engine(log: SlowLog) -> AsyncIterator[tuple[Engine, Reader]]:
+    reader = Reader()
+    found = Engine(log, Owner(log, reader, WallClock()), WallClock())
+    await found.start()
+    running = asyncio.create_task(found.run())
+    yield found, reader
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+def seen_first() -> Story:
+    return Story(workers(1)).submit()
+
+
+async def test_an_entry_on_its_way_into_the_log_is_waited_for() -> None:
+    log = SlowLog()
+    async with engine(log) as (found, reader):
+        await found.observe(seen_first().entries[0].cause)
+        await log.written.wait()
+        asked = asyncio.create_task(found.fresh(JOB))
+        await asyncio.sleep(0)
+        assert not asked.done()
+        log.answers.set()
+        await asked
+        assert reader.tracked(JOB).seq == 1
+
+
+async def test_so_is_one_that_came_out_of_an_inbox() -> None:
+    log = SlowLog()
+    async with engine(log) as (found, reader):
+        drained = asyncio.create_task(found.decided([Seen(seen_first().entries[0].cause)]))
+        await log.written.wait()
+        asked = asyncio.create_task(found.fresh(JOB))
+        await asyncio.sleep(0)
+        assert not asked.done()
+        log.answers.set()
+        await asked
+        assert reader.tracked(JOB).seq == 1
+        assert await drained
+
+
+async def test_of_what_nothing_was_observed_nothing_is_waited_for() -> None:
+    log = SlowLog()
+    async with engine(log) as (found, _):
+        await found.observe(seen_first().entries[0].cause)
+        await log.written.wait()
+        await found.fresh(JobUid("another"))
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["asked while it is down", "down while it is asked"])
+async def test_while_the_log_cannot_be_written_nobody_waits(before: bool) -> None:
+    log = SlowLog()
+    log.is_down = before
+    async with engine(log) as (found, _):
+        await found.observe(seen_first().entries[0].cause)
+        if before:
+            await log.written.wait()
+        log.is_down = True
+        with pytest.raises(LogUnavailable):
+            await found.fresh(JOB)
