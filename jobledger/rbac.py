@@ -93,10 +93,9 @@ GRANTS: Final[Mapping[Role, Mapping[Scope, Rules]]] = {
             *_watched(),
             *_jobs("get"),
             *_jobs("patch", subresource="/status"),
-            # get: whose it is, where a name is taken
-            Rule("", ("pods",), ("get", "create", "patch", "delete")),
-            Rule("", ("services",), ("get", "create", "delete")),
-            Rule("scheduler.tensorstack.dev", ("podgroups",), ("get", "create", "delete")),
+            # get: whose it is, where a name is taken; patch: labels that somebody took off, too
+            Rule("", ("pods", "services"), ("get", "create", "patch", "delete")),
+            Rule("scheduler.tensorstack.dev", ("podgroups",), ("get", "create", "patch", "delete")),
             Rule("tensorstack.dev", ("tensorboards",), ("get", "create", "patch", "delete")),
             Rule("", ("events",), ("create",)),
         ],

@@ -8,6 +8,7 @@ import asyncio
 import itertools
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Final, NamedTuple
@@ -163,13 +164,17 @@ def lead_a_life(jobs: Jobs) -> None:
 
 
 def have_neighbours(cluster: ControlPlane, jobs: Jobs) -> None:
-    """A job has a PodGroup and a TensorBoard, is scaled, gets another TensorBoard, and is deleted."""
+    """A job has a PodGroup and a TensorBoard, loses labels, is scaled, gets another TensorBoard, and is deleted."""
     bounds = {"enabled": True, "minReplicas": 1, "maxReplicas": 3, "expectedReplicas": 2}
     worker = replica_type("worker", 1, container={"args": ["train.py"]})
     more = {"torchrunConfig": {"enabled": True}, "scheduler": {"t9kScheduler": {"queue": "default"}}}
     jobs.apply(job("big", worker, elastic=bounds, tensorboardSpec={"image": "one"}, **more))
     jobs.wait("big", "aggregate.pending", 2)
     jobs.kubectl("wait", "--for=create", "podgroup/big", f"tensorboard/{jobs.base('big')}", "--timeout=90s")
+    labelled = (f"service/{jobs.base('big')}-worker-0", "podgroup/big")
+    jobs.kubectl("label", *labelled, "tensorstack.dev/owner-kind-")
+    for each in labelled:
+        wait_for(f"{each} has its label", partial(has_owner_kind, jobs, each))
     jobs.kubectl("scale", "pj/big", "--replicas=1")
     jobs.kubectl("wait", "--for=delete", f"pod/{jobs.base('big')}-worker-1", "--timeout=90s")
     jobs.patch("big", tensorboardSpec={"image": "two"})
@@ -180,6 +185,11 @@ def have_neighbours(cluster: ControlPlane, jobs: Jobs) -> None:
     mine = ("-n", jobs.namespace, "-l", "tensorstack.dev/owner-name=big")
     wait_for("nothing is left of it", lambda: not cluster.get(OWNED, *mine)["items"])
     cluster.start()
+
+
+def has_owner_kind(jobs: Jobs, what: str) -> bool:
+    labels = jobs.cluster.get("-n", jobs.namespace, what)["metadata"].get("labels") or {}
+    return "tensorstack.dev/owner-kind" in labels
 
 
 def use_the_front(jobs: Jobs, front: Front, log: Path) -> None:
