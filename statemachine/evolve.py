@@ -205,7 +205,7 @@ def _ended(
         containers=event.containers,
         ended=True,
         ready=False,
-        started=True,
+        started=replica.started or not replica.leaving,  # one that leaves may be of an earlier start
     )
 
 

@@ -108,7 +108,7 @@ def acceptance(state: JobState, seen: Observation) -> Iterator[Event]:
     if state.accepted == state.starts or not allows(state.phase, Trigger.CHILDREN_ACCEPTED):
         return
     replicas = list(members(state))
-    if not all(each.uid or each.started for each in replicas):
+    if not all((each.uid and not each.leaving) or each.started for each in replicas):
         return
     yield ChildrenAccepted(start=state.starts)
     if RETRY in state.timers:

@@ -18,8 +18,8 @@ def is_up(state: JobState) -> bool:
     plan = state.running_plan
     if plan.min_running is None:
         return all(each.started for each in members(state))
-    running = sum(each.phase is ReplicaPhase.RUNNING for each in members(state))
-    return state.replicas[plan.primary].phase is ReplicaPhase.RUNNING and running >= plan.min_running
+    up = [each.name for each in members(state) if each.phase is ReplicaPhase.RUNNING and not each.leaving]
+    return plan.primary in up and len(up) >= plan.min_running
 
 
 def lost_and_found(state: JobState, seen: Observation) -> Iterator[Event]:

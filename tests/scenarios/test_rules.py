@@ -275,6 +275,20 @@ def test_r11_pause_during_a_restart_and_before_pods_exist_leaves_nothing() -> No
     assert story.resume().pods == ["worker-0.2", "worker-1.2"]
 
 
+def test_r11_pods_of_before_a_pause_count_for_nothing_after_it() -> None:
+    story = started(2).pause().resume()
+    assert (story.phase, story.state.accepted) == (Phase.RESUMING, 1)
+    story.pod("worker-0", "Failed", exit_code=143).gone("worker-0").pod("worker-1", "Failed", exit_code=143)
+    assert story.gone("worker-1").phase is Phase.RESUMING
+    assert story.all_pods("Running").phase is Phase.RUNNING
+    assert story.reasons.count("Start") == 2
+
+
+def test_r11_nor_do_they_for_an_elastic_job() -> None:
+    story = Story(elastic(2, 6, 4)).submit().all_pods("Running").pause().resume()
+    assert story.phase is Phase.RESUMING
+
+
 def test_r12_a_scale_changed_while_paused_is_used_at_resume() -> None:
     story = Story(elastic(2, 6, 4)).submit().all_pods("Running").pause()
     for name in list(story.state.replicas):
