@@ -73,9 +73,28 @@ def rights(cluster: Cluster, objects: list[dict[str, Any]]) -> Iterator[None]:
     with namespace(cluster):
         cluster.kubectl("apply", "--server-side", "-f", "-", input=wanted)
         try:
+            wait_for("the rights are in force", lambda: all(may_be_used(cluster, wanted)))
             yield
         finally:
             cluster.kubectl("delete", "--ignore-not-found", "-f", "-", input=wanted)
+
+
+def may_be_used(cluster: Cluster, objects: list[dict[str, Any]]) -> Iterator[bool]:
+    """Whether each role's last rule holds for the accounts it is bound to: authorizers learn of roles by watches."""
+    roles = {
+        (each["kind"], each["metadata"]["name"]): each for each in objects if each["kind"].endswith("Role")
+    }
+    for binding in objects:
+        if not binding["kind"].endswith("Binding"):
+            continue
+        rule = roles[binding["roleRef"]["kind"], binding["roleRef"]["name"]]["rules"][-1]
+        resource = ".".join(filter(None, (rule["resources"][-1], rule["apiGroups"][0])))
+        what = "/".join((resource, *rule.get("resourceNames", [])[:1]))
+        there = ("-n", binding["metadata"].get("namespace", "default"))
+        for subject in binding["subjects"]:
+            if subject["kind"] == "ServiceAccount":
+                who = f"--as={ACCOUNTS}{subject['name']}"
+                yield cluster.answer("auth", "can-i", rule["verbs"][0], what, who, *there).returncode == 0
 
 
 # ---- processes ---------------------------------------------------------------------------------------------------
