@@ -9,7 +9,7 @@ from statemachine.phases import Phase
 from statemachine.rules import RULES
 from statemachine.state import JobState
 
-POLICY: Final = 1
+POLICY: Final = 2
 """Version of the rules, written into every entry. Raised when the same observation may be decided
 differently."""
 
