@@ -15,7 +15,7 @@ from tests.simulation.run import simulate
 _SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 200)
 _ONE: Final = os.environ.get("JOBLEDGER_SIM_SEED")
 _CHUNK: Final = 50
-_FORCED: Final = _SEEDS // 4
+_FORCED: Final = min(_SEEDS, 200)
 
 
 def _chunks() -> list[Sequence[int]]:
