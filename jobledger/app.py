@@ -211,7 +211,7 @@ class App:
         state = self.state(uid)
         if state is None:
             raise NotPossible(f'job "{job["metadata"]["name"]}" has not been looked at yet; try again')
-        attempt = chosen(state, await self.attempts(uid), replica, previous=previous)
+        attempt = chosen(state, await self.attempts(uid), replica, container=container, previous=previous)
         return await pod_of(self.cluster, state, attempt, container, follow=follow)
 
     async def _begun(self, uid: str, replica: str) -> None:

@@ -49,7 +49,8 @@ class Ledger:
             raise UnknownReplica(
                 f'replica {attempt.replica} has no container "{container}", it has {", ".join(about.containers)}'
             )
-        return folder.log(container or about.containers[0])
+        name = container or about.containers[0]
+        return folder.log(name, max(0, folder.restarts(name) - 1) if attempt.before else None)
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """Replicas and their attempts: which pod is meant when somebody asks for a replica's log."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jobledger.errors import NotPossible, UnknownReplica, nearest
 from k8s_bridge.port import Cluster
@@ -16,11 +16,12 @@ from statemachine.state import JobState
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One pod of a replica; `number` counts from 1."""
+    """One pod of a replica; `number` counts from 1. `before`: what it did before it was last restarted in place."""
 
     replica: ReplicaName
     number: int
     uid: PodUid
+    before: bool = False
 
 
 def attempts(records: Iterable[Record]) -> list[Attempt]:
@@ -41,9 +42,16 @@ def attempts(records: Iterable[Record]) -> list[Attempt]:
 
 
 def chosen(
-    state: JobState, known: Sequence[Attempt], replica: str = "", *, previous: bool = False
+    state: JobState,
+    known: Sequence[Attempt],
+    replica: str = "",
+    *,
+    container: str = "",
+    previous: bool = False,
 ) -> Attempt:
-    """The attempt that is meant: the newest of the replica (default: the primary), or the one before.
+    """The attempt that is meant: the newest of the replica (default: the primary), or what was before.
+
+    That is an earlier run of the `container` (default: the first) in the same pod, or else the pod before.
 
     Raises:
         UnknownReplica: no such replica, or no earlier attempt.
@@ -58,9 +66,19 @@ def chosen(
         raise NotPossible(f"replica {name} has no log yet: it has not been started ({phase})")
     if not previous:
         return of_replica[-1]
+    if _restarted_in_place(state, of_replica[-1], container):
+        return replace(of_replica[-1], before=True)
     if len(of_replica) == 1:
         raise UnknownReplica(f"replica {name} has no previous attempt: it has been started once")
     return of_replica[-2]
+
+
+def _restarted_in_place(state: JobState, attempt: Attempt, container: str) -> bool:
+    replica = state.replicas.get(attempt.replica)
+    if replica is None or replica.uid != attempt.uid:
+        return False
+    meant = [each for each in replica.containers if (each.name == container if container else not each.init)]
+    return bool(meant and meant[0].restarts)
 
 
 def _named(state: JobState, known: Sequence[Attempt], wanted: str) -> ReplicaName:
@@ -80,7 +98,9 @@ async def pod_of(
 ) -> AsyncIterator[bytes]:
     """What the attempt's pod wrote. Raises UnknownReplica when its log, or the container, does not exist."""
     pod = kind_of(state.api_version, state.kind).pod_name(state, attempt.replica)
-    pieces = cluster.logs(state.namespace, pod, uid=attempt.uid, container=container, follow=follow)
+    pieces = cluster.logs(
+        state.namespace, pod, uid=attempt.uid, container=container, previous=attempt.before, follow=follow
+    )
     try:
         first = await anext(pieces, b"")  # what is wrong with the request shows here
     except Missing as error:

@@ -92,10 +92,19 @@ class MemoryCluster(StoredCluster):
         return self.objects.watch(is_watched, self._deliver)
 
     def logs(
-        self, namespace: str, pod: str, *, uid: str = "", container: str = "", follow: bool = False
+        self,
+        namespace: str,
+        pod: str,
+        *,
+        uid: str = "",
+        container: str = "",
+        previous: bool = False,
+        follow: bool = False,
     ) -> AsyncIterator[bytes]:
-        """What was written with `write_log`, in pieces. Raises Missing."""
-        return self.sim_logs.read(namespace, pod, uid=uid, container=container, follow=follow)
+        """What was written with `write_log`, in pieces; runs are not told apart. Raises Missing."""
+        return self.sim_logs.read(
+            namespace, pod, uid=uid, container=container, follow=follow and not previous
+        )
 
     async def close(self) -> None:
         """No pod moves any more; idempotent."""

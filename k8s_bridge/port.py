@@ -119,11 +119,19 @@ class Cluster(Protocol):
         """The events of a job that are still kept, oldest first."""
 
     def logs(
-        self, namespace: str, pod: str, *, uid: str = "", container: str = "", follow: bool = False
+        self,
+        namespace: str,
+        pod: str,
+        *,
+        uid: str = "",
+        container: str = "",
+        previous: bool = False,
+        follow: bool = False,
     ) -> AsyncIterator[bytes]:
         """What the pod's container wrote, in pieces; with `follow` until it ends.
 
-        `uid` names an earlier pod of that name; `container` defaults to the first. Raises Missing.
+        `uid` names an earlier pod of that name; `container` defaults to the first; `previous` means its run before
+        the last restart in the same pod. Raises Missing.
         """
 
     async def close(self) -> None:

@@ -24,12 +24,14 @@ class Step:
 
     `exit_codes` are those of the containers, in order, at an end; one that is missing is 0 for Succeeded, 1
     for Failed. An empty tuple with a `reason` is an end without containers' codes, such as an eviction.
+    `restarts` is how often the kubelet has started each container again in the pod.
     """
 
     after: float
     phase: str
     exit_codes: tuple[int, ...] = ()
     reason: str = ""
+    restarts: int = 0
 
 
 Script = Callable[[Manifest], Sequence[Step]]
@@ -89,7 +91,10 @@ def moved(pod: Manifest, step: Step, at: datetime) -> Status:
     if inits and step.phase != "Pending":
         status["initContainerStatuses"] = inits
     bare = step.reason and not step.exit_codes
-    status["containerStatuses"] = [] if bare else _containers(pod, step, status, at)
+    containers = [] if bare else _containers(pod, step, status, at)
+    if step.restarts:
+        containers = [{**each, "restartCount": step.restarts} for each in containers]
+    status["containerStatuses"] = containers
     return status
 
 

@@ -150,8 +150,9 @@ async def _from_files(
         names = _replicas(state) if everybody else [replica]
         for each in names:
             with suppress(*([NotPossible] if everybody else [])):
-                attempt = chosen(state, known, each, previous=bool(wanted["previous"]))
-                path = ledger.log_file(attempt, str(wanted["container"]))
+                container, previous = str(wanted["container"]), bool(wanted["previous"])
+                attempt = chosen(state, known, each, container=container, previous=previous)
+                path = ledger.log_file(attempt, container)
                 pieces = _pieces(path)
                 if everybody:
                     _write_named(each, pieces)

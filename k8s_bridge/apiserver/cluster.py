@@ -249,7 +249,14 @@ class ApiServerCluster:
         return sorted(found, key=lambda event: (event.at, event.name))
 
     async def logs(
-        self, namespace: str, pod: str, *, uid: str = "", container: str = "", follow: bool = False
+        self,
+        namespace: str,
+        pod: str,
+        *,
+        uid: str = "",
+        container: str = "",
+        previous: bool = False,
+        follow: bool = False,
     ) -> AsyncIterator[bytes]:
         """What the pod's container wrote. Raises Missing; Kubernetes keeps no log of a pod that is gone."""
         ref = Ref("v1", "Pod", namespace, pod)
@@ -263,7 +270,8 @@ class ApiServerCluster:
         ]
         if container and container not in names:
             raise Missing(f'pod "{pod}" has no container "{container}"')
-        query = {"container": container or names[0], **({"follow": "true"} if follow else {})}
+        query = {"container": container or names[0]}
+        query |= {"previous": "true"} if previous else {"follow": "true"} if follow else {}
         async with self.api.stream(f"{await self._to(ref)}/log", query, accept="*/*") as pieces:
             async for piece in pieces:
                 yield piece

@@ -12,9 +12,11 @@ from uuid import uuid4
 from k8s_bridge.base import StoredCluster
 from k8s_bridge.kept_events import KeptEvents
 from k8s_bridge.local import logs
+from k8s_bridge.local.containers import Ended
 from k8s_bridge.local.folders import DataFolder, PodFolder
 from k8s_bridge.local.kubelet import Kubelet
 from k8s_bridge.local.machine import this_machine
+from k8s_bridge.local.restarts import FIRST, again
 from k8s_bridge.local.storage import Storage, Store
 from k8s_bridge.objects import Admit, ObjectStore
 from k8s_bridge.port import Manifest, Ref
@@ -32,7 +34,8 @@ class LocalCluster(StoredCluster):
 
     `store` is what `statemachine.log.store` opens; `data` the folder for everything that pods write.
     `workdir` is where processes start that name no folder, `python` the Python for `python`, `python3` and
-    `torchrun` where it is not to be the one on the PATH (annotations of a job win over both).
+    `torchrun` where it is not to be the one on the PATH (annotations of a job win over both). `restart_wait`:
+    seconds of the first back-off before a container is started again in its pod.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class LocalCluster(StoredCluster):
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         workdir: Path | None = None,
         python: str = "",
+        restart_wait: float = FIRST,
     ) -> None:
         self._storage = Storage(store)
         self._data = DataFolder(data.absolute())
@@ -64,6 +68,7 @@ class LocalCluster(StoredCluster):
             host,
             durable=self._durable,
             name=socket.gethostname(),
+            restart_wait=restart_wait,
         )
         self._open = False
 
@@ -97,10 +102,21 @@ class LocalCluster(StoredCluster):
         await self.close()
 
     def logs(
-        self, namespace: str, pod: str, *, uid: str = "", container: str = "", follow: bool = False
+        self,
+        namespace: str,
+        pod: str,
+        *,
+        uid: str = "",
+        container: str = "",
+        previous: bool = False,
+        follow: bool = False,
     ) -> AsyncIterator[bytes]:
-        """What the pod's container wrote, in pieces; with `follow` until it ends. Raises Missing."""
-        return self._logs(Ref("v1", "Pod", namespace, pod), uid, container, follow=follow)
+        """What the pod's container wrote in its last run, in pieces; with `follow` until it ends for good.
+
+        `previous`: what it wrote in the run before. Raises Missing.
+        """
+        ref = Ref("v1", "Pod", namespace, pod)
+        return self._logs(ref, uid, container, previous=previous, follow=follow)
 
     def purge(self, job_uid: str) -> None:
         """The logs of the job's pods that are gone are gone too."""
@@ -130,20 +146,43 @@ class LocalCluster(StoredCluster):
             except ClusterUnavailable:
                 await asyncio.sleep(1.0)
 
-    async def _logs(self, ref: Ref, uid: str, container: str, *, follow: bool) -> AsyncIterator[bytes]:
+    async def _logs(
+        self, ref: Ref, uid: str, container: str, *, previous: bool, follow: bool
+    ) -> AsyncIterator[bytes]:
         current = self.objects.peek(ref)
         uid = uid or (current["metadata"]["uid"] if current else "")
         names, folder = self._containers(ref, uid)
         name = container or next(iter(names), "")
         if name not in names:
             raise Missing(f'container "{name}" is not one of pod "{ref.name}"')
+        run = folder.restarts(name) - (1 if previous else 0)
+        if run < 0:
+            raise Missing(f'container "{name}" of pod "{ref.name}" has not been restarted')
+
+        def is_over() -> bool:
+            return not self._exists(ref.namespace, ref.name, uid) or self._is_over(ref)
 
         def has_ended() -> bool:
-            ended = folder.container(name).ended() is not None
-            return ended or not self._exists(ref.namespace, ref.name, uid) or self._is_over(ref)
+            return folder.container(name, run).ended() is not None or is_over()
 
-        async for piece in logs.read(folder.log(name), has_ended, follow=follow):
-            yield piece
+        while True:
+            async for piece in logs.read(folder.log(name, run), has_ended, follow=follow and not previous):
+                yield piece
+            if previous or not follow:
+                return
+            while folder.restarts(name) == run:
+                if is_over() or not self._comes_again(ref, folder.container(name, run).ended(), name):
+                    return
+                await asyncio.sleep(logs.LOOK)
+            run += 1
+
+    def _comes_again(self, ref: Ref, ended: Ended | None, container: str) -> bool:
+        """The pod's container that has `ended` will be started again."""
+        pod = self.objects.peek(ref)
+        if pod is None or ended is None:
+            return False
+        init = any(each["name"] == container for each in pod["spec"].get("initContainers") or ())
+        return again(pod, ended, init=init)
 
     def _containers(self, ref: Ref, uid: str) -> tuple[tuple[str, ...], PodFolder]:
         """The pod's containers, main ones first, and its folder. Raises Missing."""

@@ -2,7 +2,9 @@
 
 pods/<uid>/pod.json             whose it was: namespace, name, job, containers in order
 pods/<uid>/<container>.log      what the container wrote; stays when the pod is gone
+pods/<uid>/<container>.1.log    what it wrote after its first restart in the pod, and so on
 pods/<uid>/state/<container>/   see `shim`; stays too
+pods/<uid>/state/<container>/1/ the same of the run after its first restart, and so on
 pods/<uid>/volumes/<volume>/    goes with the pod
 volumes/<namespace>/<claim>/    persistent volume claims; nothing ever deletes them
 """
@@ -13,7 +15,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -90,20 +92,41 @@ class PodFolder:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def container(self, name: str) -> ContainerFolder:
-        """The state of a container."""
-        return ContainerFolder(self.path / "state" / name, self.log(name), f"{MARKER}={self.uid}/{name}")
+    def restarts(self, name: str) -> int:
+        """How often the container has been started again; the number of its last run, which begin at 0."""
+        try:
+            entries = [each.name for each in (self.path / "state" / name).iterdir()]
+        except FileNotFoundError:
+            return 0
+        return max((int(each) for each in entries if each.isdecimal()), default=0)
 
-    def log(self, container: str) -> Path:
-        """What a container writes."""
-        return self.path / f"{container}.log"
+    def begin_again(self, name: str) -> None:
+        """The container has one more run, which nobody has claimed yet. Raises OSError."""
+        self.container(name, self.restarts(name) + 1).folder.mkdir(mode=0o700)
+
+    def container(self, name: str, run: int | None = None) -> ContainerFolder:
+        """The state of a container: of its last run, or of another."""
+        number = self.restarts(name) if run is None else run
+        folder = self.path / "state" / name
+        marker = f"{MARKER}={self.uid}/{name}"
+        return ContainerFolder(folder / str(number) if number else folder, self.log(name, number), marker)
+
+    def log(self, container: str, run: int | None = None) -> Path:
+        """What a container writes: in its last run, or wrote in another."""
+        number = self.restarts(container) if run is None else run
+        return self.path / (f"{container}.{number}.log" if number else f"{container}.log")
 
     def roots(self, claims: str) -> Roots:
         """Where the pod's volumes are."""
         return Roots(str(self.path / "volumes"), claims)
 
-    def make_volumes(self, volumes: tuple[Volume, ...], mounts: tuple[Mount, ...]) -> None:
-        """Every volume is there, with its files. Raises NotMountable, OSError."""
+    def make_volumes(
+        self, volumes: tuple[Volume, ...], mounts: tuple[Mount, ...], starting: Collection[str]
+    ) -> None:
+        """Every volume is there, with its files; of the mounts those of the containers that are `starting`.
+
+        Raises NotMountable, OSError.
+        """
         for volume in volumes:
             if volume.check is not None:
                 _check_host_path(volume)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from k8s_bridge.kept_events import KeptEvents
-from k8s_bridge.local import notices, podspec, processes
+from k8s_bridge.local import notices, podspec, processes, restarts
 from k8s_bridge.local.folders import DataFolder, PodFolder
 from k8s_bridge.local.pods import PodRunner
 from k8s_bridge.local.podspec import Host, PodPlan
@@ -40,9 +40,10 @@ class Kubelet:
         *,
         durable: Callable[[], Awaitable[None]],
         name: str,
+        restart_wait: float = restarts.FIRST,
     ) -> None:
         self._objects, self._events, self._data, self._host = objects, events, data, host
-        self._durable, self._name = durable, name
+        self._durable, self._name, self._restart_wait = durable, name, restart_wait
         self._boot = processes.boot_id()
         self._pool = PortPool(str(data.root))
         self._runners: dict[str, PodRunner] = {}
@@ -145,7 +146,9 @@ class Kubelet:
     def _run(self, pod: Manifest) -> None:
         uid = pod["metadata"]["uid"]
         same = (pod["metadata"].get("annotations") or {}).get(BOOT) == self._boot
-        runner = self._runners[uid] = PodRunner(pod, self._data.pod(uid), self, same_boot=same)
+        runner = self._runners[uid] = PodRunner(
+            pod, self._data.pod(uid), self, same_boot=same, restart_wait=self._restart_wait
+        )
         task = self._tasks[uid] = asyncio.create_task(runner.run(), name=f"pod-{uid}")
         task.add_done_callback(lambda _: self._tasks.pop(uid, None))
 

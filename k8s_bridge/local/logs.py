@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 _PIECE = 1 << 16
-_LOOK = 0.05
+LOOK = 0.05
 """Seconds between two looks at a file that may have grown: the standard library cannot be told."""
 
 
@@ -22,7 +22,7 @@ async def read(path: Path, has_ended: Callable[[], bool], *, follow: bool) -> As
             yield piece
         if ended or not follow:
             return
-        await asyncio.sleep(_LOOK)
+        await asyncio.sleep(LOOK)
 
 
 def _piece(path: Path, at: int) -> bytes:

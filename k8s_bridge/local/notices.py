@@ -56,8 +56,6 @@ def _ignored(spec: Mapping[str, Any]) -> Iterator[str]:
         if any(each.get(field) for each in everyone):
             yield said
     yield from (said for field, said in _POD_FIELDS.items() if spec.get(field))
-    if spec.get("restartPolicy") not in (None, "Never"):
-        yield f"restartPolicy {spec['restartPolicy']} of the pod (taken as Never)"
     if any(mount.get("readOnly") for each in everyone for mount in each.get("volumeMounts") or ()):
         yield "readOnly of volume mounts"
 

@@ -1,16 +1,17 @@
 """One local pod, from its creation (or from finding it again) to its end: what a kubelet does for a pod."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from k8s_bridge.local import containers
-from k8s_bridge.local.containers import Ended, Launch
+from k8s_bridge.local import containers, restarts
+from k8s_bridge.local.containers import NEVER, Ended, Launch
 from k8s_bridge.local.folders import About, NotMountable, PodFolder
 from k8s_bridge.local.podspec import PodPlan
-from k8s_bridge.local.status import Running, State, Verdict, Waiting, pod_status, verdict
+from k8s_bridge.local.status import Past, Running, State, Verdict, Waiting, pod_status, verdict
 from k8s_bridge.local.values import NotYet
 from k8s_bridge.port import Manifest, Ref
 from k8s_bridge.stored import controller
@@ -39,13 +40,17 @@ class Node(Protocol):
 class PodRunner:
     """Runs one pod. Cancelling `run` leaves its processes alone: somebody else will find them."""
 
-    def __init__(self, pod: Manifest, folder: PodFolder, node: Node, *, same_boot: bool) -> None:
+    def __init__(
+        self, pod: Manifest, folder: PodFolder, node: Node, *, same_boot: bool, restart_wait: float
+    ) -> None:
         meta, spec = pod["metadata"], pod.get("spec") or {}
         self.ref, self.uid, self.done = Ref.of(pod), str(meta["uid"]), False
         self._pod, self._folder, self._node, self._same_boot = pod, folder, node, same_boot
         self._init = [str(each["name"]) for each in spec.get("initContainers") or ()]
         self._main = [str(each["name"]) for each in spec.get("containers") or ()]
         self._states: dict[str, State] = {}
+        self._past: dict[str, Past] = {}
+        self._restart_wait = restart_wait
         self._began = str((pod.get("status") or {}).get("startTime") or stamp(datetime.now(UTC)))
         self.grace: float | None = None
         """Seconds given by the deletion that is being obeyed; None if there is none."""
@@ -92,7 +97,7 @@ class PodRunner:
         job = controller(self._pod)
         names = (*self._main, *self._init)
         self._folder.make(About(self.ref.namespace, self.ref.name, job, names))
-        if not self._same_boot:
+        if not self._same_boot and not restarts.restarts(self._pod):
             self._nothing_lives()
         launches = await self._launches()
         for name in self._init:
@@ -102,19 +107,25 @@ class PodRunner:
         ends = await asyncio.gather(*(self._container(name, launches.get(name)) for name in self._main))
         return verdict(dict(zip(self._main, ends, strict=True)))
 
-    async def _launches(self) -> dict[str, Launch]:
-        """What to run, by container name; nothing if everything was started before or nothing may be."""
-        while not self._stopping.is_set() and not self._all_claimed():
+    async def _launches(self, *names: str) -> dict[str, Launch]:
+        """What to run for the containers `names` (default: all), whose volumes are there.
+
+        Nothing if everything was started before or nothing may be.
+        """
+        asked = names or (*self._init, *self._main)
+        while not self._stopping.is_set():
+            starting = {name for name in asked if not self._folder.container(name).claimed}
+            if not starting:
+                break
             self._more.clear()
             try:
                 plan = self._node.plan(self._pod, self._folder)
             except NotYet as missing:
-                waiting = Waiting(missing.reason, missing.message)
-                self._states = dict.fromkeys((*self._init, *self._main), waiting)
-                self._report(Verdict("Pending"))
+                self._states |= dict.fromkeys(starting, Waiting(missing.reason, missing.message))
+                self._report(Verdict(self._phase))
                 await self._woken()
             else:
-                self._folder.make_volumes(plan.volumes, plan.mounts)
+                self._folder.make_volumes(plan.volumes, plan.mounts, starting)
                 return {each.name: each for each in (*plan.init, *plan.main)}
         return {}
 
@@ -128,13 +139,46 @@ class PodRunner:
                 each.cancel()
 
     async def _container(self, name: str, launch: Launch | None) -> Ended:
+        """How the container ended for good, after as many runs as the pod's restartPolicy gives it."""
+        self._look_back(name)
+        ended = await self._one_run(name, launch)
+        while restarts.again(self._pod, ended, init=name in self._init):
+            if not await self._waited(name, ended):
+                break
+            self._folder.begin_again(name)
+            self._look_back(name)
+            launches = await self._launches(name)
+            ended = await self._one_run(name, launches.get(name))
+        last = self._past[name].last
+        if ended.reason == NEVER and last is not None:
+            ended = self._states[name] = last  # stopped between two runs
+        return ended
+
+    async def _waited(self, name: str, ended: Ended) -> bool:
+        """The back-off is over; False if the pod is to stop."""
+        seconds = restarts.wait(self._runs(name), self._restart_wait)
+        left = (ended.at - datetime.now(UTC)).total_seconds() + seconds
+        if left > 0 and not self._stopping.is_set():
+            self._past[name] = Past(self._folder.restarts(name), ended)
+            message = f"back-off {seconds:g}s restarting failed container={name} pod={self.ref.name}"
+            self._states[name] = Waiting("CrashLoopBackOff", message)
+            self._report(Verdict(self._phase))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._stopping.wait()
+        if self._stopping.is_set():
+            self._look_back(name)
+            self._states[name] = ended
+        return not self._stopping.is_set()
+
+    async def _one_run(self, name: str, launch: Launch | None) -> Ended:
         folder = self._folder.container(name)
         if not folder.claimed and (launch is None or self._stopping.is_set()):
             folder.forbid()
 
         def started() -> None:
             self._states[name] = Running(folder.started_at())
-            self._report(Verdict("Pending" if name in self._init else "Running"))
+            self._report(Verdict(self._phase))
 
         ended = await containers.run(folder, launch, started)
         self._states[name] = ended
@@ -142,8 +186,26 @@ class PodRunner:
             self._report(Verdict("Running"))
         return ended
 
-    def _all_claimed(self) -> bool:
-        return all(self._folder.container(name).claimed for name in (*self._init, *self._main))
+    def _look_back(self, name: str) -> None:
+        """The past of the container's last run is known."""
+        number = self._folder.restarts(name)
+        self._past[name] = Past(number, self._folder.container(name, number - 1).ended() if number else None)
+
+    def _runs(self, name: str) -> Iterator[restarts.Run]:
+        """The runs of a container that have ended, the last one first."""
+        for number in range(self._folder.restarts(name), -1, -1):
+            folder = self._folder.container(name, number)
+            if (ended := folder.ended()) is not None:
+                yield restarts.Run(folder.started_at(), ended)
+
+    @property
+    def _phase(self) -> str:
+        """Of a pod that has not ended: Running once a main container has been a process."""
+        begun = any(
+            isinstance(self._states.get(name), Running | Ended) or self._past.get(name, Past()).restarts
+            for name in self._main
+        )
+        return "Running" if begun else "Pending"
 
     def _nothing_lives(self) -> None:
         """The machine was started anew since the pod began: whatever had not ended is lost."""
@@ -167,7 +229,9 @@ class PodRunner:
             )
 
     def _report(self, outcome: Verdict) -> None:
-        self._node.report(self.ref, self.uid, pod_status(self._pod, self._states, outcome, self._began))
+        self._node.report(
+            self.ref, self.uid, pod_status(self._pod, self._states, self._past, outcome, self._began)
+        )
 
 
 def _trouble(error: Exception) -> Verdict:

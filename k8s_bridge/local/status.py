@@ -30,6 +30,14 @@ State = Waiting | Running | Ended
 
 
 @dataclass(frozen=True, slots=True)
+class Past:
+    """The runs of a container before the one that its state speaks of: how many, and how the last one ended."""
+
+    restarts: int = 0
+    last: Ended | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What is said about the pod as a whole."""
 
@@ -39,9 +47,9 @@ class Verdict:
 
 
 def pod_status(
-    pod: Manifest, states: Mapping[str, State], verdict: Verdict, started_at: str
+    pod: Manifest, states: Mapping[str, State], past: Mapping[str, Past], verdict: Verdict, started_at: str
 ) -> dict[str, Any]:
-    """`status` of `pod`; `states` by container name, init containers included."""
+    """`status` of `pod`; `states` and `past` by container name, init containers included."""
     spec = pod.get("spec") or {}
     status: dict[str, Any] = {
         "phase": verdict.phase,
@@ -59,14 +67,16 @@ def pod_status(
     for field, listed in (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses")):
         names = [each["name"] for each in spec.get(field) or ()]
         if names:
-            status[listed] = [_container(name, states.get(name, Waiting())) for name in names]
+            status[listed] = [
+                _container(name, states.get(name, Waiting()), past.get(name, Past())) for name in names
+            ]
     return status
 
 
 def verdict(ended: Mapping[str, Ended]) -> Verdict:
-    """What the ends of all containers make of the pod. Source.
+    """What the ends of all containers, none of which is started again, make of the pod.
 
-    Kubernetes, pod phases with restartPolicy Never.
+    Source: Kubernetes, pod lifecycle, pod phase.
     """
     if all(each.well for each in ended.values()):
         return Verdict("Succeeded")
@@ -76,8 +86,14 @@ def verdict(ended: Mapping[str, Ended]) -> Verdict:
     return Verdict("Failed")
 
 
-def _container(name: str, state: State) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": name, "ready": isinstance(state, Running), "restartCount": 0}
+def _container(name: str, state: State, past: Past) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": name,
+        "ready": isinstance(state, Running),
+        "restartCount": past.restarts,
+    }
+    if past.last is not None:
+        found["lastState"] = {"terminated": _terminated(past.last)}
     match state:
         case Running(since):
             found["state"] = {"running": {"startedAt": stamp(since)} if since else {}}

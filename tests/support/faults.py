@@ -381,10 +381,19 @@ class FaultyCluster:
         return await self._cluster.events(namespace, job_uid)
 
     def logs(
-        self, namespace: str, pod: str, *, uid: str = "", container: str = "", follow: bool = False
+        self,
+        namespace: str,
+        pod: str,
+        *,
+        uid: str = "",
+        container: str = "",
+        previous: bool = False,
+        follow: bool = False,
     ) -> AsyncIterator[bytes]:
         """See Cluster."""
-        return self._cluster.logs(namespace, pod, uid=uid, container=container, follow=follow)
+        return self._cluster.logs(
+            namespace, pod, uid=uid, container=container, previous=previous, follow=follow
+        )
 
     async def close(self) -> None:
         """See Cluster."""

@@ -65,6 +65,19 @@ async def test_a_pod_moves_by_script() -> None:
     assert (code(ended), ended["status"]["reason"]) == (3, "Evicted")
 
 
+async def test_a_pod_is_restarted_in_place_by_script() -> None:
+    steps = (Step(0.0, "Running"), Step(0.0, "Running", restarts=1), Step(0.0, "Succeeded", restarts=2))
+    cluster = MemoryCluster(script=lambda _: steps)
+    items = cluster.watch()
+    await cluster.create(pod())
+    counts: list[int] = []
+    async with asyncio.timeout(DEADLINE):
+        while counts[-1:] != [2]:
+            change = await next_change(items, lambda change: "containerStatuses" in change.object["status"])
+            counts += [change.object["status"]["containerStatuses"][0].get("restartCount", 0)]
+    assert counts == [0, 1, 2]
+
+
 async def test_run_seconds_written_on_a_running_pod_count_from_then(cluster: MemoryCluster) -> None:
     await cluster.create(at_once(run_seconds="1000", exit_code="7"))
     await phase(cluster, POD, "Running")

@@ -1,0 +1,60 @@
+"""Whether a container that has ended is started again in its pod, and after how long. Pure.
+
+As a kubelet does it: the first restart comes at once, the later ones after a back-off that doubles and is forgotten
+when a run was long. Source: Kubernetes, pod lifecycle, container restarts.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Final, NamedTuple
+
+from k8s_bridge.local.containers import NEVER, Ended
+from k8s_bridge.port import Manifest
+
+FIRST: Final = 10.0
+"""Seconds before the second restart in a row; each later one waits twice as long."""
+
+_MOST: Final = 300.0
+_ENOUGH: Final = 32
+"""Runs that are looked back at: no back-off can double more often."""
+
+_LONG: Final = timedelta(minutes=10)
+"""A run that lasted so long has nothing to do with the ends before it."""
+
+
+class Run(NamedTuple):
+    """One run of a container: when its process started (None if it never did), and how it ended."""
+
+    started_at: datetime | None
+    ended: Ended
+
+    @property
+    def was_long(self) -> bool:
+        """It makes the back-off begin anew."""
+        return self.started_at is not None and self.ended.at - self.started_at >= _LONG
+
+
+def again(pod: Manifest, ended: Ended, *, init: bool) -> bool:
+    """A container of `pod` that ended so is started again."""
+    policy = (pod.get("spec") or {}).get("restartPolicy") or "Always"
+    if ended.reason == NEVER or policy not in ("Always", "OnFailure"):
+        return False
+    return not ended.well or (policy == "Always" and not init)
+
+
+def restarts(pod: Manifest) -> bool:
+    """Containers of `pod` are started again in some case."""
+    return (pod.get("spec") or {}).get("restartPolicy") in (None, "Always", "OnFailure")
+
+
+def wait(newest_first: Iterable[Run], first: float = FIRST) -> float:
+    """Seconds between the end of the last run and the next, of all runs `newest_first`; from 0 to 300."""
+    short = 0
+    for run in islice(newest_first, _ENOUGH):
+        if run.was_long:
+            break
+        short += 1
+    else:
+        short -= 1  # the first restart of all does not wait
+    return min(_MOST, first * 2.0 ** (short - 1)) if short > 0 else 0.0
