@@ -54,9 +54,13 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """Everything that exists has been reported: what was known before and not reported is gone."""
+    """Everything that exists has been reported: what was known before and not reported is gone.
+
+    Of the kinds of jobs `withheld` nothing can be said for now. It is said again whenever one less is.
+    """
 
     at: datetime
+    withheld: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,11 @@ def _nothing(*_: object) -> None:
     """For a bridge whose owner does not want to know."""
 
 
+def _unknown(_: JobUid) -> str:
+    """For a bridge without a log."""
+    return ""
+
+
 @dataclass(slots=True)
 class _Track:
     """A known object: what would be said if it vanished, and the fingerprint of what was last told of it."""
@@ -96,8 +101,11 @@ class Bridge:
     """Told every status that a job object was seen to have."""
     listed: Callable[[], None] = _nothing
     """Told whenever everything that exists has been reported."""
+    kind_of: Callable[[JobUid], str] = _unknown
+    """The kind of a job that the log knows; empty for any other."""
     _tracks: dict[str, _Track] = field(default_factory=dict)
     _listed: set[str] | None = None
+    _withheld: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self._tracks |= {uid: _Track(gone) for uid, gone in _gone_of(self.known).items()}
@@ -109,7 +117,11 @@ class Bridge:
         """
         if not self.progress.synced:
             return {}
-        return {uid: gone for uid, gone in _gone_of(known).items() if uid not in self._tracks}
+        return {
+            uid: gone
+            for uid, gone in _gone_of(known).items()
+            if uid not in self._tracks and not self._may_live(gone)
+        }
 
     async def run(self) -> None:
         """Watch, and watch again whenever that ends; only cancelling, or an error of `sink`, ends this."""
@@ -165,6 +177,8 @@ class Bridge:
             del self._tracks[uid]
         if item.verb is Verb.DELETED:
             self._tracks.pop(uid, None)
+            if self._listed is not None:
+                self._listed.discard(uid)
 
     def _hint(self, change: Change, uid: str) -> None:
         """What projectors want to know of a change, and no decision depends on."""
@@ -194,14 +208,24 @@ class Bridge:
 
         A pod that went with its job was not lost.
         """
-        listed, self._listed = self._listed or set(), None
-        vanished = [uid for uid in self._tracks if uid not in listed]
+        listed, self._withheld = self._listed or set(), synced.withheld
+        if not synced.withheld:
+            self._listed = None
+        vanished = [
+            uid for uid, track in self._tracks.items() if uid not in listed and not self._may_live(track.gone)
+        ]
         vanished.sort(key=lambda uid: not isinstance(self._tracks[uid].gone, JobGone))
         for uid in vanished:
             track = self._tracks[uid]
             if track.told != _fingerprint(track.gone):
                 await self.sink(track.gone.model_copy(update={"at": synced.at}))
             del self._tracks[uid]
+
+    def _may_live(self, gone: Observation) -> bool:
+        """It is a job of a kind that the cluster cannot tell us about at the moment, or may be."""
+        if not self._withheld or not isinstance(gone, JobGone):
+            return False
+        return self.kind_of(gone.job) in ("", *self._withheld)
 
 
 def _gone_of(known: Known) -> dict[str, Observation]:

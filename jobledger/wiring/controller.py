@@ -317,6 +317,7 @@ class Controller:
     def _bridge(self) -> Bridge:
         """Without the role of a bridge it is there for what projectors want to know, and says nothing."""
         bridge = Bridge(self.cluster, self._sink(), known=self._known(), chance=self.jitter.random)
+        bridge.kind_of = self._kind_of
         if self.levels is not None:
             bridge.touched, bridge.shown = self.levels.touched, self.levels.shown
             bridge.listed = self.levels.cluster_listed
@@ -332,6 +333,10 @@ class Controller:
             self.levels.noticed(seen)
         if Role.BRIDGE in self.roles:
             await self._observe(seen)
+
+    def _kind_of(self, job: JobUid) -> str:
+        state = self.states.state(job)
+        return state.kind if state is not None else ""
 
     def _known(self) -> dict[JobUid, dict[tuple[ReplicaName, int], PodUid]]:
         """What the log believes to exist: jobs not gone, and their pods that have been observed."""

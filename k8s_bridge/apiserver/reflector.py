@@ -42,7 +42,8 @@ class Patience:
 class Source:
     """A collection to follow, in `namespace` or in all. `selector` is by label; `bare` asks for metadata only.
 
-    An `optional` one may not be installed, which is as good as being empty.
+    An `optional` one may not be installed, which is as good as being empty. While a `separate` one cannot be listed,
+    because it is not installed or jobledger has no right to it, the others go on.
     """
 
     api_version: str
@@ -52,6 +53,7 @@ class Source:
     bare: bool = False
     optional: bool = False
     namespace: str = ""
+    separate: bool = False
 
     def accept(self, suffix: str = "") -> str:
         """The Accept header of a list (`suffix` `List`) or a watch."""
@@ -115,6 +117,8 @@ class Reflector:
     chance: Callable[[], float] = random.random
     listed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when everything that existed has been told once."""
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it is listed, or nobody is to wait for that."""
     _known: set[str] = field(default_factory=set)
     """uids of what was told and is not known to have gone."""
     _version: str = ""
@@ -126,6 +130,11 @@ class Reflector:
     def position(self) -> int:
         """The version up to which everything has been told; 0 while that is not known."""
         return int(self._version or 0)
+
+    @property
+    def is_withheld(self) -> bool:
+        """Nobody waits for it, and nothing is known of it."""
+        return self.settled.is_set() and not self.listed.is_set()
 
     async def run(self) -> None:
         """Lists and watches until cancelled; every failure is waited out."""
@@ -139,7 +148,9 @@ class Reflector:
                 wait = self._expired()
             except Missing:
                 wait = self._not_there()
-            except (ClusterUnavailable, Refused) as error:
+            except Refused as error:
+                wait = self._refused(error)
+            except ClusterUnavailable as error:
                 wait = self._failed(error)
             if wait:
                 await asyncio.sleep(wait)
@@ -154,10 +165,26 @@ class Reflector:
         """The kind is not installed, or not served yet: what was known of it may well be there."""
         self._version = ""
         if not self.source.optional:
-            return self._failed(Missing(f"{self.source.kind} {self.source.api_version} is not installed"))
+            self._go_on_without()
+            wait = self._failed(Missing(f"{self.source.kind} {self.source.api_version} is not installed"))
+            self.progress.absent = self.source.separate
+            return wait
         self.progress.absent, self.progress.error = True, ""
         self._all_told()
         return self.patience.absent
+
+    def _refused(self, error: Refused) -> float:
+        if error.status != 403:
+            return self._failed(error)
+        self._go_on_without()
+        kind = f"{self.source.kind} {self.source.api_version}"
+        return self._failed(
+            Refused(403, error.reason, f"jobledger may not list and watch {kind}: {error.message}")
+        )
+
+    def _go_on_without(self) -> None:
+        if self.source.separate:
+            self.settled.set()
 
     def _failed(self, error: ClusterError) -> float:
         self.progress.failures += 1
@@ -180,6 +207,7 @@ class Reflector:
     def _all_told(self) -> None:
         self.progress.synced = True
         self.listed.set()
+        self.settled.set()
 
     async def _list(self) -> None:
         """Everything is told; what was known and is not listed has vanished."""

@@ -20,7 +20,7 @@ def job_sources(namespaces: Sequence[str]) -> Iterator[Source]:
     for names in (kind.names for kind in KINDS):
         for namespace in namespaces or (None,):
             path = collection(names.api_version, names.plural, namespace)
-            yield Source(names.api_version, names.kind, path, namespace=namespace or "")
+            yield Source(names.api_version, names.kind, path, namespace=namespace or "", separate=True)
 
 
 def child_sources(namespaces: Sequence[str]) -> Iterator[Source]:
@@ -29,4 +29,6 @@ def child_sources(namespaces: Sequence[str]) -> Iterator[Source]:
         for api_version, kind, plural, bare, optional in _CHILDREN:
             for namespace in namespaces or (None,):
                 path = collection(api_version, plural, namespace)
-                yield Source(api_version, kind, path, label, bare, optional, namespace or "")
+                yield Source(
+                    api_version, kind, path, label, bare, optional, namespace or "", separate=optional
+                )

@@ -102,14 +102,21 @@ class Watching(AsyncIterator[Change | Synced]):
             # a pod says nothing to somebody who does not know its job yet
             for each in jobs:
                 tasks.create_task(each.run(), name=f"watch-{each.source.kind}")
-            for each in jobs:
-                await each.listed.wait()
+            await _known_enough(jobs)
             for each in children:
                 tasks.create_task(each.run(), name=f"watch-{each.source.kind}")
             for each in children:
-                await each.listed.wait()
+                await each.settled.wait()
             self.synced.set()
-            await self._items.put(Synced(_now()))
+            late = [each for each in jobs if each.is_withheld]
+            await self._items.put(Synced(_now(), _kinds(late)))
+            for each in late:
+                tasks.create_task(self._catch_up(each, late), name=f"watch-{each.source.kind}-late")
+
+    async def _catch_up(self, one: Reflector, late: Sequence[Reflector]) -> None:
+        """When `one` of the collections that nobody waited for is listed, that is said."""
+        await one.listed.wait()
+        await self._items.put(Synced(_now(), _kinds(each for each in late if each.is_withheld)))
 
     def _reflector(
         self,
@@ -159,6 +166,23 @@ class Watching(AsyncIterator[Change | Synced]):
 
     async def _put(self, verb: Verb, raw: Manifest) -> None:
         await self._items.put(Change(verb, raw, _now()))
+
+
+async def _known_enough(jobs: Sequence[Reflector]) -> None:
+    """Every kind of jobs is listed or withheld, and of one at least something is known."""
+    for each in jobs:
+        await each.settled.wait()
+    if all(each.is_withheld for each in jobs):
+        waits = [asyncio.create_task(each.listed.wait()) for each in jobs]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+
+def _kinds(withheld: Iterable[Reflector]) -> frozenset[str]:
+    return frozenset(each.source.kind for each in withheld)
 
 
 def _identity(raw: Manifest) -> Manifest:

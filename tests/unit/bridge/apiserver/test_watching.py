@@ -11,15 +11,17 @@ import pytest
 from k8s_bridge.apiserver.api import Api
 from k8s_bridge.apiserver.cluster import ApiServerCluster
 from k8s_bridge.apiserver.reflector import Patience
-from k8s_bridge.port import Manifest, Ref, Verb
+from k8s_bridge.apiserver.sources import job_sources
+from k8s_bridge.port import Change, Manifest, Ref, Synced, Verb
 from k8s_bridge.watchers import Bridge
-from statemachine.ids import JobUid
+from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.observations import JobGone, JobObserved, Observation, PodGone, PodObserved
 from tests.unit.bridge.apiserver.scripted import (
     SILENT,
     Answer,
     Server,
     event,
+    no,
     not_served,
     page,
     status,
@@ -184,15 +186,22 @@ async def test_a_server_that_does_not_serve_jobs_yet_has_not_lost_them(
     assert heard.touched == []
 
 
-async def test_while_jobs_are_not_installed_nothing_is_synced_and_progress_says_why(
+def job_paths() -> list[str]:
+    return [each.path for each in job_sources(())]
+
+
+async def test_while_no_kind_of_jobs_is_installed_nothing_is_synced_and_progress_says_why(
     server: Server, cluster: ApiServerCluster
 ) -> None:
     everything(server)
+    for path in job_paths():
+        server.instead("GET", path, not_served())
     server.instead("GET", JOBS, *[not_served()] * 3, page(JOB, version=10))
     items = cluster.watch()
     first = asyncio.ensure_future(anext(items))
     await until(lambda: any(each.failures for each in cluster.watches))
     [jobs] = [each for each in cluster.watches if each.kind == "PyTorchTrainingJob"]
+    await until(lambda: jobs.failures > 0)
     assert jobs.error == f"PyTorchTrainingJob {JOB_API} is not installed"
     assert not jobs.synced
     assert not server.asked("GET", PODS)
@@ -200,6 +209,91 @@ async def test_while_jobs_are_not_installed_nothing_is_synced_and_progress_says_
     assert isinstance(change, tuple)
     assert change.object["kind"] == "PyTorchTrainingJob"
     assert len(await listed(items)) == 2
+
+
+OTHER_JOBS = f"/apis/{JOB_API}/deepspeedjobs"
+OTHER_JOB = {**job("other", uid="j-2", generation=1, resourceVersion="3"), "kind": "DeepSpeedJob"}
+FORBIDDEN = no(403, 'deepspeedjobs is forbidden: User "x" cannot list', "Forbidden")
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (not_served(), f"DeepSpeedJob {JOB_API} is not installed"),
+        (
+            FORBIDDEN,
+            f"jobledger may not list and watch DeepSpeedJob {JOB_API}: "
+            'deepspeedjobs is forbidden: User "x" cannot list',
+        ),
+    ],
+)
+async def test_a_kind_that_cannot_be_listed_holds_up_nothing_but_itself(
+    server: Server,
+    cluster: ApiServerCluster,
+    answer: Answer,
+    error: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    everything(server)
+    server.on("GET", OTHER_JOBS, answer)
+    items = cluster.watch()
+    found = [await anext(items) for _ in range(4)]
+    kinds = [each.object["kind"] for each in found if isinstance(each, Change)]
+    assert kinds == ["PyTorchTrainingJob", "Pod", "Service"]
+    assert isinstance(found[3], Synced)
+    assert found[3].withheld == {"DeepSpeedJob"}
+    await until(lambda: len(server.asked("GET", OTHER_JOBS)) > 2)
+    waiting = {each.kind: each.error for each in cluster.watches if each.error}
+    assert waiting == {"DeepSpeedJob": error}
+    assert len([each for each in caplog.records if getattr(each, "error", "") == error]) == 1
+    server.instead("GET", OTHER_JOBS, page(OTHER_JOB, version=20))
+    late = [await anext(items), await anext(items)]
+    assert isinstance(late[0], Change)
+    assert late[0].object["kind"] == "DeepSpeedJob"
+    assert isinstance(late[1], Synced)
+    assert late[1].withheld == frozenset()
+
+
+async def test_jobs_of_a_kind_that_cannot_be_listed_are_not_said_to_be_gone(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    """Neither while that lasts, nor when it is over and they are there; the one that is gone is, then."""
+    everything(server)
+    server.on("GET", OTHER_JOBS, not_served())
+    heard, gone, lost = Heard(), JobUid("j-3"), JobUid("j-4")
+    kinds = {JobUid("j-2"): "DeepSpeedJob", gone: "DeepSpeedJob", lost: "PyTorchTrainingJob"}
+    known = {each: {(ReplicaName("worker-0"), 1): PodUid(f"p-{each}")} for each in kinds}
+    bridge = Bridge(cluster, heard.sink, known, kind_of=lambda uid: kinds.get(uid, ""))
+    task = asyncio.create_task(bridge.run())
+    await until(lambda: bridge.progress.synced)
+    assert [each.job for each in heard.of(JobGone)] == [lost]
+    assert {each.job for each in heard.of(PodGone)} == set(kinds)
+    assert bridge.missing({JobUid("j-5"): {}}) == {}
+    server.instead("GET", OTHER_JOBS, page(OTHER_JOB, version=20))
+    await until(lambda: len(heard.of(JobGone)) == 2)
+    assert [each.job for each in heard.of(JobGone)] == [lost, gone]
+    assert JobUid("j-2") in [each.job for each in heard.of(JobObserved)]
+    assert list(bridge.missing({JobUid("j-5"): {}})) == ["j-5"]
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_kind_of_children_that_may_not_be_listed_is_no_hindrance(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    everything(server)
+    server.on("GET", POD_GROUPS, no(403, "podgroups is forbidden", "Forbidden"))
+    assert len(await listed(cluster.watch())) == 3
+    [error] = [each.error for each in cluster.watches if each.error]
+    assert error.startswith("jobledger may not list and watch PodGroup scheduler.tensorstack.dev/v1beta1:")
+
+
+async def test_without_the_right_to_pods_nothing_is_synced(server: Server, cluster: ApiServerCluster) -> None:
+    everything(server)
+    server.instead("GET", PODS, no(403, "pods is forbidden", "Forbidden"), page(POD, version=10))
+    items = cluster.watch()
+    kinds = [each.object["kind"] for each in await listed(items)]
+    assert "Pod" in kinds
 
 
 async def test_kinds_that_are_not_installed_are_no_hindrance_and_found_when_they_are(
