@@ -131,12 +131,15 @@ class PodFolder:
             if volume.check is not None:
                 _check_host_path(volume)
                 continue
-            path = Path(volume.path)
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            Path(volume.path).mkdir(mode=0o700, parents=True, exist_ok=True)
+            if volume.files is not None and not volume.shared:
+                _drop_others(Path(volume.path), volume.files)
             for name, content in (volume.files or {}).items():
-                target = path / name
-                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _write(target, content, 0o600 if volume.private else 0o644)
+                _put(Path(volume.path, name), content, volume.mode(name))
+        by_name = {volume.name: volume for volume in volumes}
+        for mount in mounts:
+            if mount.part and mount.container in starting:
+                _copy(by_name[mount.volume], mount)
         made_here = {volume.name for volume in volumes if volume.check is None and volume.files is None}
         for mount in mounts:
             if mount.volume in made_here and mount.moved:
@@ -149,6 +152,25 @@ class PodFolder:
     def drop(self) -> None:
         """The folder is gone, logs and all."""
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _drop_others(folder: Path, files: Collection[str]) -> None:
+    """Of the folder's files no others are left than `files`."""
+    for each in folder.rglob("*"):
+        if each.is_file() and str(each.relative_to(folder)) not in files:
+            each.unlink(missing_ok=True)
+
+
+def _copy(volume: Volume, mount: Mount) -> None:
+    """The part of the volume that is mounted is at the mount's own place."""
+    for name, content in (volume.files or {}).items():
+        if name == mount.part or name.startswith(f"{mount.part}/"):
+            _put(Path(mount.here + name.removeprefix(mount.part)), content, volume.mode(name))
+
+
+def _put(path: Path, content: bytes, mode: int) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _write(path, content, mode)
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:

@@ -105,6 +105,7 @@ class Kubelet:
 
         found = podspec.plan(pod, self._host_for(pod), roots, dict(services(siblings)), find)
         self._notice(pod, "mounts", notices.moved(found.mounts))
+        self._notice(pod, "ssh", notices.ssh(found.ssh))
         return found
 
     def report(self, ref: Ref, uid: str, status: Mapping[str, Any]) -> None:
@@ -126,11 +127,18 @@ class Kubelet:
                 self._pool.give_back(uid)
             else:
                 self._pool.take(uid, ports_of(found).values())
+            self._look_again(change, controller(found))
         elif kind in ("ConfigMap", "Secret"):
-            for runner in self._runners.values():
-                runner.look_again()
+            self._look_again(change)
         elif change.verb is Verb.ADDED:
             self._notice(found, f"not-run-{kind}", notices.not_run(found))
+
+    def _look_again(self, change: Change, job: str | None = None) -> None:
+        """Something that pods of the namespace, or of a job in it, are made of has changed."""
+        for runner in self._runners.values():
+            same_job = job is None or job == controller(runner.pod)
+            if same_job and runner.ref.namespace == Ref.of(change.object).namespace:
+                runner.look_again()
 
     def _react_to_pod(self, change: Change) -> None:
         pod, uid = change.object, change.object["metadata"]["uid"]

@@ -7,11 +7,12 @@ working directory, command, arguments and environment, and the folder is offered
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from k8s_bridge.local.expansion import expanded
-from k8s_bridge.local.values import Capacity, Lookup, data, field, resource
+from k8s_bridge.local.values import Capacity, Lookup, data, resource
+from k8s_bridge.local.values import field as pod_field
 from k8s_bridge.port import Manifest
 from statemachine.errors import Refused
 
@@ -30,25 +31,39 @@ class Roots:
 class Volume:
     """A volume as a folder (or file) of this machine.
 
-    `files`: what it contains, for volumes made of ConfigMaps, Secrets and the like; `private` ones are 0600.
-    `check`: the hostPath type that must hold before a container starts.
+    `files`: what it contains, for volumes made of ConfigMaps, Secrets and the like; `private` ones are their owner's
+    only, `shared` ones hold other files besides. `modes`: of the files that the manifest gives one. `check`: the
+    hostPath type that must hold before a container starts.
     """
 
     name: str
     path: str
     files: Mapping[str, bytes] | None = None
     private: bool = False
+    shared: bool = False
     check: str | None = None
+    modes: Mapping[str, int] = field(default_factory=dict)
+
+    def mode(self, file: str) -> int:
+        """The mode of a file. Its owner can read it; if it is `private`, nobody else can do anything with it."""
+        wanted = self.modes.get(file, 0o600 if self.private else 0o644) | 0o400
+        return wanted & 0o700 if self.private else wanted
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A path in the manifest, and what stands for it here."""
+    """A path of a container in the manifest, and what stands for it here.
+
+    `part`: what of the volume was copied there when the container started, as nothing that comes later reaches it;
+    empty for a mount of the volume itself. Source: Kubernetes, ConfigMaps and Secrets mounted with subPath.
+    """
 
     volume: str
     path: str
     here: str
     variable: str
+    container: str = ""
+    part: str = ""
 
     @property
     def moved(self) -> bool:
@@ -94,10 +109,27 @@ def _volume(raw: Mapping[str, Any], pod: Manifest, roots: Roots, find: Lookup, h
         return Volume(name, own)
     sources = raw["projected"].get("sources") or () if "projected" in raw else (raw,)
     files: dict[str, bytes] = {}
+    modes: dict[str, int] = {}
+    given = next(
+        (raw[each].get("defaultMode") for each in _GENERATED if isinstance(raw.get(each), Mapping)), None
+    )
     for source in sources:
-        files |= _files(source, pod, find, has)
+        of_source = _files(source, pod, find, has)
+        files |= of_source
+        modes |= {each: mode for each in of_source if (mode := _modes(source).get(each, given)) is not None}
     private = "secret" in raw or any("secret" in each for each in sources)
-    return Volume(name, own, files, private)
+    return Volume(name, own, files, private, modes=modes)
+
+
+_GENERATED = ("configMap", "secret", "downwardAPI", "projected")
+
+
+def _modes(source: Mapping[str, Any]) -> dict[str, int]:
+    """The modes that single items ask for, by path."""
+    listed = [each for kind in _GENERATED for each in (source.get(kind) or {}).get("items") or ()]
+    return {
+        str(each.get("path")).rstrip("/"): each["mode"] for each in listed if type(each.get("mode")) is int
+    }
 
 
 def _files(source: Mapping[str, Any], pod: Manifest, find: Lookup, has: Capacity) -> dict[str, bytes]:
@@ -107,7 +139,7 @@ def _files(source: Mapping[str, Any], pod: Manifest, find: Lookup, has: Capacity
     files = {}
     for item in (source.get("downwardAPI") or {}).get("items") or ():
         if "fieldRef" in item:
-            value = field(pod, str(item["fieldRef"].get("fieldPath")))
+            value = pod_field(pod, str(item["fieldRef"].get("fieldPath")))
         else:
             value = resource(pod, {}, item.get("resourceFieldRef") or {}, has)
         files[_inside(str(item.get("path")))] = value.encode()
@@ -138,13 +170,17 @@ def mounts(
         if name not in by_name:
             raise Refused(422, "Invalid", f'volumeMounts: no volume is named "{name}"')
         sub = raw.get("subPath") or expanded(raw.get("subPathExpr") or "", env)
-        here = by_name[name].path.rstrip("/") + (f"/{_inside(sub)}" if sub else "")
+        volume = by_name[name]
+        here = volume.path.rstrip("/") + (f"/{_inside(sub)}" if sub else "")
+        part = _inside(sub) if sub and volume.files is not None else ""
+        if part:
+            here = f"{volume.path}.at-start/{container.get('name')}/{part}"
         if path == _SHM and is_folder(_SHM):
             here = _SHM
         variable = f"JOBLEDGER_MOUNT_{_variable(name)}"
         if any(each.variable == variable for each in found):
             variable += f"_{_variable(path.strip('/'))}"
-        found.append(Mount(name, path, here, variable))
+        found.append(Mount(name, path, here, variable, str(container.get("name")), part))
     return tuple(found)
 
 

@@ -21,10 +21,15 @@ _HOSTS = ("_ADDR", "_HOST")
 
 
 class Names:
-    """The Services of a job, and what becomes of their names in text."""
+    """The Services of a job, and what becomes of their names in text.
 
-    def __init__(self, services: Mapping[str, Ports], namespace: str) -> None:
-        self._services = services
+    `addresses`: what stands for a Service's name where that is not 127.0.0.1, because SSH has to tell them apart.
+    """
+
+    def __init__(
+        self, services: Mapping[str, Ports], namespace: str, addresses: Mapping[str, str] | None = None
+    ) -> None:
+        self._services, self._addresses = services, addresses or {}
         domain = rf"(?:\.{re.escape(namespace)}(?:\.svc(?:\.cluster\.local)?)?)?"
         longest_first = sorted(services, key=len, reverse=True)
         self._names = "|".join(map(re.escape, longest_first))
@@ -55,6 +60,20 @@ class Names:
             done.append({**entry, "value": value} if "value" in entry else entry)
         return done, rewrite
 
+    def master_ports(self, words: Sequence[str]) -> list[str]:
+        """The words of a command; `--master_port` beside a Service's `--master_addr` is a port of this machine.
+
+        In all spellings of torchrun, deepspeed and colossalai, as words of their own or inside a script.
+        """
+        text = "\0".join(words)
+        address = rf"--master[-_]addr[=\s\0](?P<name>{self._names}){self._domain}(?![\w.-])"
+        named = re.search(address, text) if self._services else None
+        if named is None:
+            return list(words)
+        ports = self._services[named["name"]]
+        port = re.compile(r"(--master[-_]port[=\s\0])(\d+)(?!\w)")
+        return port.sub(lambda match: f"{match[1]}{ports.get(int(match[2]), match[2])}", text).split("\0")
+
     def _aliases(self, entries: Sequence[Entry]) -> dict[str, str]:
         """Variables whose whole value is a Service's name → the name."""
         found: dict[str, str] = {}
@@ -79,6 +98,8 @@ class Names:
         if alias and not port:
             return match[0]  # expands to the address
         service = aliases[alias[2:-1]] if alias else groups["name"]
+        bare = self._addresses.get(service, ADDRESS)
         if not port:
-            return ADDRESS
-        return f"{ADDRESS}:{self._services[service].get(int(port), int(port))}"
+            return bare
+        here = self._services[service].get(int(port))
+        return f"{ADDRESS}:{here}" if here is not None else f"{bare}:{port}"

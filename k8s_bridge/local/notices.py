@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from k8s_bridge.local.mounts import Mount
+from k8s_bridge.local.ssh import Ssh
 from k8s_bridge.port import JobEvent, Manifest, Ref
 
 REASON = "LocalRun"
@@ -69,6 +70,16 @@ def moved(mounts: Sequence[Mount]) -> str:
     return (
         f"Nothing can be mounted for a process: {said}. Paths in command, args, workingDir and env were "
         "rewritten; one that stands in the program itself was not"
+    )
+
+
+def ssh(found: Ssh | None) -> str:
+    """The sentence about SSH between pods that are processes; empty for pods without it."""
+    if found is None:
+        return ""
+    return (
+        "SSH stays on this machine: each sshd listens on a port of 127.0.0.1, ssh and pdsh find it by the Service's "
+        "name or by the address that stands for it in the hostfile, and HOME is a folder of the pod"
     )
 
 

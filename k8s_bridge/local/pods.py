@@ -45,12 +45,13 @@ class PodRunner:
     ) -> None:
         meta, spec = pod["metadata"], pod.get("spec") or {}
         self.ref, self.uid, self.done = Ref.of(pod), str(meta["uid"]), False
-        self._pod, self._folder, self._node, self._same_boot = pod, folder, node, same_boot
+        self.pod, self._folder, self._node, self._same_boot = pod, folder, node, same_boot
         self._init = [str(each["name"]) for each in spec.get("initContainers") or ()]
         self._main = [str(each["name"]) for each in spec.get("containers") or ()]
         self._states: dict[str, State] = {}
         self._past: dict[str, Past] = {}
         self._restart_wait = restart_wait
+        self._has_volumes = False
         self._began = str((pod.get("status") or {}).get("startTime") or stamp(datetime.now(UTC)))
         self.grace: float | None = None
         """Seconds given by the deletion that is being obeyed; None if there is none."""
@@ -81,8 +82,10 @@ class PodRunner:
         self._stop = asyncio.create_task(self._stop_all(grace), name=f"stop-{self.uid}")
 
     def look_again(self) -> None:
-        """Something that the pod may wait for has changed."""
+        """Something that the pod waits for, or that is in its volumes, may have changed."""
         self._more.set()
+        if self._has_volumes and not self._stopping.is_set() and not self.done:
+            self._renew()
 
     async def close(self) -> None:
         """Nobody works on the stop any more."""
@@ -94,12 +97,15 @@ class PodRunner:
 
     async def _live(self) -> Verdict:
         await self._node.durable()
-        job = controller(self._pod)
+        job = controller(self.pod)
         names = (*self._main, *self._init)
         self._folder.make(About(self.ref.namespace, self.ref.name, job, names))
-        if not self._same_boot and not restarts.restarts(self._pod):
+        if not self._same_boot and not restarts.restarts(self.pod):
             self._nothing_lives()
         launches = await self._launches()
+        self._has_volumes = _is_renewed(self.pod)
+        if not launches:
+            self.look_again()  # somebody else started it, and something may have changed since
         for name in self._init:
             ended = await self._container(name, launches.get(name))
             if not ended.well:
@@ -119,7 +125,7 @@ class PodRunner:
                 break
             self._more.clear()
             try:
-                plan = self._node.plan(self._pod, self._folder)
+                plan = self._node.plan(self.pod, self._folder)
             except NotYet as missing:
                 self._states |= dict.fromkeys(starting, Waiting(missing.reason, missing.message))
                 self._report(Verdict(self._phase))
@@ -142,7 +148,7 @@ class PodRunner:
         """How the container ended for good, after as many runs as the pod's restartPolicy gives it."""
         self._look_back(name)
         ended = await self._one_run(name, launch)
-        while restarts.again(self._pod, ended, init=name in self._init):
+        while restarts.again(self.pod, ended, init=name in self._init):
             if not await self._waited(name, ended):
                 break
             self._folder.begin_again(name)
@@ -228,10 +234,30 @@ class PodRunner:
                 "stop failed", extra={"action": "stop-failed", "pod": str(self.ref), "error": str(error)}
             )
 
+    def _renew(self) -> None:
+        """The files of ConfigMaps and Secrets are as those are now, but for what is mounted with subPath.
+
+        Source: Kubernetes, mounted ConfigMaps are updated automatically.
+        """
+        try:
+            plan = self._node.plan(self.pod, self._folder)
+            self._folder.make_volumes(plan.volumes, plan.mounts, ())
+        except NotYet:
+            return  # what was there stays
+        except (Refused, NotMountable, OSError) as error:
+            fields = {"action": "volumes-not-renewed", "pod": str(self.ref), "error": str(error)}
+            _log.warning("volumes of a pod could not be renewed", extra=fields)
+
     def _report(self, outcome: Verdict) -> None:
         self._node.report(
-            self.ref, self.uid, pod_status(self._pod, self._states, self._past, outcome, self._began)
+            self.ref, self.uid, pod_status(self.pod, self._states, self._past, outcome, self._began)
         )
+
+
+def _is_renewed(pod: Manifest) -> bool:
+    """The pod has volumes whose files come from objects that may change."""
+    volumes = (pod.get("spec") or {}).get("volumes") or ()
+    return any(kind in each for each in volumes for kind in ("configMap", "secret", "projected"))
 
 
 def _trouble(error: Exception) -> Verdict:

@@ -11,13 +11,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from k8s_bridge.local import ssh
 from k8s_bridge.local.containers import MARKER, Launch
 from k8s_bridge.local.expansion import expanded
 from k8s_bridge.local.mounts import Mount, Roots, Volume, mounts, rewriter, unsupported, volumes
 from k8s_bridge.local.names import Entry, Names, Ports
+from k8s_bridge.local.ssh import Ssh
 from k8s_bridge.local.values import ADDRESS, Capacity, Lookup, from_objects, from_source
 from k8s_bridge.port import Manifest
 from statemachine.errors import Refused
+
+_LOOKUP = re.compile(r"\bnslookup(?=\s+127\.)")
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
@@ -48,6 +52,7 @@ class PodPlan:
     main: tuple[Launch, ...]
     volumes: tuple[Volume, ...]
     mounts: tuple[Mount, ...]
+    ssh: Ssh | None = None
 
 
 def check(pod: Manifest) -> None:
@@ -85,6 +90,7 @@ class _Scene:
     volumes: tuple[Volume, ...]
     services: Mapping[str, Ports]
     find: Lookup
+    ssh: Ssh | None
 
     @property
     def name(self) -> str:
@@ -93,30 +99,62 @@ class _Scene:
 
 def plan(pod: Manifest, host: Host, roots: Roots, services: Mapping[str, Ports], find: Lookup) -> PodPlan:
     """What to run. Raises NotYet (an object is missing), Refused."""
-    scene = _Scene(pod, host, volumes(pod, roots, find, host.capacity), services, find)
+    its_ssh, its_volumes = ssh.found(pod, volumes(pod, roots, find, host.capacity), services)
+    scene = _Scene(pod, host, its_volumes, services, find, its_ssh)
     spec = pod.get("spec") or {}
     init = [_launch(each, scene) for each in spec.get("initContainers") or ()]
     main = [_launch(each, scene) for each in spec.get("containers") or ()]
     found = tuple(mount for _, its in (*init, *main) for mount in its)
-    return PodPlan(tuple(each for each, _ in init), tuple(each for each, _ in main), scene.volumes, found)
+    if its_ssh is not None:
+        with_keys = next(each for each in spec.get("containers") or () if its_ssh.concerns(each))
+        session = _own_env(str(with_keys.get("name")), scene, its_ssh)
+        its_volumes = (*its_volumes, ssh.tools(its_ssh, pod, services, host.which, session))
+    launches = [tuple(each for each, _ in those) for those in (init, main)]
+    return PodPlan(launches[0], launches[1], its_volumes, found, its_ssh)
 
 
 def _launch(raw: Mapping[str, Any], scene: _Scene) -> tuple[Launch, tuple[Mount, ...]]:
-    names = Names(scene.services, scene.pod["metadata"].get("namespace") or "default")
+    has_ssh = scene.ssh if scene.ssh is not None and scene.ssh.concerns(raw) else None
+    addresses = has_ssh.addresses if has_ssh else {}
+    names = Names(scene.services, scene.pod["metadata"].get("namespace") or "default", addresses)
     entries, rename = names.env(raw.get("env") or [])
     env = dict(_env(entries, raw, scene))
     its = mounts(raw, scene.volumes, env, scene.host.is_folder)
-    move = rewriter(its)
+    to_folders = rewriter(its)
+
+    def move(text: str) -> str:
+        return to_folders(has_ssh.rewritten(text) if has_ssh else text)
+
     env = {name: move(value) for name, value in env.items()} | {each.variable: each.here for each in its}
     elsewhere = from_objects(iter(raw.get("envFrom") or ()), scene.find)
     variables = {name: move(rename(value)) for name, value in elsewhere.items()} | env
-    words = [*(raw.get("command") or ()), *(raw.get("args") or ())]
-    argv = [expanded(move(rename(str(each))), variables) for each in words]
-    folder = expanded(move(str(raw.get("workingDir") or scene.host.folder)), variables)
+    words = names.master_ports(
+        [str(each) for each in (*(raw.get("command") or ()), *(raw.get("args") or ()))]
+    )
     name = str(raw.get("name"))
-    process_env = _process_env(variables, name, scene)
+    if has_ssh and ssh.needs_server(words):
+        _check_server(name, scene)
+    argv = [expanded(_no_lookup(move(rename(each))), variables) for each in words]
+    folder = expanded(move(str(raw.get("workingDir") or scene.host.folder)), variables)
+    process_env = _process_env(variables, name, scene, has_ssh)
     process_env |= _rendezvous(argv, process_env, scene)
     return Launch(name, _resolved(argv, process_env["PATH"], scene.host), process_env, folder), its
+
+
+def _no_lookup(text: str) -> str:
+    """Whoever waits until a Service's name can be looked up need not: an address has taken its place."""
+    return _LOOKUP.sub(":", text)
+
+
+def _check_server(container: str, scene: _Scene) -> None:
+    """Raises Refused if no SSH server can be started here."""
+    if ssh.sshd(scene.host.which, scene.host.env.get("PATH", "")) is None:
+        raise Refused(
+            422,
+            "Invalid",
+            f'container "{container}" starts sshd, which this machine does not have; '
+            "install an OpenSSH server (its service need not run), or run the job on a cluster",
+        )
 
 
 def _env(entries: Sequence[Entry], container: Mapping[str, Any], scene: _Scene) -> Iterator[tuple[str, str]]:
@@ -133,12 +171,26 @@ def _env(entries: Sequence[Entry], container: Mapping[str, Any], scene: _Scene) 
             yield name, value
 
 
-def _process_env(variables: Mapping[str, str], container: str, scene: _Scene) -> dict[str, str]:
+def _process_env(
+    variables: Mapping[str, str], container: str, scene: _Scene, has_ssh: Ssh | None
+) -> dict[str, str]:
+    env = _own_env(container, scene, has_ssh)
+    own = {name: env[name] for name in (MARKER,)}
+    env |= variables
+    if has_ssh and "PATH" in variables:
+        env["PATH"] = has_ssh.on_path(variables["PATH"])
+    return env | own
+
+
+def _own_env(container: str, scene: _Scene, has_ssh: Ssh | None) -> dict[str, str]:
+    """What a process of the container gets without its manifest having said so."""
     env = {**scene.host.env, "HOSTNAME": scene.name}
     if scene.host.python:
         env["PATH"] = f"{scene.host.python.rpartition('/')[0]}:{env.get('PATH', '')}"
-    env |= variables
     env.setdefault("PATH", "/usr/bin:/bin")
+    if has_ssh:
+        env |= has_ssh.env(env)
+        env["PATH"] = has_ssh.on_path(env["PATH"])
     env[MARKER] = f"{scene.pod['metadata']['uid']}/{container}"
     return env
 

@@ -184,6 +184,24 @@ async def test_while_the_kind_of_jobs_is_missing_the_watch_waits_and_says_so(own
         assert there.watches[0].error == ""
 
 
+async def test_one_kind_of_jobs_that_is_missing_holds_up_only_itself(own: ControlPlane, home: str) -> None:
+    crd = JOB_CRDS / "batch.tensorstack.dev_deepspeedjobs.yaml"
+    await asyncio.to_thread(own.uninstall, crd)
+    async with connected(own, home) as there:
+        items = there.watch()
+        there_is = await there.create(words.job(namespace=home))
+        found = await next_change(items, lambda change: change.object["kind"] == "PyTorchTrainingJob")
+        assert found.object["metadata"]["uid"] == there_is["metadata"]["uid"]
+        async with asyncio.timeout(90):
+            synced = await anext(items)
+        assert synced == Synced(synced.at, frozenset({"DeepSpeedJob"}))
+        await asyncio.to_thread(own.install, crd)
+        async with asyncio.timeout(90):
+            while not isinstance(item := await anext(items), Synced):
+                pass
+        assert item.withheld == frozenset()
+
+
 async def test_kinds_of_others_are_found_when_they_are_installed(own: ControlPlane, home: str) -> None:
     await asyncio.to_thread(own.uninstall, NEIGHBOUR_CRDS)
     async with connected(own, home, patience=Patience(absent=0.5)) as there:

@@ -1,0 +1,204 @@
+"""SSH between local pods: a server of its own for each that has one, and a client that finds them. Pure.
+
+A pod with the job's SSH keys gets a folder that is its HOME: the keys and a client's `config` in `.ssh`, wrappers
+for ssh, scp and sshd in `bin`, which come first on the PATH and hand the machine's own programs the right files.
+Each sshd listens on the port of 127.0.0.1 that stands for port 22 of its Service; the job's id_rsa is its host key
+too. Nothing of it takes root, and the machine's own sshd and ~/.ssh are left alone. Source: spec R15.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from k8s_bridge.local.mounts import Volume
+from k8s_bridge.local.names import Ports
+from k8s_bridge.local.values import ADDRESS
+from k8s_bridge.port import Manifest
+
+_PORT: Final = 22
+_KEYS: Final = ("id_rsa", "authorized_keys")
+"""What makes a mounted Secret the keys of a job."""
+
+_SBIN: Final = "/usr/local/sbin:/usr/sbin:/sbin"
+"""Where servers are, beside the PATH."""
+
+_SSHD: Final = re.compile(r"(?<![\w./-])(?!/(?:var/)?run/)(?:/[\w.-]+)+/sshd(?![\w./-])")
+_RUN: Final = re.compile(r"(?<![\w./-])/(?:var/)?run/sshd(?![\w.-])")
+
+Which = Callable[[str, str], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ssh:
+    """SSH as a pod has it. `volume` holds the keys, mounted at `mounted_at` and really in `home`/.ssh.
+
+    `addresses`: Service → an address of this machine that stands for its name.
+    """
+
+    volume: str
+    mounted_at: str
+    home: str
+    addresses: Mapping[str, str]
+
+    @property
+    def keys(self) -> str:
+        """The folder of the keys."""
+        return f"{self.home}/.ssh"
+
+    def concerns(self, container: Mapping[str, Any]) -> bool:
+        """The container has the keys."""
+        return any(each.get("name") == self.volume for each in container.get("volumeMounts") or ())
+
+    def rewritten(self, text: str) -> str:
+        """`text` with the paths of the SSH server, and of deepspeed's variables, as they are here."""
+        text = _RUN.sub(f"{self.home}/run", _SSHD.sub(f"{self.home}/bin/sshd", text))
+        parent, _, last = self.mounted_at.rpartition("/")
+        if last != ".ssh":
+            return text
+        file = re.compile(rf"(?<![\w./-]){re.escape(parent)}/\.deepspeed_env(?![\w.-])")
+        return file.sub(f"{self.home}/.deepspeed_env", text)
+
+    def env(self, env: Mapping[str, str]) -> dict[str, str]:
+        """What a process of this machine gets instead of, or beside, `env`.
+
+        What programs keep below the user's own home they find there: packages of Python, and caches.
+        """
+        found = {"HOME": self.home}
+        if home := env.get("HOME"):
+            found |= {"PYTHONUSERBASE": f"{home}/.local", "XDG_CACHE_HOME": f"{home}/.cache"}
+        return found
+
+    def on_path(self, path: str) -> str:
+        """`path` with the wrappers first."""
+        return f"{self.home}/bin:{path}"
+
+
+def needs_server(words: Sequence[str]) -> bool:
+    """A command starts sshd."""
+    return any(_SSHD.search(each) for each in words)
+
+
+def found(
+    pod: Manifest, known: Sequence[Volume], services: Mapping[str, Ports]
+) -> tuple[Ssh | None, tuple[Volume, ...]]:
+    """The SSH of a pod that has the keys of its job, and its volumes with them in their place."""
+    spec = pod.get("spec") or {}
+    everyone = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    keys = {
+        each.name: each for each in known if each.private and all(key in (each.files or ()) for key in _KEYS)
+    }
+    for mount in (mount for each in everyone for mount in each.get("volumeMounts") or ()):
+        if mount.get("name") in keys and not mount.get("subPath"):
+            volume = keys[mount["name"]]
+            addresses = {name: _address(ports[_PORT]) for name, ports in services.items() if _PORT in ports}
+            ssh = Ssh(volume.name, str(mount.get("mountPath")).rstrip("/"), volume.path, addresses)
+            return ssh, tuple(_placed(each, ssh, pod, services) for each in known)
+    return None, tuple(known)
+
+
+def tools(
+    ssh: Ssh, pod: Manifest, services: Mapping[str, Ports], which: Which, session: Mapping[str, str]
+) -> Volume:
+    """The wrappers and the server's config; `session` is the environment of whoever comes over SSH."""
+    path = session.get("PATH", "")
+    files = {
+        f"bin/{name}": _client(real, f"{ssh.keys}/config").encode()
+        for name in ("ssh", "scp")
+        if (real := which(name, path))
+    }
+    port = services.get(str(pod["metadata"]["name"]), {}).get(_PORT)
+    server = sshd(which, path)
+    if port and server:
+        files["bin/sshd"] = _SERVER.format(real=server, config=f"{ssh.home}/sshd_config").encode()
+        files["sshd_config"] = _server_config(ssh, port, session).encode()
+    modes = {name: 0o700 for name in files if name.startswith("bin/")}
+    return Volume(f"{ssh.volume}.home", ssh.home, files, private=True, shared=True, modes=modes)
+
+
+def sshd(which: Which, path: str) -> str | None:
+    """The machine's SSH server."""
+    return which("sshd", f"{path}:{_SBIN}")
+
+
+def _address(port: int) -> str:
+    """The loopback address that goes with a port: another for every Service of this machine."""
+    return f"127.{port >> 8}.{port & 255}.1"
+
+
+def _placed(volume: Volume, ssh: Ssh, pod: Manifest, services: Mapping[str, Ports]) -> Volume:
+    """A volume as a pod with SSH has it: keys where a client looks for them, a hostfile whose hosts can be found."""
+    files = dict(volume.files or {})
+    if volume.name == ssh.volume:
+        namespace = str(pod["metadata"].get("namespace") or "default")
+        ours = "".join(_hosts(ssh, services, namespace)).encode()
+        return replace(
+            volume, path=ssh.keys, files=files | {"config": ours + files.get("config", b""), **_pem(files)}
+        )
+    if not volume.private and "hostfile" in files:
+        return replace(volume, files=files | {"hostfile": _hostfile(files["hostfile"], ssh.addresses)})
+    return volume
+
+
+def _pem(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Ssh refuses a private key whose last line does not end."""
+    key = files["id_rsa"]
+    return {} if key.endswith(b"\n") else {"id_rsa": key + b"\n"}
+
+
+def _hosts(ssh: Ssh, services: Mapping[str, Ports], namespace: str) -> Iterator[str]:
+    for name, address in ssh.addresses.items():
+        yield f"Host {name} {name}.{namespace} {name}.{namespace}.svc {address}\n"
+        yield f"    HostName {ADDRESS}\n    Port {services[name][_PORT]}\n"
+    yield f'Host *\n    IdentityFile "{ssh.keys}/id_rsa"\n    IdentitiesOnly yes\n'
+    yield "    StrictHostKeyChecking no\n    UserKnownHostsFile /dev/null\n    LogLevel ERROR\n"
+
+
+def _hostfile(content: bytes, addresses: Mapping[str, str]) -> bytes:
+    """Each line's host as its address: no name of a Service can be looked up on this machine."""
+    lines = content.decode("utf-8", "replace").splitlines(keepends=True)
+    return "".join(
+        re.sub(r"^\S+", lambda host: addresses.get(host[0], host[0]), each) for each in lines
+    ).encode()
+
+
+def _client(real: str, config: str) -> str:
+    return f'#!/bin/sh\nexec "{real}" -F "{config}" "$@"\n'
+
+
+_SERVER: Final = """\
+#!/bin/sh
+# The machine's sshd with the config of this pod. It stays in the pod's process group, so that it ends with it.
+if [ "$(id -u)" = 0 ]; then mkdir -p /run/sshd; fi
+for word in "$@"; do
+    case $word in
+    -*[Dd]*) exec "{real}" -e -f "{config}" "$@" ;;
+    esac
+done
+"{real}" -D -e -f "{config}" "$@" &
+"""
+
+
+def _server_config(ssh: Ssh, port: int, session: Mapping[str, str]) -> str:
+    lines = [
+        f"ListenAddress {ADDRESS}:{port}",
+        f'HostKey "{ssh.keys}/id_rsa"',
+        f'AuthorizedKeysFile "{ssh.keys}/authorized_keys"',
+        "StrictModes no",
+        "PermitRootLogin prohibit-password",
+        "PasswordAuthentication no",
+        "KbdInteractiveAuthentication no",
+        "UsePAM no",
+        "PidFile none",
+        "MaxStartups 1000",
+        "PrintMotd no",
+        "LogLevel ERROR",
+        "Subsystem sftp internal-sftp",
+        f"SetEnv {' '.join(map(_quoted, session.items()))}",
+    ]
+    return "".join(f"{each}\n" for each in lines)
+
+
+def _quoted(variable: tuple[str, str]) -> str:
+    text = "=".join(variable).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    return f'"{text}"'

@@ -1,0 +1,213 @@
+"""SSH between pods that are processes of this machine: real sshd, ssh and pdsh, on ports of 127.0.0.1."""
+
+import asyncio
+import base64
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from k8s_bridge.local import LocalCluster, shim
+from k8s_bridge.local.ports import ports_of
+from k8s_bridge.port import Manifest, Ref
+from statemachine.errors import ClusterUnavailable, Missing
+from statemachine.log.store import SqliteStore
+from tests.unit.bridge.words import gone, job, owned, phase, pod, until
+
+_PATH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
+_ABSENT = [name for name in ("sshd", "ssh", "ssh-keygen", "pdsh") if shutil.which(name, path=_PATH) is None]
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(
+        not Path("/proc/self/stat").exists(), reason="other systems have one loopback address only"
+    ),
+]
+if not os.environ.get("JOBLEDGER_REQUIRE_ALL"):
+    pytestmark.append(pytest.mark.skipif(bool(_ABSENT), reason=f"not installed here: {', '.join(_ABSENT)}"))
+
+WORKERS = ("ring-worker-0", "ring-worker-1")
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[LocalCluster]:
+    store = await SqliteStore.open(tmp_path / "store.db")
+    async with LocalCluster(store, tmp_path / "data", workdir=tmp_path) as found:
+        yield found
+        with suppress(ClusterUnavailable):
+            for each in await found.list("v1", "Pod"):
+                with suppress(Missing):
+                    await found.delete(Ref.of(each), grace=0)
+                await gone(found, Ref.of(each))
+    await store.close()
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What jobledger puts into the Secret `<job>-ssh` (spec R15)."""
+    file = tmp_path_factory.mktemp("keys") / "id_rsa"
+    subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-b", "2048", "-N", "", "-f", file], check=True)
+    public = file.with_suffix(".pub").read_text()
+    config = "Host *\n    StrictHostKeyChecking no\n    UserKnownHostsFile /dev/null\n    LogLevel ERROR\n"
+    return {"id_rsa": file.read_text(), "id_rsa.pub": public, "authorized_keys": public, "config": config}
+
+
+def part(owner: Manifest, kind: str, name: str, **more: Any) -> Manifest:
+    meta = {"name": name, "namespace": "demo", **owned(owner)}
+    return {"apiVersion": "v1", "kind": kind, "metadata": meta, **more}
+
+
+async def a_job(cluster: LocalCluster, keys: dict[str, str]) -> Manifest:
+    """A job with the objects that its pods need, but for the pods."""
+    owner = await cluster.create(job("ring"))
+    data = {name: base64.b64encode(text.encode()).decode() for name, text in keys.items()}
+    await cluster.create(part(owner, "Secret", "ring-ssh", type="Opaque", data=data))
+    lines = "".join(f"{each} slots=1\n" for each in WORKERS)
+    await cluster.create(part(owner, "ConfigMap", "ring-hostfile", data={"hostfile": lines}))
+    for name in WORKERS:
+        ports = [{"name": "ssh", "port": 22}, {"name": "master", "port": 29500}]
+        await cluster.create(part(owner, "Service", name, spec={"clusterIP": "None", "ports": ports}))
+    return owner
+
+
+def with_keys(owner: Manifest, name: str, *command: str, **container: Any) -> Manifest:
+    """A pod as the kinds with SSH make it (spec R15)."""
+    mounts = [
+        {"name": "ssh-auth", "mountPath": "/root/.ssh", "readOnly": True},
+        {"name": "hostfile", "mountPath": "/t9k/hostfile", "subPath": "hostfile"},
+    ]
+    volumes = [
+        {"name": "ssh-auth", "secret": {"secretName": "ring-ssh", "defaultMode": 0o600}},
+        {"name": "hostfile", "configMap": {"name": "ring-hostfile"}},
+    ]
+    main = {
+        "name": "worker",
+        "image": "none",
+        "command": list(command),
+        "volumeMounts": mounts,
+        "env": [{"name": "SECRET_OF", "value": name}],
+        **container,
+    }
+    return pod(owner, name=name, spec={"containers": [main], "volumes": volumes})
+
+
+async def said(cluster: LocalCluster, name: str) -> str:
+    async with asyncio.timeout(90):
+        return b"".join([each async for each in cluster.logs("demo", name, follow=True)]).decode()
+
+
+REACH = """\
+for host in $(cut -d' ' -f1 /t9k/hostfile); do
+    until ssh -o BatchMode=yes -o ConnectTimeout=2 "$host" true </dev/null; do sleep 0.1; done
+done
+"""
+
+
+async def test_a_launcher_reaches_every_worker_over_ssh_and_pdsh(
+    cluster: LocalCluster, keys: dict[str, str], tmp_path: Path
+) -> None:
+    owner = await a_job(cluster, keys)
+    for name in WORKERS:
+        await cluster.create(with_keys(owner, name, "/usr/sbin/sshd", "-D"))
+    script = REACH + (
+        "hosts=$(cut -d' ' -f1 /t9k/hostfile | paste -sd,)\n"
+        "pdsh -S -R ssh -w $hosts 'echo pdsh $HOSTNAME' | sed 's/^[^:]*: //' | sort\n"
+        "ssh ring-worker-1 'echo ssh $HOSTNAME $SECRET_OF'\n"
+        "ssh ring-worker-0.demo.svc hostname >/dev/null && echo domain\n"
+        "ssh ring-worker-1 'exit 7'; echo $?\n"
+    )
+    await cluster.create(with_keys(owner, "ring-launcher", "/bin/sh", "-c", script))
+    found = await said(cluster, "ring-launcher")
+    assert found.splitlines()[-5:] == [
+        "pdsh ring-worker-0",
+        "pdsh ring-worker-1",
+        "ssh ring-worker-1",
+        "domain",
+        "7",
+    ]
+    await phase(cluster, Ref("v1", "Pod", "demo", "ring-launcher"), "Succeeded")
+
+
+async def test_a_worker_that_starts_its_server_in_the_background_reaches_itself_and_leaves_nothing(
+    cluster: LocalCluster, keys: dict[str, str], tmp_path: Path
+) -> None:
+    """As worker-0 of a DeepSpeedJob does (deepspeedjob.md, section 4)."""
+    owner = await a_job(cluster, keys)
+    await cluster.create(with_keys(owner, WORKERS[1], "/usr/sbin/sshd", "-D"))
+    script = (
+        "mkdir -p /run/sshd && /usr/sbin/sshd\nprintf 'A=1\\n' >/root/.deepspeed_env\n"
+        + REACH
+        + "cat ~/.deepspeed_env\nssh ring-worker-1 'sleep 1000' & ssh ring-worker-0 hostname >/dev/null; echo done\n"
+    )
+    created = await cluster.create(with_keys(owner, WORKERS[0], "/bin/sh", "-c", script))
+    assert (await said(cluster, WORKERS[0])).splitlines()[-2:] == ["A=1", "done"]
+    await phase(cluster, Ref("v1", "Pod", "demo", WORKERS[0]), "Succeeded")
+    services = await cluster.list("v1", "Service", "demo")
+    [port] = [ports_of(each)[22] for each in services if each["metadata"]["name"] == WORKERS[0]]
+    await until(lambda: not _listens(port))
+    marker = f"JOBLEDGER_CONTAINER_ID={created['metadata']['uid']}/worker".encode()
+    await until(lambda: not shim.strays(marker))
+
+
+async def test_a_worker_that_is_killed_takes_what_came_over_ssh_with_it(
+    cluster: LocalCluster, keys: dict[str, str], tmp_path: Path
+) -> None:
+    owner = await a_job(cluster, keys)
+    for name in WORKERS:
+        await cluster.create(with_keys(owner, name, "/usr/sbin/sshd", "-D"))
+    script = REACH + f"ssh ring-worker-1 'echo $$$$ >{tmp_path}/remote; sleep 1000; :'; echo ended $?"
+    await cluster.create(with_keys(owner, "ring-launcher", "/bin/sh", "-c", script))
+    remote = tmp_path / "remote"
+    await until(lambda: remote.exists() and remote.read_text() != "")
+    await cluster.delete(Ref("v1", "Pod", "demo", WORKERS[1]), grace=1)
+    assert "ended 255" in await said(cluster, "ring-launcher")
+    await until(lambda: not Path("/proc", remote.read_text().strip()).exists())
+
+
+async def test_ssh_is_for_who_has_the_keys_only(
+    cluster: LocalCluster, keys: dict[str, str], tmp_path: Path
+) -> None:
+    owner = await a_job(cluster, keys)
+    for name in WORKERS:
+        await cluster.create(with_keys(owner, name, "/usr/sbin/sshd", "-D"))
+    await cluster.create(with_keys(owner, "ring-launcher", "/bin/sh", "-c", REACH))
+    await phase(cluster, Ref("v1", "Pod", "demo", "ring-launcher"), "Succeeded")
+    services = {
+        each["metadata"]["name"]: ports_of(each) for each in await cluster.list("v1", "Service", "demo")
+    }
+    options = ["-F", "none", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]
+    tried = ["ssh", *options, "-o", "BatchMode=yes", "-p", str(services[WORKERS[0]][22]), "127.0.0.1", "true"]
+    process = await asyncio.create_subprocess_exec(*tried, stderr=asyncio.subprocess.PIPE)
+    _, error = await process.communicate()
+    assert process.returncode == 255
+    assert b"Permission denied (publickey)" in error
+
+
+_TRAIN = "import os, sys, socket; print(*sys.argv[1:])"
+
+
+async def test_the_port_of_the_master_is_one_of_this_machine(
+    cluster: LocalCluster, keys: dict[str, str]
+) -> None:
+    owner = await a_job(cluster, keys)
+    line = ["--master_addr=ring-worker-0", "--master_port=29500"]
+    await cluster.create(with_keys(owner, WORKERS[0], sys.executable, "-c", _TRAIN, *line))
+    address, port = [each.partition("=")[2] for each in (await said(cluster, WORKERS[0])).split()]
+    services = {
+        each["metadata"]["name"]: ports_of(each) for each in await cluster.list("v1", "Service", "demo")
+    }
+    assert int(port) == services[WORKERS[0]][29500]
+    assert address.startswith("127.")
+
+
+def _listens(port: int) -> bool:
+
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
