@@ -74,6 +74,10 @@ class JobAdmitted(Wire):
     spec: dict[str, Any]
     plan: Plan | None = None
     """None when the spec breaks a rule: there is nothing to run."""
+    object_kind: str = ""
+    """The kind that the job object says, where it is an alias of `kind`."""
+    settings: dict[str, str] = Field(default_factory=dict)
+    """What was configured for jobs of the kind; what is configured later does not change this job."""
 
 
 class SpecChanged(Wire):
@@ -217,6 +221,8 @@ class ReplicaDismissed(Wire):
     replica: ReplicaName
     why: Literal["pause", "scale", "clean-up", "deadline", "job ended"]
     cause: Cause
+    again: bool = False
+    """Once it is gone it is asked for again, free of charge: another scale starts every replica anew."""
 
 
 class ReplicaReleased(Wire):

@@ -13,41 +13,43 @@ from statemachine.events import (
     SpecChanged,
     UpdateIgnored,
 )
-from statemachine.kinds import fixed_when_finished, kind_of
-from statemachine.kinds.base import Admission
+from statemachine.kind import Admission, Kind
 from statemachine.observations import JobGone, JobObserved, Observation
 from statemachine.phases import Phase, Trigger, step
 from statemachine.rules import words
+from statemachine.rules.pause import rescaled
 from statemachine.spec import Plan
 from statemachine.state import JobState
 
 
-def admission(state: JobState, seen: Observation) -> Iterator[Event]:
+def admission(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """New jobs are admitted or refused, newer generations change the spec or are ignored."""
     match seen:
         case JobObserved() if state.phase is Phase.NEW:
-            yield from _first_seen(state, seen)
+            yield from _first_seen(kind, state, seen)
         case JobObserved() if not state.deleted and seen.generation > state.generation:
-            yield from _updated(state, seen)
+            yield from _updated(kind, state, seen)
         case JobGone() if state.phase is not Phase.NEW and not state.deleted:
             yield JobDeleted(at=seen.at, actor=seen.actor)
         case _:
             return
 
 
-def _first_seen(state: JobState, seen: JobObserved) -> Iterator[Event]:
-    found = kind_of(seen.api_version, seen.kind).admit(seen.name, seen.spec, uid=state.uid)
+def _first_seen(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
+    found = kind.admit(seen.name, seen.spec, uid=state.uid)
     yield JobAdmitted(
         api_version=seen.api_version,
-        kind=seen.kind,
+        kind=kind.names.kind,
+        object_kind="" if seen.kind == kind.names.kind else seen.kind,
         namespace=seen.namespace,
         name=seen.name,
         generation=seen.generation,
         at=seen.at,
         spec=found.spec,
         plan=found.plan,
+        settings=seen.settings,
     )
-    yield Announced(reason="Created", message=f"A {seen.kind} has been created: {seen.name}")
+    yield Announced(reason="Created", message=f"A {kind.names.kind} has been created: {seen.name}")
     yield from _notices(found)
     if found.plan is None:
         yield from _refused(state, seen, found)
@@ -80,13 +82,13 @@ def joined(problems: tuple[Problem, ...]) -> str:
     return "; ".join(map(str, problems))
 
 
-def _updated(state: JobState, seen: JobObserved) -> Iterator[Event]:
+def _updated(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
     """A newer generation. What may not change is reported once, and again only when it differs (spec R2)."""
     if state.plan is None:
         yield UpdateIgnored(generation=seen.generation, problems=state.ignored)
         return
-    found = kind_of(state.api_version, state.kind).admit(state.name, seen.spec, state.spec, uid=state.uid)
-    problems = (*found.problems, *_too_late(state, found))
+    found = kind.admit(state.name, seen.spec, state.spec, uid=state.uid)
+    problems = (*found.problems, *_too_late(kind, state, found))
     if problems or found.plan is None:
         yield UpdateIgnored(generation=seen.generation, problems=problems)
         if problems != state.ignored:
@@ -103,10 +105,10 @@ def _updated(state: JobState, seen: JobObserved) -> Iterator[Event]:
             yield Announced(reason="ImmutableFieldChanged", message=message, level="Warning")
 
 
-def _too_late(state: JobState, found: Admission) -> Iterator[Problem]:
+def _too_late(kind: Kind, state: JobState, found: Admission) -> Iterator[Problem]:
     """What may change only until the job is finished (spec R2)."""
     if state.is_final:
-        for path in fixed_when_finished(found.changes or {}):
+        for path in kind.fixed_when_finished(found.changes or {}):
             yield Problem("G17", "", f"{path} is immutable")
 
 
@@ -120,6 +122,7 @@ def _accepted(state: JobState, seen: JobObserved, after: Plan, found: Admission)
     if before.scale != after.scale:
         message = f"Scale changed from {before.scale} to {after.scale} replicas"
         yield Announced(reason="Scaled", message=message)
+        yield from rescaled(state, after)
     if state.is_final and after.paused and not before.paused:
         message = f"The job has ended ({state.phase}); pausing it does nothing."
         yield Announced(reason="PauseIgnored", message=message, level="Warning")

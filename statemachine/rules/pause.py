@@ -10,14 +10,16 @@ from statemachine.events import (
     ReplicaDismissed,
     TimerCleared,
 )
+from statemachine.kind import Kind
 from statemachine.observations import Observation
 from statemachine.phases import Trigger, allows, step
 from statemachine.rules import causes, words
 from statemachine.rules.timers import RETRY, UNREADABLE
+from statemachine.spec import Plan
 from statemachine.state import JobState
 
 
-def pause(state: JobState, seen: Observation) -> Iterator[Event]:
+def pause(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """The wish to pause is followed whenever it may be; so is its end."""
     if state.plan is None or state.deleted:
         return
@@ -44,7 +46,21 @@ def _pause(state: JobState, seen: Observation) -> Iterator[Event]:
     yield Announced(reason="Paused", message=words.PAUSED_MESSAGE)
 
 
-def scale(state: JobState, _: Observation) -> Iterator[Event]:
+def rescaled(state: JobState, after: Plan) -> Iterator[Event]:
+    """Where another scale starts all anew, the replicas that stay in it leave, to come back (spec R12).
+
+    `state` is that of before the change. Who leaves the scale is for `scale` to say.
+    """
+    if not after.anew_on_scale or after.paused or not state.phase.is_active:
+        return
+    for name in after.replicas():
+        replica = state.replicas.get(name)
+        if replica is not None and replica.has_pod and replica.leaving in ("", "restart"):
+            cause = causes.of_deletion(replica, "R12")
+            yield ReplicaDismissed(replica=name, why="scale", cause=cause, again=True)
+
+
+def scale(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
     """Replicas beyond the scale leave, the highest index first; the others are not touched (spec R12)."""
     plan = state.plan
     if plan is None or state.deleted or len(state.replicas) == plan.scale:

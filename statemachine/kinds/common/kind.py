@@ -1,12 +1,12 @@
 """A job kind made of data: names, spec model, rules, and two functions for its plan and its children."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from statemachine.errors import InvariantBroken, Problem
 from statemachine.ids import JobUid, ReplicaName
-from statemachine.kinds.base import NO_UID, Admission, Child, Manifest, Names
+from statemachine.kind import NO_UID, Admission, Child, LifeRule, Manifest, Names
 from statemachine.kinds.common.canonical import Reading, as_written, read
 from statemachine.kinds.common.crd import Served, crd
 from statemachine.kinds.common.fields import SpecPart
@@ -39,10 +39,12 @@ class Variable:
 
 @dataclass(frozen=True)
 class ModelKind(Generic[S]):
-    """A `Kind` (see `kinds.base`).
+    """A `Kind` (see `statemachine.kind`).
 
     `plan` gets the job's name and uid. `objects` are a job's children.
-    `modes` are the columns of `env`, the documentation's table of variables.
+    `describe` gives the status, `keep` says which children but pods should exist now. `fixed` are the mutable
+    fields that cannot change any more when the job has ended. `modes` are the columns of `env`, the
+    documentation's table of variables.
     """
 
     names: Names
@@ -54,7 +56,12 @@ class ModelKind(Generic[S]):
     pod_name: Callable[[JobState, ReplicaName], str]
     served: Served
     child_label: str
-    retryable_exit_codes: frozenset[int]
+    lifecycle: tuple[LifeRule, ...]
+    describe: Callable[["ModelKind[S]", JobState], dict[str, Any]]
+    keep: Callable[[JobState, Child], bool]
+    retryable: Callable[[int], bool]
+    fixed: tuple[str, ...] = ()
+    aliases: tuple[Names, ...] = ()
     modes: tuple[str, ...] = ()
     env: tuple[Variable, ...] = ()
 
@@ -111,15 +118,36 @@ class ModelKind(Generic[S]):
         """See `Kind.children`. A job that was refused has none."""
         return iter(()) if job.plan is None else self.objects(job, self._parsed(job.spec))
 
+    def is_retryable(self, exit_code: int) -> bool:
+        """See `Kind.is_retryable`."""
+        return self.retryable(exit_code)
+
+    def fixed_when_finished(self, changes: Mapping[str, Any]) -> tuple[str, ...]:
+        """See `Kind.fixed_when_finished`."""
+        return tuple(
+            each for each in self.fixed if any(f"{path}.".startswith(f"{each}.") for path in changes)
+        )
+
+    def keeps(self, job: JobState, child: Child) -> bool:
+        """See `Kind.keeps`."""
+        return self.keep(job, child)
+
+    def status(self, job: JobState) -> dict[str, Any]:
+        """See `Kind.status`."""
+        return self.describe(self, job)
+
     def training_container(self, job: JobState, type_: str) -> str:
         """See `Kind.training_container`. Empty if the job has no such replica type."""
         slots = (slot for slot in self.layout.slots(job.spec) if slot.type == type_)
         found = next(map(self.layout.training, slots), None)
         return "" if found is None else text(found[1], "name")
 
-    def crd(self) -> Manifest:
+    def crd(self, names: Names | None = None) -> Manifest:
         """See `Kind.crd`."""
-        return crd(self.names, self.model, self.rules, self.served)
+        if names is None or names == self.names:
+            return crd(self.names, self.model, self.rules, self.served)
+        warning = f"kind {names.kind} is deprecated, use {self.names.kind}"
+        return crd(names, self.model, self.rules, replace(self.served, deprecation=warning))
 
 
 _OLD_INVALID = (Problem("", "spec", "the job was refused when it was created; delete and create it again"),)

@@ -5,7 +5,7 @@ from functools import partial
 from re import fullmatch
 
 from statemachine.errors import InvariantBroken
-from statemachine.kinds.base import Child, Manifest
+from statemachine.kind import Child, Manifest
 from statemachine.kinds.common.kind import Variable
 from statemachine.kinds.common.layout import Container
 from statemachine.kinds.common.look import items, text

@@ -4,6 +4,7 @@ Source: deepspeedjob.md, sections 3 and 5.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from statemachine.ids import JobUid, replica_name
@@ -15,6 +16,16 @@ from statemachine.kinds.t9k.kind import t9k_names
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
 
 NAMES = t9k_names("DeepSpeedJob", "dj")
+
+ALIAS = replace(
+    NAMES,
+    kind="DeepspeedJob",
+    plural="deepspeedjobaliases",
+    singular="deepspeedjobalias",
+    list_kind="DeepspeedJobList",
+    short=(),
+)
+"""An older spelling of the kind. In lower case it would be the same, hence the other names. Source: spec R17, 1."""
 
 WORKER: Final = "worker"
 """The only replica type."""
@@ -60,4 +71,5 @@ def plan(_name: str, _uid: JobUid, spec: DeepSpeedSpec) -> Plan:
         backoff_limit=spec.run_policy.backoff_limit,
         active_deadline_seconds=spec.run_policy.active_deadline_seconds,
         clean_up=CleanUpPolicy(spec.run_policy.clean_up_policy),
+        anew_on_scale=spec.elastic.enabled,
     )

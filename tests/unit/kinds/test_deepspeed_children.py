@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from statemachine.kind import SSH_KEYS
 from statemachine.kinds import kind_of
-from statemachine.kinds.base import SSH_KEYS
 from statemachine.kinds.deepspeedjob.launch import script
 from tests.unit.kinds.build import API, Spec, children, env, pod, pods, template
 from tests.unit.kinds.deepspeed import DEBUG, ELASTIC, KIND, RUN, container, spec, state, worker

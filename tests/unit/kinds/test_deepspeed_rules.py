@@ -12,7 +12,6 @@ from tests.unit.kinds.deepspeed import (
     admit,
     container,
     spec,
-    template,
     with_args,
     worker,
 )
