@@ -19,6 +19,7 @@ from k8s_bridge.local.ports import ports_of
 from k8s_bridge.port import Manifest, Ref
 from statemachine.errors import ClusterUnavailable, Missing
 from statemachine.log.store import SqliteStore
+from tests.integration.cli_words import Place
 from tests.unit.bridge.words import gone, job, owned, phase, pod, until
 
 _PATH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
@@ -47,6 +48,11 @@ async def cluster(tmp_path: Path) -> AsyncIterator[LocalCluster]:
                     await found.delete(Ref.of(each), grace=0)
                 await gone(found, Ref.of(each))
     await store.close()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -205,6 +211,65 @@ async def test_the_port_of_the_master_is_one_of_this_machine(
     }
     assert int(port) == services[WORKERS[0]][29500]
     assert address.startswith("127.")
+
+
+_DEEPSPEED = """\
+#!/bin/sh
+# Stands for deepspeed's launcher: a process for each worker of the hostfile, started by pdsh, each with its rank.
+for word in "$@"; do
+    case $word in
+    --hostfile=*) hostfile=${word#*=} ;;
+    --master_addr=*) address=${word#*=} ;;
+    --master_port=*) port=${word#*=} ;;
+    *) program=$word ;;
+    esac
+done
+hosts=$(cut -d' ' -f1 "$hostfile" | paste -sd,)
+exports=$(sed 's/^/export /' ~/.deepspeed_env | paste -sd';')
+exec pdsh -S -R ssh -w "$hosts" "$exports; RANK=%n PORT=$port ADDRESS=$address exec '$PYTHON' '$PWD/$program'"
+"""
+
+_RING = """\
+import os, socket, time
+rank, place = int(os.environ["RANK"]), (os.environ["ADDRESS"], int(os.environ["PORT"]))
+if rank == 0:
+    with socket.create_server(("", place[1])) as server:
+        connection, _ = server.accept()
+        print("heard", connection.recv(100).decode(), "in", os.environ["HOSTNAME"], flush=True)
+else:
+    for _ in range(500):
+        try:
+            with socket.create_connection(place) as connection:
+                connection.sendall(f"{os.environ['HOSTNAME']} with {os.environ['LR']}".encode())
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+"""
+
+
+def test_a_deepspeed_job_trains_on_one_machine(place: Place) -> None:
+    """The whole way: keys, hostfile, servers, the launcher's own pdsh, and the port of the master."""
+    launcher = place.folder / "deepspeed"
+    launcher.write_text(_DEEPSPEED)
+    launcher.chmod(0o755)
+    (place.folder / "train.py").write_text(_RING)
+    env = [{"name": "LR", "value": "0.1"}, {"name": "PYTHON", "value": sys.executable}]
+    path = {"name": "PATH", "value": f"{place.folder}:{os.environ['PATH']}"}
+    worker = {"name": "worker", "image": "none", "env": [*env, path]}
+    spec = {
+        "config": {"slotsPerWorker": 1, "run": {"python": ["train.py"]}},
+        "worker": {"replicas": 2, "template": {"spec": {"containers": [worker]}}},
+    }
+    manifest = {
+        "apiVersion": "batch.tensorstack.dev/v1beta1",
+        "kind": "DeepSpeedJob",
+        "metadata": {"name": "ring"},
+        "spec": spec,
+    }
+    file = place.write("ring.yaml", manifest)
+    done = place.run("run", file, "--logs", "--timeout=50s")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "heard ring-worker-1 with 0.1 in ring-worker-0" in done.stdout
 
 
 def _listens(port: int) -> bool:
