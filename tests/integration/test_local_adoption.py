@@ -223,3 +223,24 @@ async def test_killed_at_any_moment_no_container_starts_twice_and_every_end_is_t
             starts = tmp_path / "starts" / f"p-{number}"
             lines = starts.read_text().count("\n") if starts.exists() else 0
             assert lines <= 1 if lost else lines == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_killed_at_any_moment_a_restart_in_place_happens_once(tmp_path: Path, seed: int) -> None:
+    """The first restart comes without a wait; every pod fails once and then ends well."""
+    chance = random.Random(seed)
+    script = 'echo x >> "$NAME"; sleep 0.0$NUMBER; [ "$(wc -l < "$NAME")" -eq 2 ]'
+    pods = []
+    for number in range(8):
+        env = [{"name": "NAME", "value": f"p-{number}"}, {"name": "NUMBER", "value": str(number)}]
+        container = {"name": "pytorch", "command": ["sh", "-c", script], "env": env}
+        pods.append(pod(name=f"p-{number}", spec={"restartPolicy": "OnFailure", "containers": [container]}))
+    with FirstLife(tmp_path, *pods):
+        await until((tmp_path / "data").exists)
+        await asyncio.sleep(chance.uniform(0.0, 0.4))
+    async with second_life(tmp_path) as cluster:
+        for each in await cluster.list("v1", "Pod"):
+            found = await phase(cluster, Ref.of(each), "Succeeded", "Failed")
+            assert found["status"]["phase"] == "Succeeded"
+            assert found["status"]["containerStatuses"][0]["restartCount"] == 1
+            assert (tmp_path / each["metadata"]["name"]).read_text() == "x\nx\n"
