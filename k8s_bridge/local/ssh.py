@@ -109,7 +109,9 @@ def tools(
     }
     port = services.get(str(pod["metadata"]["name"]), {}).get(_PORT)
     server = sshd(which, path)
-    if port and server:
+    if not port:
+        files["bin/sshd"] = _NOBODY.encode()
+    elif server:
         files["bin/sshd"] = _SERVER.format(real=server, config=f"{ssh.home}/sshd_config").encode()
         files["sshd_config"] = _server_config(ssh, port, session).encode()
     modes = {name: 0o700 for name in files if name.startswith("bin/")}
@@ -176,6 +178,13 @@ for word in "$@"; do
     esac
 done
 "{real}" -D -e -f "{config}" "$@" &
+"""
+
+
+_NOBODY: Final = """\
+#!/bin/sh
+echo "no Service leads to port 22 of this pod, so on this machine nobody could reach an SSH server of its own" >&2
+exec sleep 2147483647
 """
 
 

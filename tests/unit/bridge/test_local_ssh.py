@@ -176,8 +176,10 @@ def test_containers_without_the_keys_are_as_they_were() -> None:
 
 
 def test_a_launcher_without_a_service_has_a_client_only() -> None:
-    files = volume(planned(pod_name="ds-launcher"), "ssh-auth.home").files or {}
-    assert sorted(files) == ["bin/scp", "bin/ssh"]
+    found = planned(pod_name="ds-launcher")
+    files = volume(found, "ssh-auth.home").files or {}
+    assert sorted(files) == ["bin/scp", "bin/ssh", "bin/sshd"]
+    assert "nobody could reach an SSH server" in text(found, "ssh-auth.home", "bin/sshd")
 
 
 def test_a_secret_that_holds_no_keys_is_a_volume_like_any_other() -> None:
