@@ -210,6 +210,16 @@ async def test_replicas_find_each_other_by_the_names_of_their_services(cluster: 
     assert [await output(cluster, name=f"job-{number}-1") for number in range(2)] == ["hello True\n"] * 2
 
 
+async def test_who_waits_for_the_name_of_a_service_waits_for_nothing(cluster: LocalCluster) -> None:
+    """As Workers of a PyTorchJob do (kubeflow-pytorchjob.md, section 3); there need not be an nslookup here."""
+    owner = await cluster.create(job())
+    await cluster.create(service(owner, "mnist-master-0"))
+    wait = "err=1;for i in $(seq 100); do if nslookup mnist-master-0; then err=0 && break; fi;sleep 2; done; exit $err"
+    init = [{**shell(wait), "name": "init-pytorch"}]
+    await cluster.create(running("echo began", owner=owner, initContainers=init))
+    assert await output(cluster) == "began\n"
+
+
 async def test_a_pod_is_asked_to_end_before_it_is_killed(cluster: LocalCluster) -> None:
     await cluster.create(running("trap 'exit 5' TERM; echo ready; while :; do sleep 0.02; done"))
     await wait_for_output(cluster, b"ready")
