@@ -214,7 +214,7 @@ async def test_who_waits_for_the_name_of_a_service_waits_for_nothing(cluster: Lo
     """As Workers of a PyTorchJob do (kubeflow-pytorchjob.md, section 3); there need not be an nslookup here."""
     owner = await cluster.create(job())
     await cluster.create(service(owner, "mnist-master-0"))
-    wait = "err=1;for i in $(seq 100); do if nslookup mnist-master-0; then err=0 && break; fi;sleep 2; done; exit $err"
+    wait = "err=1;for i in $(seq 9); do if nslookup mnist-master-0; then err=0 && break; fi; sleep 2; done; exit $err"
     init = [{**shell(wait), "name": "init-pytorch"}]
     await cluster.create(running("echo began", owner=owner, initContainers=init))
     assert await output(cluster) == "began\n"
