@@ -289,9 +289,14 @@ class ApiServerCluster:
             raise Missing(f'pod "{pod}" has no container "{container}"')
         query = {"container": container or names[0]}
         query |= {"previous": "true"} if previous else {"follow": "true"} if follow else {}
-        async with self.api.stream(f"{await self._to(ref)}/log", query, accept="*/*") as pieces:
-            async for piece in pieces:
-                yield piece
+        try:
+            async with self.api.stream(f"{await self._to(ref)}/log", query, accept="*/*") as pieces:
+                async for piece in pieces:
+                    yield piece
+        except Refused as error:
+            if not previous or error.status != 400:
+                raise
+            raise Missing(f'pod "{pod}" has no log of the run before: {error.message}') from error
 
     async def close(self) -> None:
         """Nothing is watched and no connection is left; idempotent. Pods live on."""

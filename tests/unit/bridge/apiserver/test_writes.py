@@ -249,6 +249,26 @@ async def test_an_odd_name_is_sent_as_it_is(server: Server, cluster: ApiServerCl
     assert await cluster.get(Ref("v1", "Pod", "demo", "a?b#c d")) == {"metadata": {}}
 
 
+# ---- logs --------------------------------------------------------------------------------------------------
+
+
+async def test_the_log_before_a_restart_in_place_is_asked_for_and_may_be_gone(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    path = "/api/v1/namespaces/demo/pods/" + POD_REF.name
+    server.on("GET", path, Answer(body=child(pod(JOB), "p-1", 4)))
+    gone = no(400, 'previous terminated container "pytorch" in pod not found', "BadRequest")
+    server.on("GET", f"{path}/log", Answer(stream=[b"first run"]), gone)
+    found = [each async for each in cluster.logs("demo", POD_REF.name, previous=True, follow=True)]
+    assert found == [b"first run"]
+    assert server.asked("GET", f"{path}/log")[0].query == {"container": "pytorch", "previous": "true"}
+    with pytest.raises(Missing, match="has no log of the run before: previous terminated container"):
+        await anext(cluster.logs("demo", POD_REF.name, previous=True))
+    server.instead("GET", f"{path}/log", gone)
+    with pytest.raises(Refused):
+        await anext(cluster.logs("demo", POD_REF.name))
+
+
 # ---- deletion ----------------------------------------------------------------------------------------------
 
 
