@@ -259,6 +259,7 @@ def test_a_deepspeed_job_trains_on_one_machine(place: Place) -> None:
     spec = {
         "config": {"slotsPerWorker": 1, "run": {"python": ["train.py"]}},
         "worker": {"replicas": 2, "template": {"spec": {"containers": [worker]}}},
+        "runPolicy": {"cleanUpPolicy": "Unfinished"},
     }
     manifest = {
         "apiVersion": "batch.tensorstack.dev/v1beta1",
@@ -270,6 +271,16 @@ def test_a_deepspeed_job_trains_on_one_machine(place: Place) -> None:
     done = place.run("run", file, "--logs", "--timeout=50s")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "heard ring-worker-1 with 0.1 in ring-worker-0" in done.stdout
+    assert not _servers(place.folder)
+
+
+def _servers(folder: Path) -> list[str]:
+    """The command lines of the SSH servers whose config is in `folder`."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(each.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
+    return [each for each in found if "sshd" in each and str(folder) in each]
 
 
 def _listens(port: int) -> bool:
