@@ -43,6 +43,16 @@ class Ignored:
 
 
 @dataclass(frozen=True, slots=True)
+class Moved:
+    """The field is part of a spec's older form, which the kind rewrites before anything reads it (spec R2).
+
+    `to` says where its values went.
+    """
+
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
 class Mutable:
     """The field, with all below it, may change after creation (spec R2)."""
 
