@@ -4,13 +4,14 @@ import difflib
 
 from statemachine.errors import Problem, SpecInvalid
 from statemachine.kinds.base import Kind
+from statemachine.kinds.colossalaijob import KIND as COLOSSALAI_JOB
 from statemachine.kinds.common.problems import shown
 from statemachine.kinds.common.update import FIXED_WHEN_FINISHED, fixed_when_finished
 from statemachine.kinds.pytorchtrainingjob import KIND as PYTORCH_TRAINING_JOB
 
 __all__ = ["FIXED_WHEN_FINISHED", "KINDS", "KNOWN", "UnknownKind", "fixed_when_finished", "kind_of"]
 
-KINDS: tuple[Kind, ...] = (PYTORCH_TRAINING_JOB,)
+KINDS: tuple[Kind, ...] = (PYTORCH_TRAINING_JOB, COLOSSALAI_JOB)
 """Every kind, in the order of spec R1."""
 
 KNOWN: tuple[str, ...] = tuple(kind.names.kind for kind in KINDS)
