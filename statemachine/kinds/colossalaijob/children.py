@@ -7,7 +7,7 @@ from typing import Final
 
 from statemachine.errors import InvariantBroken
 from statemachine.ids import ReplicaName, replica_name
-from statemachine.kinds.base import Child, Manifest
+from statemachine.kind import Child, Manifest
 from statemachine.kinds.colossalaijob.launch import COMMAND, PORT, launch_args
 from statemachine.kinds.colossalaijob.roles import LAYOUT, launcher_slot, worker, worker_slots
 from statemachine.kinds.colossalaijob.spec import ColossalAISpec

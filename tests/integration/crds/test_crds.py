@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
+from statemachine.kind import Kind
 from statemachine.kinds import KINDS
-from statemachine.kinds.base import Kind
 from statemachine.rulebook import Layer, Rule
 from tests.harness import Cluster
 from tests.integration.crds.words import Cases, Kept, Refused
