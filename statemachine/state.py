@@ -72,6 +72,11 @@ class ReplicaState(NamedTuple):
         """A pod of the current attempt exists, or has been asked for and may exist."""
         return self.phase is not ReplicaPhase.DELETED
 
+    @property
+    def reported(self) -> ReplicaPhase:
+        """The phase as users read it: a launcher that waits for its workers is being created, too (spec R7)."""
+        return ReplicaPhase.CREATING if self.wanted and not self.has_pod else self.phase
+
 
 class ConditionState(NamedTuple):
     """A condition of `status.conditions`; `changed_at` moves only when `status` does."""
@@ -159,7 +164,7 @@ class JobState:
         """Number of replicas in each phase; all seven are always there, their sum is the scale. Source: spec R7."""
         counts = dict.fromkeys(_COUNTED.values(), 0)
         for replica in self.members:
-            counts[_COUNTED[replica.phase]] += 1
+            counts[_COUNTED[replica.reported]] += 1
         return counts
 
     def condition(self, type_: str) -> ConditionState | None:

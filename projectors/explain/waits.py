@@ -61,6 +61,8 @@ def _replica(told: Told, replica: ReplicaState) -> tuple[str, str] | None:
     if replica.has_pod and replica.leaving:
         after = ", to be made anew" if active and replica.wanted else ""
         return f"old pod is still there ({replica.leaving}){after}", ""
+    if active and replica.wanted and not replica.has_pod:
+        return "created once every worker is Running and Ready", ""
     if not active or not replica.has_pod or replica.ended:
         return None
     match replica.phase:
