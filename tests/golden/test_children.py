@@ -55,7 +55,7 @@ def test_children_are_the_golden_ones(path: Path, update_golden: bool) -> None:
         assert dumped(now) == dumped(rest)
 
 
-WORKED = {"pytorchtrainingjob": "abcdefg"}
+WORKED = {"pytorchtrainingjob": "abcdefg", "colossalaijob": "abcefghi"}
 """Kind → the worked examples of its page in the spec that have children."""
 
 

@@ -29,13 +29,6 @@ _NAME_LENGTH = general.name_length(
     cel="size(self.metadata.name) + 1 + 6 + 1 + 4 <= 63",
 )
 
-_OLD_TYPE = bounds(
-    "G3",
-    "spec.replicaSpecs[*].type",
-    says="a replica type of the older form is a DNS-1035 label of at most 20 characters",
-    source="spec R2, G3",
-)
-
 
 def _launcher_resources(draft: Draft) -> Iterator[Problem]:
     path, launcher = "spec.launcher.resources", entries(draft.spec, "launcher")
@@ -194,7 +187,6 @@ _TEMPLATES = template_rules(WORKERS)
 RULES: tuple[Rule, ...] = (
     general.NAME,
     _NAME_LENGTH,
-    _OLD_TYPE,
     *_TEMPLATES[:2],
     _RESOURCES,
     *general.known_types(*TYPES),

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from statemachine.kinds.common.fields import INT32_MAX, Moved, Mutable, PodTemplate, SpecPart, Was, Word
 from statemachine.kinds.t9k.launcher import LauncherRunPolicy
-from statemachine.kinds.t9k.parts import Passed, RunMode, Scheduler, TypeName, Words
+from statemachine.kinds.t9k.parts import Passed, RunMode, Scheduler, TypeRef, Words
 from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSHD
 
 Positive = Annotated[int, Field(ge=1, le=INT32_MAX, json_schema_extra={"format": "int32"})]
@@ -81,7 +81,7 @@ class OldTorchConfig(SpecPart):
 class OldReplicaSpec(SpecPart):
     """The launcher, or the workers, in the older form."""
 
-    type: TypeName = Field(description="launcher or worker.")
+    type: TypeRef = Field(description="launcher or worker.")
     replicas: Positive = Field(1, description="Number of workers; there is one launcher.")
     template: PodTemplate | None = Field(None, description="Pod template.")
 

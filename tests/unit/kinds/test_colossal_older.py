@@ -117,8 +117,3 @@ def test_an_update_in_the_other_form_with_the_same_values_changes_nothing() -> N
     again = admit({**old, "runMode": {"pause": {"enabled": True}}}, spec())
     assert (again.problems, again.notices) == ((), ())
     assert again.changes == {"spec.runMode.pause.enabled": True}
-
-
-def test_g3_types_of_the_older_form_are_labels() -> None:
-    found = admit(old_spec(old_launcher(), {**old_workers(), "type": "Worker!"}))
-    assert "G3" in [problem.rule for problem in found.problems]

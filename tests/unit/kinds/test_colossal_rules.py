@@ -147,6 +147,7 @@ def test_edits_of_resources_and_templates_are_reported_and_have_no_effect() -> N
         old_spec(old_launcher()),
         old_spec(old_launcher(), old_workers(), old_workers()),
         old_spec(old_launcher(), old_workers(), {"type": "ps"}),
+        old_spec(old_launcher(), old_workers(type="ps")),
     ],
 )
 def test_ca1_wants_one_form_and_the_whole_of_it(broken: Spec) -> None:
