@@ -4,13 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from statemachine.kinds.common.fields import INT32_MAX, Moved, Mutable, PodTemplate, SpecPart, Was, Word
+from statemachine.kinds.common.fields import Moved, Mutable, PodTemplate, Positive, SpecPart, Was, Word
 from statemachine.kinds.t9k.launcher import LauncherRunPolicy
 from statemachine.kinds.t9k.parts import Passed, RunMode, Scheduler, TypeRef, Words
 from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSHD
-
-Positive = Annotated[int, Field(ge=1, le=INT32_MAX, json_schema_extra={"format": "int32"})]
-"""int32 ≥ 1."""
 
 AbsolutePath = Annotated[str, Field(pattern="^/", max_length=4096)]
 

@@ -132,6 +132,9 @@ def object_schema(model: type[SpecPart]) -> Schema:
         found["required"] = required
     if model.model_config.get("extra") == "allow":
         found["x-kubernetes-preserve-unknown-fields"] = True
+    extra = model.model_config.get("json_schema_extra")
+    if isinstance(extra, dict) and "maxProperties" in extra:
+        found["maxProperties"] = extra["maxProperties"]
     return found | {"properties": properties}
 
 
@@ -143,6 +146,8 @@ def _field(shape: FieldShape, leaf: Schema) -> Schema:
         about = {"description": f"Deprecated: use {shape.moved}."}
     if shape.opaque:
         return about | {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    if shape.as_words:
+        return about | {"x-kubernetes-preserve-unknown-fields": True}
     if shape.part is None:
         return _with_default_told(about | _leaf(shape, leaf))
     inner = object_schema(shape.part)

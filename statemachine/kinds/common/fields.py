@@ -71,8 +71,19 @@ class AsText:
     """An integer is accepted and turned into a string (the CRD says int-or-string)."""
 
 
+@dataclass(frozen=True, slots=True)
+class AsWords:
+    """The field is a list of words; a string is accepted and split as a shell would.
+
+    CRDs have no type for that: the API server takes anything, and the controller looks.
+    """
+
+
 Count = Annotated[int, Field(ge=0, le=INT32_MAX, json_schema_extra={"format": "int32"})]
 """int32 ≥ 0."""
+
+Positive = Annotated[int, Field(ge=1, le=INT32_MAX, json_schema_extra={"format": "int32"})]
+"""int32 ≥ 1."""
 
 Number = Annotated[int, Field(ge=-INT32_MAX - 1, le=INT32_MAX, json_schema_extra={"format": "int32"})]
 """int32 of any sign: the bounds are a CEL rule's, so that its sentence is what the user reads."""

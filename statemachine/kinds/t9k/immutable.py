@@ -28,6 +28,23 @@ def fixed(path: str, default: Any = None, *, id_: str = "G17", as_text: bool = F
     return _keeps(id_, f"spec.{path} is immutable", value, cel, says=f"`{path}` does not change")
 
 
+def fixed_unread(path: str) -> Rule:
+    """`spec.<path>` keeps its value, of which CEL sees nothing: an update of it is ignored."""
+
+    def check(draft: Draft) -> Iterator[Problem]:
+        if draft.old is not None and find(draft.old, path) != find(draft.spec, path):
+            yield Problem("G17", "", f"spec.{path} is immutable")
+
+    return Rule(
+        "G17",
+        Layer.CONTROLLER,
+        says=f"`{path}` does not change",
+        text=f"spec.{path} is immutable",
+        check=check,
+        source="spec R2, G17",
+    )
+
+
 def fixed_switch(path: str, *, id_: str = "G17") -> Rule:
     """`spec.<path>.enabled` keeps its value, whatever its spelling."""
     return _keeps(
@@ -84,6 +101,8 @@ def _same_switch(path: str) -> str:
 
 
 def _literal(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return f"'{value}'" if isinstance(value, str) else str(value)
 
 

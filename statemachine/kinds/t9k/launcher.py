@@ -9,10 +9,11 @@ from typing import Final
 
 from pydantic import Field
 
-from statemachine.ids import ReplicaName, replica_name, split_replica
+from statemachine.ids import ReplicaName, replica_name
 from statemachine.kinds.common.fields import SpecPart
 from statemachine.kinds.common.layout import Layout
 from statemachine.kinds.common.look import find, text
+from statemachine.kinds.t9k.objects import plain_pod_name
 from statemachine.kinds.t9k.parts import RunMode
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 from statemachine.spec import CleanUpPolicy, Launch, Plan, ReplicaType, RestartPolicy
@@ -38,8 +39,7 @@ class LauncherRunPolicy(SpecPart):
 
 def launcher_pod_name(job: JobState, replica: ReplicaName) -> str:
     """`<job>-launcher` or `<job>-worker-<index>`; also a worker's host name. Source: spec R3."""
-    type_, index = split_replica(replica)
-    return f"{job.name}-{LAUNCHER}" if type_ == LAUNCHER else f"{job.name}-{type_}-{index}"
+    return f"{job.name}-{LAUNCHER}" if replica == THE_LAUNCHER else plain_pod_name(job, replica)
 
 
 def launcher_plan(workers: int, policy: LauncherRunPolicy, mode: RunMode) -> Plan:
