@@ -14,6 +14,7 @@ from statemachine.events import (
     PhaseEntered,
     ReplicaDismissed,
 )
+from statemachine.ids import split_replica
 from statemachine.kind import Kind
 from statemachine.observations import Observation, PodGone, PodObserved
 from statemachine.phases import Trigger, allows, step
@@ -61,6 +62,14 @@ def _early_end(kind: Kind, state: JobState, seen: Observation, worker: ReplicaSt
     if worker.phase is ReplicaPhase.FAILED and cause is not None:
         message = words.replica_message(pod, cause)
     else:
+        cause = Cause(
+            kind=CauseClass.APPLICATION_EXIT,
+            rule="T9",
+            pod_uid=worker.uid,
+            node=worker.node,
+            container=kind.training_container(state, split_replica(worker.name)[0]),
+            exit_code=0,
+        )
         message = words.early_end_message(pod)
         failed = words.true(words.REPLICA_FAILURE, "ReplicaFailed", message)
         yield ConditionsChanged(at=seen.at, conditions=(failed,))
