@@ -80,6 +80,8 @@ class Plan(Wire):
     active_deadline_seconds: int | None = None
     clean_up: CleanUpPolicy
     launch: Launch = Launch.NONE
+    anew_on_scale: bool = False
+    """A change of scale deletes every pod and starts the replicas of the new scale (deepspeedjob.md, section 5)."""
     tensorboard: str = ""
     """Name of the TensorBoard object that belongs to the job; empty if it has none (spec R14)."""
 

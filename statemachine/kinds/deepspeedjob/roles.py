@@ -71,4 +71,5 @@ def plan(_name: str, _uid: JobUid, spec: DeepSpeedSpec) -> Plan:
         backoff_limit=spec.run_policy.backoff_limit,
         active_deadline_seconds=spec.run_policy.active_deadline_seconds,
         clean_up=CleanUpPolicy(spec.run_policy.clean_up_policy),
+        anew_on_scale=spec.elastic.enabled,
     )
