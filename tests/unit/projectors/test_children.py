@@ -100,7 +100,7 @@ async def test_keys_are_made_once_and_get_into_the_secret_and_nowhere_else() -> 
 
 
 async def _records(log: MemoryLog) -> list[Any]:
-    return [record async for record in log.scan(0)]
+    return [record async for batch in log.scan(0) for record in batch]
 
 
 async def test_a_secret_that_is_there_already_is_kept() -> None:
