@@ -340,6 +340,16 @@ def no_twins(world: World) -> Findings:
     yield from world.pods.twins
 
 
+def no_key_is_told(world: World) -> Findings:
+    """Nothing that a Secret holds is in an entry of the log or in the status of a job."""
+    secrets = list(world.cluster.objects.peek_all("Secret"))
+    kept = {value.encode() for secret in secrets for value in secret["data"].values()}
+    told = [record.body for record in world.records()]
+    told += [repr(job.get("status")).encode() for job in world.live_jobs()]
+    if any(value in text for value in kept for text in told):
+        yield "a key of a Secret is in the log, or in a status"
+
+
 def jobs_are_known(world: World) -> Findings:
     """Every job object is in the log."""
     known = set(world.uids())
@@ -350,7 +360,7 @@ def jobs_are_known(world: World) -> Findings:
 
 def check_rest(world: World, told: Mapping[JobUid, Story]) -> list[str]:
     """All that is wrong with a system at rest, whose log is `told`."""
-    found = [*nothing_was_logged(world), *no_twins(world), *jobs_are_known(world)]
+    found = [*nothing_was_logged(world), *no_twins(world), *no_key_is_told(world), *jobs_are_known(world)]
     for job, story in told.items():
         for rule in AT_REST:
             found += [f"{rule.__name__}: job {job}: {each}" for each in rule(world, story)]
