@@ -14,8 +14,11 @@ Status = dict[str, Any]
 SIMULATED: Final = "sim.jobledger.dev/"
 """What stands before the annotations by which a simulated node runs a pod."""
 
-CHILDREN: Final = "tensorstack.dev/owner-kind=PyTorchTrainingJob"
-"""The label that every child of a job has."""
+OWNER_KIND: Final = "tensorstack.dev/owner-kind"
+"""Key of the label that every child of a job has."""
+
+CHILDREN: Final = f"{OWNER_KIND}=PyTorchTrainingJob"
+"""The label that every child of a PyTorchTrainingJob has."""
 
 
 def replica_type(
@@ -48,10 +51,19 @@ def short_hash(uid: str) -> str:
 
 
 class Jobs:
-    """The jobs of one namespace."""
+    """The jobs of one namespace, of one kind, which kubectl calls `short`. `hashed`: pod names hold a hash."""
 
-    def __init__(self, cluster: Cluster, namespace: str) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        namespace: str,
+        *,
+        kind: str = "PyTorchTrainingJob",
+        short: str = "pj",
+        hashed: bool = True,
+    ) -> None:
         self.cluster, self.namespace = cluster, namespace
+        self._kind, self._short, self._hashed = kind, short, hashed
         self._bases: dict[str, str] = {}
 
     # ---- what users do -------------------------------------------------------------------------------------
@@ -73,11 +85,11 @@ class Jobs:
 
     def patch(self, name: str, **spec: Any) -> None:
         """A merge patch of the job's spec."""
-        self.kubectl("patch", "pj", name, "--type=merge", "-p", json.dumps({"spec": spec}))
+        self.kubectl("patch", self._short, name, "--type=merge", "-p", json.dumps({"spec": spec}))
 
     def delete(self, name: str, cascade: str = "background") -> None:
         """The job is gone; what becomes of what it owns, `cascade` says."""
-        self.kubectl("delete", "pj", name, f"--cascade={cascade}", "--timeout=90s")
+        self.kubectl("delete", self._short, name, f"--cascade={cascade}", "--timeout=90s")
 
     # ---- what nodes do -------------------------------------------------------------------------------------
 
@@ -102,7 +114,7 @@ class Jobs:
 
     def get(self, name: str) -> Manifest:
         """The job object. Raises CommandFailed."""
-        return self.cluster.get("-n", self.namespace, "pj", name)
+        return self.cluster.get("-n", self.namespace, self._short, name)
 
     def status(self, name: str) -> Status:
         """The job's status, empty while nobody has written any."""
@@ -120,7 +132,7 @@ class Jobs:
     def wait(self, name: str, path: str, value: object, within: float = 90) -> None:
         """The job's `.status.<path>` becomes `value`. Raises CommandFailed."""
         wanted = f"--for=jsonpath={{.status.{path}}}={value}"
-        self.kubectl("wait", f"pj/{name}", wanted, f"--timeout={within}s", within=within + 30)
+        self.kubectl("wait", f"{self._short}/{name}", wanted, f"--timeout={within}s", within=within + 30)
 
     def until(self, name: str, what: str, holds: Callable[[Status], object], within: float = 90) -> Status:
         """The first status of the job that `holds`."""
@@ -134,13 +146,14 @@ class Jobs:
     def children(self, name: str, kind: str = "pods") -> dict[str, Manifest]:
         """The objects of a kind that belong to the job, by name without what comes before the replica."""
         base = self.base(name)
-        items = self.cluster.get(
-            "-n", self.namespace, kind, "-l", f"tensorstack.dev/owner-name={name},{CHILDREN}"
-        )["items"]
+        labels = f"tensorstack.dev/owner-name={name},{OWNER_KIND}={self._kind}"
+        items = self.cluster.get("-n", self.namespace, kind, "-l", labels)["items"]
         return {each["metadata"]["name"].removeprefix(f"{base}-"): each for each in items}
 
     def base(self, name: str) -> str:
         """What the names of the job's children begin with."""
+        if not self._hashed:
+            return name
         if name not in self._bases:
             self._bases[name] = f"{name}-{short_hash(self.get(name)['metadata']['uid'])}"
         return self._bases[name]
@@ -162,8 +175,8 @@ class Jobs:
         return wait_for(f"Event {reason} on {name}", look, within)
 
     def row(self, name: str, *options: str) -> dict[str, str]:
-        """What `kubectl get pj` prints of the job, by column."""
-        head, line = self.kubectl("get", "pj", name, *options).splitlines()
+        """What `kubectl get` prints of the job, by column."""
+        head, line = self.kubectl("get", self._short, name, *options).splitlines()
         starts = [each.start() for each in re.finditer(r"\S+", head)]
         ends = [*starts[1:], max(len(head), len(line))]
         return {head[a:b].strip(): line[a:b].strip() for a, b in zip(starts, ends, strict=True)}
