@@ -51,19 +51,15 @@ def short_hash(uid: str) -> str:
 
 
 class Jobs:
-    """The jobs of one namespace, of one kind, which kubectl calls `short`. `hashed`: pod names hold a hash."""
+    """The jobs of one namespace and kind; `kind` is any name that kubectl knows it by, `owner` its own name.
+
+    Pods of PyTorchTrainingJobs have a hash in their names, those of the others do not.
+    """
 
     def __init__(
-        self,
-        cluster: Cluster,
-        namespace: str,
-        *,
-        kind: str = "PyTorchTrainingJob",
-        short: str = "pj",
-        hashed: bool = True,
+        self, cluster: Cluster, namespace: str, kind: str = "pj", *, owner: str = "PyTorchTrainingJob"
     ) -> None:
-        self.cluster, self.namespace = cluster, namespace
-        self._kind, self._short, self._hashed = kind, short, hashed
+        self.cluster, self.namespace, self.kind, self.owner = cluster, namespace, kind, owner
         self._bases: dict[str, str] = {}
 
     # ---- what users do -------------------------------------------------------------------------------------
@@ -85,11 +81,11 @@ class Jobs:
 
     def patch(self, name: str, **spec: Any) -> None:
         """A merge patch of the job's spec."""
-        self.kubectl("patch", self._short, name, "--type=merge", "-p", json.dumps({"spec": spec}))
+        self.kubectl("patch", self.kind, name, "--type=merge", "-p", json.dumps({"spec": spec}))
 
     def delete(self, name: str, cascade: str = "background") -> None:
         """The job is gone; what becomes of what it owns, `cascade` says."""
-        self.kubectl("delete", self._short, name, f"--cascade={cascade}", "--timeout=90s")
+        self.kubectl("delete", self.kind, name, f"--cascade={cascade}", "--timeout=90s")
 
     # ---- what nodes do -------------------------------------------------------------------------------------
 
@@ -114,7 +110,7 @@ class Jobs:
 
     def get(self, name: str) -> Manifest:
         """The job object. Raises CommandFailed."""
-        return self.cluster.get("-n", self.namespace, self._short, name)
+        return self.cluster.get("-n", self.namespace, self.kind, name)
 
     def status(self, name: str) -> Status:
         """The job's status, empty while nobody has written any."""
@@ -132,7 +128,7 @@ class Jobs:
     def wait(self, name: str, path: str, value: object, within: float = 90) -> None:
         """The job's `.status.<path>` becomes `value`. Raises CommandFailed."""
         wanted = f"--for=jsonpath={{.status.{path}}}={value}"
-        self.kubectl("wait", f"{self._short}/{name}", wanted, f"--timeout={within}s", within=within + 30)
+        self.kubectl("wait", f"{self.kind}/{name}", wanted, f"--timeout={within}s", within=within + 30)
 
     def until(self, name: str, what: str, holds: Callable[[Status], object], within: float = 90) -> Status:
         """The first status of the job that `holds`."""
@@ -146,13 +142,13 @@ class Jobs:
     def children(self, name: str, kind: str = "pods") -> dict[str, Manifest]:
         """The objects of a kind that belong to the job, by name without what comes before the replica."""
         base = self.base(name)
-        labels = f"tensorstack.dev/owner-name={name},{OWNER_KIND}={self._kind}"
+        labels = f"tensorstack.dev/owner-name={name},{OWNER_KIND}={self.owner}"
         items = self.cluster.get("-n", self.namespace, kind, "-l", labels)["items"]
         return {each["metadata"]["name"].removeprefix(f"{base}-"): each for each in items}
 
     def base(self, name: str) -> str:
         """What the names of the job's children begin with."""
-        if not self._hashed:
+        if self.owner != "PyTorchTrainingJob":
             return name
         if name not in self._bases:
             self._bases[name] = f"{name}-{short_hash(self.get(name)['metadata']['uid'])}"
@@ -176,7 +172,7 @@ class Jobs:
 
     def row(self, name: str, *options: str) -> dict[str, str]:
         """What `kubectl get` prints of the job, by column."""
-        head, line = self.kubectl("get", self._short, name, *options).splitlines()
+        head, line = self.kubectl("get", self.kind, name, *options).splitlines()
         starts = [each.start() for each in re.finditer(r"\S+", head)]
         ends = [*starts[1:], max(len(head), len(line))]
         return {head[a:b].strip(): line[a:b].strip() for a, b in zip(starts, ends, strict=True)}

@@ -33,7 +33,7 @@ def ledger(controller: ControllerProcess) -> Ledger:
 
 @pytest.fixture
 def jobs(simulated: ControlPlane, controller: ControllerProcess, namespace: str) -> Jobs:
-    return Jobs(simulated, namespace, kind=KIND, short="caj", hashed=False)
+    return Jobs(simulated, namespace, "caj", owner=KIND)
 
 
 def job(name: str, *, life: dict[str, Any] | None = None, **spec: Any) -> Manifest:
