@@ -12,7 +12,6 @@ from statemachine.decide import decide
 from statemachine.desired import desired
 from statemachine.events import PhaseEntered, ReplicaRequested
 from statemachine.evolve import evolve, fold
-from statemachine.ids import replica_name
 from statemachine.kinds.colossalaijob import KIND
 from statemachine.log.codec import decode
 from statemachine.observations import PodObserved
@@ -20,46 +19,14 @@ from statemachine.phases import FINAL, TABLE, Phase
 from statemachine.rules.launcher import is_launched
 from statemachine.spec import Launch
 from statemachine.state import JobState, ReplicaPhase
+from tests.properties.colossal import specs
 from tests.properties.test_laws import DictCluster
 from tests.support.scenario import Story
 from tests.support.schemas import faults
-from tests.unit.kinds.build import Spec, env, state
-from tests.unit.kinds.colossal import container, old_launcher, old_spec, old_workers, spec, workers
+from tests.unit.kinds.build import Spec
 
 COLOSSAL = KIND.names.kind
 PHASES = ["Pending", "Running", "Succeeded", "Failed", "Unknown"]
-NAMES = st.from_regex(r"[a-z]([-a-z0-9]{0,49}[a-z0-9])?", fullmatch=True)
-WORDS = st.sampled_from(["train.py", "-m", "--lr", "0.1", "a,b", "$(HOME)"])
-OPTIONS = st.sampled_from([["--max_restarts=3"], ["--tee", "3"], ["--no-python"]])
-ENV = st.lists(st.sampled_from(["A", "B", "PYTHONUNBUFFERED", "NCCL_DEBUG"]), max_size=3, unique=True)
-
-
-@st.composite
-def specs(draw: st.DrawFn) -> Spec:
-    """Specs with nothing wrong in them, in either form."""
-    own = {"env": [{"name": name, "value": "v"} for name in draw(ENV)]}
-    script = draw(st.lists(WORDS, min_size=1, max_size=3))
-    args = [word for option in draw(st.lists(OPTIONS, max_size=2)) for word in option]
-    number, processes = draw(st.integers(1, 4)), draw(st.integers(1, 8))
-    rest: Spec = {}
-    if draw(st.booleans()):
-        rest["runPolicy"] = {"cleanUpWorkers": draw(st.booleans())}
-    if draw(st.booleans()):
-        rest["scheduler"] = {"t9kScheduler": {"queue": "q"}}
-    modes: dict[str, Any] = draw(
-        st.fixed_dictionaries(
-            {}, optional={"pause": st.just({"enabled": True}), "debug": st.just({"enabled": True})}
-        )
-    )
-    if modes:
-        rest["runMode"] = modes
-    if draw(st.booleans()):
-        config = {"procPerWorker": processes, "script": script, "torchArgs": args}
-        return old_spec(old_launcher(**own), old_workers(number), torch=config, **rest)
-    worker = workers(number, container(**own), procPerWorker=processes, command=script, torchArgs=args)
-    return spec(worker, launcher={"image": "colossalai:1", **own}, **rest)
-
-
 replica = st.sampled_from(["launcher-0", "worker-0", "worker-1", "worker-2", "worker-3"])
 steps = st.lists(
     st.one_of(
@@ -239,55 +206,3 @@ def test_no_key_is_in_any_event_or_manifest(of: Spec, acts: list[Any]) -> None:
     assert not any(b"id_rsa" in body or b"PRIVATE KEY" in body for body in story.bodies)
     secrets = [child for name, child in story.children.items() if name.startswith("Secret/")]
     assert not any({"data", "stringData"} & set(secret) for secret in secrets)
-
-
-# ---- of its objects ----------------------------------------------------------------------------------------------
-
-
-@given(specs(), NAMES, st.booleans())
-def test_names_are_unique_and_fit(of: Spec, name: str, resumed: bool) -> None:
-    job = state(of, name=name, kind=COLOSSAL, resumed=resumed)
-    named = [(child.kind, child.name) for child in KIND.children(job)]
-    assert len(set(named)) == len(named)
-    assert all(len(each) <= 63 for _, each in named)
-
-
-@given(specs())
-def test_every_pod_has_its_whole_environment_and_the_user_s(of: Spec) -> None:
-    job = state(of, name="gpt", kind=COLOSSAL)
-    for child in KIND.children(job):
-        if child.kind == "Pod":
-            built = child.build()
-            pod = next(each for each in built["spec"]["containers"] if each["name"] in ("launcher", "worker"))
-            found = env({"spec": {"containers": [pod]}})
-            slot = job.spec["launcher"] if child.name == "gpt-launcher" else None
-            own = (slot or job.spec["worker"]["template"]["spec"]["containers"][0]).get("env") or []
-            assert found["PYTHONUNBUFFERED"] in ("1", "v")
-            assert {each["name"]: each["value"] for each in own}.items() <= found.items()
-            assert len(found) == len(pod["env"])
-
-
-@given(specs())
-def test_the_launcher_finds_every_worker_and_its_keys(of: Spec) -> None:
-    job = state(of, name="gpt", kind=COLOSSAL)
-    built = {(child.kind, child.name): child.build() for child in KIND.children(job)}
-    hosts = built["ConfigMap", "gpt-hostfile"]["data"]["hostfile"].splitlines()
-    assert hosts == [name for kind, name in built if kind == "Service"]
-    assert [f"gpt-{replica_name('worker', index)}" for index in range(len(hosts))] == hosts
-    for (kind, _), pod in built.items():
-        if kind == "Pod":
-            volumes = [each["name"] for each in pod["spec"]["volumes"]]
-            assert len(set(volumes)) == len(volumes)
-            mounts = [each["name"] for each in pod["spec"]["containers"][0]["volumeMounts"]]
-            assert "ssh-auth" in mounts
-            assert set(mounts) <= set(volumes)
-
-
-@given(specs())
-def test_a_canonical_form_is_its_own_and_the_same_update_changes_nothing(of: Spec) -> None:
-    found = KIND.admit("gpt", of)
-    assert found.problems == ()
-    again = KIND.admit("gpt", found.spec)
-    assert (again.spec, again.plan, again.problems) == (found.spec, found.plan, ())
-    update = KIND.admit("gpt", of, found.spec)
-    assert (update.spec, update.changes, update.frozen, update.notices) == (found.spec, {}, (), ())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from statemachine.kinds.common.canonical import Rewritten, deprecated
-from statemachine.kinds.common.look import find, items, text
+from statemachine.kinds.common.look import entries, items, text
 from statemachine.kinds.t9k.launcher import LAUNCHER, TYPES, WORKER
 from statemachine.rulebook import Notice
 
@@ -92,8 +92,8 @@ def _launcher(move: _Move, path: str, item: Mapping[str, Any]) -> None:
         move.ignore(at, (name for name in chosen[1] if name not in ("name", *_FROM_CONTAINER)))
     move.ignore(path, (name for name in item if name not in ("type", "replicas", "template")))
     template = f"{path}.template"
-    move.ignore(template, (name for name in find(item, "template") or () if name != "spec"))
+    move.ignore(template, (name for name in entries(item, "template") if name != "spec"))
     pod = f"{template}.spec"
-    move.ignore(pod, (name for name in find(item, "template.spec") or () if name != "containers"))
+    move.ignore(pod, (name for name in entries(item, "template.spec") if name != "containers"))
     others = (f"containers[{at}]" for at, _ in containers if chosen is None or at != chosen[0])
     move.ignore(pod, others)
