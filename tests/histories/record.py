@@ -13,7 +13,6 @@ from statemachine.observations import Container, ContainerStatus
 from statemachine.state import JobState
 from statemachine.status import status
 from tests.support.scenario import Story, replica_type, workers
-from tests.unit.kinds import colossal
 
 HERE = Path(__file__).parent
 
@@ -77,32 +76,6 @@ def boarded() -> Story:
     return story.refused("TensorBoard", 404, "no such kind", name="mnist-7ac1b").pod("worker-0", "Succeeded")
 
 
-def launched() -> Story:
-    """The older form: a launcher after its workers, one of which is lost; it ends well and is cleaned up."""
-    spec = colossal.old_spec(runPolicy={"cleanUpWorkers": True})
-    story = Story(spec, name="gpt", kind="ColossalAIJob").submit().at(1).all_pods("Pending")
-    story.at(3).ready("worker-0").gone("worker-0").at(5).ready("worker-0", "worker-1")
-    story.at(6).pod("launcher-0", "Running").at(20).gone("worker-1")
-    return story.at(60).pod("launcher-0", "Succeeded").at(61).gone("worker-0")
-
-
-def not_launched() -> Story:
-    """Paused and resumed; then a worker fails before there is a launcher again."""
-    story = (
-        Story(colossal.spec(), name="gpt", kind="ColossalAIJob").submit().at(2).ready("worker-0", "worker-1")
-    )
-    story.at(3).pod("launcher-0", "Running").at(10).pause()
-    for name in ("launcher-0", "worker-0", "worker-1"):
-        story.at(12).gone(name)
-    return story.at(30).resume().at(31).ready("worker-0").at(32).pod("worker-1", "Failed", exit_code=255)
-
-
-def launcher_lost() -> Story:
-    """Somebody deletes the launcher's pod."""
-    story = Story(colossal.spec(), name="gpt", kind="ColossalAIJob").submit().ready("worker-0", "worker-1")
-    return story.at(3).pod("launcher-0", "Running").at(9).gone("launcher-0")
-
-
 LIVES: tuple[Callable[[], Story], ...] = (
     succeeded,
     restarted,
@@ -111,9 +84,6 @@ LIVES: tuple[Callable[[], Story], ...] = (
     deadline,
     refused,
     boarded,
-    launched,
-    not_launched,
-    launcher_lost,
 )
 
 
