@@ -276,3 +276,15 @@ def test_a_finished_job_is_not_cleaned_up_later() -> None:
     story = running().pod("launcher-0", "Succeeded").edit(runPolicy={"cleanUpWorkers": True})
     assert ("InvalidUpdate", "spec.runPolicy is immutable") in story.announced()
     assert story.pods == ["worker-0.1", "worker-1.1", "launcher-0.1"]
+
+
+def test_t15_a_worker_that_was_lost_for_good_is_made_again_after_a_pause() -> None:
+    story = running().gone("worker-1").pause().gone("launcher-0").gone("worker-0").resume()
+    assert story.pods == ["worker-0.2", "worker-1.2"]
+    story.ready("worker-0", "worker-1").pod("launcher-0", "Running")
+    assert (story.phase, story.conditions["ReplicaFailure"]) == (Phase.RUNNING, "False")
+
+
+def test_a_job_deleted_while_its_launcher_waits_is_closed_when_the_workers_are_gone() -> None:
+    story = job().ready("worker-0").delete().gone("worker-0").gone("worker-1")
+    assert story.state.closed
