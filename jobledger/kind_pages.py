@@ -47,6 +47,8 @@ def _field(path: str, shape: FieldShape, model: type[SpecPart]) -> list[str]:
     about = shape.info.description or ""
     if shape.ignored:
         about = f"Deprecated and ignored: use {shape.ignored.removeprefix('spec.')}."
+    if shape.moved:
+        about = f"Deprecated: use {shape.moved}."
     if shape.was:
         about += f" Older spelling: `{shape.was}`."
     return [

@@ -200,13 +200,16 @@ class Children:
         return Done.DONE
 
     async def _say_absent(self, state: JobState, replica: ReplicaName, attempt: int) -> None:
-        """No pod of the attempt exists, asked of the cluster itself: what is known of children may be late."""
+        """No pod of the attempt exists, asked of the cluster itself: what is known of children may be late.
+
+        A pod of that name may be another job's: one that has been deleted and created again has the same names.
+        """
         pod = kind_of(state.api_version, state.kind).pod_name(state, replica)
         try:
             found = await self._cluster.get(Ref("v1", "Pod", state.namespace, pod))
         except Missing:
             found = None
-        if found is not None and attempt_of(found) >= attempt:
+        if found is not None and _is_controlled_by(found, state.uid) and attempt_of(found) >= attempt:
             raise Missing(f"pod {pod} was late")  # it will be in the next look at the children
         await self._observe(PodGone(job=state.uid, at=self._clock.now(), replica=replica, attempt=attempt))
 

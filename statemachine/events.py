@@ -204,13 +204,17 @@ class ReplicaUnreachable(_PodSeen):
 
 
 class ReplicaLost(Wire):
-    """The pod vanished without having ended and without having been asked to (T18)."""
+    """The pod vanished without having ended and without having been asked to (T18).
+
+    `for_good`: no other takes its place, because a training that a launcher has started would not take it in.
+    """
 
     type: Literal["ReplicaLost"] = "ReplicaLost"
     v: Literal[1] = 1
     replica: ReplicaName
     uid: PodUid
     cause: Cause
+    for_good: bool = False
 
 
 class ReplicaDismissed(Wire):

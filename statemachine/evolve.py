@@ -69,7 +69,8 @@ def _changes(state: JobState, event: e.Event) -> Changes:
         case "Announced":
             return {}
         case "ReplicaLost":
-            return _released(state, event.replica, wanted=state.replicas[event.replica].wanted)
+            wanted = state.replicas[event.replica].wanted and not event.for_good
+            return _released(state, event.replica, wanted=wanted, lost=event.for_good)
         case "ReplicaReleased":
             left = state.replicas[event.replica]
             return _released(state, event.replica, wanted=left.wanted and bool(left.leaving))
@@ -211,19 +212,21 @@ def _ended(
     )
 
 
-def _released(state: JobState, name: ReplicaName, *, wanted: bool) -> Changes:
+def _released(state: JobState, name: ReplicaName, *, wanted: bool, lost: bool = False) -> Changes:
     """The pod is gone. A replica of the scale keeps its exit codes."""
     if state.plan is not None and not state.plan.holds(name):
         return _with(state, _left(state.replicas[name]))
+    gone = state.replicas[name]
     return _with(
         state,
-        state.replicas[name]._replace(
+        gone._replace(
             phase=ReplicaPhase.DELETED,
             uid=PodUid(""),
             ready=False,
             deleting=False,
             leaving="",
             wanted=wanted,
+            lost_for_good=gone.lost_for_good or lost,
         ),
     )
 

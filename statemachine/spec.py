@@ -38,6 +38,22 @@ class CleanUpPolicy(StrEnum):
     NONE = "None"
     UNFINISHED = "Unfinished"
     ALL = "All"
+    WORKERS = "cleanUpWorkers"
+    """Every replica but the primary: `runPolicy.cleanUpWorkers` of kinds with a launcher."""
+
+
+class Launch(StrEnum):
+    """Whether the primary is a launcher, which starts the training in the other replicas, and when it is made.
+
+    Source: colossalaijob.md, sections 3 and 5; spec R10.
+    """
+
+    NONE = ""
+    """There is no launcher: all replicas are made together."""
+    WHEN_READY = "when ready"
+    """Once every other replica is Running and Ready."""
+    AT_ONCE = "at once"
+    """Together with the others: debug mode."""
 
 
 class ReplicaType(Wire):
@@ -63,6 +79,7 @@ class Plan(Wire):
     backoff_limit: int | None
     active_deadline_seconds: int | None = None
     clean_up: CleanUpPolicy
+    launch: Launch = Launch.NONE
     anew_on_scale: bool = False
     """A change of scale deletes every pod and starts the replicas of the new scale (deepspeedjob.md, section 5)."""
     tensorboard: str = ""

@@ -16,7 +16,7 @@ from statemachine.events import Cause
 from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.observations import Container
 from statemachine.phases import Phase
-from statemachine.spec import Plan
+from statemachine.spec import Launch, Plan
 
 STATE_VERSION = 2
 """Raised when the fields below change; a snapshot of another version is not used."""
@@ -159,8 +159,15 @@ class JobState:
         """Number of replicas in each phase; all seven are always there, their sum is the scale. Source: spec R7."""
         counts = dict.fromkeys(_COUNTED.values(), 0)
         for replica in self.members:
-            counts[_COUNTED[replica.phase]] += 1
+            counts[_COUNTED[self.reported(replica)]] += 1
         return counts
+
+    def reported(self, replica: ReplicaState) -> ReplicaPhase:
+        """The replica's phase as users read it: a launcher that waits for its workers is being created, too (R7)."""
+        plan = self.running_plan
+        is_launcher = plan.launch is not Launch.NONE and replica.name == plan.primary
+        awaited = is_launcher and replica.wanted and not replica.has_pod
+        return ReplicaPhase.CREATING if awaited else replica.phase
 
     def condition(self, type_: str) -> ConditionState | None:
         """The condition of this type, None while it was never set."""

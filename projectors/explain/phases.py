@@ -10,6 +10,7 @@ from projectors.explain.wishes import pause_begun
 from statemachine import events as e
 from statemachine.log.entry import Entry
 from statemachine.phases import Phase, Trigger
+from statemachine.rules.launcher import early_end
 
 
 def phase_entered(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
@@ -95,7 +96,11 @@ def _end_says(told: Told, event: e.PhaseEntered) -> str:
         return f"it was active for longer than its deadline of {plan.active_deadline_seconds} s"
     if event.trigger is Trigger.CHILD_REFUSED_FOR_GOOD and event.cause:
         return why_ended(event.cause).replace("refused it", "refused one of its objects for good", 1)
+    if (worker := early_end(told.state)) is not None:
+        return f"{worker.name} ended before {primary} was created, which would have waited for it for ever"
     replica = told.state.replicas.get(primary)
+    if replica is not None and replica.lost_for_good and not replica.has_pod:
+        return f"{primary}, which decides the result, was lost"
     if replica is not None and replica.exhausted:
         return f"{primary}, which decides the result, failed, and the restart budget is used up"
     code = event.cause.exit_code if event.cause else None

@@ -6,6 +6,7 @@ from projectors.explain.says import budget_says, why_ended
 from projectors.explain.told import Told
 from statemachine import events as e
 from statemachine.log.entry import Entry
+from statemachine.rules.launcher import has_launcher, is_launched
 
 
 def restart(told: Told, entry: Entry, event: e.RestartScheduled) -> None:
@@ -37,7 +38,8 @@ def denied(told: Told, entry: Entry, event: e.RestartDenied) -> None:
         nature = Nature.ABNORMAL
         says = f"{event.replica} failed: {why_ended(cause)}. It is not restarted: {why} ({left})."
         plan = told.state.plan
-        if plan is not None and event.replica != plan.primary:
+        ends_all = has_launcher(told.state) and not is_launched(told.state)
+        if plan is not None and event.replica != plan.primary and not ends_all:
             says += f" The job goes on: {plan.primary} decides its result."
     else:
         nature = Nature.EXPECTED
@@ -74,6 +76,8 @@ def lost(told: Told, entry: Entry, event: e.ReplicaLost) -> None:
     cause = seen if seen is not None and telling else event.cause
     if told.state.phase.is_active and not told.state.deleted:
         nature, tail = Nature.ABNORMAL, "It is created again, at no cost to the restart budget."
+        if event.for_good:
+            tail = "It is not created again: the launcher counts on the pods that it was started with."
     else:
         nature, tail = Nature.EXPECTED, "Nothing follows from that: the job had no more use for it."
     says = f"{event.replica} was lost: {why_ended(cause)}. {tail}"

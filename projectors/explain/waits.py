@@ -9,6 +9,7 @@ from projectors.explain.says import listed
 from projectors.explain.told import Told
 from statemachine.observations import Container, ContainerStatus
 from statemachine.phases import Phase
+from statemachine.rules.launcher import is_held_back
 from statemachine.rules.timers import DEADLINE, RETRY
 from statemachine.state import ReplicaPhase, ReplicaState
 
@@ -61,6 +62,8 @@ def _replica(told: Told, replica: ReplicaState) -> tuple[str, str] | None:
     if replica.has_pod and replica.leaving:
         after = ", to be made anew" if active and replica.wanted else ""
         return f"old pod is still there ({replica.leaving}){after}", ""
+    if active and replica.wanted and not replica.has_pod and is_held_back(told.state, replica):
+        return "created once every worker is Running and Ready", ""
     if not active or not replica.has_pod or replica.ended:
         return None
     match replica.phase:

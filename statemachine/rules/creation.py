@@ -22,6 +22,7 @@ from statemachine.kind import Kind
 from statemachine.observations import Observation, TensorBoardObserved, WriteRefused
 from statemachine.phases import Trigger, allows, step
 from statemachine.rules import words
+from statemachine.rules.launcher import is_held_back
 from statemachine.rules.timers import RETRY, is_due
 from statemachine.state import JobState
 
@@ -120,11 +121,14 @@ def acceptance(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Even
 
 
 def requests(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
-    """A pod is asked for, for every replica that should have one and has none (T1, T11, T15, T18, R12)."""
+    """A pod is asked for, for every replica that should have one and has none (T1, T11, T15, T18, R12).
+
+    A launcher's, only when its workers are ready.
+    """
     if not state.phase.is_active or state.deleted or _is_emptying(state):
         return
     for replica in state.replicas.values():
-        if replica.wanted and not replica.has_pod:
+        if replica.wanted and not replica.has_pod and not is_held_back(state, replica):
             yield ReplicaRequested(replica=replica.name, attempt=replica.attempt + 1)
 
 

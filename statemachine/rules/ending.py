@@ -14,12 +14,14 @@ from statemachine.events import (
     PhaseEntered,
     ReplicaDismissed,
 )
+from statemachine.ids import split_replica
 from statemachine.kind import Kind
-from statemachine.observations import Observation, PodObserved
+from statemachine.observations import Observation, PodGone, PodObserved
 from statemachine.phases import Trigger, allows, step
 from statemachine.rules import causes, words
+from statemachine.rules.launcher import early_end
 from statemachine.rules.timers import DEADLINE, is_due
-from statemachine.spec import CleanUpPolicy
+from statemachine.spec import CleanUpPolicy, Plan
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
 
@@ -37,9 +39,42 @@ def outcome(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
         reason, message = "Failed", words.EXIT_MESSAGE
         if primary.exhausted:
             reason, message = "BackoffLimitExceeded", words.limit_message(limit)
-        cause = causes.of_failure(kind, state, seen, "T9") if isinstance(seen, PodObserved) else None
+        cause = _cause(kind, state, seen, primary)
         yield _enter(state, Trigger.FAILURE_MET, "T9", seen, cause)
         yield from _failed(seen, reason, message)
+    elif (worker := early_end(state)) is not None:
+        yield from _early_end(kind, state, seen, worker)
+
+
+def _cause(kind: Kind, state: JobState, seen: Observation, replica: ReplicaState) -> Cause | None:
+    match seen:
+        case PodObserved():
+            return causes.of_failure(kind, state, seen, "T9")
+        case PodGone():
+            return causes.of_loss(replica._replace(uid=seen.uid))
+        case _:
+            return None
+
+
+def _early_end(kind: Kind, state: JobState, seen: Observation, worker: ReplicaState) -> Iterator[Event]:
+    """A worker that is not there for the launcher is the end of the job (T9)."""
+    cause, pod = _cause(kind, state, seen, worker), kind.pod_name(state, worker.name)
+    if worker.phase is ReplicaPhase.FAILED and cause is not None:
+        message = words.replica_message(pod, cause)
+    else:
+        cause = Cause(
+            kind=CauseClass.APPLICATION_EXIT,
+            rule="T9",
+            pod_uid=worker.uid,
+            node=worker.node,
+            container=kind.training_container(state, split_replica(worker.name)[0]),
+            exit_code=0,
+        )
+        message = words.early_end_message(pod)
+        failed = words.true(words.REPLICA_FAILURE, "ReplicaFailed", message)
+        yield ConditionsChanged(at=seen.at, conditions=(failed,))
+    yield _enter(state, Trigger.FAILURE_MET, "T9", seen, cause)
+    yield from _failed(seen, "Failed", message)
 
 
 def deadline(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
@@ -72,7 +107,7 @@ def clean_up(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
     for replica in state.replicas.values():
         if not replica.has_pod or replica.leaving:
             continue
-        if _is_cleaned(replica, policy, past_deadline=past_deadline):
+        if _is_cleaned(state.plan, replica, past_deadline=past_deadline):
             count += 1
             cause = causes.of_deletion(replica, "T10" if past_deadline else "R9")
             why: Literal["deadline", "clean-up"] = "deadline" if past_deadline else "clean-up"
@@ -85,8 +120,9 @@ def clean_up(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
         yield Announced(reason="CleanedUp", message=f"Deleted {count} pods (policy {policy})")
 
 
-def _is_cleaned(replica: ReplicaState, policy: CleanUpPolicy, *, past_deadline: bool) -> bool:
-    if policy is CleanUpPolicy.ALL:
+def _is_cleaned(plan: Plan, replica: ReplicaState, *, past_deadline: bool) -> bool:
+    policy = plan.clean_up
+    if policy is CleanUpPolicy.ALL or (policy is CleanUpPolicy.WORKERS and replica.name != plan.primary):
         return True
     unfinished = replica.phase not in (ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED)
     return unfinished and (past_deadline or policy is CleanUpPolicy.UNFINISHED)

@@ -7,15 +7,18 @@ from statemachine.kind import Kind
 from statemachine.observations import Observation
 from statemachine.phases import Phase, Trigger, allows, step
 from statemachine.rules import words
+from statemachine.rules.launcher import has_launcher
 from statemachine.state import JobState, ReplicaPhase
 
 
 def is_up(state: JobState) -> bool:
     """Replicas up, as T7 has it: everybody has been Running or has ended since this start.
 
-    Elastic: the primary and at least `min_running` replicas are Running.
+    Elastic: the primary and at least `min_running` replicas are Running. With a launcher, it alone counts.
     """
     plan = state.running_plan
+    if has_launcher(state):
+        return state.replicas[plan.primary].started
     if plan.min_running is None:
         return all(each.started for each in state.members)
     up = [each.name for each in state.members if each.phase is ReplicaPhase.RUNNING and not each.leaving]

@@ -11,6 +11,7 @@ from typing import Final
 from statemachine.events import (
     Announced,
     Cause,
+    ConditionsChanged,
     Event,
     ReplicaCreated,
     ReplicaEnded,
@@ -32,7 +33,8 @@ from statemachine.observations import (
     PodPhase,
 )
 from statemachine.phases import Trigger, allows
-from statemachine.rules import causes
+from statemachine.rules import causes, words
+from statemachine.rules.launcher import is_launched, only_serves
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
 _NOT_YET_RUNNING: Final = frozenset({ReplicaPhase.CREATING, ReplicaPhase.PENDING, ReplicaPhase.UNKNOWN})
@@ -113,7 +115,9 @@ def _move(
     """The event that takes the replica to the pod's phase; None if it is there, or beyond, already."""
     name, uid = replica.name, seen.uid
     match seen.phase:
-        case PodPhase.SUCCEEDED if not replica.leaving:
+        case PodPhase.SUCCEEDED if not replica.leaving and not (
+            seen.deleting and only_serves(state, replica)
+        ):
             return ReplicaSucceeded(replica=name, uid=uid, containers=containers)
         case PodPhase.FAILED if not replica.leaving and not seen.deleting:
             cause = causes.of_failure(kind, state, seen, "R4")
@@ -164,7 +168,16 @@ def _gone(kind: Kind, state: JobState, replica: ReplicaState, seen: PodGone) -> 
     if replica.leaving or replica.phase in _ENDED:
         yield ReplicaReleased(replica=replica.name, uid=seen.uid)
         return
-    yield ReplicaLost(replica=replica.name, uid=seen.uid, cause=causes.of_loss(replica))
-    if allows(state.phase, Trigger.REPLICA_VANISHED):
-        message = f"Replica {kind.pod_name(state, replica.name)} was deleted and is created again"
+    vanished = allows(state.phase, Trigger.REPLICA_VANISHED)
+    for_good = vanished and is_launched(state)
+    cause = causes.of_loss(replica)
+    yield ReplicaLost(replica=replica.name, uid=seen.uid, cause=cause, for_good=for_good)
+    pod = kind.pod_name(state, replica.name)
+    if for_good:
+        message = words.lost_message(pod)
+        yield Announced(reason="ReplicaFailed", message=message, level="Warning")
+        failed = words.true(words.REPLICA_FAILURE, "ReplicaFailed", message)
+        yield ConditionsChanged(at=seen.at, conditions=(failed,))
+    elif vanished:
+        message = f"Replica {pod} was deleted and is created again"
         yield Announced(reason="ReplicaLost", message=message, level="Warning")

@@ -40,6 +40,16 @@ def replica_message(pod: str, cause: Cause) -> str:
     return f"Replica {pod} failed: {cause.reason or cause.kind}."
 
 
+def lost_message(pod: str) -> str:
+    """Code mReplica of spec R6 for a pod that vanished and is not made again."""
+    return f"Replica {pod} failed: its pod was deleted."
+
+
+def early_end_message(pod: str) -> str:
+    """Code mReplica of spec R6 for a worker that ended with exit code 0 before there was a launcher."""
+    return f"Replica {pod} failed: it ended before the launcher was created."
+
+
 def restart_message(pod: str, cause: Cause, number: int, limit: int | None) -> str:
     """The ReplicaRestart event of spec R16."""
     how = f"exit code {cause.exit_code}" if cause.exit_code is not None else cause.reason or cause.kind

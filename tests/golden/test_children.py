@@ -62,7 +62,7 @@ def test_children_are_the_golden_ones(path: Path, update_golden: bool) -> None:
         assert dumped(now) == dumped(rest)
 
 
-WORKED = {"pytorchtrainingjob": "abcdefg", "deepspeedjob": "abcef"}
+WORKED = {"pytorchtrainingjob": "abcdefg", "deepspeedjob": "abcef", "colossalaijob": "abcefghi"}
 """Kind → the worked examples of its page in the spec that have children."""
 
 

@@ -23,6 +23,8 @@ WORDS = st.sampled_from([
     "elastic", "minReplicas", "maxReplicas", "expectedReplicas", "runPolicy", "backoffLimit", "runMode", "debug",
     "pause", "resumeSpecs", "scheduler", "t9kScheduler", "queue", "priority", "tensorboardSpec", "logDir", "pvc",
     "subpath", "subPath", "trainingLogFilesets", "scalingWeight", "labels", "annotations", "initContainers", "ports",
+    "launcher", "worker", "workingDir", "procPerWorker", "torchArgs", "torchConfig", "script", "ssh", "authMountPath",
+    "sshAuthMountPath", "sshdPath", "cleanUpWorkers", "volumeMounts", "mountPath",
 ])  # fmt: skip
 
 SCALARS = (

@@ -200,7 +200,7 @@ class DictCluster:
 
     def _add_pod(self, story: Story, name: str, attempt: int, uid: str) -> None:
         type_, _, index = name.rpartition("-")
-        pod_name = f"{story.name}-7ac1b-{name}"
+        pod_name = story.pod_name(name)
         meta = {
             "name": pod_name,
             "namespace": "demo",

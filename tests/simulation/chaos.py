@@ -10,7 +10,7 @@ from typing import Final
 from k8s_bridge.port import Manifest, Ref
 from statemachine.log.codec import decode
 from statemachine.observations import TensorBoardObserved
-from tests.simulation.shapes import EXIT_CODES, edit
+from tests.simulation.shapes import EXIT_CODES
 from tests.simulation.world import World
 from tests.support.faults import Odds
 
@@ -161,7 +161,7 @@ async def edit_spec(world: World) -> None:
     """A user has a wish."""
     if world.live_jobs():
         job = world.chance.choice(world.live_jobs())
-        world.change(job, edit(world.chance, job["spec"]))
+        world.change(job, world.shape.edit(world.chance, job["spec"]))
 
 
 async def delete_job(world: World) -> None:

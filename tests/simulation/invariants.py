@@ -17,6 +17,8 @@ from statemachine.log.port import Record
 from statemachine.log.reader import Reader
 from statemachine.observations import PodUnreadable, TensorBoardObserved, WriteRefused
 from statemachine.phases import Trigger, allows, step
+from statemachine.rules.launcher import has_launcher, is_held_back, is_launched
+from statemachine.spec import Launch
 from statemachine.state import JobState, ReplicaPhase
 from statemachine.status import status
 from tests.simulation.world import World
@@ -133,6 +135,22 @@ def attempts_count_up(_: World, story: Story) -> Findings:
                 yield f"{event.replica} was asked for as attempt {event.attempt}, {asked[event.replica]} follows"
 
 
+def launchers_come_when_workers_wait(_: World, story: Story) -> Findings:
+    """A launcher is asked for once all workers are Running and Ready, and no worker is asked for after it."""
+    for before, event in story.events():
+        if not isinstance(event, e.ReplicaRequested) or not has_launcher(before):
+            continue
+        plan = before.running_plan
+        waiting = [each for each in before.members if each.name != plan.primary]
+        if event.replica != plan.primary:
+            if is_launched(before) and plan.launch is Launch.WHEN_READY:
+                yield f"{event.replica} was asked for after the launcher"
+        elif plan.launch is Launch.WHEN_READY and not all(
+            each.ready and each.phase is ReplicaPhase.RUNNING for each in waiting
+        ):
+            yield f"the launcher was asked for while the workers are {waiting}"
+
+
 def timers_end(_: World, story: Story) -> Findings:
     """An ended job waits for nothing."""
     if (story.state.is_final or story.state.deleted) and story.state.timers:
@@ -147,6 +165,7 @@ OF_HISTORIES: Final = (
     restarts_are_counted_once,
     every_failure_is_judged_once,
     attempts_count_up,
+    launchers_come_when_workers_wait,
     timers_end,
 )
 
@@ -174,7 +193,8 @@ def live_is_desired(world: World, story: Story) -> Findings:
     if there != wanted:
         yield f"there are {there}, desired {wanted}"
     for replica in story.state.replicas.values():
-        if replica.leaving or (replica.wanted and not replica.has_pod):
+        asked_for = replica.has_pod or is_held_back(story.state, replica)
+        if replica.leaving or (replica.wanted and not asked_for):
             yield f"{replica.name} has not come to rest: {replica}"
     for each in _live(world, story.state.uid):
         if each["kind"] == "Pod" and _known_uid(story.state, each) != each["metadata"]["uid"]:
@@ -320,6 +340,16 @@ def no_twins(world: World) -> Findings:
     yield from world.pods.twins
 
 
+def no_key_is_told(world: World) -> Findings:
+    """Nothing that a Secret holds is in an entry of the log or in the status of a job."""
+    secrets = list(world.cluster.objects.peek_all("Secret"))
+    kept = {value.encode() for secret in secrets for value in secret["data"].values()}
+    told = [record.body for record in world.records()]
+    told += [repr(job.get("status")).encode() for job in world.live_jobs()]
+    if any(value in text for value in kept for text in told):
+        yield "a key of a Secret is in the log, or in a status"
+
+
 def jobs_are_known(world: World) -> Findings:
     """Every job object is in the log."""
     known = set(world.uids())
@@ -330,7 +360,7 @@ def jobs_are_known(world: World) -> Findings:
 
 def check_rest(world: World, told: Mapping[JobUid, Story]) -> list[str]:
     """All that is wrong with a system at rest, whose log is `told`."""
-    found = [*nothing_was_logged(world), *no_twins(world), *jobs_are_known(world)]
+    found = [*nothing_was_logged(world), *no_twins(world), *no_key_is_told(world), *jobs_are_known(world)]
     for job, story in told.items():
         for rule in AT_REST:
             found += [f"{rule.__name__}: job {job}: {each}" for each in rule(world, story)]
@@ -354,7 +384,7 @@ def check_end(world: World) -> list[str]:
             found.append(f"job {job} is not closed: {story.state.replicas}")
         for rule in (numbers_have_no_holes, attempts_count_up, timers_end, announced_once):
             found += [f"{rule.__name__}: job {job}: {each}" for each in rule(world, story)]
-    for kind in ("Pod", "Service", "PodGroup", "TensorBoard"):
+    for kind in ("Pod", "Service", "PodGroup", "TensorBoard", "Secret", "ConfigMap"):
         for each in world.cluster.objects.peek_all(kind):
             found.append(f"{kind} {each['metadata']['name']} {each['metadata']['uid']} remains")
     return found

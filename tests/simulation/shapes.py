@@ -1,7 +1,9 @@
 """Random jobs and what their pods do, drawn from a seed."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from k8s_bridge.port import Manifest
 from k8s_bridge.sim_pods import Step, names
@@ -16,6 +18,26 @@ EXIT_CODES: Final = (0, 0, 0, 1, 2, 137, 137, 143, 138, 139, 255)
 DISRUPTIONS: Final = ("Evicted", "NodeLost", "Preempting")
 
 Spec = dict[str, Any]
+
+
+class Script(Protocol):
+    """What becomes of pods, from their manifests."""
+
+    def script(self, pod: Manifest) -> tuple[Step, ...]:
+        """What this pod does, and when."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Random jobs of one kind: new ones by name, edits of a spec (merge patches), what their pods do.
+
+    `fates` gets the seed and how likely an end is a failure.
+    """
+
+    kind: str
+    manifest: Callable[[Random, str], Manifest]
+    edit: Callable[[Random, Spec], Spec]
+    fates: Callable[[int, float], Script]
 
 
 def manifest(chance: Random, name: str) -> Manifest:
@@ -166,3 +188,6 @@ class Fates:
             return (up,)
         code = chance.choice(EXIT_CODES) if chance.random() < self._failing else 0
         return up, Step(lasts, "Failed" if code else "Succeeded", (code,) * len(containers))
+
+
+PYTORCH: Final = Shape(KIND, manifest, edit, Fates)

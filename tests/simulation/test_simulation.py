@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from tests.simulation import chaos
+from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.run import simulate
 
 _SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 200)
@@ -28,6 +29,11 @@ def _chunks() -> list[Sequence[int]]:
 def test_whatever_happens_the_promises_hold(seeds: Sequence[int]) -> None:
     for seed in seeds:
         simulate(seed)
+
+
+@pytest.mark.parametrize("seed", [int(_ONE)] if _ONE else range(_FORCED))
+def test_launchers_come_after_their_workers_whatever_happens(seed: int) -> None:
+    simulate(seed, LAUNCHER)
 
 
 def test_pods_that_are_removed_by_force_while_the_log_is_down_are_not_made_twice(

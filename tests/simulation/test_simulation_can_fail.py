@@ -11,7 +11,9 @@ from projectors.workqueue import WorkQueue
 from statemachine.engine.embedded import Engine
 from statemachine.ids import JobUid
 from tests.simulation import chaos
+from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.run import simulate
+from tests.simulation.shapes import PYTORCH, Shape
 from tests.simulation.world import Broken
 
 Breaking = Callable[[pytest.MonkeyPatch], None]
@@ -61,6 +63,21 @@ def test_what_is_broken_is_found(breaking: Breaking, monkeypatch: pytest.MonkeyP
         _simulate_many()
 
 
-def _simulate_many() -> None:
+def _simulate_many(shape: Shape = PYTORCH) -> None:
     for seed in range(_ENOUGH):
-        simulate(seed)
+        simulate(seed, shape)
+
+
+def launchers_do_not_wait(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(import_module("statemachine.rules.creation"), "is_held_back", lambda *_: False)
+
+
+def workers_are_made_again_beside_a_launcher(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(import_module("statemachine.rules.pods"), "is_launched", lambda _: False)
+
+
+@pytest.mark.parametrize("breaking", [launchers_do_not_wait, workers_are_made_again_beside_a_launcher])
+def test_what_is_broken_about_launchers_is_found(breaking: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:
+    breaking(monkeypatch)
+    with pytest.raises(Broken, match=r"launchers_come_when_workers_wait|was asked for"):
+        _simulate_many(LAUNCHER)

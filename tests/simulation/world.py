@@ -21,7 +21,7 @@ from statemachine.kind import SSH_KEYS
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Record
 from tests.simulation.pods import PodRegister
-from tests.simulation.shapes import API, KIND, NAMESPACE, Fates, manifest
+from tests.simulation.shapes import API, NAMESPACE, PYTORCH, Shape
 from tests.support.faults import FaultyCluster, FaultyLog, JumpingClock, Life, Odds, Weather
 
 START: Final = datetime(2024, 1, 9, 15, 0, tzinfo=UTC)
@@ -110,6 +110,7 @@ class World:
     """Everything that belongs to one seed."""
 
     seed: int
+    shape: Shape = PYTORCH
     chance: Random = field(init=False)
     notes: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
@@ -123,7 +124,7 @@ class World:
         self.workers = chance.choice((1, 2, 8))
         self.weather = Weather(chance, Odds())
         self._admit: Admit | None = admit if chance.random() < 0.6 else None
-        fates = Fates(self.seed, failing=chance.choice((0.1, 0.5, 0.9)))
+        fates = self.shape.fates(self.seed, chance.choice((0.1, 0.5, 0.9)))
         self.cluster = MemoryCluster(clock=self.clock.now, script=fates.script, admit=self._admit)
         self.cluster.disturbance = self.weather.delays
         self.pods = PodRegister(self.log, self.weather)
@@ -189,17 +190,17 @@ class World:
 
     async def submit(self, name: str) -> None:
         """Somebody creates a job called `name`, if the name is free."""
-        ref = Ref(API, KIND, NAMESPACE, name)
+        ref = Ref(API, self.shape.kind, NAMESPACE, name)
         if self.cluster.objects.peek(ref) is not None:
             return
-        wish = manifest(self.chance, name)
+        wish = self.shape.manifest(self.chance, name)
         stored = await self.cluster.create(wish)
         self.jobs.append(ref)
         self.note(f"job {name} created, uid {stored['metadata']['uid']}")
 
     def live_jobs(self) -> list[Manifest]:
         """The job objects that exist, uncopied."""
-        return list(self.cluster.objects.peek_all(KIND))
+        return list(self.cluster.objects.peek_all(self.shape.kind))
 
     def change(self, job: Manifest, merge: Manifest) -> None:
         """Somebody edits the spec of a job; what the API server refuses is not stored."""

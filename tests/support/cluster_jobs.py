@@ -14,8 +14,11 @@ Status = dict[str, Any]
 SIMULATED: Final = "sim.jobledger.dev/"
 """What stands before the annotations by which a simulated node runs a pod."""
 
-CHILDREN: Final = "tensorstack.dev/owner-kind=PyTorchTrainingJob"
-"""The label that every child of a job has."""
+OWNER_KIND: Final = "tensorstack.dev/owner-kind"
+"""Key of the label that every child of a job has."""
+
+CHILDREN: Final = f"{OWNER_KIND}=PyTorchTrainingJob"
+"""The label that every child of a PyTorchTrainingJob has."""
 
 
 def replica_type(
@@ -48,10 +51,15 @@ def short_hash(uid: str) -> str:
 
 
 class Jobs:
-    """The jobs of one namespace and kind; `kind` is any name that kubectl knows it by."""
+    """The jobs of one namespace and kind; `kind` is any name that kubectl knows it by, `owner` its own name.
 
-    def __init__(self, cluster: Cluster, namespace: str, kind: str = "pj") -> None:
-        self.cluster, self.namespace, self.kind = cluster, namespace, kind
+    Pods of PyTorchTrainingJobs have a hash in their names, those of the others do not.
+    """
+
+    def __init__(
+        self, cluster: Cluster, namespace: str, kind: str = "pj", *, owner: str = "PyTorchTrainingJob"
+    ) -> None:
+        self.cluster, self.namespace, self.kind, self.owner = cluster, namespace, kind, owner
         self._bases: dict[str, str] = {}
 
     # ---- what users do -------------------------------------------------------------------------------------
@@ -134,13 +142,14 @@ class Jobs:
     def children(self, name: str, kind: str = "pods") -> dict[str, Manifest]:
         """The objects of a kind that belong to the job, by name without what comes before the replica."""
         base = self.base(name)
-        items = self.cluster.get(
-            "-n", self.namespace, kind, "-l", f"tensorstack.dev/owner-name={name},{CHILDREN}"
-        )["items"]
+        labels = f"tensorstack.dev/owner-name={name},{OWNER_KIND}={self.owner}"
+        items = self.cluster.get("-n", self.namespace, kind, "-l", labels)["items"]
         return {each["metadata"]["name"].removeprefix(f"{base}-"): each for each in items}
 
     def base(self, name: str) -> str:
         """What the names of the job's children begin with."""
+        if self.owner != "PyTorchTrainingJob":
+            return name
         if name not in self._bases:
             self._bases[name] = f"{name}-{short_hash(self.get(name)['metadata']['uid'])}"
         return self._bases[name]

@@ -13,7 +13,8 @@ from statemachine.decide import POLICY, decide
 from statemachine.desired import desired
 from statemachine.events import Announced, Event
 from statemachine.evolve import fold
-from statemachine.ids import JobUid, PodUid, ReplicaName
+from statemachine.ids import JobUid, PodUid, ReplicaName, split_replica
+from statemachine.kinds import kind_of
 from statemachine.log.codec import encode, entry_hash
 from statemachine.log.entry import GENESIS, Entry
 from statemachine.observations import (
@@ -156,13 +157,13 @@ class Story:
         known = self.replica(replica)
         attempt = attempt or known.attempt
         if containers is None:
-            containers = (_container(PodPhase(phase), exit_code),)
+            containers = (_container(self.training(replica), PodPhase(phase), exit_code),)
         return PodObserved(
             job=self.uid,
             at=self.now,
             replica=ReplicaName(replica),
             attempt=attempt,
-            pod=f"{self.name}-7ac1b-{replica}",
+            pod=self.pod_name(replica),
             uid=PodUid(uid or known.uid or f"{replica}.{attempt}"),
             phase=PodPhase(phase),
             containers=tuple(containers),
@@ -204,7 +205,7 @@ class Story:
         """The cluster refuses to create a child."""
         fields = {
             "verb": "create",
-            "name": f"{self.name}-7ac1b-worker-0",
+            "name": self.pod_name("worker-0"),
             "retryable": status_ in (403, 409, 429) or status_ >= 500,
             **more,
         }
@@ -221,6 +222,12 @@ class Story:
         """The job object is gone."""
         return self.see(JobGone(job=self.uid, at=self.now, actor="alice"))
 
+    def ready(self, *replicas: str) -> Self:
+        """These pods are seen Running and Ready."""
+        for name in replicas:
+            self.pod(name, "Running", ready=True)
+        return self
+
     # ---- then ----------------------------------------------------------------------------------------------------
 
     @property
@@ -231,6 +238,14 @@ class Story:
     def replica(self, name: str) -> ReplicaState:
         """A replica as it stands."""
         return self.state.replicas.get(ReplicaName(name)) or ReplicaState(ReplicaName(name))
+
+    def pod_name(self, replica: str) -> str:
+        """Name of the replica's pods."""
+        return kind_of(API, self.kind).pod_name(self.state, ReplicaName(replica))
+
+    def training(self, replica: str) -> str:
+        """Name of the container that trains in the replica's pods."""
+        return kind_of(API, self.kind).training_container(self.state, split_replica(ReplicaName(replica))[0])
 
     @property
     def phase(self) -> Phase:
@@ -275,10 +290,10 @@ class Story:
         return [reason for reason, _ in self.announced()]
 
 
-def _container(phase: PodPhase, exit_code: int | None) -> Container:
+def _container(name: str, phase: PodPhase, exit_code: int | None) -> Container:
     if phase is PodPhase.RUNNING:
-        return Container(name="pytorch", state=ContainerStatus.RUNNING)
+        return Container(name=name, state=ContainerStatus.RUNNING)
     if phase in (PodPhase.SUCCEEDED, PodPhase.FAILED):
         code = exit_code if exit_code is not None else (0 if phase is PodPhase.SUCCEEDED else 1)
-        return Container(name="pytorch", state=ContainerStatus.TERMINATED, exit_code=code)
-    return Container(name="pytorch", state=ContainerStatus.WAITING)
+        return Container(name=name, state=ContainerStatus.TERMINATED, exit_code=code)
+    return Container(name=name, state=ContainerStatus.WAITING)

@@ -6,7 +6,7 @@ field order, so that two spellings of a spec give the same bytes. Source: spec R
 
 import difflib
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,10 +30,30 @@ class Reading:
     renamed: dict[str, str] = field(default_factory=dict)
 
 
-def read(model: type[SpecPart], raw: Mapping[str, Any]) -> Reading:
-    """The canonical form of `raw`. Values of a wrong type are left as they are."""
-    reading = Reading()
-    reading.spec = _object(model, raw, "spec", reading)
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A spec whose older form has been turned into the present one; otherwise as it was.
+
+    `renamed`: path now → path as written, of everything that was moved.
+    """
+
+    spec: Mapping[str, Any]
+    notices: tuple[Notice, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+
+Modern = Callable[[Mapping[str, Any]], Rewritten]
+"""A kind's way from the older form of its specs to the present one."""
+
+
+def read(model: type[SpecPart], raw: Mapping[str, Any], modern: Modern | None = None) -> Reading:
+    """The canonical form of `raw`. Values of a wrong type are left as they are.
+
+    `modern` turns an older form of the whole spec, if the kind has one, into the present form.
+    """
+    given = modern(raw) if modern else Rewritten(raw)
+    reading = Reading(notices=list(given.notices), renamed=dict(given.renamed))
+    reading.spec = _object(model, given.spec, "spec", reading)
     return reading
 
 
@@ -46,7 +66,7 @@ def _object(model: type[SpecPart], raw: Mapping[str, Any], path: str, reading: R
             continue
         here = f"{path}.{shape.name}"
         if shape.ignored is not None:
-            reading.notices.append(_deprecated(here, shape.ignored))
+            reading.notices.append(deprecated(here, shape.ignored))
         else:
             result[shape.name] = _value(shape, value, here, reading)
     spellings = [name for shape in known.values() for name in (shape.name, shape.was) if name]
@@ -63,7 +83,7 @@ def _renamed(shape: FieldShape, raw: Mapping[str, Any], path: str, reading: Read
     if old is None:
         return value
     now, was = f"{path}.{shape.name}", f"{path}.{shape.was}"
-    reading.notices.append(_deprecated(was, now))
+    reading.notices.append(deprecated(was, now))
     if value is None:
         reading.renamed[now] = was
         return old
@@ -96,7 +116,8 @@ def _item(part: type[SpecPart], value: Any, path: str, reading: Reading) -> Any:
     return _object(part, value, path, reading) if isinstance(value, Mapping) else value
 
 
-def _deprecated(old: str, use: str) -> Notice:
+def deprecated(old: str, use: str) -> Notice:
+    """The warning that a field is used under an old name. Source: spec R2, aliases."""
     return Notice("DeprecatedField", f"{old} is deprecated, use {use}")
 
 

@@ -142,6 +142,8 @@ def _field(shape: FieldShape, leaf: Schema) -> Schema:
     about = {"description": _one_line(shape.info.description or "")}
     if shape.ignored is not None:
         about = {"description": f"Deprecated and ignored: use {shape.ignored.removeprefix('spec.')}."}
+    if shape.moved:
+        about = {"description": f"Deprecated: use {shape.moved}."}
     if shape.opaque:
         return about | {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     if shape.as_words:

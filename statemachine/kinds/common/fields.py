@@ -43,6 +43,16 @@ class Ignored:
 
 
 @dataclass(frozen=True, slots=True)
+class Moved:
+    """The field is part of a spec's older form, which the kind rewrites before anything reads it (spec R2).
+
+    `to` says where its values went.
+    """
+
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
 class Mutable:
     """The field, with all below it, may change after creation (spec R2)."""
 
@@ -71,6 +81,9 @@ class AsWords:
 
 Count = Annotated[int, Field(ge=0, le=INT32_MAX, json_schema_extra={"format": "int32"})]
 """int32 ≥ 0."""
+
+Positive = Annotated[int, Field(ge=1, le=INT32_MAX, json_schema_extra={"format": "int32"})]
+"""int32 ≥ 1."""
 
 Number = Annotated[int, Field(ge=-INT32_MAX - 1, le=INT32_MAX, json_schema_extra={"format": "int32"})]
 """int32 of any sign: the bounds are a CEL rule's, so that its sentence is what the user reads."""

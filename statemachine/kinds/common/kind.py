@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 from statemachine.errors import InvariantBroken, Problem
 from statemachine.ids import JobUid, ReplicaName
 from statemachine.kind import NO_UID, Admission, Child, LifeRule, Manifest, Names
-from statemachine.kinds.common.canonical import Reading, as_written, read
+from statemachine.kinds.common.canonical import Modern, Reading, as_written, read
 from statemachine.kinds.common.crd import Served, crd
 from statemachine.kinds.common.fields import SpecPart
 from statemachine.kinds.common.layout import Layout
@@ -42,6 +42,7 @@ class ModelKind(Generic[S]):
     """A `Kind` (see `statemachine.kind`).
 
     `plan` gets the job's name and uid. `objects` are a job's children.
+    `modern` rewrites the older form of a spec, where the kind has one.
     `describe` gives the status, `keep` says which children but pods should exist now. `fixed` are the mutable
     fields that cannot change any more when the job has ended. `modes` are the columns of `env`, the
     documentation's table of variables.
@@ -62,6 +63,7 @@ class ModelKind(Generic[S]):
     retryable: Callable[[int], bool]
     fixed: tuple[str, ...] = ()
     aliases: tuple[Names, ...] = ()
+    modern: Modern | None = None
     modes: tuple[str, ...] = ()
     env: tuple[Variable, ...] = ()
 
@@ -78,11 +80,14 @@ class ModelKind(Generic[S]):
         if fault is not None:
             return Admission(dict(old or {}), None, (fault,))
         if old is not None:
-            return self._update(name, uid, read(self.model, old).spec, read(self.model, spec))
-        reading = read(self.model, spec)
+            return self._update(name, uid, self._read(old).spec, self._read(spec))
+        reading = self._read(spec)
         model, problems, notices = self._judged(Draft(name, reading.spec), reading)
         plan = None if model is None else self.plan(name, uid, model)
         return Admission(reading.spec, plan, problems, (*reading.notices, *notices))
+
+    def _read(self, spec: Mapping[str, Any]) -> Reading:
+        return read(self.model, spec, self.modern)
 
     def _judged(self, draft: Draft, reading: Reading) -> tuple[S | None, tuple[Problem, ...], list[Notice]]:
         """The model if nothing is wrong, all problems in field order, and what the rules warn of."""
@@ -105,7 +110,7 @@ class ModelKind(Generic[S]):
         for place in mutable_changes(before, after):
             value = changes[rendered(place)] = value_at(reading.spec, place)
             spec = with_value(spec, place, value)
-        spec = read(self.model, spec).spec
+        spec = self._read(spec).spec
         return Admission(spec, self.plan(name, uid, self._parsed(spec)), (), fresh, frozen, changes)
 
     def _parsed(self, spec: Mapping[str, Any]) -> S:

@@ -7,7 +7,16 @@ from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 
-from statemachine.kinds.common.fields import AsText, AsWords, Ignored, Mutable, Opaque, SpecPart, Was
+from statemachine.kinds.common.fields import (
+    AsText,
+    AsWords,
+    Ignored,
+    Moved,
+    Mutable,
+    Opaque,
+    SpecPart,
+    Was,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +30,7 @@ class FieldShape:
     many: bool
     was: str
     ignored: str | None
+    moved: str
     mutable: Mutable | None
     opaque: str
     as_text: bool
@@ -47,6 +57,7 @@ def _shape(attribute: str, info: FieldInfo) -> FieldShape:
         many=list in types,
         was=was,
         ignored=next((mark.use for mark in marks if isinstance(mark, Ignored)), None),
+        moved=next((mark.to for mark in marks if isinstance(mark, Moved)), ""),
         mutable=next((mark for mark in marks if isinstance(mark, Mutable)), None),
         opaque=next((mark.type for mark in marks if isinstance(mark, Opaque)), ""),
         as_text=any(isinstance(mark, AsText) for mark in marks),

@@ -274,7 +274,7 @@ RULES: tuple[Rule, ...] = (
     *template_rules(LAYOUT)[2:],
     immutable.fixed("worker.replicas", 1),
     immutable.fixed("worker.restartPolicy", "OnFailure"),
-    immutable.fixed_renamed("config.slotsPerWorker", "slotPerWorker"),
+    immutable.fixed("config.slotsPerWorker", 0, was="config.slotPerWorker"),
     immutable.fixed_unread("config.run"),
     immutable.fixed("config.localRank", default=True),
     immutable.fixed("config.autotune", "none"),

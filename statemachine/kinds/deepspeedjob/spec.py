@@ -5,18 +5,15 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from statemachine.kinds.common.fields import (
-    INT32_MAX,
     AsWords,
     Mutable,
     PodTemplate,
+    Positive,
     SpecPart,
     Was,
     Word,
 )
 from statemachine.kinds.t9k.parts import Elastic, Policy, RunMode, RunPolicy, Scheduler, Words
-
-Positive = Annotated[int, Field(ge=1, le=INT32_MAX, json_schema_extra={"format": "int32"})]
-"""int32 ≥ 1."""
 
 
 class WorkerSpec(SpecPart):

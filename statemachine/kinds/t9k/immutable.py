@@ -14,33 +14,18 @@ from statemachine.rulebook import Draft, Layer, Rule
 Spec = Mapping[str, Any]
 
 
-def fixed(path: str, default: Any = None, *, id_: str = "G17", as_text: bool = False) -> Rule:
-    """`spec.<path>` keeps its value; absent means `default`. `as_text`: 4 and "4" are the same."""
+def fixed(path: str, default: Any = None, *, id_: str = "G17", as_text: bool = False, was: str = "") -> Rule:
+    """`spec.<path>` keeps its value; absent means `default`.
+
+    `as_text`: 4 and "4" are the same. `was`: path of the field's older spelling, for one with a default.
+    """
 
     def value(spec: Spec) -> Any:
         found = find(spec, path)
         return default if found is None else found
 
-    cel = _same(path, as_text=as_text) if default is None else _same_value(path, default)
+    cel = _same(path, as_text=as_text) if default is None else _same_value(path, default, was)
     return _keeps(id_, f"spec.{path} is immutable", value, cel, says=f"`{path}` does not change")
-
-
-def fixed_renamed(path: str, was: str) -> Rule:
-    """`spec.<path>`, an integer ≥ 1, keeps its value, whatever its spelling."""
-    above, _, name = path.rpartition(".")
-
-    def value(of: str) -> str:
-        owner = f"{of}.{above}"
-        old = f"(has({owner}.{was}) ? {owner}.{was} : 0)"
-        return f"({_there(above, of)} ? (has({owner}.{name}) ? {owner}.{name} : {old}) : 0)"
-
-    return _keeps(
-        "G17",
-        f"spec.{path} is immutable",
-        lambda spec: find(spec, path),
-        f"{value('self')} == {value('oldSelf')}",
-        says=f"`{path}` does not change",
-    )
 
 
 def fixed_unread(path: str) -> Rule:
@@ -100,10 +85,14 @@ def _same(path: str, *, as_text: bool = False) -> str:
     return f"({here}) == ({_there(path, 'oldSelf')}) && (!({here}) || {after} == {before})"
 
 
-def _same_value(path: str, default: object) -> str:
-    """CEL: what is at `path`, or else `default`, is as it was."""
-    values = (f"({_there(path, of)} ? {of}.{path} : {_literal(default)})" for of in ("self", "oldSelf"))
-    return " == ".join(values)
+def _same_value(path: str, default: object, was: str = "") -> str:
+    """CEL: what is at `path`, or else at `was`, or else `default`, is as it was."""
+
+    def value(of: str) -> str:
+        otherwise = f"({_there(was, of)} ? {of}.{was} : {_literal(default)})" if was else _literal(default)
+        return f"({_there(path, of)} ? {of}.{path} : {otherwise})"
+
+    return f"{value('self')} == {value('oldSelf')}"
 
 
 def _same_switch(path: str) -> str:

@@ -28,15 +28,17 @@ def pod(
     scheduler: T9kScheduler | None = None,
     skip_init: bool = False,
     attached: Sequence[Attached] = (),
+    grouped: bool = True,
 ) -> Manifest:
     """The pod of a replica's current attempt; `training` says which container is replaced, and by what.
 
-    `attached` volumes come after the user's, mounted in the training container.
+    `attached` volumes come after the user's, mounted in the training container. A pod that is not `grouped` is
+    queued alone, outside of the job's PodGroup.
 
     Labels and annotations of the template are kept; on a clash the controller's win.
     """
     attempt = job.replicas[member.replica].attempt if member.replica in job.replicas else 0
-    labels = member_labels(job, member) | _queue_labels(job, member, scheduler)
+    labels = member_labels(job, member) | _queue_labels(job, member, scheduler, grouped=grouped)
     meta = metadata(job, member.pod, {**entries(slot.template, "metadata.labels"), **labels})
     meta["annotations"] = {**slot.annotations, ATTEMPT: str(attempt)}
     return {
@@ -76,10 +78,14 @@ def _pod_spec(
     return spec
 
 
-def _queue_labels(job: JobState, member: Member, scheduler: T9kScheduler | None) -> dict[str, str]:
+def _queue_labels(
+    job: JobState, member: Member, scheduler: T9kScheduler | None, *, grouped: bool
+) -> dict[str, str]:
     """The labels that put a pod into its group and queue. Source: spec R13."""
     if scheduler is None:
         return {}
+    if not grouped:
+        return {"scheduler.tensorstack.dev/queue": scheduler.queue}
     return {
         "scheduler.tensorstack.dev/group-name": job.name,
         "scheduler.tensorstack.dev/queue": scheduler.queue,

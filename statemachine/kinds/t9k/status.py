@@ -37,7 +37,7 @@ def _tasks(kind: Kind, state: JobState) -> Iterator[dict[str, Any]]:
             {
                 "name": kind.pod_name(state, replica.name),
                 "uid": replica.uid,
-                "phase": replica.phase.value,
+                "phase": state.reported(replica).value,
                 "containers": [_container(each) for each in replica.containers if not each.init],
             }
         )

@@ -67,7 +67,7 @@ def _resources(layout: Layout) -> Rule:
     def check(draft: Draft) -> Iterator[Problem]:
         for slot in layout.slots(draft.spec):
             for path, container in _all_containers(slot):
-                yield from _requests_within_limits(f"{path}.resources", container)
+                yield from requests_within_limits(f"{path}.resources", container)
 
     return Rule(
         "G6",
@@ -80,7 +80,8 @@ def _resources(layout: Layout) -> Rule:
     )
 
 
-def _requests_within_limits(path: str, container: Mapping[str, Any]) -> Iterator[Problem]:
+def requests_within_limits(path: str, container: Mapping[str, Any]) -> Iterator[Problem]:
+    """The problems of rule G6 with the `resources`, which are at `path`, of one container."""
     limits = entries(container, "resources.limits")
     for where in ("requests", "limits"):
         for name, amount in entries(container, f"resources.{where}").items():

@@ -150,9 +150,10 @@ def test_g17_a_finished_job_keeps_its_run_policy(api: Api, cases: Cases) -> None
     name = f"finished-{cases.kind.lower()}"
     accepted(api("create", "-f", "-", given=manifest(cases.kind, cases.old, name)))
     change = ("patch", resource(cases.kind), name, "--type=merge")
-    accepted(api(*change, "-p", '{"spec": {"runPolicy": {"cleanUpPolicy": "All"}}}'))
+    while_running, afterwards = (json.dumps({"spec": {"runPolicy": each}}) for each in cases.policies)
+    accepted(api(*change, "-p", while_running))
     accepted(api(*change, "--subresource=status", "-p", '{"status": {"phase": "Succeeded"}}'))
-    answer = refusal(api(*change, "-p", '{"spec": {"runPolicy": {"cleanUpPolicy": "Unfinished"}}}'))
+    answer = refusal(api(*change, "-p", afterwards))
     assert "spec.runPolicy is immutable" in answer
     accepted(api(*change, "-p", '{"spec": {"runMode": {"pause": {"enabled": true}}}}'))
 

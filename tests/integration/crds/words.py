@@ -47,6 +47,8 @@ class Cases:
     may_change: Spec
     scale: tuple[int, int] | None = None
     status: Mapping[str, Any] = field(default_factory=dict)
+    policies: tuple[Spec, Spec] = ({"cleanUpPolicy": "All"}, {"cleanUpPolicy": "Unfinished"})
+    """Two run policies: the first may be set while the job runs, the second not any more when it has ended."""
 
 
 def changed(old: Spec, path: str, value: Any) -> Spec:

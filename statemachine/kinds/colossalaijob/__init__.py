@@ -1,0 +1,39 @@
+"""ColossalAIJob: a launcher starts the training, with ColossalAI, on workers that wait for it with sshd."""
+
+from functools import partial
+
+from statemachine.kinds.colossalaijob.children import ENV, children
+from statemachine.kinds.colossalaijob.older import modern
+from statemachine.kinds.colossalaijob.roles import LAYOUT, NAMES, plan
+from statemachine.kinds.colossalaijob.rules import RULES
+from statemachine.kinds.colossalaijob.spec import ColossalAISpec
+from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.t9k.kind import t9k_served
+from statemachine.kinds.t9k.launcher import launcher_pod_name
+from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
+from statemachine.kinds.t9k.objects import OWNER_KIND
+from statemachine.kinds.t9k.status import status
+
+KIND = ModelKind(
+    names=NAMES,
+    model=ColossalAISpec,
+    rules=RULES,
+    layout=LAYOUT,
+    plan=plan,
+    objects=children,
+    pod_name=launcher_pod_name,
+    served=t9k_served(
+        "Distributed training with ColossalAI. The launcher starts it on the workers, and its end is the job's "
+        "end. Succeeded means ended: the launcher's log tells how the training went.",
+        restarts=False,
+    ),
+    child_label=OWNER_KIND,
+    lifecycle=LIFE,
+    describe=partial(status, restarts=False),
+    keep=keeps,
+    retryable=is_retryable,
+    fixed=FIXED_WHEN_FINISHED,
+    modern=modern,
+    modes=("always",),
+    env=ENV,
+)

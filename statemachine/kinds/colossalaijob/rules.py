@@ -1,0 +1,225 @@
+"""Which ColossalAIJobs are accepted: the shared rules and CA1-CA8.
+
+Source: README R2 and colossalaijob.md, section 2.
+"""
+
+from collections.abc import Iterator
+
+from statemachine.errors import Problem
+from statemachine.kinds.colossalaijob.launch import torch_options
+from statemachine.kinds.colossalaijob.older import OLD
+from statemachine.kinds.colossalaijob.roles import WORKERS
+from statemachine.kinds.colossalaijob.spec import ColossalAISpec
+from statemachine.kinds.common.look import entries, find, flag, is_object, text, texts
+from statemachine.kinds.common.problems import parsed
+from statemachine.kinds.common.says import alias_rules, bounds, claim
+from statemachine.kinds.common.template import Resources
+from statemachine.kinds.t9k import general, immutable
+from statemachine.kinds.t9k.launcher import TYPES, WORKER, command_ignored
+from statemachine.kinds.t9k.modes import RESUME_IGNORED
+from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSHD, reserved_mounts
+from statemachine.kinds.t9k.templates import requests_within_limits, template_rules
+from statemachine.rulebook import Draft, Layer, Notice, Rule
+
+_SOURCE = "colossalaijob.md, section 2"
+
+_NAME_LENGTH = general.name_length(
+    lambda draft: len(draft.name) + 1 + len(WORKER) + 1 + 4 <= 63,
+    says="`<job>-worker-<4 digits>` has at most 63 characters",
+    cel="size(self.metadata.name) + 1 + 6 + 1 + 4 <= 63",
+)
+
+
+def _launcher_resources(draft: Draft) -> Iterator[Problem]:
+    path, launcher = "spec.launcher.resources", entries(draft.spec, "launcher")
+    if is_object(launcher.get("resources")):
+        _, problems = parsed(Resources, launcher["resources"], path)
+        yield from (Problem("G6", each.path, each.text) for each in problems)
+        yield from requests_within_limits(path, launcher)
+
+
+_RESOURCES = Rule(
+    "G6",
+    Layer.CONTROLLER,
+    says="the launcher requests no more of a resource than its limit",
+    text='spec.launcher.resources.requests: Invalid value: "<request>": must be less than or equal to '
+    "<resource> limit of <limit>",
+    check=_launcher_resources,
+    source="spec R2, G6",
+)
+
+
+def _one_form(draft: Draft) -> bool:
+    """The older form has been rewritten by now, if it was whole and alone."""
+    return all(draft.spec.get(name) is not None for name in TYPES) and not any(
+        draft.spec.get(name) is not None for name in OLD
+    )
+
+
+_FORM = claim(
+    "CA1",
+    "spec: set either launcher and worker, or the deprecated torchConfig and replicaSpecs",
+    _one_form,
+    says="either `launcher` and `worker` are set, or, in the older form, `torchConfig` and in `replicaSpecs` one "
+    "entry for each of the two",
+    cel="(has(self.launcher) && has(self.worker) && !has(self.torchConfig) && !has(self.replicaSpecs)) || "
+    "(!has(self.launcher) && !has(self.worker) && has(self.torchConfig) && has(self.replicaSpecs) && "
+    "size(self.replicaSpecs) == 2 && self.replicaSpecs.exists(r, r.type == 'launcher') && "
+    "self.replicaSpecs.exists(r, r.type == 'worker'))",
+    source=_SOURCE,
+)
+
+
+def _worker_container(draft: Draft) -> Iterator[Problem]:
+    for slot in WORKERS.slots(draft.spec):
+        if slot.containers and not any(text(each, "name") == WORKER for _, each in slot.containers):
+            yield Problem("CA2", f"{slot.path}.containers", 'a container named "worker" is required')
+
+
+_CONTAINER = Rule(
+    "CA2",
+    Layer.CONTROLLER,
+    says="the template of the workers has a container called worker",
+    text='spec.worker.template.spec.containers: a container named "worker" is required',
+    check=_worker_container,
+    source=_SOURCE,
+)
+
+
+def _no_command(draft: Draft) -> Iterator[Problem]:
+    worker = draft.spec.get("worker")
+    if is_object(worker) and not worker.get("command") and not flag(draft.spec, "runMode.debug.enabled"):
+        yield Problem("CA3", "spec.worker.command", "Required value")
+
+
+_COMMAND = Rule(
+    "CA3",
+    Layer.CONTROLLER,
+    says="`worker.command` names a training script, unless in debug mode",
+    text="spec.worker.command: Required value",
+    check=_no_command,
+    source=_SOURCE,
+)
+
+_SUSPICIOUS = "spec.worker.command[0] should be a .py file or -m"
+
+
+def _strange_command(draft: Draft) -> Iterator[Notice]:
+    words = texts(draft.spec, "worker.command")
+    if words and words[0] != "-m" and not words[0].endswith(".py"):
+        yield Notice("CommandSuspicious", _SUSPICIOUS)
+
+
+_STRANGE = Rule(
+    "CA4",
+    Layer.WARNING,
+    says="`worker.command` begins with a Python file or with `-m`: the launcher program refuses all else",
+    text=_SUSPICIOUS,
+    check=_strange_command,
+    source=_SOURCE,
+)
+
+
+def _torch_args(draft: Draft) -> Iterator[Problem]:
+    for each in torch_options(texts(draft.spec, "worker.torchArgs")):
+        if not each.expressible:
+            yield Problem("CA5", f"spec.worker.torchArgs[{each.index}]", "cannot be passed to colossalai run")
+
+
+_TORCH_ARGS = Rule(
+    "CA5",
+    Layer.CONTROLLER,
+    says="`worker.torchArgs` are `--name=value`, `--name value` or `--name`, without commas or a second `=`, and "
+    "none that the launcher sets itself (`master_addr`, `master_port`, `nproc_per_node`, `nnodes`, `node_rank`)",
+    text="spec.worker.torchArgs[<i>]: cannot be passed to colossalai run",
+    check=_torch_args,
+    source=_SOURCE,
+)
+
+_SSHD_PATH, _KEYS_PATH = (
+    bounds(
+        "CA7",
+        path,
+        says=f"`{path.removeprefix('spec.')}` is absolute",
+        text=f"{path}: must be an absolute path",
+        source="spec R15",
+    )
+    for path in ("spec.ssh.sshdPath", "spec.ssh.authMountPath")
+)
+
+_RESERVED = reserved_mounts(
+    "CA7",
+    WORKERS,
+    lambda spec: [text(spec, "ssh.authMountPath") or SSH_DIRECTORY],
+    source="spec R15",
+)
+
+
+def _no_image(draft: Draft) -> Iterator[Problem]:
+    launcher = draft.spec.get("launcher")
+    if is_object(launcher) and not find(launcher, "image"):
+        yield Problem("CA8", "spec.launcher.image", "Required value")
+
+
+_IMAGE = Rule(
+    "CA8",
+    Layer.CONTROLLER,
+    says="`launcher.image` is set",
+    text="spec.launcher.image: Required value",
+    check=_no_image,
+    source=_SOURCE,
+)
+
+_OLD_LIST = claim(
+    "G17",
+    "spec.replicaSpecs is immutable",
+    lambda draft: draft.old is None or draft.old.get("replicaSpecs") == draft.spec.get("replicaSpecs"),
+    says="`replicaSpecs` of the older form keeps its types and numbers",
+    cel="has(self.replicaSpecs) == has(oldSelf.replicaSpecs) && (!has(self.replicaSpecs) || "
+    "(size(self.replicaSpecs) == size(oldSelf.replicaSpecs) && [0, 1].all(i, i >= size(self.replicaSpecs) || "
+    "(self.replicaSpecs[i].type == oldSelf.replicaSpecs[i].type && "
+    "self.replicaSpecs[i].?replicas.orValue(1) == oldSelf.replicaSpecs[i].?replicas.orValue(1)))))",
+    source="spec R2, G17",
+)
+
+_TEMPLATES = template_rules(WORKERS)
+
+RULES: tuple[Rule, ...] = (
+    general.NAME,
+    _NAME_LENGTH,
+    *_TEMPLATES[:2],
+    _RESOURCES,
+    *general.known_types(*TYPES),
+    immutable.DEBUG,
+    immutable.RESUME_SPECS,
+    general.PRIORITY,
+    *alias_rules(ColossalAISpec),
+    *_TEMPLATES[2:],
+    immutable.fixed("ssh.authMountPath", SSH_DIRECTORY, was="ssh.sshAuthMountPath"),
+    immutable.fixed("ssh.sshdPath", SSHD),
+    immutable.fixed("launcher.image"),
+    immutable.fixed("launcher.workingDir"),
+    immutable.fixed("launcher.env"),
+    immutable.fixed("worker.replicas", 1),
+    immutable.fixed("worker.procPerWorker", 1),
+    immutable.fixed("worker.command"),
+    immutable.fixed("worker.torchArgs"),
+    immutable.fixed("torchConfig.procPerWorker", 1),
+    immutable.fixed("torchConfig.script"),
+    immutable.fixed("torchConfig.torchArgs"),
+    _OLD_LIST,
+    immutable.SCHEDULER,
+    immutable.FINISHED,
+    _FORM,
+    _CONTAINER,
+    _COMMAND,
+    _STRANGE,
+    _TORCH_ARGS,
+    command_ignored("CA6", WORKERS, source=_SOURCE),
+    _SSHD_PATH,
+    _KEYS_PATH,
+    _RESERVED,
+    _IMAGE,
+    RESUME_IGNORED,
+)
+"""In the order of the spec."""

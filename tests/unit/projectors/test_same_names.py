@@ -1,0 +1,59 @@
+"""A job that was deleted and created again under its name: its pods may have the names of those that were."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from k8s_bridge.memory import MemoryCluster
+from projectors.children import Children
+from statemachine.engine.clock import LoopClock
+from statemachine.ids import ATTEMPT, JobUid, Seq
+from statemachine.observations import Observation, PodGone
+from statemachine.state import JobState
+from tests.support.scenario import UID, Story
+from tests.support.simulated import run_simulated
+from tests.unit.kinds.colossal import KIND, spec
+
+
+class One:
+    """The states of a log with one job."""
+
+    def __init__(self, story: Story) -> None:
+        self.story = story
+
+    def state(self, _: JobUid) -> JobState | None:
+        return self.story.state
+
+    def seq(self, _: JobUid) -> Seq:
+        return Seq(len(self.story.entries))
+
+    async def fresh(self, _: JobUid) -> None:
+        return
+
+
+def visited(owner: str) -> list[Observation]:
+    """What a visit to a deleted job tells, whose first worker was never seen, beside a pod of that name."""
+    seen: list[Observation] = []
+
+    async def observe(observation: Observation) -> None:
+        seen.append(observation)
+
+    async def whole() -> None:
+        story = Story(spec(), name="gpt", kind=KIND).submit()
+        pod = story.children["Pod/gpt-worker-0"]
+        pod["metadata"]["ownerReferences"][0]["uid"] = owner
+        pod["metadata"]["annotations"] = {ATTEMPT: "1"}
+        clock = LoopClock(datetime(2024, 1, 9, 15, tzinfo=UTC))
+        cluster = MemoryCluster(clock=clock.now)
+        cluster.disturbance = lambda _: ()
+        await cluster.create(pod)
+        story.delete()
+        await Children(One(story), cluster, observe, clock).visit(UID)
+
+    run_simulated(whole(), 0)
+    return seen
+
+
+@pytest.mark.parametrize(("owner", "absent"), [("another", ["worker-0", "worker-1"]), (UID, ["worker-1"])])
+def test_only_a_pod_of_the_job_itself_may_have_come_late(owner: str, absent: list[str]) -> None:
+    assert [each.replica for each in visited(owner) if isinstance(each, PodGone)] == absent
