@@ -65,7 +65,10 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class FilledIn:
-    """The controller fills the default in when it reads a job: the CRD has none, the stored object stays as written."""
+    """The controller fills the default in when it reads a job: the CRD has none of its own.
+
+    So the stored object stays as the user wrote it.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,7 @@ def children(job: JobState, spec: PyTorchJobSpec) -> Iterator[Child]:
         yield Child("v1", "Service", pod_name(job, replica), build)
     if spec.elastic_policy is not None and spec.elastic_policy.metrics is not None:
         build = partial(_autoscaler, job, spec)
-        yield Child(
-            AUTOSCALING, "HorizontalPodAutoscaler", job.name, build, mutable=True, optional=True
-        )
+        yield Child(AUTOSCALING, "HorizontalPodAutoscaler", job.name, build, mutable=True, optional=True)
     for replica in replicas:
         current = job.replicas.get(replica)
         attempt = current.attempt if current else 0

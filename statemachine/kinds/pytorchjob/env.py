@@ -1,4 +1,7 @@
-"""The environment that the controller gives to every container of a pod. Source: kubeflow-pytorchjob.md, section 3."""
+"""The environment that the controller gives to every container of a pod.
+
+Source: kubeflow-pytorchjob.md, section 3.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -38,7 +41,9 @@ ENV: Final = (
     Variable("PET_RDZV_ENDPOINT", ("–", "–", "`<rdzvHost>:<rdzvPort>`"), "where torchrun meets"),
     Variable("PET_RDZV_BACKEND", ("–", "–", "rdzvBackend"), "how torchrun meets"),
     Variable(
-        "PET_NNODES", ("number of replicas", "number of replicas", "`<min>:<max>`"), "how many nodes there are"
+        "PET_NNODES",
+        ("number of replicas", "number of replicas", "`<min>:<max>`"),
+        "how many nodes there are",
     ),
     Variable(
         "PET_MAX_RESTARTS, PET_RDZV_ID, PET_RDZV_CONF, PET_STANDALONE",
@@ -56,7 +61,9 @@ def with_env(container: Container, generated: Sequence[Pair]) -> dict[str, Any]:
     return {**container, "env": [*own, *({"name": name, "value": value} for name, value in generated)]}
 
 
-def variables(job_name: str, spec: PyTorchJobSpec, slots: dict[str, Slot], replica: ReplicaName) -> list[Pair]:
+def variables(
+    job_name: str, spec: PyTorchJobSpec, slots: dict[str, Slot], replica: ReplicaName
+) -> list[Pair]:
     """Names and values of what a replica's containers get, in order. `slots`: pod templates by replica type."""
     return list(_variables(job_name, spec, slots, replica))
 
@@ -100,6 +107,6 @@ def _options(elastic: ElasticPolicy) -> Iterator[Pair]:
     if elastic.rdzv_id is not None:
         yield "PET_RDZV_ID", elastic.rdzv_id
     if elastic.rdzv_conf:
-        yield "PET_RDZV_CONF", ",".join(f"{each.key}={each.value}" for each in elastic.rdzv_conf)
+        yield "PET_RDZV_CONF", ",".join(f"{each.key or ''}={each.value or ''}" for each in elastic.rdzv_conf)
     if elastic.standalone:
         yield "PET_STANDALONE", ""

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from statemachine.kind import Child, Manifest
-from statemachine.kinds.common.look import entries, find, items, text
+from statemachine.kinds.common.look import entries, find, text
 from statemachine.kinds.common.quantities import quantity
 from statemachine.kinds.pytorchjob.replica_types import by_type, total
 from statemachine.kinds.pytorchjob.roles import job_labels, metadata, settings_of, slots

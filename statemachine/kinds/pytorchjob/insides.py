@@ -82,9 +82,7 @@ TRAINING = Rule(
     source=_SOURCE,
 )
 
-_OVERWRITTEN: Final = (
-    "Restart policy in pod template will be overwritten by restart policy in replica spec"
-)
+_OVERWRITTEN: Final = "Restart policy in pod template will be overwritten by restart policy in replica spec"
 
 
 def _restart_policy(draft: Draft) -> Iterator[Notice]:

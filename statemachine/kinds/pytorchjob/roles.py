@@ -58,13 +58,16 @@ class Settings:
     `gang_scheduler`: none, volcano, or the name of a scheduler that understands PodGroups of scheduler-plugins.
     """
 
-    init_image: str = "alpine:3.10"
-    gang_scheduler: str = "none"
+    init_image: str
+    gang_scheduler: str
 
 
-def settings_of(_job: JobState) -> Settings:
-    """The settings that hold for a job."""
-    return Settings()
+def settings_of(job: JobState) -> Settings:
+    """The settings that hold for a job: those of its first day."""
+    return Settings(
+        init_image=job.settings.get("init_image") or "alpine:3.10",
+        gang_scheduler=job.settings.get("gang_scheduler") or "none",
+    )
 
 
 def pod_name(job: JobState, replica: ReplicaName) -> str:
@@ -105,7 +108,7 @@ def metadata(job: JobState, name: str, labels: Mapping[str, str]) -> dict[str, A
     """Metadata of a child: in the job's namespace and controlled by the job. Source: spec R3."""
     owner = {
         "apiVersion": job.api_version,
-        "kind": job.kind,
+        "kind": job.object_kind,
         "name": job.name,
         "uid": job.uid,
         "controller": True,

@@ -1,6 +1,8 @@
 """Which PyTorchJobs are accepted: K1-K15, what is warned of, and that no replica type comes or goes.
 
-Texts are those of the Kubeflow operator, whose webhook checks most of this. Source: kubeflow-pytorchjob.md, section 2.
+Texts are those of the Kubeflow operator, whose webhook checks most of this.
+
+Source: kubeflow-pytorchjob.md, section 2.
 """
 
 import re
@@ -69,12 +71,12 @@ _KNOWN_TYPES = Rule(
     check=_strange_types,
     cel=f"self.{_TYPES}.all(k, !({_IS_STRANGE}))",
     cel_message=f"self.{_TYPES}.filter(k, {_IS_STRANGE}).map(k, 'spec.{_TYPES}[' + k + ']: Unsupported value: "
-    "\"' + k + '\": supported values: \"Master\", \"Worker\"')[0]",
+    '"\' + k + \'": supported values: "Master", "Worker"\')[0]',
     source=_SOURCE,
 )
 
 
-def _replicas(key: str, sentence: str, id_: str, good: Callable[[int], bool], cel: str, says: str) -> Rule:
+def _replicas(id_: str, key: str, sentence: str, good: Callable[[int], bool], *, says: str, cel: str) -> Rule:
     """A rule about the number of replicas of one type; who does not say it has one."""
 
     def holds(draft: Draft) -> bool:
@@ -82,28 +84,32 @@ def _replicas(key: str, sentence: str, id_: str, good: Callable[[int], bool], ce
         return value is None or good(value)
 
     value = f"self.{_TYPES}[k].replicas"
-    cel = f"self.{_TYPES}.all(k, k.lowerAscii() != '{key.lower()}' || !has({value}) || {value} {cel})"
     return claim(
-        id_, f"spec.{_TYPES}[{key}].replicas: {sentence}", holds, says=says, cel=cel, source=_SOURCE
+        id_,
+        f"spec.{_TYPES}[{key}].replicas: {sentence}",
+        holds,
+        says=says,
+        cel=f"self.{_TYPES}.all(k, k.lowerAscii() != '{key.lower()}' || !has({value}) || {value} {cel})",
+        source=_SOURCE,
     )
 
 
 _ONE_MASTER = _replicas(
+    "K7",
     "Master",
     "Forbidden: must be 1",
-    "K7",
     lambda value: value == 1,
-    "== 1",
     says="there is one Master, if any",
+    cel="== 1",
 )
 
 _SOME_WORKER = _replicas(
+    "K8",
     "Worker",
     "Forbidden: must be at least 1",
-    "K8",
     lambda value: value >= 1,
-    ">= 1",
     says="there is at least one Worker, if any",
+    cel=">= 1",
 )
 
 _ELASTIC_WORKER = claim(

@@ -59,8 +59,8 @@ class ReplicaSpecs(NamedParts):
 class RendezvousOption(SpecPart):
     """One option of the rendezvous."""
 
-    key: Text = Field("", description="Name of the option.")
-    value: Text = Field("", description="Its value.")
+    key: Text | None = Field(None, description="Name of the option.")
+    value: Text | None = Field(None, description="Its value.")
 
 
 class ElasticPolicy(SpecPart):
@@ -129,8 +129,9 @@ class RunPolicy(SpecPart):
         None, description="Seconds the job may be active before it has failed. Default: no limit."
     )
     backoff_limit: Annotated[Count | None, Mutable()] = Field(
-        None, description="Restarts, of containers and of pods together, at which the job has failed. "
-        "Default: no limit."
+        None,
+        description="Restarts, of containers and of pods together, at which the job has failed. "
+        "Default: no limit.",
     )
     scheduling_policy: SchedulingPolicy = Field(
         SchedulingPolicy(), description="What a gang scheduler is told."
@@ -139,7 +140,8 @@ class RunPolicy(SpecPart):
         False, description="true deletes all pods and keeps the job waiting; false makes them again."
     )
     managed_by: Literal["kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue"] | None = Field(
-        None, description="Who runs the job. kueue.x-k8s.io/multikueue: another cluster, nothing is done here."
+        None,
+        description="Who runs the job. kueue.x-k8s.io/multikueue: another cluster, nothing is done here.",
     )
 
 
