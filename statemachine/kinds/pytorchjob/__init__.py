@@ -25,4 +25,6 @@ KIND = ModelKind(
     retryable=lambda exit_code: exit_code >= 128,
     modes=MODES,
     env=ENV,
+    env_says="Set in every container, in this order, behind your own variables; one of the same name is dropped.",
+    refused_as="PyTorchJobFailedValidation",
 )
