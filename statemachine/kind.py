@@ -5,7 +5,7 @@ The rules of `statemachine.rules` are handed the kind of the job that they look 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from statemachine.errors import Problem
 from statemachine.events import Event
@@ -47,7 +47,8 @@ class Child(NamedTuple):
 
     Order of a job's children is the order of creation. `replica` and `attempt` are set for pods. A `mutable`
     child is compared with the live one and updated; an `optional` one (TensorBoard) never holds up the
-    others.
+    others. `generates` names what its creator makes up and puts into it (`SSH_KEYS`): never a part of `build`, so
+    that it gets into no log, no status and no terminal.
     """
 
     api_version: str
@@ -58,6 +59,11 @@ class Child(NamedTuple):
     attempt: int = 0
     mutable: bool = False
     optional: bool = False
+    generates: str = ""
+
+
+SSH_KEYS: Final = "ssh-keys"
+"""What a Secret generates: an SSH key pair and what ssh needs to use it. Source: spec R15."""
 
 
 @dataclass(frozen=True, slots=True)

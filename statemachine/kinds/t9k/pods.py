@@ -1,7 +1,7 @@
 """A replica's pod, from its template. Source: spec R3, R4, R13."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from statemachine.ids import ATTEMPT
 from statemachine.kind import Manifest
@@ -12,6 +12,13 @@ from statemachine.kinds.t9k.parts import T9kScheduler
 from statemachine.state import JobState
 
 
+class Attached(NamedTuple):
+    """A volume that the controller adds to a pod, and where the training container finds it."""
+
+    volume: Mapping[str, Any]
+    mount: Mapping[str, Any]
+
+
 def pod(
     job: JobState,
     member: Member,
@@ -20,8 +27,11 @@ def pod(
     *,
     scheduler: T9kScheduler | None = None,
     skip_init: bool = False,
+    attached: Sequence[Attached] = (),
 ) -> Manifest:
     """The pod of a replica's current attempt; `training` says which container is replaced, and by what.
+
+    `attached` volumes come after the user's, mounted in the training container.
 
     Labels and annotations of the template are kept; on a clash the controller's win.
     """
@@ -33,12 +43,25 @@ def pod(
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": meta,
-        "spec": _pod_spec(slot, training, scheduler, skip_init=skip_init),
+        "spec": _pod_spec(slot, _mounted(training, attached), scheduler, attached, skip_init=skip_init),
     }
 
 
+def _mounted(training: tuple[int, Container], attached: Sequence[Attached]) -> tuple[int, Container]:
+    if not attached:
+        return training
+    index, container = training
+    own = container.get("volumeMounts") or []
+    return index, {**container, "volumeMounts": [*own, *(dict(each.mount) for each in attached)]}
+
+
 def _pod_spec(
-    slot: Slot, training: tuple[int, Container], scheduler: T9kScheduler | None, *, skip_init: bool
+    slot: Slot,
+    training: tuple[int, Container],
+    scheduler: T9kScheduler | None,
+    attached: Sequence[Attached],
+    *,
+    skip_init: bool,
 ) -> dict[str, Any]:
     spec = dict(entries(slot.template, "spec"))
     containers = spec["containers"] = list(spec["containers"])
@@ -46,6 +69,8 @@ def _pod_spec(
     spec["restartPolicy"] = "Never"
     if scheduler is not None:
         spec["schedulerName"] = "t9k-scheduler"
+    if attached:
+        spec["volumes"] = [*(spec.get("volumes") or []), *(dict(each.volume) for each in attached)]
     if skip_init:
         spec.pop("initContainers", None)
     return spec

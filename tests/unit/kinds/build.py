@@ -50,9 +50,9 @@ def merged(old: Mapping[str, Any], **more: Any) -> Spec:
     return copy.deepcopy({**old, **more})
 
 
-def admit(new: Any, old: Spec | None = None, name: str = "mnist") -> Admission:
-    """What PyTorchTrainingJob makes of a spec; `old` may be as a user wrote it."""
-    return kind_of(API, KIND).admit(name, new, old, uid=UID)
+def admit(new: Any, old: Spec | None = None, name: str = "mnist", *, kind: str = KIND) -> Admission:
+    """What a kind, PyTorchTrainingJob by default, makes of a spec; `old` may be as a user wrote it."""
+    return kind_of(API, kind).admit(name, new, old, uid=UID)
 
 
 def texts(found: Admission) -> list[str]:
@@ -77,17 +77,18 @@ def state(
     resumed: bool = False,
     attempts: Mapping[str, int] | None = None,
     namespace: str = "demo",
+    kind: str = KIND,
 ) -> JobState:
     """A job as its events tell it: admitted, once paused and resumed if `resumed`, every pod asked for.
 
     `attempts` are those of replicas that are not at their first.
     """
-    found = admit(manifest_spec, name=name)
+    found = admit(manifest_spec, name=name, kind=kind)
     assert found.plan is not None, texts(found)
     events: list[Event] = [
         JobAdmitted(
             api_version=API,
-            kind=KIND,
+            kind=kind,
             namespace=namespace,
             name=name,
             generation=1,

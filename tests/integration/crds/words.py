@@ -1,0 +1,63 @@
+"""What the tests of CRDs are told of a kind: `CASES` in the module that bears its singular name."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tests.unit.kinds.build import Spec, merged
+
+NAME_TEXT = (
+    "metadata.name must be a DNS-1035 label: lower-case letters, digits and '-', starting with a letter"
+)
+NAME_TOO_LONG_TEXT = "metadata.name is too long: the name of a replica would exceed 63 characters"
+RESUME_TEXT = "spec.runMode.pause.resumeSpecs is immutable"
+DEBUG_TEXT = "spec.runMode.debug is immutable; create the job again without debug"
+
+
+class Refused(NamedTuple):
+    """A new job of `name` that breaks nothing but `rule`, and a part of the API server's answer."""
+
+    rule: str
+    name: str
+    spec: Spec
+    text: str
+
+
+class Kept(NamedTuple):
+    """A change to `new` that breaks nothing but `rule`; of the kind's `old` unless another is given."""
+
+    rule: str
+    new: Spec
+    text: str
+    old: Spec | None = None
+
+
+@dataclass(frozen=True)
+class Cases:
+    """What a kind's CRD must refuse, keep and allow.
+
+    `may_change` is `old` with everything changed that may be. `scale`: an elastic job's number in range, and one
+    that is not; None without the subresource. `status` holds the parts of a whole one that not all kinds have.
+    """
+
+    kind: str
+    refused: Sequence[Refused]
+    old: Spec
+    kept: Sequence[Kept]
+    may_change: Spec
+    scale: tuple[int, int] | None = None
+    status: Mapping[str, Any] = field(default_factory=dict)
+
+
+def changed(old: Spec, path: str, value: Any) -> Spec:
+    """`old` with one value replaced; None takes it away."""
+    new = merged(old)
+    *above, last = [int(step) if step.isdecimal() else step for step in path.split(".")]
+    place: Any = new
+    for step in above:
+        place = place[step] if isinstance(step, int) else place.setdefault(step, {})
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return new
