@@ -15,7 +15,7 @@ from k8s_bridge.port import Manifest
 from statemachine.ids import ATTEMPT
 
 _LABELS: Final = ("replica-type", "replica-index")
-_WHOLE: Final = frozenset({"PodGroup", "TensorBoard"})
+_WHOLE: Final = frozenset({"HorizontalPodAutoscaler", "PodGroup", "TensorBoard"})
 """Kinds whose spec is compared with the wished one."""
 
 

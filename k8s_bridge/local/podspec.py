@@ -18,6 +18,7 @@ from k8s_bridge.local.names import Entry, Names, Ports
 from k8s_bridge.local.values import ADDRESS, Capacity, Lookup, from_objects, from_source
 from k8s_bridge.port import Manifest
 from statemachine.errors import Refused
+from statemachine.kinds.pytorchjob.templates import WAITING
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
@@ -92,10 +93,13 @@ class _Scene:
 
 
 def plan(pod: Manifest, host: Host, roots: Roots, services: Mapping[str, Ports], find: Lookup) -> PodPlan:
-    """What to run. Raises NotYet (an object is missing), Refused."""
+    """What to run. Raises NotYet (an object is missing), Refused.
+
+    Nobody waits for a Service's name to be known: addresses are put in place of names before anything starts.
+    """
     scene = _Scene(pod, host, volumes(pod, roots, find, host.capacity), services, find)
     spec = pod.get("spec") or {}
-    init = [_launch(each, scene) for each in spec.get("initContainers") or ()]
+    init = [_launch(each, scene) for each in spec.get("initContainers") or () if each.get("name") != WAITING]
     main = [_launch(each, scene) for each in spec.get("containers") or ()]
     found = tuple(mount for _, its in (*init, *main) for mount in its)
     return PodPlan(tuple(each for each, _ in init), tuple(each for each, _ in main), scene.volumes, found)

@@ -1,12 +1,15 @@
 """The objects of a PyTorchJob. Source: kubeflow-pytorchjob.md, sections 3 and 8."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.unit.kinds import build
 from tests.unit.kinds.build import Spec
 from tests.unit.kinds.kubeflow import (
+    admit,
     children,
     container,
     env,
@@ -299,3 +302,13 @@ def test_the_gang_s_resources_are_the_sum_over_its_first_pods(members: int, reso
 
 def test_resources_that_the_user_says_are_the_gang_s() -> None:
     assert gang(spec(**scheduling(minResources={"cpu": 9})), "volcano")["minResources"] == {"cpu": 9}
+
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("kubeflow-*.yaml"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_have_nothing_wrong_in_them(path: Path) -> None:
+    given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    found = admit(given["spec"], name=given["metadata"]["name"])
+    assert (build.texts(found), build.notices(found)) == ([], [])
