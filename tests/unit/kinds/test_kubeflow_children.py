@@ -162,7 +162,7 @@ def test_one_pod_has_the_role_of_the_master(of: Spec, master: str) -> None:
         for name, manifest in build.pods(state(of)).items()
     }
     assert [name for name, found in marked.items() if found != [None, None]] == [master]
-    assert marked[build.ReplicaName(master)] == ["master", "master"]
+    assert marked[master] == ["master", "master"]
 
 
 def test_labels_and_annotations_of_the_template_are_kept_and_ours_win() -> None:
