@@ -300,6 +300,23 @@ def test_the_gang_s_resources_are_the_sum_over_its_first_pods(members: int, reso
     assert gang(of, "volcano")["minResources"] == resources
 
 
+@pytest.mark.parametrize(
+    ("amount", "twice"),
+    [
+        ("1500Mi", "3000Mi"),
+        ("512Mi", "1Gi"),
+        ("0.25", "500m"),
+        ("3u", "6u"),
+        ("7n", "14n"),
+        ("1e3", "2000"),
+        (0, "0"),
+    ],
+)
+def test_sums_of_resources_are_exact(amount: object, twice: str) -> None:
+    of = spec({"Worker": replica(2, container(resources={"requests": {"memory": amount}}))})
+    assert gang(of, "volcano")["minResources"] == {"memory": twice}
+
+
 def test_resources_that_the_user_says_are_the_gang_s() -> None:
     assert gang(spec(**scheduling(minResources={"cpu": 9})), "volcano")["minResources"] == {"cpu": 9}
 
