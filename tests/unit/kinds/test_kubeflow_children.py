@@ -139,6 +139,17 @@ def test_a_service_has_all_ports_of_its_replica() -> None:
     ]
 
 
+def test_a_service_has_each_number_once() -> None:
+    ports = [
+        {"name": "torch", "containerPort": 23456},
+        {"containerPort": 53},
+        {"containerPort": 53, "protocol": "UDP"},
+    ]
+    (service,) = children(spec({"Worker": replica(1, container(ports=ports))}), "Service")
+    found = [(each["name"], each["port"]) for each in service["spec"]["ports"]]
+    assert found == [("torch", 23456), ("port-53", 53), ("port-53-udp", 53)]
+
+
 NEW = {
     "training.kubeflow.org/operator-name": "pytorchjob-controller",
     "training.kubeflow.org/job-name": "mnist",
