@@ -394,4 +394,8 @@ def test_what_is_ignored_is_said_in_one_sentence() -> None:
 
 def test_nobody_waits_for_names_that_are_known_from_the_start() -> None:
     init = [{"name": "init-pytorch", "command": ["nslookup"]}, {"name": "fetch", "command": ["fetch"]}]
-    assert [each.name for each in planned({}, initContainers=init).init] == ["fetch"]
+    launches = planned({}, initContainers=init).init
+    assert [(each.name, *each.argv) for each in launches] == [
+        ("init-pytorch", "/usr/bin/true"),
+        ("fetch", "/usr/bin/fetch"),
+    ]
