@@ -73,7 +73,7 @@ def _watched() -> Rules:
     """What a process follows that bridges, or that acts on children: both work from the same watches."""
     return [
         *_jobs("list", "watch"),
-        Rule("", ("pods", "services"), ("list", "watch")),
+        Rule("", ("pods", "services", "configmaps"), ("list", "watch")),
         Rule("scheduler.tensorstack.dev", ("podgroups",), ("list", "watch")),
         Rule("tensorstack.dev", ("tensorboards",), ("list", "watch")),
     ]
@@ -94,7 +94,9 @@ GRANTS: Final[Mapping[Role, Mapping[Scope, Rules]]] = {
             *_jobs("get"),
             *_jobs("patch", subresource="/status"),
             # get: whose it is, where a name is taken; patch: labels that somebody took off, too
-            Rule("", ("pods", "services"), ("get", "create", "patch", "delete")),
+            Rule("", ("pods", "services", "configmaps"), ("get", "create", "patch", "delete")),
+            # get: whose it is, of which only metadata is asked; watching would show everybody's (ADR 0013)
+            Rule("", ("secrets",), ("get", "create", "delete")),
             Rule("scheduler.tensorstack.dev", ("podgroups",), ("get", "create", "patch", "delete")),
             Rule("tensorstack.dev", ("tensorboards",), ("get", "create", "patch", "delete")),
             Rule("", ("events",), ("create",)),

@@ -6,11 +6,13 @@ refuses comes back as an observation, so that the state machine decides what fol
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum, auto
 from itertools import groupby
 from typing import Any, Final
 
 from k8s_bridge.port import EVIDENCE, Cluster, Manifest, Ref
+from k8s_bridge.ssh_keys import GENERATORS, Generate
 from projectors.base import States
 from projectors.diff import Create, Delete, Hold, Release, SayAbsent, Update, Write, attempt_of, diff
 from statemachine import events as e
@@ -83,7 +85,10 @@ _LEISURELY: Final = (
 
 
 class Children:
-    """The level projector of child objects. `evidence` says whether pods get the evidence finalizer."""
+    """The level projector of child objects.
+
+    `evidence` says whether pods get the evidence finalizer; `generators` make up what `Child.generates` names.
+    """
 
     name = "children"
 
@@ -95,9 +100,10 @@ class Children:
         clock: Clock,
         *,
         evidence: bool = True,
+        generators: Mapping[str, Generate] = GENERATORS,
     ) -> None:
         self._states, self._cluster, self._observe = states, cluster, observe
-        self._clock, self._evidence = clock, evidence
+        self._clock, self._evidence, self._generators = clock, evidence, generators
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
         """Some event changes what should exist, or lets a finalizer go."""
@@ -120,6 +126,7 @@ class Children:
             # what is not there may have been: the log knew of a pod before that could vanish
             await self._states.fresh(job)
             state = self._states.state(job) or state
+            live = await self._still_there(state, live)
             writes = list(diff(state, desired(state), live))
         dones = set(
             await self._all(state, _by_object(each for each in writes if not isinstance(each, Create)))
@@ -134,6 +141,19 @@ class Children:
             if Done.REFUSED in dones:
                 break
         return _come_back(self._states.state(job) or state, dones)
+
+    async def _still_there(self, state: JobState, live: Sequence[Manifest]) -> Sequence[Manifest]:
+        """`live` without generated objects that are gone: nobody watches them, and new pods could not start."""
+        generated = {(child.kind, child.name) for child in desired(state) if child.generates}
+        left: list[Manifest] = []
+        for each in live:
+            if (each["kind"], each["metadata"]["name"]) in generated:
+                with suppress(Missing):
+                    await self._cluster.get(Ref.of(each))
+                    left.append(each)
+            else:
+                left.append(each)
+        return left
 
     async def _all(self, state: JobState, groups: Sequence[Sequence[Write]]) -> list[Done | WriteRefused]:
         """Each group is written in order, all groups side by side; how that went.
@@ -203,6 +223,8 @@ class Children:
     async def _create(self, state: JobState, child: Child) -> Done | WriteRefused:
         manifest = self._marked(state, child)
         try:
+            if child.generates:
+                await self._generate(child, manifest)
             await self._cluster.create(manifest)
         except Conflict as error:
             found = await self._cluster.get(Ref.of(manifest))
@@ -215,6 +237,13 @@ class Children:
         except ClusterUnavailable as error:
             return self._refusal(state, child, 503, str(error))
         return Done.MADE
+
+    async def _generate(self, child: Child, manifest: Manifest) -> None:
+        """The manifest has what is made up for it. Raises Conflict: there is one, and nothing has to be made."""
+        with suppress(Missing):
+            found = Ref.of(await self._cluster.get(Ref.of(manifest)))
+            raise Conflict(f'{found.kind} "{found.name}" already exists', exists=True)
+        manifest["data"] = dict(await self._generators[child.generates]())
 
     def _marked(self, state: JobState, child: Child) -> Manifest:
         manifest = child.build()

@@ -1,6 +1,7 @@
 """Which collections are followed: the job kinds, and their children by label."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from k8s_bridge.apiserver.paths import collection
 from k8s_bridge.apiserver.reflector import Source
@@ -10,9 +11,16 @@ _CHILDREN = (
     # api version, kind, plural, metadata only, may not be installed
     ("v1", "Pod", "pods", False, False),
     ("v1", "Service", "services", True, False),
+    ("v1", "ConfigMap", "configmaps", False, False),
     ("scheduler.tensorstack.dev/v1beta1", "PodGroup", "podgroups", False, True),
     ("tensorstack.dev/v1beta1", "TensorBoard", "tensorboards", False, True),
 )
+
+UNWATCHED: Final = frozenset({"Secret"})
+"""Children that are known only from our own reads and writes, and of which only the metadata is read.
+
+Whoever may watch Secrets may read all of them; whoever may get one has to know its name (ADR 0013).
+"""
 
 
 def job_sources(namespaces: Sequence[str]) -> Iterator[Source]:

@@ -120,7 +120,9 @@ def test_render_refuses_what_validate_refuses(ask: Ask, tmp_path: Path) -> None:
 
 def test_crds_are_those_of_the_kinds(ask: Ask) -> None:
     found = list(yaml.safe_load_all(ask("crds").out))
-    assert found == [json.loads(json.dumps(kind.crd())) for kind in KINDS]
+    assert found == [
+        json.loads(json.dumps(kind.crd(names))) for kind in KINDS for names in (kind.names, *kind.aliases)
+    ]
     assert list(yaml.safe_load_all(ask("crds", "pj", "PyTorchTrainingJob").out)) == found[:1]
 
 
