@@ -105,19 +105,19 @@ def _environment(kind: ModelKind[Any]) -> list[str]:
         return []
     rows = [[f"`{each.name}`", *each.values, each.says] for each in kind.env]
     head = ["variable", *kind.modes, "meaning"]
-    about = "Set in the training container, before your own variables, which may refer to them."
-    return ["## Environment", "", about, "", *table(head, rows), ""]
+    return ["## Environment", "", kind.env_says, "", *table(head, rows), ""]
 
 
 _LAYERS: Final = (
-    "S and C: the API server refuses the manifest. V: the controller does, the job fails with `InvalidSpec` and "
+    "S and C: the API server refuses the manifest. V: the controller does, the job fails with `{}` and "
     "nothing is created. W: a warning event."
 )
 
 
 def _rules(kind: Kind) -> list[str]:
     rows = [[rule.id, rule.layer, rule.says, f"`{rule.text}`"] for rule in kind.rules]
-    return ["## Rules", "", _LAYERS, "", *table(["id", "layer", "what must hold", "otherwise"], rows), ""]
+    layers = _LAYERS.format(kind.refused_as if isinstance(kind, ModelKind) else "InvalidSpec")
+    return ["## Rules", "", layers, "", *table(["id", "layer", "what must hold", "otherwise"], rows), ""]
 
 
 def table(head: list[str], rows: Iterable[list[str]]) -> list[str]:

@@ -84,6 +84,8 @@ class Plan(Wire):
     """A change of scale deletes every pod and starts the replicas of the new scale (deepspeedjob.md, section 5)."""
     tensorboard: str = ""
     """Name of the TensorBoard object that belongs to the job; empty if it has none (spec R14)."""
+    ttl_seconds: int | None = None
+    """How long after its end the job object is deleted; None: never (PyTorchJob only)."""
 
     def replicas(self) -> Iterator[ReplicaName]:
         """Every replica of the current scale, in order: by type as the spec lists them, then by index."""

@@ -15,7 +15,12 @@ from k8s_bridge.port import Manifest
 from statemachine.ids import ATTEMPT
 
 _LABELS: Final = ("replica-type", "replica-index")
-_COMPARED: Final = {"ConfigMap": "data", "PodGroup": "spec", "TensorBoard": "spec"}
+_COMPARED: Final = {
+    "ConfigMap": "data",
+    "HorizontalPodAutoscaler": "spec",
+    "PodGroup": "spec",
+    "TensorBoard": "spec",
+}
 """Kinds of which a part is compared with the wished one, and that part."""
 
 

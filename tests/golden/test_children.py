@@ -1,7 +1,8 @@
 """Manifest in, children out: one file a case, in a folder for each kind.
 
 The first document of a file is written by hand: what the case is, and what happened to the job before (`resumed`;
-`attempts` of replicas). The second is the manifest. The rest is what jobledger makes of it: warnings, children.
+`attempts` of replicas; `settings` of the kind). The second is the manifest. The rest is what jobledger makes of it:
+warnings, children.
 """
 
 from pathlib import Path
@@ -27,6 +28,7 @@ def made(about: dict[str, Any], manifest: dict[str, Any]) -> list[dict[str, Any]
         namespace=manifest["metadata"]["namespace"],
         resumed=about.get("resumed", False),
         attempts=about.get("attempts"),
+        settings=about.get("settings"),
     )
     return [{"warnings": warnings}, *children(job)]
 
@@ -62,7 +64,12 @@ def test_children_are_the_golden_ones(path: Path, update_golden: bool) -> None:
         assert dumped(now) == dumped(rest)
 
 
-WORKED = {"pytorchtrainingjob": "abcdefg", "deepspeedjob": "abcef", "colossalaijob": "abcefghi"}
+WORKED = {
+    "pytorchtrainingjob": "abcdefg",
+    "deepspeedjob": "abcef",
+    "colossalaijob": "abcefghi",
+    "pytorchjob": "abc",
+}
 """Kind → the worked examples of its page in the spec that have children."""
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from statemachine.errors import Problem
-from statemachine.kinds.common.fields import SpecPart
+from statemachine.kinds.common.fields import NamedParts, SpecPart
 from statemachine.kinds.common.problems import problem, shown
 from statemachine.kinds.common.shape import FieldShape, fields
 from statemachine.rulebook import Notice
@@ -59,6 +59,8 @@ def read(model: type[SpecPart], raw: Mapping[str, Any], modern: Modern | None = 
 
 def _object(model: type[SpecPart], raw: Mapping[str, Any], path: str, reading: Reading) -> dict[str, Any]:
     known = fields(model)
+    if issubclass(model, NamedParts):
+        raw = _respelled(list(known), raw, path, reading)
     result: dict[str, Any] = {}
     for shape in known.values():
         value = _renamed(shape, raw, path, reading)
@@ -71,9 +73,23 @@ def _object(model: type[SpecPart], raw: Mapping[str, Any], path: str, reading: R
             result[shape.name] = _value(shape, value, here, reading)
     spellings = [name for shape in known.values() for name in (shape.name, shape.was) if name]
     strangers = {name: value for name, value in raw.items() if name not in spellings}
-    if model.model_config.get("extra") == "allow":
+    if model.model_config.get("extra") == "allow" or issubclass(model, NamedParts):
         return result | strangers
     reading.notices.extend(_unknown(f"{path}.{name}", name, list(known)) for name in strangers)
+    return result
+
+
+def _respelled(known: list[str], raw: Mapping[str, Any], path: str, reading: Reading) -> dict[str, Any]:
+    """`raw` with the names that are known in their usual case; the second of two that are alike stays as it is."""
+    usual = {name.lower(): name for name in known}
+    result: dict[str, Any] = {}
+    for written, value in raw.items():
+        name = usual.get(written.lower(), written)
+        if name != written and (name in raw or name in result):
+            name = written
+        if name != written:
+            reading.renamed[f"{path}.{name}"] = f"{path}.{written}"
+        result[name] = value
     return result
 
 

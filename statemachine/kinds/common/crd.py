@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from statemachine.kind import Manifest, Names
-from statemachine.kinds.common.fields import INT32_MAX, INT64_MAX, SpecPart
+from statemachine.kinds.common.fields import INT32_MAX, INT64_MAX, NamedParts, SpecPart
 from statemachine.kinds.common.shape import FieldShape, fields
 from statemachine.rulebook import Layer, Rule
 
@@ -115,6 +115,8 @@ def expanded(cel: str) -> str:
 
 def object_schema(model: type[SpecPart]) -> Schema:
     """The structural schema of a spec part."""
+    if issubclass(model, NamedParts):
+        return _map_schema(model)
     leaves = model.model_json_schema(by_alias=True)["properties"]
     properties: dict[str, Schema] = {}
     required: list[str] = []
@@ -138,6 +140,17 @@ def object_schema(model: type[SpecPart]) -> Schema:
     return found | {"properties": properties}
 
 
+_MOST_NAMES: Final = 8
+"""Entries of a map whose names may be written in any case: CEL wants to know how many it may have to compare."""
+
+
+def _map_schema(model: type[NamedParts]) -> Schema:
+    """A map: the API server knows names in one case only, so that a rule has to say which there may be."""
+    part = next(shape.part for shape in fields(model).values())
+    inner = {"type": "object"} if part is None else object_schema(part)
+    return {"type": "object", "maxProperties": _MOST_NAMES, "additionalProperties": inner}
+
+
 def _field(shape: FieldShape, leaf: Schema) -> Schema:
     about = {"description": _one_line(shape.info.description or "")}
     if shape.ignored is not None:
@@ -145,11 +158,13 @@ def _field(shape: FieldShape, leaf: Schema) -> Schema:
     if shape.moved:
         about = {"description": f"Deprecated: use {shape.moved}."}
     if shape.opaque:
-        return about | {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        inner = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        return about | ({"type": "array", "items": inner} if shape.many else inner)
     if shape.as_words:
         return about | {"x-kubernetes-preserve-unknown-fields": True}
     if shape.part is None:
-        return _with_default_told(about | _leaf(shape, leaf))
+        schema = _with_default_told(about | _leaf(shape, leaf))
+        return {key: schema[key] for key in schema if key != "default" or not shape.filled_in}
     inner = object_schema(shape.part)
     if not shape.many:
         return inner | about

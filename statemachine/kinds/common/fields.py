@@ -28,6 +28,13 @@ class OpenPart(SpecPart):
     model_config = ConfigDict(extra="allow")
 
 
+class NamedParts(SpecPart):
+    """An object that holds parts of one model under a few names, which users may write in any case.
+
+    They are rewritten to the model's spelling. What is under another name is kept: a rule says that it is wrong.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Was:
     """The field has an older spelling, accepted and rewritten (spec R2, aliases; G12)."""
@@ -64,6 +71,14 @@ class Opaque:
     """A Kubernetes type that is passed on; the CRD keeps whatever is inside (spec R2)."""
 
     type: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilledIn:
+    """The controller fills the default in when it reads a job: the CRD has none of its own.
+
+    So the stored object stays as the user wrote it.
+    """
 
 
 @dataclass(frozen=True, slots=True)

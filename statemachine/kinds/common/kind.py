@@ -44,8 +44,10 @@ class ModelKind(Generic[S]):
     `plan` gets the job's name and uid. `objects` are a job's children.
     `modern` rewrites the older form of a spec, where the kind has one.
     `describe` gives the status, `keep` says which children but pods should exist now. `fixed` are the mutable
-    fields that cannot change any more when the job has ended. `modes` are the columns of `env`, the
-    documentation's table of variables.
+    fields that cannot change any more when the job has ended.
+
+    For the documentation: `modes` are the columns of `env`, a table of variables, `env_says` the sentence above it,
+    and `refused_as` the reason that a job is given which breaks a rule of layer V.
     """
 
     names: Names
@@ -66,6 +68,8 @@ class ModelKind(Generic[S]):
     modern: Modern | None = None
     modes: tuple[str, ...] = ()
     env: tuple[Variable, ...] = ()
+    env_says: str = "Set in the training container, before your own variables, which may refer to them."
+    refused_as: str = "InvalidSpec"
 
     def admit(
         self,

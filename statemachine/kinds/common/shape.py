@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from statemachine.kinds.common.fields import (
     AsText,
     AsWords,
+    FilledIn,
     Ignored,
     Moved,
     Mutable,
@@ -35,6 +36,7 @@ class FieldShape:
     opaque: str
     as_text: bool
     as_words: bool
+    filled_in: bool
 
 
 @cache
@@ -62,6 +64,7 @@ def _shape(attribute: str, info: FieldInfo) -> FieldShape:
         opaque=next((mark.type for mark in marks if isinstance(mark, Opaque)), ""),
         as_text=any(isinstance(mark, AsText) for mark in marks),
         as_words=any(isinstance(mark, AsWords) for mark in marks),
+        filled_in=any(isinstance(mark, FilledIn) for mark in marks),
     )
 
 

@@ -37,7 +37,8 @@ class Cases:
     """What a kind's CRD must refuse, keep and allow.
 
     `may_change` is `old` with everything changed that may be. `scale`: an elastic job's number in range, and one
-    that is not; None without the subresource. `status` holds the parts of a whole one that not all kinds have.
+    that is not; None without the subresource. `scale_path` is where it stands, `scale_text` what is said to the
+    other. `status` holds the parts of a whole one that not all T9k kinds have; `whole_status` is another kind's.
     """
 
     kind: str
@@ -46,9 +47,12 @@ class Cases:
     kept: Sequence[Kept]
     may_change: Spec
     scale: tuple[int, int] | None = None
+    scale_path: str = ".spec.elastic.expectedReplicas"
+    scale_text: str = "spec.elastic.expectedReplicas: must be between minReplicas and maxReplicas"
     status: Mapping[str, Any] = field(default_factory=dict)
     policies: tuple[Spec, Spec] = ({"cleanUpPolicy": "All"}, {"cleanUpPolicy": "Unfinished"})
     """Two run policies: the first may be set while the job runs, the second not any more when it has ended."""
+    whole_status: Mapping[str, Any] | None = None
 
 
 def changed(old: Spec, path: str, value: Any) -> Spec:

@@ -127,6 +127,6 @@ def test_crds_are_those_of_the_kinds(ask: Ask) -> None:
 
 
 def test_an_unknown_kind_is_answered_with_the_nearest(ask: Ask) -> None:
-    said = ask("crds", "PyTorchJobs")
+    said = ask("crds", "PyTorchTrainJobs")
     assert said.code == 2
     assert "did you mean" in said.err

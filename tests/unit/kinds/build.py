@@ -10,7 +10,7 @@ from statemachine.events import Event, JobAdmitted, PhaseEntered, ReplicaRequest
 from statemachine.evolve import fold
 from statemachine.ids import JobUid, ReplicaName
 from statemachine.kind import Admission, Manifest
-from statemachine.kinds import kind_of
+from statemachine.kinds import SERVED, kind_of
 from statemachine.phases import Phase, Trigger
 from statemachine.state import JobState
 
@@ -52,7 +52,12 @@ def merged(old: Mapping[str, Any], **more: Any) -> Spec:
 
 def admit(new: Any, old: Spec | None = None, name: str = "mnist", *, kind: str = KIND) -> Admission:
     """What a kind, PyTorchTrainingJob by default, makes of a spec; `old` may be as a user wrote it."""
-    return kind_of(API, kind).admit(name, new, old, uid=UID)
+    return kind_of(api_of(kind), kind).admit(name, new, old, uid=UID)
+
+
+def api_of(kind: str) -> str:
+    """The apiVersion of a kind, which may be an alias."""
+    return next(each.api_version for each in SERVED if each.kind == kind)
 
 
 def texts(found: Admission) -> list[str]:
@@ -78,16 +83,17 @@ def state(
     attempts: Mapping[str, int] | None = None,
     namespace: str = "demo",
     kind: str = KIND,
+    settings: Mapping[str, str] | None = None,
 ) -> JobState:
     """A job as its events tell it: admitted, once paused and resumed if `resumed`, every pod asked for.
 
-    `attempts` are those of replicas that are not at their first.
+    `attempts` are those of replicas that are not at their first, `settings` the kind's.
     """
     found = admit(manifest_spec, name=name, kind=kind)
     assert found.plan is not None, texts(found)
     events: list[Event] = [
         JobAdmitted(
-            api_version=API,
+            api_version=api_of(kind),
             kind=kind,
             namespace=namespace,
             name=name,
@@ -95,6 +101,7 @@ def state(
             at=START,
             spec=found.spec,
             plan=found.plan,
+            settings=dict(settings or {}),
         )
     ]
     pause = [(Phase.PAUSED, Trigger.ADMITTED_PAUSED, "T2"), (Phase.RESUMING, Trigger.PAUSE_ENDED, "T15")]

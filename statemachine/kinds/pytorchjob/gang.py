@@ -1,0 +1,115 @@
+"""Placing all pods of a job together, or none: PodGroups of Volcano and of scheduler-plugins.
+
+Which of them is a setting of the installation, none by default. Source: kubeflow-pytorchjob.md, section 3.
+"""
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from functools import partial
+from math import ceil
+from typing import Any, Final
+
+from statemachine.kind import Child, Manifest
+from statemachine.kinds.common.look import entries, find, text
+from statemachine.kinds.common.quantities import quantity
+from statemachine.kinds.pytorchjob.replica_types import by_type, total
+from statemachine.kinds.pytorchjob.roles import job_labels, metadata, settings_of, slots
+from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
+from statemachine.rulebook import Notice
+from statemachine.state import JobState
+
+NONE: Final = ("", "none")
+VOLCANO: Final = "volcano"
+
+VOLCANO_VERSION: Final = "scheduling.volcano.sh/v1beta1"
+PLUGINS_VERSION: Final = "scheduling.x-k8s.io/v1alpha1"
+
+OTHER_SCHEDULER: Final = Notice(
+    "SetPodTemplateSchedulerName",
+    "Another scheduler is specified when gang-scheduling is enabled and it will not be overwritten",
+)
+
+
+def pod_group(job: JobState, spec: PyTorchJobSpec) -> Iterator[Child]:
+    """The job's PodGroup, if a gang scheduler is configured."""
+    scheduler = settings_of(job).gang_scheduler
+    if scheduler not in NONE:
+        version = VOLCANO_VERSION if scheduler == VOLCANO else PLUGINS_VERSION
+        yield Child(version, "PodGroup", job.name, partial(_manifest, job, spec, version), mutable=True)
+
+
+def _manifest(job: JobState, spec: PyTorchJobSpec, version: str) -> Manifest:
+    policy = spec.run_policy.scheduling_policy
+    members = total(spec) if policy.min_available is None else policy.min_available
+    resources = policy.min_resources
+    group: dict[str, Any] = {
+        "minMember": members,
+        "minResources": _resources(job, spec, members) if resources is None else dict(resources),
+    }
+    if version == VOLCANO_VERSION:
+        group["queue"] = policy.queue or "default"
+        if policy.priority_class:
+            group["priorityClassName"] = policy.priority_class
+    elif policy.schedule_timeout_seconds is not None:
+        group["scheduleTimeoutSeconds"] = policy.schedule_timeout_seconds
+    return {
+        "apiVersion": version,
+        "kind": "PodGroup",
+        "metadata": metadata(job, job.name, job_labels(job)),
+        "spec": group,
+    }
+
+
+def _resources(job: JobState, spec: PyTorchJobSpec, members: int) -> dict[str, str]:
+    """What the first `members` pods ask for, the Master's first; a container without requests asks for its limits."""
+    templates = {slot.type: slot for slot in slots(job.spec)}
+    asked: dict[str, list[tuple[int, object]]] = {}
+    for type_, each in by_type(spec):
+        pods = min(each.replicas, members)
+        members -= pods
+        for _, container in templates[type_].containers if pods else ():
+            requests = find(container, "resources.requests")
+            amounts = entries(container, "resources.limits" if requests is None else "resources.requests")
+            for name, amount in amounts.items():
+                asked.setdefault(name, []).append((pods, amount))
+    return {name: _sum(amounts) for name, amounts in asked.items()}
+
+
+def _sum(amounts: list[tuple[int, object]]) -> str:
+    """The sum of so many times each amount, as a quantity; with powers of 1024 where the amounts have them."""
+    found = [(times, quantity(amount)) for times, amount in amounts]
+    added = sum((times * Fraction(number) for times, number in found if number is not None), Fraction(0))
+    if added and any(str(amount).endswith("i") for _, amount in amounts):
+        for power, suffix in ((4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):
+            if added % 1024**power == 0:
+                return f"{added / 1024**power}{suffix}"
+    for unit, suffix in ((1, ""), (10**3, "m"), (10**6, "u")):
+        if (added * unit).denominator == 1:
+            return f"{added * unit}{suffix}"
+    return f"{ceil(added * 10**9)}n"
+
+
+def scheduled(scheduler: str, pod: dict[str, Any]) -> dict[str, Any]:
+    """The spec of a pod with the gang scheduler's name, unless the template says another."""
+    return pod if scheduler in NONE or pod.get("schedulerName") else {**pod, "schedulerName": scheduler}
+
+
+def group_annotations(job: JobState, type_: str) -> dict[str, str]:
+    """What tells Volcano which group a pod is in, and as what."""
+    if settings_of(job).gang_scheduler != VOLCANO:
+        return {}
+    return {"scheduling.k8s.io/group-name": job.name, "volcano.sh/task-spec": type_}
+
+
+def group_labels(job: JobState) -> dict[str, str]:
+    """What tells scheduler-plugins which group a pod is in."""
+    if settings_of(job).gang_scheduler in (*NONE, VOLCANO):
+        return {}
+    return {"scheduling.x-k8s.io/pod-group": job.name}
+
+
+def other_scheduler(spec: Mapping[str, Any], scheduler: str) -> Iterator[Notice]:
+    """What a user is told whose template names a scheduler that is not the gang's."""
+    named = [text(slot.template, "spec.schedulerName") for slot in slots(spec)]
+    if scheduler not in NONE and any(name not in ("", scheduler) for name in named):
+        yield OTHER_SCHEDULER

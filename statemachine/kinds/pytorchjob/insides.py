@@ -1,0 +1,100 @@
+"""Rules about the inside of pod templates, which CEL cannot read: K4-K6, and the warning K16.
+
+Source: kubeflow-pytorchjob.md, sections 2 and 5.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from statemachine.errors import Problem
+from statemachine.kinds.common.layout import Slot
+from statemachine.kinds.common.look import find, text
+from statemachine.kinds.common.problems import parsed
+from statemachine.kinds.common.template import Template
+from statemachine.kinds.pytorchjob.roles import CONTAINER, LAYOUT
+from statemachine.rulebook import Draft, Layer, Notice, Rule
+
+_SOURCE: Final = "kubeflow-pytorchjob.md, section 2"
+
+
+def _each_slot(found: Callable[[Slot], Iterator[Problem]]) -> Callable[[Draft], Iterator[Problem]]:
+    """A check that looks into every template."""
+
+    def check(draft: Draft) -> Iterator[Problem]:
+        for slot in LAYOUT.slots(draft.spec):
+            yield from found(slot)
+
+    return check
+
+
+def _has_containers(slot: Slot) -> bool:
+    return bool(find(slot.template, "spec.containers"))
+
+
+def _missing(slot: Slot) -> Iterator[Problem]:
+    if not _has_containers(slot):
+        yield Problem("K4", f"{slot.path}.containers", "Required value: must be specified")
+
+
+CONTAINERS = Rule(
+    "K4",
+    Layer.CONTROLLER,
+    says="each pod template has containers",
+    text="spec.pytorchReplicaSpecs[<t>].template.spec.containers: Required value: must be specified",
+    check=_each_slot(_missing),
+    source=_SOURCE,
+)
+
+
+def _malformed(slot: Slot) -> Iterator[Problem]:
+    """What in the template Kubernetes would not take: a container without image, a number among the arguments."""
+    if not _has_containers(slot):
+        return
+    _, problems = parsed(Template, slot.template, slot.path.removesuffix(".spec"))
+    for each in problems:
+        no_image = each.path.endswith(".image") and each.text == "Required value"
+        yield Problem("K5", each.path, "Required value: must be required" if no_image else each.text)
+
+
+IMAGES = Rule(
+    "K5",
+    Layer.CONTROLLER,
+    says="each container has an image; and what else is in a template is of the type that Kubernetes wants there",
+    text="spec.pytorchReplicaSpecs[<t>].template.spec.containers[<i>].image: Required value: must be required",
+    check=_each_slot(_malformed),
+    source=_SOURCE,
+)
+
+
+def _untrained(slot: Slot) -> Iterator[Problem]:
+    if _has_containers(slot) and all(text(each, "name") != CONTAINER for _, each in slot.containers):
+        sentence = f"Required value: must have at least one container with name {CONTAINER}"
+        yield Problem("K6", f"{slot.path}.containers", sentence)
+
+
+TRAINING = Rule(
+    "K6",
+    Layer.CONTROLLER,
+    says=f"each pod template has a container called `{CONTAINER}`",
+    text="spec.pytorchReplicaSpecs[<t>].template.spec.containers: Required value: must have at least one container "
+    f"with name {CONTAINER}",
+    check=_each_slot(_untrained),
+    source=_SOURCE,
+)
+
+_OVERWRITTEN: Final = "Restart policy in pod template will be overwritten by restart policy in replica spec"
+
+
+def _restart_policy(draft: Draft) -> Iterator[Notice]:
+    if any(find(slot.template, "spec.restartPolicy") is not None for slot in LAYOUT.slots(draft.spec)):
+        yield Notice("SetPodTemplateRestartPolicy", _OVERWRITTEN)
+
+
+RESTART_POLICY = Rule(
+    "K16",
+    Layer.WARNING,
+    says="a pod template says nothing about `restartPolicy`: the replica type does",
+    text=_OVERWRITTEN,
+    check=_restart_policy,
+    source="kubeflow-pytorchjob.md, section 5",
+)

@@ -1,0 +1,83 @@
+"""What a PyTorchJob's spec boils down to: its replica types, who decides, the plan.
+
+Source: kubeflow-pytorchjob.md, sections 1, 5 and 6.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from statemachine.ids import JobUid, ReplicaName, replica_name
+from statemachine.kinds.pytorchjob.spec import DEFAULT_PROCESSES, PyTorchJobSpec, ReplicaSpec
+from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
+
+MASTER: Final = "master"
+WORKER: Final = "worker"
+"""The replica types as they stand in names and labels: in lower case."""
+
+KEYS: Final = {MASTER: "Master", WORKER: "Worker"}
+"""The same as they stand in spec, status and messages."""
+
+_CLEAN_UP: Final = {
+    "None": CleanUpPolicy.NONE,
+    "Running": CleanUpPolicy.UNFINISHED,
+    "All": CleanUpPolicy.ALL,
+}
+
+
+def by_type(spec: PyTorchJobSpec) -> Iterator[tuple[str, ReplicaSpec]]:
+    """The replica types that the job has, the Master first."""
+    specs = spec.pytorch_replica_specs
+    for type_, found in ((MASTER, specs.master), (WORKER, specs.worker)):
+        if found is not None:
+            yield type_, found
+
+
+def has_master(spec: PyTorchJobSpec) -> bool:
+    """The job has a Master, which decides its result."""
+    return spec.pytorch_replica_specs.master is not None
+
+
+def primary(spec: PyTorchJobSpec) -> ReplicaName:
+    """The replica with job role master: the Master, else the first Worker. Source: section 3."""
+    return replica_name(MASTER if has_master(spec) else WORKER, 0)
+
+
+def total(spec: PyTorchJobSpec) -> int:
+    """Number of replicas over all types."""
+    return sum(each.replicas for _, each in by_type(spec))
+
+
+def processes_per_node(spec: PyTorchJobSpec) -> str | None:
+    """`nprocPerNode` or its default; None where the deprecated field of the elastic policy holds."""
+    if spec.nproc_per_node is not None:
+        return spec.nproc_per_node
+    elastic = spec.elastic_policy
+    return None if elastic is not None and elastic.n_proc_per_node is not None else DEFAULT_PROCESSES
+
+
+def elastic_range(spec: PyTorchJobSpec) -> tuple[int, int]:
+    """The fewest and the most Workers: what is not said is the other, else the number of Workers."""
+    elastic, worker = spec.elastic_policy, spec.pytorch_replica_specs.worker
+    workers = 0 if worker is None else worker.replicas
+    if elastic is None:
+        return workers, workers
+    ends = [each for each in (elastic.min_replicas, elastic.max_replicas) if each is not None]
+    return (ends[0], ends[-1]) if ends else (workers, workers)
+
+
+def plan(_name: str, _uid: JobUid, spec: PyTorchJobSpec) -> Plan:
+    """How the job is to be run."""
+    types = tuple(
+        ReplicaType(type=type_, scale=each.replicas, restart_policy=RestartPolicy(each.restart_policy))
+        for type_, each in by_type(spec)
+    )
+    policy = spec.run_policy
+    return Plan(
+        types=types,
+        primary=primary(spec),
+        paused=policy.suspend,
+        backoff_limit=policy.backoff_limit,
+        active_deadline_seconds=policy.active_deadline_seconds,
+        clean_up=_CLEAN_UP[policy.clean_pod_policy],
+        ttl_seconds=policy.ttl_seconds_after_finished,
+    )

@@ -1,0 +1,122 @@
+"""Who is who in a PyTorchJob: names of the kind, pod templates, pod names, labels, settings.
+
+Source: kubeflow-pytorchjob.md, section 3.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from statemachine.ids import ReplicaName, split_replica
+from statemachine.kind import Names
+from statemachine.kinds.common.layout import Layout, Slot
+from statemachine.kinds.common.look import entries, find, is_object
+from statemachine.kinds.pytorchjob.replica_types import KEYS
+from statemachine.state import JobState
+
+NAMES: Final = Names(
+    kind="PyTorchJob",
+    group="kubeflow.org",
+    version="v1",
+    plural="pytorchjobs",
+    singular="pytorchjob",
+    list_kind="PyTorchJobList",
+    short=(),
+)
+
+CONTAINER: Final = "pytorch"
+"""Name of the container that trains; there must be one (K6)."""
+
+OPERATOR: Final = "training.kubeflow.org/operator-name"
+"""Label of every child of a job of this API group."""
+
+CONTROLLER: Final = "pytorchjob-controller"
+"""What it says for this kind."""
+
+_JOB_NAME: Final = "training.kubeflow.org/job-name"
+_TYPE: Final = "training.kubeflow.org/replica-type"
+_INDEX: Final = "training.kubeflow.org/replica-index"
+_ROLE: Final = "training.kubeflow.org/job-role"
+
+
+def slots(spec: Mapping[str, Any]) -> Iterator[Slot]:
+    """The pod templates of a spec, the Master's first."""
+    for type_, key in KEYS.items():
+        template = find(spec, f"pytorchReplicaSpecs.{key}.template")
+        if is_object(template):
+            yield Slot(type_, f"spec.pytorchReplicaSpecs[{key}].template.spec", template)
+
+
+LAYOUT: Final = Layout(slots=slots, training_names=(CONTAINER,), generated_env=lambda _: ())
+"""The names of generated variables are not needed: the rules of this kind do not warn of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the installation says about this kind, as it was when the job was admitted.
+
+    `gang_scheduler`: none, volcano, or the name of a scheduler that understands PodGroups of scheduler-plugins.
+    """
+
+    init_image: str
+    gang_scheduler: str
+
+
+def settings_of(job: JobState) -> Settings:
+    """The settings that hold for a job: those of its first day."""
+    return Settings(
+        init_image=job.settings.get("init_image") or "alpine:3.10",
+        gang_scheduler=job.settings.get("gang_scheduler") or "none",
+    )
+
+
+def pod_name(job: JobState, replica: ReplicaName) -> str:
+    """`<job>-<type>-<index>`: the name of a replica's pod and of its Service."""
+    return f"{job.name}-{replica}"
+
+
+def job_labels(job: JobState) -> dict[str, str]:
+    """The labels that every child has."""
+    return {_JOB_NAME: job.name, OPERATOR: CONTROLLER}
+
+
+def type_labels(job: JobState, type_: str) -> dict[str, str]:
+    """The labels by which a replica type's pods are found: `status.replicaStatuses.<Type>.selector`."""
+    return {**job_labels(job), _TYPE: type_}
+
+
+def member_labels(job: JobState, replica: ReplicaName) -> dict[str, str]:
+    """The labels of a replica's Service, and the ones by which it finds its pod."""
+    type_, index = split_replica(replica)
+    return {**type_labels(job, type_), _INDEX: str(index)}
+
+
+def pod_labels(job: JobState, replica: ReplicaName) -> dict[str, str]:
+    """The labels of a replica's pod, those of earlier releases included: users select by `job-name`."""
+    type_, index = split_replica(replica)
+    old = {
+        "group-name": NAMES.group,
+        "job-name": job.name,
+        "replica-type": type_,
+        "replica-index": str(index),
+    }
+    role = {_ROLE: "master", "job-role": "master"} if replica == job.running_plan.primary else {}
+    return {**member_labels(job, replica), **old, **role}
+
+
+def metadata(job: JobState, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    """Metadata of a child: in the job's namespace and controlled by the job. Source: spec R3."""
+    owner = {
+        "apiVersion": job.api_version,
+        "kind": job.object_kind,
+        "name": job.name,
+        "uid": job.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {"name": name, "namespace": job.namespace, "labels": dict(labels), "ownerReferences": [owner]}
+
+
+def template_metadata(slot: Slot, of: str) -> Mapping[str, Any]:
+    """Labels or annotations of a pod template, as the user wrote them."""
+    return entries(slot.template, f"metadata.{of}")

@@ -1,0 +1,256 @@
+"""Which PyTorchJobs are accepted: K1-K15, what is warned of, and that no replica type comes or goes.
+
+Texts are those of the Kubeflow operator, whose webhook checks most of this.
+
+Source: kubeflow-pytorchjob.md, section 2.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from statemachine.errors import Problem
+from statemachine.kinds.common.look import entries, find, number, text
+from statemachine.kinds.common.says import bounds, claim
+from statemachine.kinds.pytorchjob.insides import CONTAINERS, IMAGES, RESTART_POLICY, TRAINING
+from statemachine.kinds.pytorchjob.replica_types import KEYS
+from statemachine.rulebook import Draft, Layer, Notice, Rule
+
+_SOURCE: Final = "kubeflow-pytorchjob.md, section 2"
+_DNS_1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_TYPES: Final = "pytorchReplicaSpecs"
+_LOWER: Final = "['master', 'worker']"
+
+_NAME = claim(
+    "K1",
+    "metadata.name: should match: a DNS-1035 label",
+    lambda draft: _DNS_1035.fullmatch(draft.name) is not None,
+    says="the job's name is a DNS-1035 label: Services are named after it",
+    cel="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+    cel_at="",
+    source=_SOURCE,
+)
+
+_NAME_LENGTH = claim(
+    "K1",
+    "metadata.name is too long: the name of a replica would exceed 63 characters",
+    lambda draft: len(draft.name) + len("-worker-") + 4 <= 63,
+    says="`<job>-worker-<4 digits>` has at most 63 characters",
+    cel="size(self.metadata.name) + 8 + 4 <= 63",
+    cel_at="",
+    source=_SOURCE,
+)
+
+_SOME_TYPE = claim(
+    "K2",
+    f"spec.{_TYPES}: Required value: must be required",
+    lambda draft: find(draft.spec, _TYPES) != {},
+    says="there is a Master or a Worker",
+    cel=f"size(self.{_TYPES}) > 0",
+    source=_SOURCE,
+)
+
+
+def _strange_types(draft: Draft) -> Iterator[Problem]:
+    for key in entries(draft.spec, _TYPES):
+        if key not in KEYS.values():
+            sentence = f'Unsupported value: "{key}": supported values: "Master", "Worker"'
+            yield Problem("K3", f"spec.{_TYPES}[{key}]", sentence)
+
+
+_IS_STRANGE: Final = (
+    f"!(k.lowerAscii() in {_LOWER}) || (!(k in ['Master', 'Worker']) && "
+    f"self.{_TYPES}.exists(other, other != k && other.lowerAscii() == k.lowerAscii()))"
+)
+
+_KNOWN_TYPES = Rule(
+    "K3",
+    Layer.CEL,
+    says="every key of `pytorchReplicaSpecs` is Master or Worker, in any case, and none is there twice",
+    text=f'spec.{_TYPES}[<k>]: Unsupported value: "<k>": supported values: "Master", "Worker"',
+    check=_strange_types,
+    cel=f"self.{_TYPES}.all(k, !({_IS_STRANGE}))",
+    cel_message=f"self.{_TYPES}.filter(k, {_IS_STRANGE}).map(k, 'spec.{_TYPES}[' + k + ']: Unsupported value: "
+    '"\' + k + \'": supported values: "Master", "Worker"\')[0]',
+    source=_SOURCE,
+)
+
+
+def _replicas(id_: str, key: str, sentence: str, good: Callable[[int], bool], *, says: str, cel: str) -> Rule:
+    """A rule about the number of replicas of one type; who does not say it has one."""
+
+    def holds(draft: Draft) -> bool:
+        value = number(draft.spec, f"{_TYPES}.{key}.replicas")
+        return value is None or good(value)
+
+    value = f"self.{_TYPES}[k].replicas"
+    return claim(
+        id_,
+        f"spec.{_TYPES}[{key}].replicas: {sentence}",
+        holds,
+        says=says,
+        cel=f"self.{_TYPES}.all(k, k.lowerAscii() != '{key.lower()}' || !has({value}) || {value} {cel})",
+        source=_SOURCE,
+    )
+
+
+_ONE_MASTER = _replicas(
+    "K7",
+    "Master",
+    "Forbidden: must be 1",
+    lambda value: value == 1,
+    says="there is one Master, if any",
+    cel="== 1",
+)
+
+_SOME_WORKER = _replicas(
+    "K8",
+    "Worker",
+    "Forbidden: must be at least 1",
+    lambda value: value >= 1,
+    says="there is at least one Worker, if any",
+    cel=">= 1",
+)
+
+_ELASTIC_WORKER = claim(
+    "K9",
+    f"spec.{_TYPES}[Worker]: Required value: must be configured if elastic policy is used",
+    lambda draft: (
+        find(draft.spec, "elasticPolicy") is None or find(draft.spec, f"{_TYPES}.Worker") is not None
+    ),
+    says="an elastic job has Workers",
+    cel=f"!has(self.elasticPolicy) || self.{_TYPES}.exists(k, k.lowerAscii() == 'worker')",
+    source=_SOURCE,
+)
+
+_ONE_NUMBER_OF_PROCESSES = claim(
+    "K10",
+    "spec.elasticPolicy.nProcPerNode: Forbidden: must not be used with spec.nprocPerNode",
+    lambda draft: (
+        find(draft.spec, "elasticPolicy.nProcPerNode") is None or find(draft.spec, "nprocPerNode") is None
+    ),
+    says="`nprocPerNode` stands in one place",
+    cel="!has(self.elasticPolicy) || !has(self.elasticPolicy.nProcPerNode) || !has(self.nprocPerNode)",
+    source=_SOURCE,
+)
+
+_OLD_FIELD: Final = "spec.elasticPolicy.nProcPerNode is deprecated, use spec.nprocPerNode instead"
+
+
+def _deprecated(draft: Draft) -> Iterator[Notice]:
+    if find(draft.spec, "elasticPolicy.nProcPerNode") is not None:
+        yield Notice("DeprecatedField", _OLD_FIELD)
+
+
+_OLD_NUMBER_OF_PROCESSES = Rule(
+    "K11",
+    Layer.WARNING,
+    says="`elasticPolicy.nProcPerNode` is not used any more",
+    text=_OLD_FIELD,
+    check=_deprecated,
+    source=_SOURCE,
+)
+
+_MANAGERS = bounds(
+    "K12",
+    "spec.runPolicy.managedBy",
+    says="`runPolicy.managedBy` is kubeflow.org/training-operator or kueue.x-k8s.io/multikueue, if anything",
+    source=_SOURCE,
+)
+
+
+def _kept(path: str, sentence: str, default: str) -> Rule:
+    """`spec.<path>` does not change; absent means `default`."""
+
+    def value(spec: Mapping[str, Any]) -> str:
+        return text(spec, path) or default
+
+    steps = path.split(".")
+
+    def cel(of: str) -> str:
+        there = " && ".join(f"has({of}.{'.'.join(steps[: end + 1])})" for end in range(len(steps)))
+        return f"({there} ? {of}.{path} : '{default}')"
+
+    return claim(
+        "K13",
+        sentence,
+        lambda draft: draft.old is None or value(draft.old) == value(draft.spec),
+        says=f"`{path}` does not change",
+        cel=f"{cel('self')} == {cel('oldSelf')}",
+        source=_SOURCE,
+    )
+
+
+_SAME_MANAGER = _kept("runPolicy.managedBy", "spec.runPolicy.managedBy: field is immutable", "")
+
+_SAME_QUEUE = _kept(
+    "runPolicy.schedulingPolicy.queue", "spec.runPolicy.schedulingPolicy.queue is immutable", "default"
+)
+
+
+def _is_ordered(draft: Draft) -> bool:
+    low = number(draft.spec, "elasticPolicy.minReplicas")
+    high = number(draft.spec, "elasticPolicy.maxReplicas")
+    return low is None or high is None or low <= high
+
+
+_ORDERED = claim(
+    "K14",
+    "spec.elasticPolicy.maxReplicas: must not be smaller than minReplicas",
+    _is_ordered,
+    says="`elasticPolicy.minReplicas` ≤ `elasticPolicy.maxReplicas`",
+    cel="!has(self.elasticPolicy) || !has(self.elasticPolicy.minReplicas) || "
+    "!has(self.elasticPolicy.maxReplicas) || "
+    "self.elasticPolicy.minReplicas <= self.elasticPolicy.maxReplicas",
+    source=_SOURCE,
+)
+
+_BOUNDS = bounds(
+    "K15",
+    "spec.runPolicy.activeDeadlineSeconds",
+    "spec.runPolicy.backoffLimit",
+    "spec.runPolicy.ttlSecondsAfterFinished",
+    "spec.runPolicy.schedulingPolicy.minAvailable",
+    "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
+    *(
+        f"spec.elasticPolicy.{name}"
+        for name in ("minReplicas", "maxReplicas", "maxRestarts", "nProcPerNode", "rdzvPort")
+    ),
+    says="`activeDeadlineSeconds` ≥ 1, all other numbers ≥ 0",
+    source=_SOURCE,
+)
+
+_SAME_TYPES = claim(
+    "K17",
+    f"spec.{_TYPES}: Forbidden: replica types cannot be added or taken away",
+    lambda draft: (
+        draft.old is None or entries(draft.old, _TYPES).keys() == entries(draft.spec, _TYPES).keys()
+    ),
+    says="no replica type is added or taken away: those who live were told how many there are",
+    cel=f"size(self.{_TYPES}) == size(oldSelf.{_TYPES}) && self.{_TYPES}.all(k, "
+    f"oldSelf.{_TYPES}.exists(old, old.lowerAscii() == k.lowerAscii()))",
+    source=f"{_SOURCE}; our own",
+)
+
+RULES: tuple[Rule, ...] = (
+    _NAME,
+    _NAME_LENGTH,
+    _SOME_TYPE,
+    _KNOWN_TYPES,
+    CONTAINERS,
+    IMAGES,
+    TRAINING,
+    _ONE_MASTER,
+    _SOME_WORKER,
+    _ELASTIC_WORKER,
+    _ONE_NUMBER_OF_PROCESSES,
+    _OLD_NUMBER_OF_PROCESSES,
+    _MANAGERS,
+    _SAME_MANAGER,
+    _SAME_QUEUE,
+    _ORDERED,
+    _BOUNDS,
+    RESTART_POLICY,
+    _SAME_TYPES,
+)
+"""In the order of the spec."""
