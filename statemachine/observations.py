@@ -36,13 +36,17 @@ class ContainerStatus(StrEnum):
 
 
 class Container(Wire):
-    """One container of a pod as last seen. `exit_code` only when terminated; `reason` is the kubelet's."""
+    """One container of a pod as last seen. `exit_code` only when terminated; `reason` is the kubelet's.
+
+    `restarts` is how often the kubelet has started it again in the same pod (`restartCount`).
+    """
 
     name: str
     state: ContainerStatus
     exit_code: int | None = None
     reason: str = ""
     init: bool = False
+    restarts: int = 0
 
 
 class Seen(Wire):
