@@ -1,7 +1,8 @@
 """Manifest in, children out: one file a case, in a folder for each kind.
 
 The first document of a file is written by hand: what the case is, and what happened to the job before (`resumed`;
-`attempts` of replicas; `settings` of the kind). The second is the manifest. The rest is what jobledger makes of it: warnings, children.
+`attempts` of replicas; `settings` of the kind). The second is the manifest. The rest is what jobledger makes of it:
+warnings, children.
 """
 
 from pathlib import Path

@@ -143,7 +143,9 @@ def test_the_api_server_lets_change_what_may(api: Api, cases: Cases) -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("cases", [each for each in CASES.values() if api_of(each.kind) == API], ids=lambda cases: cases.kind)
+@pytest.mark.parametrize(
+    "cases", [each for each in CASES.values() if api_of(each.kind) == API], ids=lambda cases: cases.kind
+)
 def test_g17_a_finished_job_keeps_its_run_policy(api: Api, cases: Cases) -> None:
     name = f"finished-{cases.kind.lower()}"
     accepted(api("create", "-f", "-", given=manifest(cases.kind, cases.old, name)))

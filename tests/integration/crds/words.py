@@ -37,8 +37,8 @@ class Cases:
     """What a kind's CRD must refuse, keep and allow.
 
     `may_change` is `old` with everything changed that may be. `scale`: an elastic job's number in range, and one
-    that is not; None without the subresource. `scale_path` is where it stands, `scale_text` what is said to the other.
-    `status` holds the parts of a whole one that not all T9k kinds have; `whole_status` is another kind's.
+    that is not; None without the subresource. `scale_path` is where it stands, `scale_text` what is said to the
+    other. `status` holds the parts of a whole one that not all T9k kinds have; `whole_status` is another kind's.
     """
 
     kind: str

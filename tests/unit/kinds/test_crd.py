@@ -24,16 +24,19 @@ def schemas(schema: Manifest, path: str = "") -> Iterator[tuple[str, Manifest]]:
     yield path, schema
     for name, inner in schema.get("properties", {}).items():
         yield from schemas(inner, f"{path}.{name}")
+    if "additionalProperties" in schema:
+        yield from schemas(schema["additionalProperties"], f"{path}[]")
     if "items" in schema:
         yield from schemas(schema["items"], f"{path}[]")
 
 
 @every_kind
 def test_every_schema_is_structural(kind: Kind) -> None:
-    strange = ("$ref", "title", "anyOf", "$defs", "additionalProperties")
+    strange = ("$ref", "title", "anyOf", "$defs")
     for path, schema in schemas(root(kind)):
         assert "type" in schema or "x-kubernetes-int-or-string" in schema, path
         assert [key for key in strange if key in schema] == [], path
+        assert not {"properties", "additionalProperties"} <= schema.keys(), path
 
 
 @every_kind
@@ -58,6 +61,12 @@ def test_switches_have_no_default_which_would_hide_their_old_name(kind: Kind) ->
             assert "default" not in schema, path
 
 
+COLUMNS = {
+    "batch.tensorstack.dev": ["Phase", "Running", "Succeeded", "Failed", "Age"],
+    "kubeflow.org": ["State", "Age"],
+}
+
+
 @every_kind
 def test_names_columns_and_subresources_are_the_spec_s(kind: Kind) -> None:
     found: dict[str, Any] = kind.crd()["spec"]
@@ -66,7 +75,7 @@ def test_names_columns_and_subresources_are_the_spec_s(kind: Kind) -> None:
     (version,) = found["versions"]
     assert "status" in version["subresources"]
     columns = [column["name"] for column in version["additionalPrinterColumns"] if not column.get("priority")]
-    assert columns == ["Phase", "Running", "Succeeded", "Failed", "Age"]
+    assert columns == COLUMNS[found["group"]]
 
 
 def test_integers_have_formats_and_defaults() -> None:
@@ -95,3 +104,23 @@ def test_on_is_written_out() -> None:
         "(has(self.elastic.enabled) ? self.elastic.enabled : "
         "(has(self.elastic.enable) ? self.elastic.enable : false)) && x"
     )
+
+
+def test_a_map_of_parts_whose_names_may_be_in_any_case_has_one_schema_for_all() -> None:
+    (spec,) = (root(kind)["properties"]["spec"] for kind in KINDS if kind.names.kind == "PyTorchJob")
+    types = spec["properties"]["pytorchReplicaSpecs"]
+    assert list(types["additionalProperties"]["properties"]) == ["replicas", "restartPolicy", "template"]
+
+
+def test_defaults_of_pytorchjobs_are_told_but_not_stored() -> None:
+    (kind,) = (kind for kind in KINDS if kind.names.kind == "PyTorchJob")
+    parts = list(schemas(root(kind)))
+    assert [path for path, schema in parts if "default" in schema] == []
+    told = {path: schema["description"] for path, schema in parts if "description" in schema}
+    assert told[".spec.pytorchReplicaSpecs[].restartPolicy"].endswith("Default: OnFailure.")
+
+
+def test_lists_of_objects_that_are_handed_on_keep_what_is_in_them() -> None:
+    (spec,) = (root(kind)["properties"]["spec"] for kind in KINDS if kind.names.kind == "PyTorchJob")
+    metrics = spec["properties"]["elasticPolicy"]["properties"]["metrics"]
+    assert metrics["items"] == {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

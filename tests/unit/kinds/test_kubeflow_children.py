@@ -1,0 +1,301 @@
+"""The objects of a PyTorchJob. Source: kubeflow-pytorchjob.md, sections 3 and 8."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.kinds import build
+from tests.unit.kinds.build import Spec
+from tests.unit.kinds.kubeflow import (
+    children,
+    container,
+    env,
+    pod,
+    replica,
+    scheduling,
+    spec,
+    state,
+    template,
+    types,
+    workers_only,
+)
+
+METRICS = [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}}]
+PORT = {"name": "pytorchjob-port", "containerPort": 23456, "protocol": "TCP"}
+
+
+def master_env(
+    rank: int, *, world: int = 3, nodes: str = "3", processes: str = "auto"
+) -> list[tuple[str, str]]:
+    """The environment of a job with a Master."""
+    return [
+        ("PYTHONUNBUFFERED", "1"),
+        ("MASTER_PORT", "23456"),
+        ("PET_MASTER_PORT", "23456"),
+        ("MASTER_ADDR", "mnist-master-0"),
+        ("PET_MASTER_ADDR", "mnist-master-0"),
+        ("WORLD_SIZE", str(world)),
+        ("RANK", str(rank)),
+        ("PET_NODE_RANK", str(rank)),
+        ("PET_NPROC_PER_NODE", processes),
+        ("PET_NNODES", nodes),
+    ]
+
+
+@pytest.mark.parametrize(("name", "rank"), [("master-0", 0), ("worker-0", 1), ("worker-1", 2)])
+def test_the_environment_is_the_operator_s_in_its_order(name: str, rank: int) -> None:
+    assert env(spec(), name) == master_env(rank)
+
+
+@pytest.mark.parametrize(("said", "world"), [("4", 12), ("gpu", 3), ("cpu", 3)])
+def test_the_world_counts_processes_where_their_number_is_known(said: str, world: int) -> None:
+    assert env(spec(nprocPerNode=said), "worker-0") == master_env(1, world=world, processes=said)
+
+
+def test_workers_alone_are_told_how_many_they_are() -> None:
+    assert env(workers_only(2, nprocPerNode="2"), "worker-1") == [
+        ("PYTHONUNBUFFERED", "1"),
+        ("PET_NPROC_PER_NODE", "2"),
+        ("PET_NNODES", "2"),
+    ]
+
+
+def test_elastic_workers_are_told_where_to_meet() -> None:
+    elastic = {"minReplicas": 1, "maxReplicas": 3, "maxRestarts": 100}
+    assert env(workers_only(2, elasticPolicy=elastic), "worker-0") == [
+        ("PYTHONUNBUFFERED", "1"),
+        ("PET_NPROC_PER_NODE", "auto"),
+        ("PET_RDZV_ENDPOINT", "mnist-worker-0:23456"),
+        ("PET_RDZV_BACKEND", "c10d"),
+        ("PET_NNODES", "1:3"),
+        ("PET_MAX_RESTARTS", "100"),
+    ]
+
+
+def test_options_of_the_rendezvous_come_last_and_only_if_said() -> None:
+    elastic = {
+        "rdzvBackend": "etcd",
+        "rdzvHost": "etcd",
+        "rdzvPort": 2379,
+        "rdzvId": "run",
+        "rdzvConf": [{"key": "a", "value": "1"}, {"key": "b"}],
+        "nProcPerNode": 2,
+        "standalone": True,
+    }
+    assert env(workers_only(2, elasticPolicy=elastic), "worker-0")[1:] == [
+        ("PET_RDZV_ENDPOINT", "etcd:2379"),
+        ("PET_RDZV_BACKEND", "etcd"),
+        ("PET_NNODES", "2:2"),
+        ("PET_NPROC_PER_NODE", "2"),
+        ("PET_RDZV_ID", "run"),
+        ("PET_RDZV_CONF", "a=1,b="),
+        ("PET_STANDALONE", ""),
+    ]
+
+
+@pytest.mark.parametrize("elastic", [{"standalone": False}, {"rdzvConf": []}])
+def test_options_that_say_nothing_are_left_out(elastic: Spec) -> None:
+    names = [name for name, _ in env(workers_only(elasticPolicy=elastic), "worker-0")]
+    assert names[-1] == "PET_NNODES"
+
+
+def test_every_container_gets_the_environment_behind_its_own() -> None:
+    own = [{"name": "RANK", "value": "9"}, {"name": "LOG", "value": "x"}]
+    of = spec(types(Worker=replica(1, {"name": "side", "image": "i", "env": own}, container())))
+    given = master_env(1, world=2, nodes="2")
+    assert env(of, "worker-0", 0) == [("LOG", "x"), *given]
+    assert env(of, "worker-0", 1) == given
+
+
+def test_the_port_that_the_master_declares_is_everybody_s() -> None:
+    ports = [{"name": "pytorchjob-port", "containerPort": 29500}]
+    of = spec(types(Master=replica(1, container(ports=ports))))
+    assert dict(env(of, "worker-0"))["MASTER_PORT"] == "29500"
+    assert pod(of, "master-0")["spec"]["containers"][0]["ports"] == ports
+    assert pod(of, "worker-0")["spec"]["containers"][0]["ports"] == [PORT]
+
+
+def test_only_the_container_that_trains_gets_the_port() -> None:
+    metrics = {"name": "metrics", "containerPort": 9000}
+    side = {"name": "side", "image": "i"}
+    of = workers_only()
+    of["pytorchReplicaSpecs"]["Worker"]["template"] = template(side, container(ports=[metrics]))
+    first, second = pod(of, "worker-0")["spec"]["containers"]
+    assert ("ports" not in first, second["ports"]) == (True, [metrics, PORT])
+
+
+def test_a_service_has_all_ports_of_its_replica() -> None:
+    ports = [{"containerPort": 80}, {"name": "log", "containerPort": 514, "protocol": "UDP"}]
+    (service,) = children(spec({"Worker": replica(1, container(ports=ports))}), "Service")
+    assert service["metadata"]["name"] == "mnist-worker-0"
+    assert service["spec"]["clusterIP"] == "None"
+    assert [(each["name"], each["port"], each["protocol"]) for each in service["spec"]["ports"]] == [
+        ("port-80", 80, "TCP"),
+        ("log", 514, "UDP"),
+        ("pytorchjob-port", 23456, "TCP"),
+    ]
+
+
+NEW = {
+    "training.kubeflow.org/operator-name": "pytorchjob-controller",
+    "training.kubeflow.org/job-name": "mnist",
+    "training.kubeflow.org/replica-type": "worker",
+    "training.kubeflow.org/replica-index": "1",
+}
+OLD = {"group-name": "kubeflow.org", "job-name": "mnist", "replica-type": "worker", "replica-index": "1"}
+
+
+def test_services_carry_new_labels_and_pods_old_ones_too() -> None:
+    service = children(spec(), "Service")[2]
+    assert service["metadata"]["labels"] == service["spec"]["selector"] == NEW
+    assert pod(spec(), "worker-1")["metadata"]["labels"] == {**NEW, **OLD}
+
+
+@pytest.mark.parametrize(("of", "master"), [(spec(), "master-0"), (workers_only(), "worker-0")])
+def test_one_pod_has_the_role_of_the_master(of: Spec, master: str) -> None:
+    role = ("training.kubeflow.org/job-role", "job-role")
+    marked = {
+        name: [manifest["metadata"]["labels"].get(key) for key in role]
+        for name, manifest in build.pods(state(of)).items()
+    }
+    assert [name for name, found in marked.items() if found != [None, None]] == [master]
+    assert marked[build.ReplicaName(master)] == ["master", "master"]
+
+
+def test_labels_and_annotations_of_the_template_are_kept_and_ours_win() -> None:
+    meta = {"labels": {"team": "a", "job-name": "other"}, "annotations": {"sidecar.istio.io/inject": "false"}}
+    found = pod(spec({"Worker": {"template": {"metadata": meta, **template()}}}), "worker-0")["metadata"]
+    assert (found["labels"]["team"], found["labels"]["job-name"]) == ("a", "mnist")
+    assert found["annotations"] == {"sidecar.istio.io/inject": "false", "jobledger.dev/attempt": "1"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "of_pod"),
+    [("Always", "Always"), ("OnFailure", "OnFailure"), ("Never", "Never"), ("ExitCode", "Never")],
+)
+def test_the_pod_s_policy_is_the_type_s_but_never_for_exit_codes(policy: str, of_pod: str) -> None:
+    of = spec({"Worker": {"restartPolicy": policy, "template": template(restartPolicy="Always")}})
+    assert pod(of, "worker-0")["spec"]["restartPolicy"] == of_pod
+
+
+def test_workers_wait_for_the_master_behind_the_user_s_own_init_containers() -> None:
+    fetch = {"name": "fetch", "image": "i"}
+    of = spec({"Master": {"template": template(initContainers=[fetch])}, "Worker": {
+        "template": template(initContainers=[fetch])}})  # fmt: skip
+    assert pod(of, "master-0")["spec"]["initContainers"] == [fetch]
+    first, wait = pod(of, "worker-0", settings={"init_image": "mirror/alpine:3"})["spec"]["initContainers"]
+    assert (first, wait["name"], wait["image"]) == (fetch, "init-pytorch", "mirror/alpine:3")
+    assert wait["command"][:2] == ["sh", "-c"]
+    assert "nslookup mnist-master-0" in wait["command"][2]
+
+
+def test_workers_without_a_master_wait_for_nobody() -> None:
+    assert "initContainers" not in pod(workers_only(), "worker-0")["spec"]
+
+
+def test_command_and_args_stay_as_they_are() -> None:
+    of = spec({"Worker": replica(1, container(command=["python"], args=["--backend", "nccl"]))})
+    found = pod(of, "worker-0")["spec"]["containers"][0]
+    assert (found["command"], found["args"]) == (["python"], ["--backend", "nccl"])
+
+
+def test_names_are_the_operator_s_and_services_come_before_pods() -> None:
+    names = ["mnist-master-0", "mnist-worker-0", "mnist-worker-1"]
+    found = [(each["kind"], each["metadata"]["name"]) for each in build.children(state(spec()))]
+    assert found == [*(("Service", name) for name in names), *(("Pod", name) for name in names)]
+
+
+def test_every_child_is_the_job_s_and_can_be_watched() -> None:
+    of = workers_only(elasticPolicy={"metrics": METRICS})
+    job = state(of, settings={"gang_scheduler": "volcano"})
+    for each in build.children(job):
+        (owner,) = each["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["uid"], owner["controller"]) == ("PyTorchJob", job.uid, True)
+        assert "training.kubeflow.org/operator-name" in each["metadata"]["labels"]
+
+
+# ---- autoscaler and gang ----------------------------------------------------------------------------------------
+
+
+def test_metrics_make_an_autoscaler() -> None:
+    elastic = {"minReplicas": 1, "maxReplicas": 3, "metrics": METRICS}
+    (found,) = children(workers_only(elasticPolicy=elastic), "HorizontalPodAutoscaler")
+    target = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "mnist"}
+    assert (found["apiVersion"], found["metadata"]["name"]) == ("autoscaling/v2", "mnist")
+    assert found["spec"] == {
+        "scaleTargetRef": target,
+        "minReplicas": 1,
+        "maxReplicas": 3,
+        "metrics": METRICS,
+    }
+
+
+@pytest.mark.parametrize(("metrics", "made"), [({}, 0), ({"metrics": []}, 1)])
+def test_an_empty_list_of_metrics_leaves_them_to_the_cluster(metrics: Spec, made: int) -> None:
+    found = children(workers_only(elasticPolicy=metrics), "HorizontalPodAutoscaler")
+    assert [("metrics" in each["spec"]) for each in found] == [False] * made
+
+
+def gang(of: Spec, scheduler: str) -> dict[str, Any]:
+    """The spec of the PodGroup, with its apiVersion."""
+    (found,) = children(of, "PodGroup", settings={"gang_scheduler": scheduler})
+    return {"apiVersion": found["apiVersion"], **found["spec"]}
+
+
+@pytest.mark.parametrize("settings", [{}, {"gang_scheduler": "none"}])
+def test_by_default_there_is_no_gang(settings: dict[str, str]) -> None:
+    assert children(spec(), "PodGroup", settings=settings) == []
+    found = pod(spec(), "worker-0", settings=settings)
+    assert "schedulerName" not in found["spec"]
+
+
+def test_volcano_is_told_the_group_in_annotations() -> None:
+    assert gang(spec(**scheduling(priorityClass="high")), "volcano") == {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "minMember": 3,
+        "minResources": {},
+        "queue": "default",
+        "priorityClassName": "high",
+    }
+    found = pod(spec(), "worker-0", settings={"gang_scheduler": "volcano"})
+    assert found["spec"]["schedulerName"] == "volcano"
+    assert found["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == "mnist"
+    assert found["metadata"]["annotations"]["volcano.sh/task-spec"] == "worker"
+
+
+@pytest.mark.parametrize("scheduler", ["scheduler-plugins", "my-scheduler"])
+def test_any_other_gang_scheduler_is_told_the_group_in_a_label(scheduler: str) -> None:
+    assert gang(spec(**scheduling(minAvailable=2, scheduleTimeoutSeconds=30)), scheduler) == {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "minMember": 2,
+        "minResources": {},
+        "scheduleTimeoutSeconds": 30,
+    }
+    found = pod(spec(), "worker-0", settings={"gang_scheduler": scheduler})
+    assert found["spec"]["schedulerName"] == scheduler
+    assert found["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == "mnist"
+
+
+def test_a_scheduler_that_the_template_names_stays() -> None:
+    of = spec({"Worker": {"template": template(schedulerName="own")}})
+    assert pod(of, "worker-0", settings={"gang_scheduler": "volcano"})["spec"]["schedulerName"] == "own"
+
+
+@pytest.mark.parametrize(
+    ("members", "resources"),
+    [
+        (1, {"cpu": "500m"}),
+        (2, {"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": "1"}),
+        (3, {"cpu": "3500m", "memory": "2Gi", "nvidia.com/gpu": "2"}),
+        (0, {}),
+    ],
+)
+def test_the_gang_s_resources_are_the_sum_over_its_first_pods(members: int, resources: Spec) -> None:
+    asks = container(resources={"requests": {"cpu": "500m"}, "limits": {"cpu": 4}})
+    limited = container(resources={"limits": {"cpu": 1.5, "memory": "1Gi", "nvidia.com/gpu": 1}})
+    of = spec(types(Master=replica(1, asks), Worker=replica(2, limited)), **scheduling(minAvailable=members))
+    assert gang(of, "volcano")["minResources"] == resources
+
+
+def test_resources_that_the_user_says_are_the_gang_s() -> None:
+    assert gang(spec(**scheduling(minResources={"cpu": 9})), "volcano")["minResources"] == {"cpu": 9}
