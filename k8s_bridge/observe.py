@@ -216,10 +216,11 @@ def _containers(status: Mapping[str, Any]) -> Iterator[Container]:
     for field in ("initContainerStatuses", "containerStatuses"):
         for each in _maps(status.get(field)):
             if name := _text(each.get("name")):
-                yield _container(name, _map(each.get("state")), init=field.startswith("init"))
+                restarts = _number(each.get("restartCount")) or 0
+                yield _container(name, _map(each.get("state")), restarts, init=field.startswith("init"))
 
 
-def _container(name: str, state: Mapping[str, Any], *, init: bool) -> Container:
+def _container(name: str, state: Mapping[str, Any], restarts: int, *, init: bool) -> Container:
     for key, known in (
         ("terminated", ContainerStatus.TERMINATED),
         ("running", ContainerStatus.RUNNING),
@@ -229,10 +230,12 @@ def _container(name: str, state: Mapping[str, Any], *, init: bool) -> Container:
             detail = _map(state[key])
             code = _exit_code(detail) if key == "terminated" else None
             reason = _text(detail.get("reason"))
-            return Container(name=name, state=known, exit_code=code, reason=reason, init=init)
+            return Container(
+                name=name, state=known, exit_code=code, reason=reason, init=init, restarts=restarts
+            )
     # Kubernetes: a state without a member counts as waiting; one with an unknown member is not understood.
     unknown = ContainerStatus.UNKNOWN if state else ContainerStatus.WAITING
-    return Container(name=name, state=unknown, init=init)
+    return Container(name=name, state=unknown, init=init, restarts=restarts)
 
 
 def _exit_code(detail: Mapping[str, Any]) -> int | None:

@@ -84,6 +84,25 @@ class Names:
         return f"{self.group}/{self.version}"
 
 
+class Owned(NamedTuple):
+    """Objects that jobs of a kind may own beside pods and Services: what API servers call them.
+
+    They are watched, and made. One that is `optional` may not be installed. `when` is a setting of the kind and its
+    value with which they are made; none: always.
+    """
+
+    api_version: str
+    kind: str
+    plural: str
+    optional: bool = True
+    when: tuple[str, str] | None = None
+
+    @property
+    def group(self) -> str:
+        """The API group."""
+        return self.api_version.partition("/")[0]
+
+
 class Kind(Protocol):
     """One job kind. Pure: the same arguments give the same answer."""
 
@@ -102,6 +121,18 @@ class Kind(Protocol):
     @property
     def aliases(self) -> tuple[Names, ...]:
         """Other names under which the API server serves the same kind, deprecated ones (spec R17, 1)."""
+
+    @property
+    def opt_in(self) -> bool:
+        """On a cluster its jobs are looked after only where that is configured: others may do it already."""
+
+    @property
+    def owns(self) -> tuple[Owned, ...]:
+        """What its jobs may own beside pods and Services."""
+
+    @property
+    def expires(self) -> bool:
+        """Its job objects may be deleted some time after their end (`JobExpired`)."""
 
     @property
     def lifecycle(self) -> "tuple[LifeRule, ...]":

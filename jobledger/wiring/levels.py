@@ -9,6 +9,7 @@ from jobledger.telemetry.instruments import Instruments
 from k8s_bridge.port import Cluster
 from projectors.base import Projector, States
 from projectors.children import Children
+from projectors.expiry import Expiry
 from projectors.status import Status
 from projectors.workqueue import WorkQueue
 from statemachine.engine.clock import Clock
@@ -46,13 +47,15 @@ class Levels:
     ) -> None:
         children = Children(states, cluster, observe, clock, evidence=evidence)
         self._status = Status(states, cluster)
-        self.children, self.statuses = (
+        expiry = Expiry(states, cluster)
+        self.children, self.statuses, self.expiries = (
             WorkQueue(each.name, instruments.visit(each.name, _of(mine, each)), workers, jitter)
-            for each in (children, self._status)
+            for each in (children, self._status, expiry)
         )
         self._all: tuple[tuple[Projector, WorkQueue], ...] = (
             (children, self.children),
             (self._status, self.statuses),
+            (expiry, self.expiries),
         )
         self._listed = asyncio.Event()
 

@@ -1,32 +1,41 @@
 """Which collections are followed: the job kinds, and their children by label."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import Final
 
 from k8s_bridge.apiserver.paths import collection
 from k8s_bridge.apiserver.reflector import Source
-from statemachine.kinds import KINDS, SERVED
+from k8s_bridge.attended import Attended
+from statemachine.kind import Kind, Owned
 
-_CHILDREN = (
-    # api version, kind, plural, metadata only, may not be installed
-    ("v1", "Pod", "pods", False, False),
-    ("v1", "Service", "services", True, False),
-    ("scheduler.tensorstack.dev/v1beta1", "PodGroup", "podgroups", False, True),
-    ("tensorstack.dev/v1beta1", "TensorBoard", "tensorboards", False, True),
-)
+_PODS: Final = Owned("v1", "Pod", "pods", optional=False)
+_SERVICES: Final = Owned("v1", "Service", "services", optional=False)
 
-
-def job_sources(namespaces: Sequence[str]) -> Iterator[Source]:
-    """The collections of jobs, in `namespaces` or in all."""
-    for names in SERVED:
-        for namespace in namespaces or (None,):
-            path = collection(names.api_version, names.plural, namespace)
-            yield Source(names.api_version, names.kind, path, namespace=namespace or "")
+_BARE: Final = frozenset({"Service"})
+"""Of these only metadata are asked for."""
 
 
-def child_sources(namespaces: Sequence[str]) -> Iterator[Source]:
-    """The collections of what jobs own, found by the label that every child of their kind carries."""
-    for label in dict.fromkeys(kind.child_label for kind in KINDS):
-        for api_version, kind, plural, bare, optional in _CHILDREN:
-            for namespace in namespaces or (None,):
-                path = collection(api_version, plural, namespace)
-                yield Source(api_version, kind, path, label, bare, optional, namespace or "")
+def job_sources(attended: Attended) -> Iterator[Source]:
+    """The collections of jobs that are looked after."""
+    for kind in attended.kinds():
+        for names in (kind.names, *kind.aliases):
+            for namespace in attended.places(kind):
+                path = collection(names.api_version, names.plural, namespace)
+                yield Source(names.api_version, names.kind, path, namespace=namespace or "")
+
+
+def child_sources(attended: Attended) -> Iterator[Source]:
+    """The collections of what these jobs own, found by the label that every child of their kind carries."""
+    by_label: dict[str, list[Kind]] = {}
+    for kind in attended.kinds():
+        by_label.setdefault(kind.child_label, []).append(kind)
+    for label, kinds in by_label.items():
+        places = dict.fromkeys(each for kind in kinds for each in attended.places(kind))
+        more = dict.fromkeys(each for kind in kinds for each in attended.owned(kind))
+        for owned in (_PODS, _SERVICES, *more):
+            for namespace in (None,) if None in places else places:
+                path = collection(owned.api_version, owned.plural, namespace)
+                bare = owned.kind in _BARE
+                yield Source(
+                    owned.api_version, owned.kind, path, label, bare, owned.optional, namespace or ""
+                )

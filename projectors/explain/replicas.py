@@ -37,7 +37,8 @@ def denied(told: Told, entry: Entry, event: e.RestartDenied) -> None:
         nature = Nature.ABNORMAL
         says = f"{event.replica} failed: {why_ended(cause)}. It is not restarted: {why} ({left})."
         plan = told.state.plan
-        if plan is not None and event.replica != plan.primary:
+        ends = any(isinstance(each, e.PhaseEntered) and each.phase.is_final for each in entry.events)
+        if plan is not None and event.replica != plan.primary and not ends:
             says += f" The job goes on: {plan.primary} decides its result."
     else:
         nature = Nature.EXPECTED

@@ -1,8 +1,8 @@
 """What the pods of a job do: only a replica's current pod counts, and only what is newer (R5, R7, T18).
 
-A pod's phase, its containers, its readiness and its deletion only ever move forward, so that a report that
-comes late or twice says nothing new. A pod that is being deleted keeps the phase it had; how it ended is kept
-as evidence.
+A pod's phase, its containers (first by their restarts in place), its readiness and its deletion only ever move
+forward, so that a report that comes late or twice says nothing new. A pod that is being deleted keeps the phase it
+had; how it ended is kept as evidence.
 """
 
 from collections.abc import Iterator
@@ -144,13 +144,20 @@ def _end_of_leaving(kind: Kind, state: JobState, replica: ReplicaState, seen: Po
 
 
 def merged(before: tuple[Container, ...], after: tuple[Container, ...]) -> tuple[Container, ...]:
-    """Each container in the furthest state reported so far; the newer report on a tie."""
+    """Each container in the furthest state reported so far; the newer report on a tie.
+
+    One that the kubelet has started again in its pod is further than it was before, whatever it does now.
+    """
     known = {(each.init, each.name): each for each in before}
     for each in after:
         old = known.get((each.init, each.name))
-        if old is None or _PROGRESS[each.state] >= _PROGRESS[old.state]:
+        if old is None or _progress(each) >= _progress(old):
             known[each.init, each.name] = each
     return tuple(known.values())
+
+
+def _progress(container: Container) -> tuple[int, int]:
+    return container.restarts, _PROGRESS[container.state]
 
 
 def _gone(kind: Kind, state: JobState, replica: ReplicaState, seen: PodGone) -> Iterator[Event]:

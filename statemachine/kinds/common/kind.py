@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from statemachine.errors import InvariantBroken, Problem
 from statemachine.ids import JobUid, ReplicaName
-from statemachine.kind import NO_UID, Admission, Child, LifeRule, Manifest, Names
+from statemachine.kind import NO_UID, Admission, Child, LifeRule, Manifest, Names, Owned
 from statemachine.kinds.common.canonical import Reading, as_written, read
 from statemachine.kinds.common.crd import Served, crd
 from statemachine.kinds.common.fields import SpecPart
@@ -27,6 +27,12 @@ from statemachine.state import JobState
 
 S = TypeVar("S", bound=SpecPart)
 
+USUAL: Final = (
+    Owned("scheduler.tensorstack.dev/v1beta1", "PodGroup", "podgroups"),
+    Owned("tensorstack.dev/v1beta1", "TensorBoard", "tensorboards"),
+)
+"""What jobs may own whose kind says nothing else. Source: spec R13, R14."""
+
 
 @dataclass(frozen=True, slots=True)
 class Variable:
@@ -43,7 +49,7 @@ class ModelKind(Generic[S]):
 
     `plan` gets the job's name and uid. `objects` are a job's children.
     `describe` gives the status, `keep` says which children but pods should exist now. `fixed` are the mutable
-    fields that cannot change any more when the job has ended.
+    fields that cannot change any more when the job has ended. See `Kind` for the rest.
 
     For the documentation: `modes` are the columns of `env`, a table of variables, `env_says` the sentence above it,
     and `refused_as` the reason that a job is given which breaks a rule of layer V.
@@ -68,6 +74,9 @@ class ModelKind(Generic[S]):
     env: tuple[Variable, ...] = ()
     env_says: str = "Set in the training container, before your own variables, which may refer to them."
     refused_as: str = "InvalidSpec"
+    owns: tuple[Owned, ...] = USUAL
+    opt_in: bool = False
+    expires: bool = False
 
     def admit(
         self,

@@ -1,7 +1,7 @@
 """PyTorchJob: distributed PyTorch training as the Kubeflow training operator knows it (group kubeflow.org)."""
 
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.pytorchjob.children import children
+from statemachine.kinds.pytorchjob.children import OWNS, children
 from statemachine.kinds.pytorchjob.ending import keeps
 from statemachine.kinds.pytorchjob.env import ENV, MODES
 from statemachine.kinds.pytorchjob.life import LIFE
@@ -31,4 +31,7 @@ KIND = ModelKind(
     env=ENV,
     env_says="Set in every container, in this order, behind your own variables; one of the same name is dropped.",
     refused_as="PyTorchJobFailedValidation",
+    owns=OWNS,
+    opt_in=True,
+    expires=True,
 )

@@ -19,7 +19,7 @@ from statemachine.events import (
     TimerCleared,
     TimerSet,
 )
-from statemachine.ids import split_replica
+from statemachine.ids import ReplicaName, split_replica
 from statemachine.kind import Child, Kind
 from statemachine.kinds.pytorchjob import tally, words
 from statemachine.kinds.pytorchjob.conditions import Level, hold
@@ -172,5 +172,6 @@ def keeps(job: JobState, child: Child) -> bool:
     return replica is not None and replica.has_pod and not replica.leaving
 
 
-def _of_service(job: JobState, child: Child) -> str:
-    return child.name.removeprefix(f"{job.name}-")
+def _of_service(job: JobState, child: Child) -> ReplicaName:
+    """A Service is called as the pod of its replica."""
+    return ReplicaName(child.name.removeprefix(f"{job.name}-"))

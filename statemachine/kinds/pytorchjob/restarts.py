@@ -7,7 +7,7 @@ Always; here are only pods that are Failed, which under those policies means evi
 from collections.abc import Iterator
 
 from statemachine.events import Cause, Event, RestartDenied, RestartScheduled
-from statemachine.ids import split_replica
+from statemachine.ids import ReplicaName, split_replica
 from statemachine.kind import Kind
 from statemachine.kinds.pytorchjob import tally, words
 from statemachine.kinds.pytorchjob.conditions import hold
@@ -84,7 +84,7 @@ def training_exit_code(kind: Kind, state: JobState, seen: PodObserved) -> int | 
 
 
 def ended_training(
-    kind: Kind, state: JobState, replica: str, containers: tuple[Container, ...]
+    kind: Kind, state: JobState, replica: ReplicaName, containers: tuple[Container, ...]
 ) -> Container | None:
     """The training container among `containers`, if it has ended."""
     name = kind.training_container(state, split_replica(replica)[0])

@@ -1,4 +1,4 @@
-"""What users read of a PyTorchJob's life, word for word as the training operator says it: written here and nowhere else.
+"""What users read of a PyTorchJob's life, word for word as the training operator says it: written here alone.
 
 Source: kubeflow-pytorchjob.md, sections 4 and 5.
 """
