@@ -44,6 +44,8 @@ async def embedded(
     from statemachine.log.sqlite_inbox import SqliteInbox
 
     said = settings or {}
+    names = [kind.names.kind for kind in KINDS if kind.opt_in]
+    opted_in = {each: OptIn((), said.get(each, {})) for each in names}
     async with AsyncExitStack() as stack:
         instruments = await stack.enter_async_context(measuring(os.environ))
         event_log = await SqliteLog.open(store)
@@ -68,9 +70,5 @@ async def embedded(
             outbox=ledger.outbox,
             worker=ledger.worker,
             instruments=instruments,
-            attended=Attended(
-                opted_in={
-                    kind.names.kind: OptIn((), said.get(kind.names.kind, {})) for kind in KINDS if kind.opt_in
-                }
-            ),
+            attended=Attended(opted_in=opted_in),
         )

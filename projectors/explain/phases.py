@@ -101,7 +101,6 @@ def _end_says(told: Told, entry: Entry, event: e.PhaseEntered) -> str:
     plan = told.state.plan
     if plan is None:
         return "it has nothing to run"
-    seen = isinstance(entry.cause, PodObserved)
     failed = entry.cause.replica if isinstance(entry.cause, PodObserved) else plan.primary
     who = f"{failed}, which decides the result," if failed == plan.primary else failed
     if event.trigger is Trigger.DEADLINE_PASSED:
@@ -111,8 +110,8 @@ def _end_says(told: Told, entry: Entry, event: e.PhaseEntered) -> str:
     replica = told.state.replicas.get(failed)
     if replica is not None and replica.exhausted:
         return f"{who} failed, and the restart budget is used up"
-    if replica is not None and not replica.ended and event.cause and (event.cause.message or not seen):
-        return event.cause.message
+    if event.cause and event.cause.message and not (replica and replica.ended):
+        return event.cause.message  # nothing has ended, and yet it is enough
     code = event.cause.exit_code if event.cause else None
     how = "failed" if code is None else f"ended with {exit_code(code)}"
     return f"{who} {how} and is not restarted"

@@ -24,7 +24,7 @@ from statemachine.kind import Child, Kind
 from statemachine.kinds.pytorchjob import tally, words
 from statemachine.kinds.pytorchjob.conditions import Level, hold
 from statemachine.kinds.pytorchjob.replica_types import KEYS
-from statemachine.observations import Observation, PodObserved
+from statemachine.observations import Observation, PodObserved, PodPhase
 from statemachine.phases import Phase, Trigger, allows, step
 from statemachine.rules import causes
 from statemachine.rules.timers import DEADLINE, is_due
@@ -55,13 +55,15 @@ def outcome(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
         message = words.succeeded(state, master=tally.has_master(state))
         yield from hold(state, seen, words.SUCCEEDED, message, level="Normal")
     elif found := _failure(state):
-        cause = (
-            causes.of_failure(kind, state, seen, found.rule)
-            if isinstance(seen, PodObserved)
-            else Cause(kind=CauseClass.APPLICATION_EXIT, rule=found.rule, message=found.message)
-        )
-        yield _entered(state, Trigger.FAILURE_MET, "T9", seen, cause)
+        yield _entered(state, Trigger.FAILURE_MET, "T9", seen, _cause(kind, state, seen, found))
         yield from hold(state, seen, words.FAILED, found.message, level=found.level)
+
+
+def _cause(kind: Kind, state: JobState, seen: Observation, found: _Failure) -> Cause:
+    """Of the pod that has failed; restarts in place are told by their number alone."""
+    if isinstance(seen, PodObserved) and (seen.phase is PodPhase.FAILED or seen.deleting):
+        return causes.of_failure(kind, state, seen, found.rule)
+    return Cause(kind=CauseClass.APPLICATION_EXIT, rule=found.rule, message=found.message)
 
 
 def _is_success(state: JobState) -> bool:
