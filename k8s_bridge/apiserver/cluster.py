@@ -37,7 +37,10 @@ _NOT_OURS_TO_PATCH: Final = ("uid", "name", "namespace", "creationTimestamp", "g
 
 
 class ApiServerCluster:
-    """A Kubernetes cluster, of which what is `attended` is watched; with `namespaces` every kind in those."""
+    """A Kubernetes cluster, of which what is `attended` is watched.
+
+    With `namespaces` alone that is every kind that nobody has to switch on.
+    """
 
     def __init__(
         self,
@@ -48,7 +51,7 @@ class ApiServerCluster:
         patience: Patience = _PATIENCE,
     ) -> None:
         self.api = api
-        self._attended = attended or Attended(tuple(namespaces))
+        self._attended = attended or Attended(tuple(namespaces), {})
         self._namespaces, self._patience = self._attended.namespaces, patience
         self._paths = Paths(api)
         self._watching: Watching | None = None
