@@ -17,7 +17,7 @@ from jobledger.manifests import Manifest as Written
 from jobledger.replicas import Attempt, attempts, chosen, pod_of
 from jobledger.telling.histories import History, Known, known_to
 from jobledger.telling.histories import history as life_of
-from jobledger.views import is_gone, manifest_of, with_status
+from jobledger.views import is_gone, manifest_of, stated_phase, with_status
 from jobledger.wiring import Controller
 from jobledger.wiring.roles import Role
 from jobledger.wishes import paused, scaled, still_there
@@ -80,7 +80,7 @@ class App:
                 continue
             if namespace in (None, state.namespace) and state.object_kind in kinds:
                 found.append(manifest_of(state))
-        return [each for each in found if not phase or each.get("status", {}).get("phase") == phase]
+        return [each for each in found if not phase or stated_phase(each) == phase]
 
     async def job(
         self, namespace: str, name: str, *, kinds: Collection[str] = OBJECT_KINDS, uid: str = ""

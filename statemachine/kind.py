@@ -138,6 +138,9 @@ class Kind(Protocol):
     def lifecycle(self) -> "tuple[LifeRule, ...]":
         """The rules of a job's life, in the order in which facts become consequences."""
 
+    def pausing(self, on: bool) -> dict[str, Any]:
+        """What to merge into a spec to pause the job, or to let it go on."""
+
     def is_retryable(self, exit_code: int) -> bool:
         """Restart policy ExitCode restarts a replica that ended so (spec R8)."""
 

@@ -34,6 +34,12 @@ USUAL: Final = (
 """What jobs may own whose kind says nothing else. Source: spec R13, R14."""
 
 
+def usual_pause(on: bool) -> dict[str, Any]:
+    """How jobs are paused whose kind says nothing else. Source: spec R11."""
+    # the alias goes: the two may stand side by side only with equal values (spec R2, G12)
+    return {"runMode": {"pause": {"enabled": on, "enable": None}}}
+
+
 @dataclass(frozen=True, slots=True)
 class Variable:
     """An environment variable that a kind sets, for its documentation: value by mode, and what it is for."""
@@ -74,6 +80,7 @@ class ModelKind(Generic[S]):
     env: tuple[Variable, ...] = ()
     env_says: str = "Set in the training container, before your own variables, which may refer to them."
     refused_as: str = "InvalidSpec"
+    pause: Callable[[bool], dict[str, Any]] = usual_pause
     owns: tuple[Owned, ...] = USUAL
     opt_in: bool = False
     expires: bool = False
@@ -130,6 +137,10 @@ class ModelKind(Generic[S]):
     def children(self, job: JobState) -> Iterator[Child]:
         """See `Kind.children`. A job that was refused has none."""
         return iter(()) if job.plan is None else self.objects(job, self._parsed(job.spec))
+
+    def pausing(self, on: bool) -> dict[str, Any]:
+        """See `Kind.pausing`."""
+        return self.pause(on)
 
     def is_retryable(self, exit_code: int) -> bool:
         """See `Kind.is_retryable`."""

@@ -31,6 +31,7 @@ KIND = ModelKind(
     env=ENV,
     env_says="Set in every container, in this order, behind your own variables; one of the same name is dropped.",
     refused_as="PyTorchJobFailedValidation",
+    pause=lambda on: {"runPolicy": {"suspend": on}},
     owns=OWNS,
     opt_in=True,
     expires=True,
