@@ -164,7 +164,9 @@ def test_a_job_without_master_is_running_with_its_first_worker() -> None:
 def test_a_pod_that_runs_while_it_is_deleted_counts_as_failed() -> None:
     story = up().at(5).pod("worker-1", "Running", deleting=True)
     assert story.listed == [CREATED, RESTARTING]
-    assert message(story, "Restarting") == "PyTorchJob retry is restarting because 1 Worker replica(s) failed."
+    assert (
+        message(story, "Restarting") == "PyTorchJob retry is restarting because 1 Worker replica(s) failed."
+    )
     assert story.numbers["Worker"] == {"active": 1, "failed": 1}
     assert story.at(6).pod("worker-1", "Running", deleting=True).last == ()
     story.at(8).gone("worker-1")
