@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from jobledger.telemetry.dashboard import dashboard
 from jobledger.telemetry.monitoring import metrics_page, prometheus_rule
 from projectors.explain import json_schema as explanation_schema
 from statemachine.events import Event
-from statemachine.kind import Kind
+from statemachine.kind import Kind, Names
 from statemachine.kinds import KINDS
 from statemachine.observations import Observation
 from statemachine.phases import TABLE, Phase
@@ -43,10 +44,9 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
     """Path below the checkout → what the file must hold. Add a line for a new file."""
     found: dict[str, Maker] = {}
     for kind in KINDS:
-        names = kind.names
-        for folder in CRD_FOLDERS:
-            found[f"{folder}/{_crd_name(kind)}"] = partial(crd_file, kind)
-        found[f"docs/kinds/{names.singular}.md"] = partial(kind_page, kind, root)
+        for names, folder in product((kind.names, *kind.aliases), CRD_FOLDERS):
+            found[f"{folder}/{_crd_name(names)}"] = partial(crd_file, kind, names)
+        found[f"docs/kinds/{kind.names.singular}.md"] = partial(kind_page, kind, root)
     found["crds/Kustomization"] = crd_list
     found["deploy/common/rights.yaml"] = lambda: yaml_file(*rbac_objects())
     for kind in SWITCHED:
@@ -83,9 +83,9 @@ def switched_rights(kind: Kind) -> str:
     return yaml_file(*switched_objects(kind, "jobledger"))
 
 
-def crd_file(kind: Kind) -> str:
-    """The kind's CustomResourceDefinition as YAML."""
-    return yaml_file(kind.crd())
+def crd_file(kind: Kind, names: Names) -> str:
+    """The CustomResourceDefinition, by these of the kind's names, as YAML."""
+    return yaml_file(kind.crd(names))
 
 
 def crd_list() -> str:
@@ -94,11 +94,12 @@ def crd_list() -> str:
     Those of opt-in kinds are somebody else's where they are installed already.
     """
     head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-    return yaml_file({**head, "resources": [_crd_name(kind) for kind in KINDS if not kind.opt_in]})
+    always = (names for kind in KINDS if not kind.opt_in for names in (kind.names, *kind.aliases))
+    return yaml_file({**head, "resources": [_crd_name(names) for names in always]})
 
 
-def _crd_name(kind: Kind) -> str:
-    return f"{kind.names.group}_{kind.names.plural}.yaml"
+def _crd_name(names: Names) -> str:
+    return f"{names.group}_{names.plural}.yaml"
 
 
 def schema_file(union: Any, title: str) -> str:

@@ -68,6 +68,8 @@ def _type(shape: FieldShape) -> str:
         return "list of objects" if shape.many else "object"
     if "enum" in schema:
         return ", ".join(schema["enum"])
+    if shape.as_words:
+        return "list of strings, or string"
     kind = "string or integer" if shape.as_text else str(schema.get("type", "any"))
     return {"array": "list of strings"}.get(kind, kind) + _bounds(schema)
 

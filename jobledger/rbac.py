@@ -114,6 +114,8 @@ GRANTS: Final[Mapping[Role, Mapping[Scope, Rules]]] = {
             *_jobs(ALWAYS, "get"),
             *_jobs(ALWAYS, "patch", subresource="/status"),
             Rule("", ("pods", "services"), _MAKE),
+            # get: whose it is, of which only metadata is asked; watching would show everybody's (ADR 0013)
+            Rule("", ("secrets",), ("get", "create", "delete")),
             *_owned(ALWAYS, _MAKE),
             Rule("", ("events",), ("create",)),
         ],

@@ -6,11 +6,13 @@ refuses comes back as an observation, so that the state machine decides what fol
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum, auto
 from itertools import groupby
 from typing import Any, Final
 
 from k8s_bridge.port import EVIDENCE, Cluster, Manifest, Ref
+from k8s_bridge.ssh_keys import GENERATORS, Generate
 from projectors.base import States
 from projectors.diff import Create, Delete, Hold, Release, SayAbsent, Update, Write, attempt_of, diff
 from statemachine import events as e
@@ -22,6 +24,7 @@ from statemachine.kind import Child
 from statemachine.kinds import kind_of
 from statemachine.observations import Observation, PodGone, WriteRefused
 from statemachine.phases import Phase
+from statemachine.rules.timers import RETRY
 from statemachine.state import JobState
 
 _RETRYABLE: Final = frozenset({403, 404, 408, 409, 429})
@@ -33,6 +36,10 @@ _LOOK_AGAIN: Final = 1.0
 
 _OPTIONAL_AGAIN: Final = 60.0
 
+_UNHEARD_AGAIN: Final = 10.0
+"""Seconds until children that the log may not have heard of are looked for again. One that goes while the watches
+begin anew was never shown, so nothing tells that it went. A look at what is there costs no request."""
+
 _FIRST_BATCH: Final = 8
 """Creates side by side at first, then twice as many: what is refused once need not be refused a thousand times."""
 
@@ -41,6 +48,8 @@ class Done(Enum):
     """How a write went."""
 
     DONE = auto()
+    MADE = auto()
+    """The object is there, but may go again before anybody hears of it."""
     REFUSED = auto()
     """So nothing more is created."""
     OPTIONAL_REFUSED = auto()
@@ -76,7 +85,10 @@ _LEISURELY: Final = (
 
 
 class Children:
-    """The level projector of child objects. `evidence` says whether pods get the evidence finalizer."""
+    """The level projector of child objects.
+
+    `evidence` says whether pods get the evidence finalizer; `generators` make up what `Child.generates` names.
+    """
 
     name = "children"
 
@@ -88,9 +100,10 @@ class Children:
         clock: Clock,
         *,
         evidence: bool = True,
+        generators: Mapping[str, Generate] = GENERATORS,
     ) -> None:
         self._states, self._cluster, self._observe = states, cluster, observe
-        self._clock, self._evidence = clock, evidence
+        self._clock, self._evidence, self._generators = clock, evidence, generators
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
         """Some event changes what should exist, or lets a finalizer go."""
@@ -113,6 +126,7 @@ class Children:
             # what is not there may have been: the log knew of a pod before that could vanish
             await self._states.fresh(job)
             state = self._states.state(job) or state
+            live = await self._still_there(state, live)
             writes = list(diff(state, desired(state), live))
         dones = set(
             await self._all(state, _by_object(each for each in writes if not isinstance(each, Create)))
@@ -126,7 +140,20 @@ class Children:
                 dones.add(Done.REFUSED if not batch[0].child.optional else Done.OPTIONAL_REFUSED)
             if Done.REFUSED in dones:
                 break
-        return _come_back(state, dones)
+        return _come_back(self._states.state(job) or state, dones)
+
+    async def _still_there(self, state: JobState, live: Sequence[Manifest]) -> Sequence[Manifest]:
+        """`live` without generated objects that are gone: nobody watches them, and new pods could not start."""
+        generated = {(child.kind, child.name) for child in desired(state) if child.generates}
+        left: list[Manifest] = []
+        for each in live:
+            if (each["kind"], each["metadata"]["name"]) in generated:
+                with suppress(Missing):
+                    await self._cluster.get(Ref.of(each))
+                    left.append(each)
+            else:
+                left.append(each)
+        return left
 
     async def _all(self, state: JobState, groups: Sequence[Sequence[Write]]) -> list[Done | WriteRefused]:
         """Each group is written in order, all groups side by side; how that went.
@@ -196,6 +223,8 @@ class Children:
     async def _create(self, state: JobState, child: Child) -> Done | WriteRefused:
         manifest = self._marked(state, child)
         try:
+            if child.generates:
+                await self._generate(child, manifest)
             await self._cluster.create(manifest)
         except Conflict as error:
             found = await self._cluster.get(Ref.of(manifest))
@@ -207,7 +236,14 @@ class Children:
             return self._refusal(state, child, error.status, error.message)
         except ClusterUnavailable as error:
             return self._refusal(state, child, 503, str(error))
-        return Done.DONE
+        return Done.MADE
+
+    async def _generate(self, child: Child, manifest: Manifest) -> None:
+        """The manifest has what is made up for it. Raises Conflict: there is one, and nothing has to be made."""
+        with suppress(Missing):
+            found = Ref.of(await self._cluster.get(Ref.of(manifest)))
+            raise Conflict(f'{found.kind} "{found.name}" already exists', exists=True)
+        manifest["data"] = dict(await self._generators[child.generates]())
 
     def _marked(self, state: JobState, child: Child) -> Manifest:
         manifest = child.build()
@@ -301,4 +337,16 @@ def _come_back(state: JobState, dones: Collection[Done | WriteRefused]) -> float
     if Done.REFUSED in dones:
         # a timer is set only for what an active job still waits for, and the rest was not made either
         return _LOOK_AGAIN if state.phase.is_active else _OPTIONAL_AGAIN
-    return _OPTIONAL_AGAIN if Done.OPTIONAL_REFUSED in dones else None
+    if Done.OPTIONAL_REFUSED in dones:
+        return _OPTIONAL_AGAIN
+    return _UNHEARD_AGAIN if Done.MADE in dones or _waits_for_a_report(state) else None
+
+
+def _waits_for_a_report(state: JobState) -> bool:
+    """A child was asked for that the log has not heard of; one that is refused has a timer, which ends in a visit."""
+    if RETRY in state.timers:
+        return False
+    board = state.plan is not None and bool(state.plan.tensorboard) and not state.deleted
+    if board and (state.tensorboard is None or not state.tensorboard.uid):
+        return True
+    return any(each.has_pod and not each.uid for each in state.replicas.values())

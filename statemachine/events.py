@@ -226,6 +226,8 @@ class ReplicaDismissed(Wire):
     replica: ReplicaName
     why: Literal["pause", "scale", "clean-up", "deadline", "job ended"]
     cause: Cause
+    again: bool = False
+    """Once it is gone it is asked for again, free of charge: another scale starts every replica anew."""
 
 
 class ReplicaReleased(Wire):

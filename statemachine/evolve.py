@@ -73,7 +73,7 @@ def _changes(state: JobState, event: e.Event) -> Changes:
             left = state.replicas[event.replica]
             return _released(state, event.replica, wanted=left.wanted and bool(left.leaving))
         case "ReplicaDismissed":
-            return _with(state, state.replicas[event.replica]._replace(leaving=event.why, wanted=False))
+            return _with(state, _dismissed(state.replicas[event.replica], event))
         case "RestartScheduled":
             return _restart(state, event)
         case "RestartDenied":
@@ -231,6 +231,14 @@ def _released(state: JobState, name: ReplicaName, *, wanted: bool) -> Changes:
             wanted=wanted,
         ),
     )
+
+
+def _dismissed(replica: ReplicaState, event: e.ReplicaDismissed) -> ReplicaState:
+    left = replica._replace(leaving=event.why, wanted=event.again)
+    if not event.again:
+        return left
+    hurt = replica.recovering or replica.lost_for_good  # until the pod that follows runs
+    return left._replace(recovering=hurt, lost_for_good=False, exhausted=False)
 
 
 def _restart(state: JobState, event: e.RestartScheduled) -> Changes:

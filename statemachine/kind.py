@@ -100,7 +100,7 @@ class Owned(NamedTuple):
     @property
     def group(self) -> str:
         """The API group."""
-        return self.api_version.partition("/")[0]
+        return self.api_version.rpartition("/")[0]
 
 
 class Kind(Protocol):
@@ -179,8 +179,11 @@ class Kind(Protocol):
     def training_container(self, job: JobState, type_: str) -> str:
         """Name of the container whose exit code counts, for pods of replica type `type_`."""
 
-    def crd(self) -> Manifest:
-        """The CustomResourceDefinition: structural schema, CEL rules, printer columns, subresources."""
+    def crd(self, names: Names | None = None) -> Manifest:
+        """The CustomResourceDefinition: structural schema, CEL rules, printer columns, subresources.
+
+        That of an alias with `names`; it is the same otherwise, and the API server warns of its use.
+        """
 
 
 LifeRule = Callable[[Kind, JobState, Observation], Iterator[Event]]

@@ -63,6 +63,8 @@ class Plan(Wire):
     backoff_limit: int | None
     active_deadline_seconds: int | None = None
     clean_up: CleanUpPolicy
+    anew_on_scale: bool = False
+    """A change of scale deletes every pod and starts the replicas of the new scale (deepspeedjob.md, section 5)."""
     tensorboard: str = ""
     """Name of the TensorBoard object that belongs to the job; empty if it has none (spec R14)."""
     ttl_seconds: int | None = None

@@ -1,8 +1,11 @@
 """`jobledger crds`: the CustomResourceDefinitions, made from the models that jobledger itself reads jobs with."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from statemachine.kind import Names
 
 
 def crds(
@@ -15,19 +18,19 @@ def crds(
     from jobledger.errors import nearest
     from jobledger.manifests.text import to_yaml
     from statemachine.errors import ConfigError
-    from statemachine.kinds import KINDS, KNOWN
+    from statemachine.kinds import KNOWN, SERVED, kind_of
 
-    chosen = {}
-    for name in kinds or KNOWN:
-        names = {
-            spelling.lower(): kind
-            for kind in KINDS
-            for spelling in (kind.names.kind, kind.names.plural, kind.names.singular, *kind.names.short)
-        }
-        if name.lower() not in names:
-            near = nearest(name, [*KNOWN, *names])
+    served: dict[str, Names] = {}
+    for names in SERVED:
+        for spelling in (names.kind, names.plural, names.singular, *names.short):
+            served.setdefault(
+                spelling.lower(), names
+            )  # an alias may be spelled like its kind but for capitals
+    chosen: dict[Names, None] = {}
+    for name in kinds or [names.plural for names in SERVED]:
+        if name.lower() not in served:
+            near = nearest(name, [*KNOWN, *served])
             hint = f'; did you mean "{near}"?' if near else f"; known are {', '.join(KNOWN)}"
             raise ConfigError(f'there is no kind "{name}"{hint}')
-        kind = names[name.lower()]
-        chosen[kind.names] = kind
-    typer.echo(to_yaml(kind.crd() for kind in chosen.values()), nl=False)
+        chosen[served[name.lower()]] = None
+    typer.echo(to_yaml(kind_of(names.api_version, names.kind).crd(names) for names in chosen), nl=False)

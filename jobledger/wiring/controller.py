@@ -18,6 +18,7 @@ from jobledger.wiring.share import Share
 from jobledger.wiring.streams import Followed, Stream, Streams
 from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.port import Cluster
+from k8s_bridge.ssh_keys import GENERATORS, Generate
 from k8s_bridge.watchers import Bridge, Sink
 from projectors.kube_events import KubeEvents
 from projectors.sweeper import Sweeper
@@ -91,7 +92,8 @@ class Controller:
     else puts any), and the bridge watches only when it is its `turn`. With a `worker` the role of an engine is
     the worker's, everything else follows the log, and `outbox` leads to whoever decides. Of several processes
     that project, each does its `share` of the partitions. `answered` counts the answers of the cluster, by which
-    slow is told from stuck. Jobs that are not `attended` are left as they are: nobody here sees their pods.
+    slow is told from stuck. `generators` make up what children ask for, such as SSH keys. Jobs that are not
+    `attended` are left as they are: nobody here sees their pods.
     """
 
     event_log: EventLog | Partitions
@@ -110,6 +112,7 @@ class Controller:
     turn: Turn = nullcontext
     answered: Callable[[], int] = lambda: 0
     instruments: Instruments = field(default_factory=Instruments)
+    generators: Mapping[str, Generate] = field(default_factory=lambda: GENERATORS)
 
     def __post_init__(self) -> None:
         found = self.event_log
@@ -278,6 +281,7 @@ class Controller:
             workers=self.workers,
             jitter=self.jitter,
             instruments=self.instruments,
+            generators=self.generators,
         )
 
     def _loops(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:

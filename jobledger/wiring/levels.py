@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from jobledger.telemetry.instruments import Instruments
 from k8s_bridge.port import Cluster
+from k8s_bridge.ssh_keys import Generate
 from projectors.base import Projector, States
 from projectors.children import Children
 from projectors.expiry import Expiry
@@ -44,8 +45,9 @@ class Levels:
         workers: int,
         jitter: random.Random,
         instruments: Instruments,
+        generators: Mapping[str, Generate],
     ) -> None:
-        children = Children(states, cluster, observe, clock, evidence=evidence)
+        children = Children(states, cluster, observe, clock, evidence=evidence, generators=generators)
         self._status = Status(states, cluster)
         expiry = Expiry(states, cluster)
         self.children, self.statuses, self.expiries = (

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from math import ceil
 from typing import Any, Final
 
-from k8s_bridge.apiserver.api import FIELD_MANAGER, JSON_PATCH, MERGE, STRATEGIC, Api, NotServed
+from k8s_bridge.apiserver.api import FIELD_MANAGER, JSON, JSON_PATCH, MERGE, STRATEGIC, Api, NotServed
 from k8s_bridge.apiserver.index import Seen
 from k8s_bridge.apiserver.paths import Paths, not_served
-from k8s_bridge.apiserver.reflector import Patience, WatchProgress
-from k8s_bridge.apiserver.sources import child_sources
+from k8s_bridge.apiserver.reflector import METADATA_ONLY, Patience, WatchProgress
+from k8s_bridge.apiserver.sources import UNWATCHED, child_sources
 from k8s_bridge.apiserver.watching import Watching
 from k8s_bridge.attended import Attended
 from k8s_bridge.port import EVIDENCE, Change, JobEvent, Manifest, Ref, Synced
@@ -76,8 +76,18 @@ class ApiServerCluster:
         return self._watching
 
     async def get(self, ref: Ref) -> Manifest:
-        """The object. Raises Missing."""
-        found: Manifest = await self.api.call("GET", await self._to(ref))
+        """The object; of a Secret the metadata alone. Raises Missing."""
+        found: Manifest
+        if ref.kind not in UNWATCHED:
+            found = await self.api.call("GET", await self._to(ref))
+            return found
+        try:
+            found = await self.api.call("GET", await self._to(ref), accept=METADATA_ONLY)
+        except Missing:
+            self._note_missing(ref)
+            raise
+        found |= {"apiVersion": ref.api_version, "kind": ref.kind}
+        self._note(found)
         return found
 
     async def list(self, api_version: str, kind: str, namespace: str | None = None) -> Sequence[Manifest]:
@@ -158,7 +168,8 @@ class ApiServerCluster:
         meta = manifest["metadata"]
         path = await self._paths.of(manifest["apiVersion"], manifest["kind"], _namespace(meta))
         try:
-            stored: Manifest = await self.api.call("POST", path, query=_MANAGED, body=manifest)
+            accept = METADATA_ONLY if manifest["kind"] in UNWATCHED else JSON
+            stored: Manifest = await self.api.call("POST", path, query=_MANAGED, body=manifest, accept=accept)
         except NotServed as error:
             raise not_served(manifest["apiVersion"], manifest["kind"]) from error
         except Missing as error:  # the namespace
@@ -167,6 +178,7 @@ class ApiServerCluster:
             if error.exists:
                 raise
             raise ClusterUnavailable(str(error)) from error  # a quota that somebody else changed just now
+        stored |= {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"]}
         self._note(stored)
         return stored
 
@@ -231,7 +243,12 @@ class ApiServerCluster:
             options["preconditions"] = wanted
         if grace is not None:
             options["gracePeriodSeconds"] = ceil(grace)  # 0 would not let processes end at all
-        left: Manifest = await self.api.call("DELETE", await self._to(ref), body=options)
+        try:
+            left: Manifest = await self.api.call("DELETE", await self._to(ref), body=options)
+        except (Missing, Conflict):
+            if ref.kind in UNWATCHED:  # nobody else would say that it is gone, or another one
+                self._note_missing(ref)
+            raise
         meta, details = left.get("metadata") or {}, left.get("details") or {}
         if "deletionTimestamp" in meta:
             self._note_left(left)
@@ -308,6 +325,12 @@ class ApiServerCluster:
     def _note_gone(self, uid: str) -> None:
         if self._watching is not None:
             self._watching.index.note_gone(uid)
+
+    def _note_missing(self, ref: Ref) -> None:
+        """There is no such object any more, of a kind that nobody watches."""
+        if self._watching is not None:
+            for uid in self._watching.index.named(ref.kind, ref.namespace, ref.name):
+                self._watching.index.note_gone(uid)
 
     def _note_version(self, job: Manifest) -> None:
         if self._watching is not None:

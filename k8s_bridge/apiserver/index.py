@@ -15,8 +15,13 @@ from k8s_bridge.port import Manifest
 from statemachine.ids import ATTEMPT
 
 _LABELS: Final = ("replica-type", "replica-index")
-_WHOLE: Final = frozenset({"PodGroup", "TensorBoard"})
-"""Kinds whose spec is compared with the wished one."""
+_COMPARED: Final = {
+    "ConfigMap": "data",
+    "HorizontalPodAutoscaler": "spec",
+    "PodGroup": "spec",
+    "TensorBoard": "spec",
+}
+"""Kinds of which a part is compared with the wished one, and that part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,7 @@ class Seen:
     grace: int | None
     node: str
     phase: str
-    spec: Mapping[str, Any] | None
+    compared: Mapping[str, Any] | None
 
     @classmethod
     def of(cls, raw: Manifest, owner: Mapping[str, Any] | None = None) -> "Seen":
@@ -59,7 +64,7 @@ class Seen:
             meta.get("deletionGracePeriodSeconds", 0) if "deletionTimestamp" in meta else None,
             intern((raw.get("spec") or {}).get("nodeName", "")) if pod else "",
             intern((raw.get("status") or {}).get("phase", "")) if pod else "",
-            raw.get("spec") if kind in _WHOLE else None,
+            raw.get(_COMPARED[kind]) if kind in _COMPARED else None,
         )
 
     @property
@@ -86,8 +91,8 @@ class Seen:
         found: Manifest = {"apiVersion": self.api_version, "kind": self.kind, "metadata": meta}
         if self.kind == "Pod":
             found |= {"spec": {"nodeName": self.node}, "status": {"phase": self.phase}}
-        elif self.spec is not None:
-            found["spec"] = self.spec
+        elif self.compared is not None:
+            found[_COMPARED[self.kind]] = self.compared
         return found
 
     def vanished(self) -> Manifest:
@@ -146,6 +151,11 @@ class Index:
         if meta["uid"] not in self._seen and version_of(meta) <= position:
             return False
         return self.put(raw)
+
+    def named(self, kind: str, namespace: str, name: str) -> list[str]:
+        """Uids of the objects of that name: one, or what came after it as well."""
+        wanted = (kind, namespace, name)
+        return [uid for uid, seen in self._seen.items() if (seen.kind, seen.namespace, seen.name) == wanted]
 
     def up_to(self, api_version: str, kind: str, namespace: str, version: int) -> Iterator[str]:
         """Uids of the objects of a kind (in a namespace, if given) of which nothing newer is known."""

@@ -25,6 +25,9 @@ _PAGE: Final = "500"
 
 _METADATA: Final = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 
+METADATA_ONLY: Final = _METADATA.format("")
+"""Accept header: one object, its metadata alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:

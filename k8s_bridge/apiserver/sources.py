@@ -14,6 +14,12 @@ _SERVICES: Final = Owned("v1", "Service", "services", optional=False)
 _BARE: Final = frozenset({"Service"})
 """Of these only metadata are asked for."""
 
+UNWATCHED: Final = frozenset({"Secret"})
+"""Children that are known only from our own reads and writes, and of which only the metadata is read.
+
+Whoever may watch Secrets may read all of them; whoever may get one has to know its name (ADR 0013).
+"""
+
 
 def job_sources(attended: Attended) -> Iterator[Source]:
     """The collections of jobs that are looked after."""

@@ -17,7 +17,7 @@ from k8s_bridge.apiserver.reflector import (
     WatchProgress,
     nothing,
 )
-from k8s_bridge.apiserver.sources import child_sources, job_sources
+from k8s_bridge.apiserver.sources import UNWATCHED, child_sources, job_sources
 from k8s_bridge.attended import Attended
 from k8s_bridge.observe import is_job
 from k8s_bridge.port import Change, Manifest, Synced, Verb
@@ -79,7 +79,12 @@ class Watching(AsyncIterator[Change | Synced]):
             self.versions[uid] = version
 
     def note(self, stored: Manifest) -> None:
-        """An answer to a write of ours, ahead of the watches or behind them. What no watch follows is not kept."""
+        """An answer to a write of ours, ahead of the watches or behind them.
+
+        What no watch follows is not kept, but for what is meant to be known from such answers alone.
+        """
+        if stored["kind"] in UNWATCHED:
+            self.index.put(stored)
         positions = [each.position for each in self._children if each.source.covers(stored)]
         if positions:
             self.index.note(stored, min(positions))

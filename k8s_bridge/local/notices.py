@@ -14,6 +14,8 @@ _NOT_RUN = {
     "TensorBoard": "TensorBoard objects are stored, but a local run starts nothing for them; "
     "run tensorboard --logdir yourself",
     "PodGroup": "PodGroup objects are stored, but a local run has no queue; pods start at once",
+    "HorizontalPodAutoscaler": "HorizontalPodAutoscaler objects are stored, but a local run measures nothing; "
+    "scale the job yourself",
 }
 
 _POD_FIELDS = {

@@ -18,6 +18,7 @@ from k8s_bridge.local.names import Entry, Names, Ports
 from k8s_bridge.local.values import ADDRESS, Capacity, Lookup, from_objects, from_source
 from k8s_bridge.port import Manifest
 from statemachine.errors import Refused
+from statemachine.kinds.pytorchjob.templates import WAITING
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
@@ -95,10 +96,15 @@ def plan(pod: Manifest, host: Host, roots: Roots, services: Mapping[str, Ports],
     """What to run. Raises NotYet (an object is missing), Refused."""
     scene = _Scene(pod, host, volumes(pod, roots, find, host.capacity), services, find)
     spec = pod.get("spec") or {}
-    init = [_launch(each, scene) for each in spec.get("initContainers") or ()]
+    init = [_launch(_at_once(each), scene) for each in spec.get("initContainers") or ()]
     main = [_launch(each, scene) for each in spec.get("containers") or ()]
     found = tuple(mount for _, its in (*init, *main) for mount in its)
     return PodPlan(tuple(each for each, _ in init), tuple(each for each, _ in main), scene.volumes, found)
+
+
+def _at_once(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Nobody waits for a Service's name to be known: addresses are put in place of names before anything starts."""
+    return {**raw, "command": ["true"]} if raw.get("name") == WAITING else raw
 
 
 def _launch(raw: Mapping[str, Any], scene: _Scene) -> tuple[Launch, tuple[Mount, ...]]:

@@ -5,12 +5,13 @@ import difflib
 from statemachine.errors import Problem, SpecInvalid
 from statemachine.kind import Kind, Names
 from statemachine.kinds.common.problems import shown
+from statemachine.kinds.deepspeedjob import KIND as DEEPSPEED_JOB
 from statemachine.kinds.pytorchjob import KIND as PYTORCH_JOB
 from statemachine.kinds.pytorchtrainingjob import KIND as PYTORCH_TRAINING_JOB
 
 __all__ = ["KINDS", "KNOWN", "SERVED", "UnknownKind", "kind_of", "names_of"]
 
-KINDS: tuple[Kind, ...] = (PYTORCH_TRAINING_JOB, PYTORCH_JOB)
+KINDS: tuple[Kind, ...] = (PYTORCH_TRAINING_JOB, DEEPSPEED_JOB, PYTORCH_JOB)
 """Every kind, in the order of spec R1."""
 
 KNOWN: tuple[str, ...] = tuple(kind.names.kind for kind in KINDS)

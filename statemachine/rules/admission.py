@@ -17,6 +17,7 @@ from statemachine.kind import Admission, Kind
 from statemachine.observations import JobGone, JobObserved, Observation
 from statemachine.phases import Phase, Trigger, step
 from statemachine.rules import words
+from statemachine.rules.pause import rescaled
 from statemachine.spec import Plan
 from statemachine.state import JobState
 
@@ -46,7 +47,7 @@ def changes(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
 def _first_seen(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
     found = kind.admit(seen.name, seen.spec, uid=state.uid)
     yield admitted(kind, seen, found)
-    yield Announced(reason="Created", message=f"A {seen.kind} has been created: {seen.name}")
+    yield Announced(reason="Created", message=f"A {kind.names.kind} has been created: {seen.name}")
     yield from noticed(found)
     if found.plan is None:
         yield from _refused(state, seen, found)
@@ -137,6 +138,7 @@ def _accepted(state: JobState, seen: JobObserved, after: Plan, found: Admission)
     if before.scale != after.scale:
         message = f"Scale changed from {before.scale} to {after.scale} replicas"
         yield Announced(reason="Scaled", message=message)
+        yield from rescaled(state, after)
     if state.is_final and after.paused and not before.paused:
         message = f"The job has ended ({state.phase}); pausing it does nothing."
         yield Announced(reason="PauseIgnored", message=message, level="Warning")

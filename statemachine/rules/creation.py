@@ -134,11 +134,18 @@ def accepted(state: JobState) -> Iterator[Event]:
 
 def requests(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
     """A pod is asked for, for every replica that should have one and has none (T1, T11, T15, T18, R12)."""
-    if not state.phase.is_active or state.deleted:
+    if not state.phase.is_active or state.deleted or _is_emptying(state):
         return
     for replica in state.replicas.values():
         if replica.wanted and not replica.has_pod:
             yield ReplicaRequested(replica=replica.name, attempt=replica.attempt + 1)
+
+
+def _is_emptying(state: JobState) -> bool:
+    """Pods of another scale are still there: new ones would find them in place of those to come (R12)."""
+    return state.running_plan.anew_on_scale and any(
+        each.has_pod and each.leaving == "scale" for each in state.replicas.values()
+    )
 
 
 def tensorboard(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:

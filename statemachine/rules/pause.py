@@ -15,6 +15,7 @@ from statemachine.observations import Observation
 from statemachine.phases import Trigger, allows, step
 from statemachine.rules import causes, words
 from statemachine.rules.timers import RETRY, UNREADABLE
+from statemachine.spec import Plan
 from statemachine.state import JobState
 
 
@@ -48,6 +49,20 @@ def all_dismissed(state: JobState) -> Iterator[Event]:
     for timer in (RETRY, UNREADABLE):
         if timer in state.timers:
             yield TimerCleared(timer=timer)
+
+
+def rescaled(state: JobState, after: Plan) -> Iterator[Event]:
+    """Where another scale starts all anew, the replicas that stay in it leave, to come back (spec R12).
+
+    `state` is that of before the change. Who leaves the scale is for `scale` to say.
+    """
+    if not after.anew_on_scale or after.paused or not state.phase.is_active:
+        return
+    for name in after.replicas():
+        replica = state.replicas.get(name)
+        if replica is not None and replica.has_pod and replica.leaving in ("", "restart"):
+            cause = causes.of_deletion(replica, "R12")
+            yield ReplicaDismissed(replica=name, why="scale", cause=cause, again=True)
 
 
 def scale(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:

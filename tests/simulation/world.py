@@ -14,8 +14,10 @@ from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.objects import Admit
 from k8s_bridge.port import Change, Manifest, Ref
+from k8s_bridge.ssh_keys import SecretData, secret_data
 from statemachine.errors import LogUnavailable, Missing, Refused
 from statemachine.ids import JobUid
+from statemachine.kind import SSH_KEYS
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Record
 from tests.simulation.pods import PodRegister
@@ -28,6 +30,14 @@ _QUIET: Final = 66.0
 """Seconds after which nothing more comes: longer than the longest wait between two tries (60 s)."""
 
 _NEVER_QUIET: Final = 4000.0
+
+
+async def _no_keys() -> SecretData:
+    return secret_data(b"private", b"public")
+
+
+GENERATORS: Final = {SSH_KEYS: _no_keys}
+"""Real keys would take most of the time of a simulation, and be others each time."""
 
 
 class Broken(AssertionError):
@@ -47,6 +57,7 @@ class Process:
             evidence=world.evidence,
             workers=world.workers,
             jitter=Random(world.chance.random()),
+            generators=GENERATORS,
         )
         self.task = asyncio.get_running_loop().create_task(self._run(), name="controller")
 

@@ -48,10 +48,10 @@ def short_hash(uid: str) -> str:
 
 
 class Jobs:
-    """The jobs of one namespace."""
+    """The jobs of one namespace and kind; `kind` is any name that kubectl knows it by."""
 
-    def __init__(self, cluster: Cluster, namespace: str) -> None:
-        self.cluster, self.namespace = cluster, namespace
+    def __init__(self, cluster: Cluster, namespace: str, kind: str = "pj") -> None:
+        self.cluster, self.namespace, self.kind = cluster, namespace, kind
         self._bases: dict[str, str] = {}
 
     # ---- what users do -------------------------------------------------------------------------------------
@@ -73,11 +73,11 @@ class Jobs:
 
     def patch(self, name: str, **spec: Any) -> None:
         """A merge patch of the job's spec."""
-        self.kubectl("patch", "pj", name, "--type=merge", "-p", json.dumps({"spec": spec}))
+        self.kubectl("patch", self.kind, name, "--type=merge", "-p", json.dumps({"spec": spec}))
 
     def delete(self, name: str, cascade: str = "background") -> None:
         """The job is gone; what becomes of what it owns, `cascade` says."""
-        self.kubectl("delete", "pj", name, f"--cascade={cascade}", "--timeout=90s")
+        self.kubectl("delete", self.kind, name, f"--cascade={cascade}", "--timeout=90s")
 
     # ---- what nodes do -------------------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ class Jobs:
 
     def get(self, name: str) -> Manifest:
         """The job object. Raises CommandFailed."""
-        return self.cluster.get("-n", self.namespace, "pj", name)
+        return self.cluster.get("-n", self.namespace, self.kind, name)
 
     def status(self, name: str) -> Status:
         """The job's status, empty while nobody has written any."""
@@ -120,7 +120,7 @@ class Jobs:
     def wait(self, name: str, path: str, value: object, within: float = 90) -> None:
         """The job's `.status.<path>` becomes `value`. Raises CommandFailed."""
         wanted = f"--for=jsonpath={{.status.{path}}}={value}"
-        self.kubectl("wait", f"pj/{name}", wanted, f"--timeout={within}s", within=within + 30)
+        self.kubectl("wait", f"{self.kind}/{name}", wanted, f"--timeout={within}s", within=within + 30)
 
     def until(self, name: str, what: str, holds: Callable[[Status], object], within: float = 90) -> Status:
         """The first status of the job that `holds`."""
@@ -162,8 +162,8 @@ class Jobs:
         return wait_for(f"Event {reason} on {name}", look, within)
 
     def row(self, name: str, *options: str) -> dict[str, str]:
-        """What `kubectl get pj` prints of the job, by column."""
-        head, line = self.kubectl("get", "pj", name, *options).splitlines()
+        """What `kubectl get` prints of the job, by column."""
+        head, line = self.kubectl("get", self.kind, name, *options).splitlines()
         starts = [each.start() for each in re.finditer(r"\S+", head)]
         ends = [*starts[1:], max(len(head), len(line))]
         return {head[a:b].strip(): line[a:b].strip() for a, b in zip(starts, ends, strict=True)}

@@ -5,13 +5,14 @@ field order, so that two spellings of a spec give the same bytes. Source: spec R
 """
 
 import difflib
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from statemachine.errors import Problem
 from statemachine.kinds.common.fields import NamedParts, SpecPart
-from statemachine.kinds.common.problems import problem
+from statemachine.kinds.common.problems import problem, shown
 from statemachine.kinds.common.shape import FieldShape, fields
 from statemachine.rulebook import Notice
 
@@ -90,11 +91,21 @@ def _renamed(shape: FieldShape, raw: Mapping[str, Any], path: str, reading: Read
 def _value(shape: FieldShape, value: Any, path: str, reading: Reading) -> Any:
     if shape.as_text and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
+    if shape.as_words and isinstance(value, str):
+        return _words(value, path, reading)
     if shape.part is None:
         return value
     if shape.many and isinstance(value, list):
         return [_item(shape.part, each, f"{path}[{index}]", reading) for index, each in enumerate(value)]
     return _item(shape.part, value, path, reading) if not shape.many else value
+
+
+def _words(line: str, path: str, reading: Reading) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError:
+        reading.problems.append(Problem("", path, f"Invalid value: {shown(line)}: a quote is not closed"))
+        return [line]
 
 
 def _item(part: type[SpecPart], value: Any, path: str, reading: Reading) -> Any:

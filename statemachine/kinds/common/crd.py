@@ -134,6 +134,9 @@ def object_schema(model: type[SpecPart]) -> Schema:
         found["required"] = required
     if model.model_config.get("extra") == "allow":
         found["x-kubernetes-preserve-unknown-fields"] = True
+    extra = model.model_config.get("json_schema_extra")
+    if isinstance(extra, dict) and "maxProperties" in extra:
+        found["maxProperties"] = extra["maxProperties"]
     return found | {"properties": properties}
 
 
@@ -155,6 +158,8 @@ def _field(shape: FieldShape, leaf: Schema) -> Schema:
     if shape.opaque:
         inner = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         return about | ({"type": "array", "items": inner} if shape.many else inner)
+    if shape.as_words:
+        return about | {"x-kubernetes-preserve-unknown-fields": True}
     if shape.part is None:
         schema = _with_default_told(about | _leaf(shape, leaf))
         return {key: schema[key] for key in schema if key != "default" or not shape.filled_in}

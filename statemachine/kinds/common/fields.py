@@ -76,6 +76,14 @@ class AsText:
     """An integer is accepted and turned into a string (the CRD says int-or-string)."""
 
 
+@dataclass(frozen=True, slots=True)
+class AsWords:
+    """The field is a list of words; a string is accepted and split as a shell would.
+
+    CRDs have no type for that: the API server takes anything, and the controller looks.
+    """
+
+
 Count = Annotated[int, Field(ge=0, le=INT32_MAX, json_schema_extra={"format": "int32"})]
 """int32 ≥ 0."""
 

@@ -1,7 +1,7 @@
 """A job kind made of data: names, spec model, rules, and two functions for its plan and its children."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar
 
 from statemachine.errors import InvariantBroken, Problem
@@ -28,6 +28,7 @@ from statemachine.state import JobState
 S = TypeVar("S", bound=SpecPart)
 
 USUAL: Final = (
+    Owned("v1", "ConfigMap", "configmaps", optional=False),
     Owned("scheduler.tensorstack.dev/v1beta1", "PodGroup", "podgroups"),
     Owned("tensorstack.dev/v1beta1", "TensorBoard", "tensorboards"),
 )
@@ -166,9 +167,12 @@ class ModelKind(Generic[S]):
         found = next(map(self.layout.training, slots), None)
         return "" if found is None else text(found[1], "name")
 
-    def crd(self) -> Manifest:
+    def crd(self, names: Names | None = None) -> Manifest:
         """See `Kind.crd`."""
-        return crd(self.names, self.model, self.rules, self.served)
+        if names is None or names == self.names:
+            return crd(self.names, self.model, self.rules, self.served)
+        warning = f"kind {names.kind} is deprecated, use {self.names.kind}"
+        return crd(names, self.model, self.rules, replace(self.served, deprecation=warning))
 
 
 _OLD_INVALID = (Problem("", "spec", "the job was refused when it was created; delete and create it again"),)

@@ -7,7 +7,16 @@ from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 
-from statemachine.kinds.common.fields import AsText, FilledIn, Ignored, Mutable, Opaque, SpecPart, Was
+from statemachine.kinds.common.fields import (
+    AsText,
+    AsWords,
+    FilledIn,
+    Ignored,
+    Mutable,
+    Opaque,
+    SpecPart,
+    Was,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +33,7 @@ class FieldShape:
     mutable: Mutable | None
     opaque: str
     as_text: bool
+    as_words: bool
     filled_in: bool
 
 
@@ -50,6 +60,7 @@ def _shape(attribute: str, info: FieldInfo) -> FieldShape:
         mutable=next((mark for mark in marks if isinstance(mark, Mutable)), None),
         opaque=next((mark.type for mark in marks if isinstance(mark, Opaque)), ""),
         as_text=any(isinstance(mark, AsText) for mark in marks),
+        as_words=any(isinstance(mark, AsWords) for mark in marks),
         filled_in=any(isinstance(mark, FilledIn) for mark in marks),
     )
 

@@ -4,8 +4,9 @@ Which of them is a setting of the installation, none by default. Source: kubeflo
 """
 
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
+from fractions import Fraction
 from functools import partial
+from math import ceil
 from typing import Any, Final
 
 from statemachine.kind import Child, Manifest, Owned
@@ -85,15 +86,15 @@ def _resources(job: JobState, spec: PyTorchJobSpec, members: int) -> dict[str, s
 def _sum(amounts: list[tuple[int, object]]) -> str:
     """The sum of so many times each amount, as a quantity; with powers of 1024 where the amounts have them."""
     found = [(times, quantity(amount)) for times, amount in amounts]
-    added = sum((times * number for times, number in found if number is not None), Decimal(0))
-    if any(str(amount).endswith("i") for _, amount in amounts):
+    added = sum((times * Fraction(number) for times, number in found if number is not None), Fraction(0))
+    if added and any(str(amount).endswith("i") for _, amount in amounts):
         for power, suffix in ((4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):
-            if added and added % 1024**power == 0:
-                return f"{int(added / 1024**power)}{suffix}"
-    if added == added.to_integral_value():
-        return str(int(added))
-    milli = added * 1000
-    return f"{int(milli)}m" if milli == milli.to_integral_value() else f"{int(added * 10**9)}n"
+            if added % 1024**power == 0:
+                return f"{added / 1024**power}{suffix}"
+    for unit, suffix in ((1, ""), (10**3, "m"), (10**6, "u")):
+        if (added * unit).denominator == 1:
+            return f"{added * unit}{suffix}"
+    return f"{ceil(added * 10**9)}n"
 
 
 def scheduled(scheduler: str, pod: dict[str, Any]) -> dict[str, Any]:

@@ -30,16 +30,22 @@ def with_port(container: Container) -> dict[str, Any]:
 
 
 def service_ports(slot: Slot) -> list[dict[str, Any]]:
-    """The ports of a replica's Service: all that its training container has.
+    """The ports of a replica's Service: all that its training container has, in its order.
 
-    Ports of a Service need names where there are several; a container's need none.
+    A Service wants names, of which a container needs none, and each number once for a protocol.
     """
     training = LAYOUT.training(slot)
     container = with_port(training[1]) if training else {}
-    return [_service_port(port) for _, port in items(container, "ports") if number(port, "containerPort")]
-
-
-def _service_port(port: Container) -> dict[str, Any]:
-    value = number(port, "containerPort")
-    name = text(port, "name") or f"port-{value}"
-    return {"name": name, "port": value, "protocol": text(port, "protocol") or "TCP", "targetPort": value}
+    found: dict[tuple[int, str], dict[str, Any]] = {}
+    for _, each in items(container, "ports"):
+        value, protocol = number(each, "containerPort"), text(each, "protocol") or "TCP"
+        if value:
+            usual = f"port-{value}" if protocol == "TCP" else f"port-{value}-{protocol.lower()}"
+            port = {
+                "name": text(each, "name") or usual,
+                "port": value,
+                "protocol": protocol,
+                "targetPort": value,
+            }
+            found.setdefault((value, protocol), port)
+    return list(found.values())

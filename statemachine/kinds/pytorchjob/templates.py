@@ -1,7 +1,7 @@
 """A replica's pod, from its template. Source: kubeflow-pytorchjob.md, section 3."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from statemachine.errors import InvariantBroken
 from statemachine.ids import ATTEMPT, ReplicaName, split_replica
@@ -24,11 +24,14 @@ from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.spec import RestartPolicy
 from statemachine.state import JobState
 
-_WAIT = (
+WAITING: Final = "init-pytorch"
+"""Name of a Worker's init container that waits until the Master can be found."""
+
+_WAIT: Final = (
     "err=1;for i in $(seq 100); do if nslookup {host}; then err=0 && break; fi;"
     "echo waiting for master; sleep 2; done; exit $err"
 )
-"""A Worker's first init container: at most 100 tries, two seconds apart."""
+"""At most 100 tries, two seconds apart."""
 
 
 def pod(job: JobState, spec: PyTorchJobSpec, slots: dict[str, Slot], replica: ReplicaName) -> Manifest:
@@ -69,7 +72,7 @@ def _containers(slot: Slot, generated: Sequence[Pair]) -> dict[str, Any]:
 def _waiting(job: JobState) -> dict[str, Any]:
     """The init container that keeps a Worker from starting before the Master can be found."""
     return {
-        "name": "init-pytorch",
+        "name": WAITING,
         "image": settings_of(job).init_image,
         "imagePullPolicy": "IfNotPresent",
         "resources": {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
-from statemachine.kinds.base import Child, Manifest
+from statemachine.kind import Child, Manifest
 from statemachine.kinds.t9k.objects import job_labels, metadata
 from statemachine.kinds.t9k.pods import Attached
 from statemachine.state import JobState

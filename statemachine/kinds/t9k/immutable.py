@@ -25,6 +25,41 @@ def fixed(path: str, default: Any = None, *, id_: str = "G17", as_text: bool = F
     return _keeps(id_, f"spec.{path} is immutable", value, cel, says=f"`{path}` does not change")
 
 
+def fixed_renamed(path: str, was: str) -> Rule:
+    """`spec.<path>`, an integer ≥ 1, keeps its value, whatever its spelling."""
+    above, _, name = path.rpartition(".")
+
+    def value(of: str) -> str:
+        owner = f"{of}.{above}"
+        old = f"(has({owner}.{was}) ? {owner}.{was} : 0)"
+        return f"({_there(above, of)} ? (has({owner}.{name}) ? {owner}.{name} : {old}) : 0)"
+
+    return _keeps(
+        "G17",
+        f"spec.{path} is immutable",
+        lambda spec: find(spec, path),
+        f"{value('self')} == {value('oldSelf')}",
+        says=f"`{path}` does not change",
+    )
+
+
+def fixed_unread(path: str) -> Rule:
+    """`spec.<path>` keeps its value, of which CEL sees nothing: an update of it is ignored."""
+
+    def check(draft: Draft) -> Iterator[Problem]:
+        if draft.old is not None and find(draft.old, path) != find(draft.spec, path):
+            yield Problem("G17", "", f"spec.{path} is immutable")
+
+    return Rule(
+        "G17",
+        Layer.CONTROLLER,
+        says=f"`{path}` does not change",
+        text=f"spec.{path} is immutable",
+        check=check,
+        source="spec R2, G17",
+    )
+
+
 def fixed_switch(path: str, *, id_: str = "G17") -> Rule:
     """`spec.<path>.enabled` keeps its value, whatever its spelling."""
     return _keeps(
@@ -77,6 +112,8 @@ def _same_switch(path: str) -> str:
 
 
 def _literal(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return f"'{value}'" if isinstance(value, str) else str(value)
 
 

@@ -49,6 +49,11 @@ def hashed_pod_name(job: JobState, replica: ReplicaName) -> str:
     return f"{hashed_name(job)}-{replica}"
 
 
+def plain_pod_name(job: JobState, replica: ReplicaName) -> str:
+    """`<job>-<type>-<index>`: how the other T9k kinds name pods and Services. Source: spec R3."""
+    return f"{job.name}-{replica}"
+
+
 def metadata(job: JobState, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
     """Metadata of a child: in the job's namespace and controlled by the job. Source: spec R3."""
     return {

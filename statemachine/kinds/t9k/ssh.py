@@ -10,7 +10,7 @@ from posixpath import normpath
 from typing import Any, Final
 
 from statemachine.errors import Problem
-from statemachine.kinds.base import SSH_KEYS, Child, Manifest
+from statemachine.kind import SSH_KEYS, Child, Manifest
 from statemachine.kinds.common.layout import Layout, Slot
 from statemachine.kinds.common.look import items, text
 from statemachine.kinds.t9k.hostfile import HOSTFILE_PATH, HOSTFILE_VOLUME

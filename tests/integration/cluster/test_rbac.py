@@ -22,6 +22,7 @@ from jobledger.rbac import GRANTS, LEASE, SWITCHED_GRANTS
 from jobledger.wiring.roles import Role
 from k8s_bridge.apiserver.access import Wanted
 from k8s_bridge.apiserver.api import MERGE, Api
+from statemachine.kinds import SERVED
 from tests.harness import JOB_CRDS, NEIGHBOUR_CRDS, Cluster, ControlPlane, wait_for
 from tests.harness.fixtures import own_control_plane
 from tests.support.cluster_controller import ControllerProcess
@@ -35,7 +36,10 @@ ACCOUNTS: Final = f"system:serviceaccount:{NAMESPACE}:"
 RIGHTS: Final = frozenset({"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount"})
 
 
-OWNED: Final = "pods,services,podgroups,tensorboards"
+OWNED: Final = "pods,services,configmaps,secrets,podgroups,tensorboards"
+
+
+PLURALS: Final = frozenset(names.plural for names in SERVED)
 
 
 class Asked(NamedTuple):
@@ -46,10 +50,16 @@ class Asked(NamedTuple):
     verb: str
 
 
+def of_any_kind(resource: str) -> str:
+    """`resource`, where it is one of jobs, without which: what is granted of one kind is granted of all."""
+    plural, _, rest = resource.partition("/")
+    return resource if plural not in PLURALS else "/".join(filter(None, ("jobs", rest)))
+
+
 def granted(*roles: Role) -> set[Asked]:
     """Everything that the rules of the roles allow."""
     return {
-        Asked(rule.group, resource, verb)
+        Asked(rule.group, of_any_kind(resource), verb)
         for role in roles
         for rules in GRANTS[role].values()
         for rule in rules
@@ -186,7 +196,10 @@ def lead_a_life(jobs: Jobs) -> None:
 
 
 def have_neighbours(cluster: ControlPlane, jobs: Jobs) -> None:
-    """A job has a PodGroup and a TensorBoard, loses labels, is scaled, gets another TensorBoard, and is deleted."""
+    """A job has a PodGroup and a TensorBoard, loses labels, is scaled, gets another TensorBoard, and is deleted.
+
+    Another has SSH keys and a hostfile.
+    """
     bounds = {"enabled": True, "minReplicas": 1, "maxReplicas": 3, "expectedReplicas": 2}
     worker = replica_type("worker", 1, container={"args": ["train.py"]})
     more = {"torchrunConfig": {"enabled": True}, "scheduler": {"t9kScheduler": {"queue": "default"}}}
@@ -202,11 +215,32 @@ def have_neighbours(cluster: ControlPlane, jobs: Jobs) -> None:
     jobs.patch("big", tensorboardSpec={"image": "two"})
     image = "--for=jsonpath={.spec.image}=two"
     jobs.kubectl("wait", f"tensorboard/{jobs.base('big')}", image, "--timeout=90s")
+    over_ssh = Jobs(cluster, jobs.namespace, "dj")
+    over_ssh.apply(ssh_job("ssh", elastic={**bounds, "expectedReplicas": 1}))
+    over_ssh.wait("ssh", "phase", "Running")
+    over_ssh.kubectl("scale", "dj/ssh", "--replicas=2")
+    over_ssh.wait("ssh", "aggregate.running", 2)
     cluster.kill("kube-controller-manager")  # its garbage collector would be quicker, now and then
     jobs.delete("big")
-    mine = ("-n", jobs.namespace, "-l", "tensorstack.dev/owner-name=big")
-    wait_for("nothing is left of it", lambda: not cluster.get(OWNED, *mine)["items"])
+    over_ssh.delete("ssh")
+    mine = ("-n", jobs.namespace, "-l", "tensorstack.dev/owner-name in (big, ssh)")
+    wait_for("nothing is left of them", lambda: not cluster.get(OWNED, *mine)["items"])
     cluster.start()
+
+
+def ssh_job(name: str, **spec: Any) -> dict[str, Any]:
+    """A job whose replicas find each other over SSH."""
+    pod = {"containers": [{"name": "worker", "image": "none"}]}
+    return {
+        "apiVersion": "batch.tensorstack.dev/v1beta1",
+        "kind": "DeepSpeedJob",
+        "metadata": {"name": name},
+        "spec": {
+            "config": {"run": {"python": "train.py"}},
+            "worker": {"template": {"spec": pod}},
+            **spec,
+        },
+    }
 
 
 def has_owner_kind(jobs: Jobs, what: str) -> bool:
@@ -244,6 +278,7 @@ def take_names(jobs: Jobs, projectors: ControllerProcess) -> None:
         job("group", scheduler={"t9kScheduler": {"queue": "default"}}),
         job("service"),
         job("pod", tensorboardSpec={"image": "none"}),
+        ssh_job("hosts"),
     )
     bases = {name: jobs.base(name) for name in ("group", "service", "pod")}
     stranger = {"containers": [{"name": "main", "image": "none"}]}
@@ -259,9 +294,12 @@ def take_names(jobs: Jobs, projectors: ControllerProcess) -> None:
         jobs.kubectl(
             "create", "-f", "-", input={"apiVersion": version, "kind": kind, "metadata": meta, "spec": spec}
         )
+    jobs.kubectl("create", "configmap", "hosts-hostfile")
     projectors.start()
-    for name in bases:
-        jobs.until(name, "its name is taken", lambda status: reason(status, "Initialized") == "NameConflict")
+    for kind, name in (*(("pj", each) for each in bases), ("dj", "hosts")):
+        Jobs(jobs.cluster, jobs.namespace, kind).until(
+            name, "its name is taken", lambda status: reason(status, "Initialized") == "NameConflict"
+        )
 
 
 def reason(status: dict[str, Any], condition: str) -> str:
@@ -304,7 +342,7 @@ def asked(cluster: ControlPlane, account: str) -> list[dict[str, Any]]:
 def as_rules_name_it(event: dict[str, Any]) -> Asked:
     place = event["objectRef"]
     resource = "/".join(filter(None, (place["resource"], place.get("subresource"))))
-    return Asked(place.get("apiGroup", ""), resource, event["verb"])
+    return Asked(place.get("apiGroup", ""), of_any_kind(resource), event["verb"])
 
 
 def drive(
@@ -402,7 +440,10 @@ def lead_the_life_of_a_pytorchjob(jobs: Jobs, projectors: ControllerProcess) -> 
     jobs.apply(pytorchjob("torch", elasticPolicy=AUTOSCALED, runPolicy=suspended))
     jobs.kubectl("wait", f"{TORCH}/torch", "--for=condition=Suspended", "--timeout=120s")
     projectors.stop()
-    stranger = {"scaleTargetRef": {"kind": "None", "name": "none"}, "maxReplicas": 1}
+    stranger = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "none"},
+        "maxReplicas": 1,
+    }
     meta, version = {"name": "torch"}, "autoscaling/v2"
     autoscaler = {
         "apiVersion": version,

@@ -123,7 +123,7 @@ MAY_CHANGE = spec(
 
 AT = "2023-01-31T06:10:00Z"
 
-STATUS = {
+STATUS: dict[str, Any] = {
     "startTime": AT,
     "completionTime": AT,
     "lastReconcileTime": AT,

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from statemachine.kind import Kind
+from statemachine.kind import Kind, Names
 from statemachine.kinds import KINDS
 from statemachine.rulebook import Layer, Rule
 from tests.harness import Cluster
@@ -72,7 +72,9 @@ def refusal(answer: subprocess.CompletedProcess[str]) -> str:
     """The one thing that the API server has against a manifest."""
     assert answer.returncode != 0, answer.stdout
     lines = [
-        line for line in answer.stderr.splitlines() if "some validation rules were not checked" not in line
+        line
+        for line in answer.stderr.splitlines()
+        if "some validation rules were not checked" not in line and not line.startswith("Warning: ")
     ]
     assert sum(line.startswith("* ") for line in lines) <= 1, answer.stderr
     return "\n".join(lines)
@@ -207,6 +209,23 @@ def test_a_whole_status_is_taken(api: Api, cases: Cases) -> None:
     answer = api(*patch, json.dumps({"status": status}))
     accepted(answer)
     assert json.loads(answer.stdout)["status"] == status
+
+
+ALIASES = [(kind, names) for kind in KINDS for names in kind.aliases]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(("kind", "names"), ALIASES, ids=[names.kind for _, names in ALIASES])
+def test_an_alias_is_served_like_its_kind_and_warned_of(api: Api, kind: Kind, names: Names) -> None:
+    cases = CASES[kind.names.kind]
+    answer = api("create", "-f", "-", given=manifest(names.kind, cases.old, "alias"))
+    accepted(answer)
+    assert f"Warning: kind {names.kind} is deprecated, use {kind.names.kind}" in answer.stderr
+    found = api("get", f"{names.plural}.{names.group}", "alias", "-o", "jsonpath={.kind}")
+    assert found.stdout == names.kind
+    for case in cases.refused:
+        given = manifest(names.kind, case.spec, case.name)
+        assert case.text in refusal(api("create", "--dry-run=server", "-f", "-", given=given)), case.rule
 
 
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*/*.yaml"))

@@ -160,7 +160,7 @@ async def test_every_route_refuses_those_who_may_nothing() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "rule", "missing"),
     [
-        ("GET", "", only("list"), f"get {JOBS}.batch.tensorstack.dev in namespace "),
+        ("GET", "", only("list"), f"get {JOBS}.batch.tensorstack.dev"),
         ("GET", "/why", only("list"), f"get {JOBS}"),
         ("GET", "/history", only("list"), f"get {JOBS}"),
         ("GET", "/events", only("get"), 'list events in namespace "default"'),

@@ -390,3 +390,9 @@ def test_what_is_ignored_is_said_in_one_sentence() -> None:
     assert said.endswith(
         "ignored here: image, nodeSelector, restartPolicy OnFailure of the pod (taken as Never)"
     )
+
+
+def test_nobody_waits_for_names_that_are_known_from_the_start() -> None:
+    init = [{"name": "init-pytorch", "command": ["nslookup"]}, {"name": "fetch", "command": ["fetch"]}]
+    launches = planned({}, initContainers=init).init
+    assert [(each.name, *each.argv) for each in launches] == [("init-pytorch", "true"), ("fetch", "fetch")]

@@ -120,11 +120,13 @@ def test_render_refuses_what_validate_refuses(ask: Ask, tmp_path: Path) -> None:
 
 def test_crds_are_those_of_the_kinds(ask: Ask) -> None:
     found = list(yaml.safe_load_all(ask("crds").out))
-    assert found == [json.loads(json.dumps(kind.crd())) for kind in KINDS]
+    assert found == [
+        json.loads(json.dumps(kind.crd(names))) for kind in KINDS for names in (kind.names, *kind.aliases)
+    ]
     assert list(yaml.safe_load_all(ask("crds", "pj", "PyTorchTrainingJob").out)) == found[:1]
 
 
 def test_an_unknown_kind_is_answered_with_the_nearest(ask: Ask) -> None:
-    said = ask("crds", "PyTorchJobs")
+    said = ask("crds", "PyTorchTrainJobs")
     assert said.code == 2
     assert "did you mean" in said.err

@@ -49,9 +49,21 @@ def read(path: Path) -> Any:
 @pytest.mark.parametrize("rule", ALL_RULES, ids=str)
 def test_no_rule_grants_more_than_it_says(rule: Rule) -> None:
     assert "*" not in (rule.group, *rule.resources, *rule.verbs)
-    assert not {"secrets", "pods/exec", "pods/attach", "pods/portforward"} & set(rule.resources)
+    assert not {"pods/exec", "pods/attach", "pods/portforward"} & set(rule.resources)
     assert not {"impersonate", "escalate", "bind"} & set(rule.verbs)
     assert rule.group != "rbac.authorization.k8s.io"
+
+
+def test_secrets_are_made_and_nobody_looks_around_among_them() -> None:
+    held = {
+        (role, scope, rule.verbs)
+        for role, grants in GRANTS.items()
+        for scope, rules in grants.items()
+        for rule in rules
+        if "secrets" in rule.resources
+    }
+    assert held == {(Role.PROJECTORS, Scope.JOBS, ("get", "create", "delete"))}
+    assert not any("secrets" in rule.resources for rules in USERS.values() for rule in rules)
 
 
 def test_every_role_of_a_controller_has_its_rights_and_no_other() -> None:

@@ -10,7 +10,7 @@ from statemachine.events import Event, JobAdmitted, PhaseEntered, ReplicaRequest
 from statemachine.evolve import fold
 from statemachine.ids import JobUid, ReplicaName
 from statemachine.kind import Admission, Manifest
-from statemachine.kinds import KINDS, kind_of
+from statemachine.kinds import SERVED, kind_of
 from statemachine.phases import Phase, Trigger
 from statemachine.state import JobState
 
@@ -56,8 +56,8 @@ def admit(new: Any, old: Spec | None = None, name: str = "mnist", *, kind: str =
 
 
 def api_of(kind: str) -> str:
-    """The apiVersion of a kind."""
-    return next(each.names.api_version for each in KINDS if each.names.kind == kind)
+    """The apiVersion of a kind, which may be an alias."""
+    return next(each.api_version for each in SERVED if each.kind == kind)
 
 
 def texts(found: Admission) -> list[str]:

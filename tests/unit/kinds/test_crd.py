@@ -34,7 +34,8 @@ def schemas(schema: Manifest, path: str = "") -> Iterator[tuple[str, Manifest]]:
 def test_every_schema_is_structural(kind: Kind) -> None:
     strange = ("$ref", "title", "anyOf", "$defs")
     for path, schema in schemas(root(kind)):
-        assert "type" in schema or "x-kubernetes-int-or-string" in schema, path
+        untyped = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
+        assert "type" in schema or any(each in schema for each in untyped), path
         assert [key for key in strange if key in schema] == [], path
         assert not {"properties", "additionalProperties"} <= schema.keys(), path
 

@@ -1,18 +1,19 @@
 """The objects of a PyTorchJob. Source: kubeflow-pytorchjob.md, sections 3 and 8."""
 
-from typing import Any
+from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.unit.kinds import build
 from tests.unit.kinds.build import Spec
 from tests.unit.kinds.kubeflow import (
+    admit,
     children,
     container,
     env,
     pod,
     replica,
-    scheduling,
     spec,
     state,
     template,
@@ -136,6 +137,17 @@ def test_a_service_has_all_ports_of_its_replica() -> None:
     ]
 
 
+def test_a_service_has_each_number_once() -> None:
+    ports = [
+        {"name": "torch", "containerPort": 23456},
+        {"containerPort": 53},
+        {"containerPort": 53, "protocol": "UDP"},
+    ]
+    (service,) = children(spec({"Worker": replica(1, container(ports=ports))}), "Service")
+    found = [(each["name"], each["port"]) for each in service["spec"]["ports"]]
+    assert found == [("torch", 23456), ("port-53", 53), ("port-53-udp", 53)]
+
+
 NEW = {
     "training.kubeflow.org/operator-name": "pytorchjob-controller",
     "training.kubeflow.org/job-name": "mnist",
@@ -159,7 +171,7 @@ def test_one_pod_has_the_role_of_the_master(of: Spec, master: str) -> None:
         for name, manifest in build.pods(state(of)).items()
     }
     assert [name for name, found in marked.items() if found != [None, None]] == [master]
-    assert marked[build.ReplicaName(master)] == ["master", "master"]
+    assert marked[master] == ["master", "master"]
 
 
 def test_labels_and_annotations_of_the_template_are_kept_and_ours_win() -> None:
@@ -214,88 +226,11 @@ def test_every_child_is_the_job_s_and_can_be_watched() -> None:
         assert "training.kubeflow.org/operator-name" in each["metadata"]["labels"]
 
 
-# ---- autoscaler and gang ----------------------------------------------------------------------------------------
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("kubeflow-*.yaml"))
 
 
-def test_metrics_make_an_autoscaler() -> None:
-    elastic = {"minReplicas": 1, "maxReplicas": 3, "metrics": METRICS}
-    (found,) = children(workers_only(elasticPolicy=elastic), "HorizontalPodAutoscaler")
-    target = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "mnist"}
-    assert (found["apiVersion"], found["metadata"]["name"]) == ("autoscaling/v2", "mnist")
-    assert found["spec"] == {
-        "scaleTargetRef": target,
-        "minReplicas": 1,
-        "maxReplicas": 3,
-        "metrics": METRICS,
-    }
-
-
-@pytest.mark.parametrize(("metrics", "made"), [({}, 0), ({"metrics": []}, 1)])
-def test_an_empty_list_of_metrics_leaves_them_to_the_cluster(metrics: Spec, made: int) -> None:
-    found = children(workers_only(elasticPolicy=metrics), "HorizontalPodAutoscaler")
-    assert [("metrics" in each["spec"]) for each in found] == [False] * made
-
-
-def gang(of: Spec, scheduler: str) -> dict[str, Any]:
-    """The spec of the PodGroup, with its apiVersion."""
-    (found,) = children(of, "PodGroup", settings={"gang_scheduler": scheduler})
-    return {"apiVersion": found["apiVersion"], **found["spec"]}
-
-
-@pytest.mark.parametrize("settings", [{}, {"gang_scheduler": "none"}])
-def test_by_default_there_is_no_gang(settings: dict[str, str]) -> None:
-    assert children(spec(), "PodGroup", settings=settings) == []
-    found = pod(spec(), "worker-0", settings=settings)
-    assert "schedulerName" not in found["spec"]
-
-
-def test_volcano_is_told_the_group_in_annotations() -> None:
-    assert gang(spec(**scheduling(priorityClass="high")), "volcano") == {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "minMember": 3,
-        "minResources": {},
-        "queue": "default",
-        "priorityClassName": "high",
-    }
-    found = pod(spec(), "worker-0", settings={"gang_scheduler": "volcano"})
-    assert found["spec"]["schedulerName"] == "volcano"
-    assert found["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == "mnist"
-    assert found["metadata"]["annotations"]["volcano.sh/task-spec"] == "worker"
-
-
-@pytest.mark.parametrize("scheduler", ["scheduler-plugins", "my-scheduler"])
-def test_any_other_gang_scheduler_is_told_the_group_in_a_label(scheduler: str) -> None:
-    assert gang(spec(**scheduling(minAvailable=2, scheduleTimeoutSeconds=30)), scheduler) == {
-        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
-        "minMember": 2,
-        "minResources": {},
-        "scheduleTimeoutSeconds": 30,
-    }
-    found = pod(spec(), "worker-0", settings={"gang_scheduler": scheduler})
-    assert found["spec"]["schedulerName"] == scheduler
-    assert found["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == "mnist"
-
-
-def test_a_scheduler_that_the_template_names_stays() -> None:
-    of = spec({"Worker": {"template": template(schedulerName="own")}})
-    assert pod(of, "worker-0", settings={"gang_scheduler": "volcano"})["spec"]["schedulerName"] == "own"
-
-
-@pytest.mark.parametrize(
-    ("members", "resources"),
-    [
-        (1, {"cpu": "500m"}),
-        (2, {"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": "1"}),
-        (3, {"cpu": "3500m", "memory": "2Gi", "nvidia.com/gpu": "2"}),
-        (0, {}),
-    ],
-)
-def test_the_gang_s_resources_are_the_sum_over_its_first_pods(members: int, resources: Spec) -> None:
-    asks = container(resources={"requests": {"cpu": "500m"}, "limits": {"cpu": 4}})
-    limited = container(resources={"limits": {"cpu": 1.5, "memory": "1Gi", "nvidia.com/gpu": 1}})
-    of = spec(types(Master=replica(1, asks), Worker=replica(2, limited)), **scheduling(minAvailable=members))
-    assert gang(of, "volcano")["minResources"] == resources
-
-
-def test_resources_that_the_user_says_are_the_gang_s() -> None:
-    assert gang(spec(**scheduling(minResources={"cpu": 9})), "volcano")["minResources"] == {"cpu": 9}
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_have_nothing_wrong_in_them(path: Path) -> None:
+    given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    found = admit(given["spec"], name=given["metadata"]["name"])
+    assert (build.texts(found), build.notices(found)) == ([], [])

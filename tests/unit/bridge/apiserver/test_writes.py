@@ -1,7 +1,6 @@
 """Writes: what the server's answers mean to the port, and what the index knows right after them."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,7 @@ from k8s_bridge.port import EVIDENCE, JobEvent, Manifest, Ref
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
 from tests.unit.bridge.apiserver.scripted import Answer, Server, event, no, not_served, page, status, watch
 from tests.unit.bridge.apiserver.test_watching import JOB, JOBS, POD, PODS, SERVICE, child, everything
-from tests.unit.bridge.words import AT, JOB_API, config_map, listed, pod
+from tests.unit.bridge.words import AT, JOB_API, config_map, listed, owned, pod
 
 REF = Ref(JOB_API, "PyTorchTrainingJob", "demo", "mnist")
 JOB_PATH = f"/apis/{JOB_API}/namespaces/demo/pytorchtrainingjobs/mnist"
@@ -80,14 +79,99 @@ async def test_an_answer_that_comes_after_the_watch_told_more_is_old(
 
 
 async def test_children_that_no_watch_follows_are_not_kept(server: Server, cluster: ApiServerCluster) -> None:
-    owned = config_map() | {"metadata": {**config_map()["metadata"], **_owner(JOB)}}
-    server.on("POST", "/api/v1/namespaces/demo/configmaps", Answer(201, child(owned, "c-1", 12)))
-    await cluster.create(owned)
-    assert ("ConfigMap", "12") not in await children(cluster)
+    event_ = {**config_map(), "kind": "Event", "metadata": {**config_map()["metadata"], **owned(JOB)}}
+    server.on("POST", "/api/v1/namespaces/demo/events", Answer(201, child(event_, "c-1", 12)))
+    await cluster.create(event_)
+    assert ("Event", "12") not in await children(cluster)
 
 
-def _owner(owner: Manifest) -> dict[str, Any]:
-    return {"ownerReferences": pod(owner)["metadata"]["ownerReferences"]}
+async def test_a_config_map_is_compared_by_its_data(server: Server, cluster: ApiServerCluster) -> None:
+    hosts = config_map(hostfile="a\n")
+    hosts["metadata"] |= owned(JOB)
+    server.on("POST", "/api/v1/namespaces/demo/configmaps", Answer(201, child(hosts, "c-1", 12)))
+    await cluster.create(hosts)
+    [known] = [each for each in await cluster.children("demo", "j-1") if each["kind"] == "ConfigMap"]
+    assert known["data"] == {"hostfile": "a\n"}
+
+
+# ---- Secrets, which nobody watches ---------------------------------------------------------------------------
+
+
+SECRET = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "gpt-ssh", "namespace": "demo", **owned(JOB)},
+    "data": {"id_rsa": "c2VjcmV0"},
+}
+SECRETS = "/api/v1/namespaces/demo/secrets"
+SECRET_REF = Ref("v1", "Secret", "demo", "gpt-ssh")
+
+
+def metadata_of(raw: Manifest, uid: str, version: int) -> Manifest:
+    """What a server says that is asked for metadata alone."""
+    bare = {"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": raw["metadata"]}
+    return child(bare, uid, version)
+
+
+async def secrets(cluster: ApiServerCluster) -> list[Manifest]:
+    return [each for each in await cluster.children("demo", "j-1") if each["kind"] == "Secret"]
+
+
+async def test_a_secret_that_was_created_is_a_child_and_its_content_does_not_come_back(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    server.on("POST", SECRETS, Answer(201, metadata_of(SECRET, "x-1", 3)))
+    stored = await cluster.create(SECRET)
+    assert (stored["kind"], "data" in stored) == ("Secret", False)
+    [sent] = server.asked("POST", SECRETS)
+    assert "PartialObjectMetadata" in sent.headers["Accept"]
+    [known] = await secrets(cluster)
+    assert (known["metadata"]["uid"], "data" in known) == ("x-1", False)
+
+
+async def test_of_a_secret_only_the_metadata_is_read_and_then_it_is_known(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    server.on("GET", f"{SECRETS}/gpt-ssh", Answer(200, metadata_of(SECRET, "x-1", 3)))
+    found = await cluster.get(SECRET_REF)
+    assert (found["apiVersion"], found["kind"], found["metadata"]["uid"]) == ("v1", "Secret", "x-1")
+    [sent] = server.asked("GET", f"{SECRETS}/gpt-ssh")
+    assert "PartialObjectMetadata" in sent.headers["Accept"]
+    assert len(await secrets(cluster)) == 1
+
+
+async def test_a_secret_that_is_not_there_any_more_is_forgotten(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    path = f"{SECRETS}/gpt-ssh"
+    server.on(
+        "GET",
+        path,
+        Answer(200, metadata_of(SECRET, "x-1", 3)),
+        no(404, "not found", "NotFound", name="gpt-ssh"),
+    )
+    await cluster.get(SECRET_REF)
+    with pytest.raises(Missing):
+        await cluster.get(SECRET_REF)
+    assert await secrets(cluster) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (no(404, "not found", "NotFound", name="gpt-ssh"), Missing),
+        (no(409, "another uid", "Conflict"), Conflict),
+    ],
+)
+async def test_a_secret_that_cannot_be_deleted_as_it_is_gone_is_forgotten(
+    server: Server, cluster: ApiServerCluster, answer: Answer, error: type[Exception]
+) -> None:
+    server.on("GET", f"{SECRETS}/gpt-ssh", Answer(200, metadata_of(SECRET, "x-1", 3)))
+    server.on("DELETE", f"{SECRETS}/gpt-ssh", answer)
+    await cluster.get(SECRET_REF)
+    with pytest.raises(error):
+        await cluster.delete(SECRET_REF, uid="x-1")
+    assert await secrets(cluster) == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,37 @@
+"""DeepSpeedJob: distributed training started by deepspeed over SSH, elastic if wished."""
+
+from functools import partial
+
+from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.deepspeedjob.children import ENV, children
+from statemachine.kinds.deepspeedjob.roles import ALIAS, LAYOUT, NAMES, plan
+from statemachine.kinds.deepspeedjob.rules import RULES
+from statemachine.kinds.deepspeedjob.spec import DeepSpeedSpec
+from statemachine.kinds.t9k.kind import t9k_served
+from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
+from statemachine.kinds.t9k.objects import OWNER_KIND, plain_pod_name
+from statemachine.kinds.t9k.status import status
+
+KIND = ModelKind(
+    names=NAMES,
+    aliases=(ALIAS,),
+    model=DeepSpeedSpec,
+    rules=RULES,
+    layout=LAYOUT,
+    plan=plan,
+    objects=children,
+    pod_name=plain_pod_name,
+    served=t9k_served(
+        "Distributed training with DeepSpeed. worker-0 runs the launcher: its end is the job's end.",
+        restarts=True,
+        elastic=True,
+    ),
+    child_label=OWNER_KIND,
+    lifecycle=LIFE,
+    describe=partial(status, restarts=True),
+    keep=keeps,
+    retryable=is_retryable,
+    fixed=FIXED_WHEN_FINISHED,
+    modes=("value",),
+    env=ENV,
+)

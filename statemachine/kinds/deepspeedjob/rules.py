@@ -1,0 +1,301 @@
+"""Which DeepSpeedJobs are accepted: the shared rules and DS1-DS11.
+
+Source: README R2 and deepspeedjob.md, section 2.
+"""
+
+from collections.abc import Iterator
+
+from statemachine.errors import Problem
+from statemachine.kinds.common.look import entries, find, flag, items, number, text, texts
+from statemachine.kinds.common.says import alias_rules, claim
+from statemachine.kinds.deepspeedjob.launch import ENV_FILE
+from statemachine.kinds.deepspeedjob.options import options
+from statemachine.kinds.deepspeedjob.roles import LAYOUT, WORKER
+from statemachine.kinds.deepspeedjob.spec import DeepSpeedSpec
+from statemachine.kinds.t9k import general, immutable
+from statemachine.kinds.t9k.elastic import elastic_rules
+from statemachine.kinds.t9k.modes import RESUME_IGNORED
+from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, reserved_mounts
+from statemachine.kinds.t9k.templates import template_rules
+from statemachine.rulebook import Draft, Layer, Notice, Rule
+
+_SOURCE = "deepspeedjob.md, section 2"
+
+_NAME_LENGTH = general.name_length(
+    lambda draft: len(draft.name) + 1 + 6 + 1 + 4 <= 63,
+    says="`<job>-worker-<4 digits>` has at most 63 characters",
+    cel="size(self.metadata.name) + 1 + 6 + 1 + 4 <= 63",
+)
+
+# ---- DS1, DS2: what is run ----------------------------------------------------------------------------------------
+
+_PROGRAMS = ("python", "module", "exec")
+_ONE_PROGRAM = "spec.config.run: exactly one of python, module, exec must be set"
+
+
+def _chosen(draft: Draft) -> list[str]:
+    return [each for each in _PROGRAMS if find(draft.spec, f"config.run.{each}") is not None]
+
+
+def _starts_nothing(draft: Draft) -> bool:
+    """Nothing is asked for: in debug mode nothing has to be."""
+    return flag(draft.spec, "runMode.debug.enabled") or bool(text(draft.spec, "config.customCommand"))
+
+
+_CONFIG = claim(
+    "DS1",
+    "spec.config: Required value",
+    lambda draft: find(draft.spec, "config") is not None or flag(draft.spec, "runMode.debug.enabled"),
+    says="`config` is there, but for debug mode",
+    cel="has(self.config) || (has(self.runMode) && has(self.runMode.debug) && on(self.runMode.debug))",
+    source="deepspeedjob.md, section 1",
+)
+
+
+def _several(draft: Draft) -> Iterator[Problem]:
+    if len(_chosen(draft)) > 1:
+        yield Problem("DS1", "spec.config.run", _ONE_PROGRAM.partition(": ")[2])
+
+
+_AT_MOST_ONE = Rule(
+    "DS1",
+    Layer.SCHEMA,
+    says="at most one of `python`, `module` and `exec` is set in `config.run`",
+    text=_ONE_PROGRAM,
+    check=_several,
+    fields=("spec.config.run",),
+    source=_SOURCE,
+)
+
+
+def _none(draft: Draft) -> Iterator[Problem]:
+    there = isinstance(find(draft.spec, "config"), dict)
+    if there and not _chosen(draft) and not _starts_nothing(draft):
+        yield Problem("DS1", "spec.config.run", _ONE_PROGRAM.partition(": ")[2])
+
+
+_AT_LEAST_ONE = Rule(
+    "DS1",
+    Layer.CONTROLLER,
+    says="one of them is, unless there is a `customCommand`, or in debug mode",
+    text=_ONE_PROGRAM,
+    check=_none,
+    source=_SOURCE,
+)
+
+
+def _empty(draft: Draft) -> Iterator[Problem]:
+    chosen = _chosen(draft)
+    if _starts_nothing(draft) or len(chosen) > 1:
+        return
+    for name in chosen:
+        if find(draft.spec, f"config.run.{name}") == []:
+            yield Problem("DS2", f"spec.config.run.{name}", "Required value")
+
+
+_PROGRAM = Rule(
+    "DS2",
+    Layer.CONTROLLER,
+    says="the chosen one is not empty, unless in debug mode",
+    text="spec.config.run.<x>: Required value",
+    check=_empty,
+    source=_SOURCE,
+)
+
+# ---- DS3-DS6: further options -------------------------------------------------------------------------------------
+
+_ELSEWHERE = {
+    "--no_local_rank": "localRank",
+    "--autotuning": "autotune",
+    "--module": "run",
+    "--no_python": "run",
+}
+
+_OURS = (
+    *("--hostfile", "-H", "--master_addr", "--master_port", "--num_nodes"),
+    *("--include", "-i", "--exclude", "-e"),
+)
+
+_NOT_WITH_PDSH = ("--save_pid", "--enable_each_rank_log", "--bind_cores_to_rank", "--bind_core_list")
+
+
+def _options(draft: Draft) -> list[tuple[str, str]]:
+    return list(options(texts(draft.spec, "config.otherArgs")))
+
+
+def _said(id_: str, sentence: str) -> Problem:
+    return Problem(id_, "spec.config.otherArgs", sentence)
+
+
+def _conflicting(draft: Draft) -> Iterator[Problem]:
+    for name, _ in _options(draft):
+        if name in _ELSEWHERE:
+            yield _said("DS3", f'"{name}" conflicts with spec.config.{_ELSEWHERE[name]}')
+
+
+_CONFLICTS = Rule(
+    "DS3",
+    Layer.CONTROLLER,
+    says="`otherArgs` has none of " + ", ".join(f"`{each}`" for each in _ELSEWHERE),
+    text='spec.config.otherArgs: "<opt>" conflicts with spec.config.<localRank or autotune or run>',
+    check=_conflicting,
+    source=_SOURCE,
+)
+
+
+def _set_by_us(draft: Draft) -> Iterator[Problem]:
+    for name, _ in _options(draft):
+        if name in _OURS:
+            yield _said("DS4", f'"{name}" is set by the controller')
+
+
+_CONTROLLERS = Rule(
+    "DS4",
+    Layer.CONTROLLER,
+    says="`otherArgs` has none of " + ", ".join(f"`{each}`" for each in _OURS),
+    text='spec.config.otherArgs: "<opt>" is set by the controller',
+    check=_set_by_us,
+    source=_SOURCE,
+)
+
+
+def _strange_launcher(draft: Draft) -> Iterator[Problem]:
+    for name, value in _options(draft):
+        if name == "--launcher" and value.lower() != "pdsh":
+            yield _said("DS5", f'launcher "{value}" is not supported, only pdsh')
+
+
+_LAUNCHER = Rule(
+    "DS5",
+    Layer.CONTROLLER,
+    says="`--launcher` in `otherArgs` is pdsh",
+    text='spec.config.otherArgs: launcher "<x>" is not supported, only pdsh',
+    check=_strange_launcher,
+    source=_SOURCE,
+)
+
+
+def _most_workers(draft: Draft) -> int:
+    """As many workers as the job may ever have."""
+    path = "elastic.maxReplicas" if flag(draft.spec, "elastic.enabled") else "worker.replicas"
+    return number(draft.spec, path) or 1
+
+
+def _unsupported(draft: Draft) -> Iterator[Problem]:
+    for name, _ in _options(draft):
+        if name in _NOT_WITH_PDSH and _most_workers(draft) > 1:
+            yield _said("DS6", f'"{name}" is not supported with more than one worker')
+
+
+_ONE_WORKER = Rule(
+    "DS6",
+    Layer.CONTROLLER,
+    says="with more than one worker, `otherArgs` has none of "
+    + ", ".join(f"`{each}`" for each in _NOT_WITH_PDSH),
+    text='spec.config.otherArgs: "<opt>" is not supported with more than one worker',
+    check=_unsupported,
+    source=_SOURCE,
+)
+
+# ---- DS7-DS11 -----------------------------------------------------------------------------------------------------
+
+_IGNORED = "spec.config.customCommand is set; other config fields except slotsPerWorker are ignored"
+
+
+def _config_ignored(draft: Draft) -> Iterator[Notice]:
+    config = entries(draft.spec, "config")
+    said = (
+        bool(_chosen(draft)),
+        bool(config.get("otherArgs")),
+        config.get("autotune") in ("run", "tune"),
+        config.get("localRank") is False,
+    )
+    if text(config, "customCommand") and any(said):
+        yield Notice("ConfigIgnored", _IGNORED)
+
+
+_CUSTOM = Rule(
+    "DS7",
+    Layer.WARNING,
+    says="with `customCommand` there is no `run`, `otherArgs`, `autotune` or `localRank: false`",
+    text=_IGNORED,
+    check=_config_ignored,
+    source=_SOURCE,
+)
+
+_RESERVED = reserved_mounts("DS8", LAYOUT, lambda _: (SSH_DIRECTORY, ENV_FILE), source=_SOURCE)
+
+
+def _tuned_and_elastic(draft: Draft) -> Iterator[Problem]:
+    if flag(draft.spec, "elastic.enabled") and text(draft.spec, "config.autotune") in ("run", "tune"):
+        yield Problem("DS10", "spec.elastic", "cannot be combined with config.autotune")
+
+
+_NOT_BOTH = Rule(
+    "DS10",
+    Layer.CONTROLLER,
+    says="elastic training has no `config.autotune`",
+    text="spec.elastic: cannot be combined with config.autotune",
+    check=_tuned_and_elastic,
+    source=_SOURCE,
+)
+
+
+def _of_several_lines(draft: Draft) -> Iterator[Notice]:
+    if flag(draft.spec, "disableCustomEnv"):
+        return
+    for slot in LAYOUT.slots(draft.spec):
+        training = LAYOUT.training(slot)
+        for _, entry in items(training[1] if training else None, "env"):
+            if "\n" in text(entry, "value"):
+                name = text(entry, "name")
+                yield Notice("EnvNotForwarded", f'env "{name}" spans several lines and is not forwarded')
+
+
+_LINES = Rule(
+    "DS11",
+    Layer.WARNING,
+    says="no variable of the training container has a line break in its value",
+    text='env "<n>" spans several lines and is not forwarded',
+    check=_of_several_lines,
+    source=_SOURCE,
+)
+
+RULES: tuple[Rule, ...] = (
+    general.NAME,
+    _NAME_LENGTH,
+    *template_rules(LAYOUT)[:2],
+    *general.known_types(WORKER),
+    immutable.DEBUG,
+    immutable.RESUME_SPECS,
+    general.PRIORITY,
+    general.DEADLINE_AND_BUDGET,
+    *alias_rules(DeepSpeedSpec),
+    *template_rules(LAYOUT)[2:],
+    immutable.fixed("worker.replicas", 1),
+    immutable.fixed("worker.restartPolicy", "OnFailure"),
+    immutable.fixed_renamed("config.slotsPerWorker", "slotPerWorker"),
+    immutable.fixed_unread("config.run"),
+    immutable.fixed("config.localRank", default=True),
+    immutable.fixed("config.autotune", "none"),
+    immutable.fixed("config.otherArgs"),
+    immutable.fixed("config.customCommand"),
+    immutable.fixed("disableCustomEnv", default=False),
+    immutable.SCHEDULER,
+    immutable.FINISHED,
+    _CONFIG,
+    _AT_MOST_ONE,
+    _AT_LEAST_ONE,
+    _PROGRAM,
+    _CONFLICTS,
+    _CONTROLLERS,
+    _LAUNCHER,
+    _ONE_WORKER,
+    _CUSTOM,
+    _RESERVED,
+    *elastic_rules("DS9", "DS9", "DS9", "DS9"),
+    _NOT_BOTH,
+    _LINES,
+    RESUME_IGNORED,
+)
+"""In the order of the spec."""

@@ -1,0 +1,243 @@
+"""The worked examples A-F of deepspeedjob.md, section 7, and what another scale does to living pods (section 5)."""
+
+from typing import Any
+
+from statemachine.phases import Phase
+from tests.support.scenario import Story
+
+KIND = "DeepSpeedJob"
+LAUNCH = "exec deepspeed --hostfile=/t9k/hostfile --master_addr=%s-worker-0 --master_port=29500"
+
+
+def workers(replicas: int, policy: str = "", **spec: Any) -> dict[str, Any]:
+    """A job that runs a script on some workers; the rest of its spec as keywords."""
+    pods = {"containers": [{"name": "worker", "image": "deepspeed:1"}]}
+    worker: dict[str, Any] = {"replicas": replicas, "template": {"spec": pods}}
+    if policy:
+        worker["restartPolicy"] = policy
+    return {"config": {"run": {"python": ["train.py"]}}, "worker": worker, **spec}
+
+
+def story(spec: dict[str, Any], *, name: str = "gpt", kind: str = KIND) -> Story:
+    return Story(spec, name=name, kind=kind).submit()
+
+
+def hosts(told: Story) -> list[str]:
+    """The hostfile's lines."""
+    data = told.children[f"ConfigMap/{told.name}-hostfile"]["data"]["hostfile"]
+    assert data.endswith("\n")
+    return str(data).splitlines()
+
+
+def command(told: Story, replica: str) -> list[str]:
+    """What a worker runs."""
+    container = told.children[f"Pod/{told.name}-{replica}"]["spec"]["containers"][0]
+    assert container["args"] == []
+    return list(container["command"])
+
+
+def launched(told: Story) -> str:
+    """The last line of worker-0's script."""
+    return command(told, "worker-0")[-1].splitlines()[-1]
+
+
+def first_manifest() -> dict[str, Any]:
+    spec = workers(4, config={"slotPerWorker": 1, "run": {"python": "/t9k/mnt/train.py"}})
+    spec["worker"]["template"]["spec"]["restartPolicy"] = "OnFailure"
+    return spec
+
+
+def test_example_a_the_first_manifest_runs_with_warnings() -> None:
+    told = story(first_manifest(), name="deepspeed-example", kind="DeepspeedJob")
+    assert told.reasons == ["Created", "DeprecatedField", "PodTemplateRestartPolicyIgnored"]
+    assert hosts(told) == [f"deepspeed-example-worker-{index} slots=1" for index in range(4)]
+    assert launched(told) == f"{LAUNCH % 'deepspeed-example'} /t9k/mnt/train.py"
+    for index in (1, 2, 3):
+        assert command(told, f"worker-{index}") == ["/usr/sbin/sshd", "-D"]
+
+
+def test_example_a_children_carry_the_kind_of_the_object_and_the_log_the_present_one() -> None:
+    told = story(first_manifest(), kind="DeepspeedJob")
+    assert (told.state.kind, told.state.object_kind) == ("DeepSpeedJob", "DeepspeedJob")
+    assert next(told.announced())[1] == "A DeepSpeedJob has been created: gpt"
+    for child in told.children.values():
+        labels, (owner,) = child["metadata"]["labels"], child["metadata"]["ownerReferences"]
+        assert (owner["kind"], labels["tensorstack.dev/owner-kind"]) == ("DeepspeedJob", "DeepspeedJob")
+        assert labels["tensorstack.dev/component"] == "deepspeedjob"
+    service = told.children["Service/gpt-worker-1"]
+    assert service["spec"]["selector"]["tensorstack.dev/owner-kind"] == "DeepspeedJob"
+    told.edit(runPolicy={"backoffLimit": 1}).all_pods("Running").pod("worker-0", "Succeeded")
+    assert told.phase is Phase.SUCCEEDED
+
+
+def test_example_b_eight_processes_on_four_workers() -> None:
+    run = {"module": ["train.main", "--lr", "0.1"]}
+    config = {"slotsPerWorker": 2, "run": run, "localRank": False, "otherArgs": ["--no_ssh_check"]}
+    told = story(workers(4, config=config))
+    assert hosts(told) == [f"gpt-worker-{index} slots=2" for index in range(4)]
+    flags = "--no_local_rank --module --no_ssh_check train.main --lr 0.1"
+    assert launched(told) == f"{LAUNCH % 'gpt'} {flags}"
+
+
+def test_example_c_a_search_for_hyperparameters() -> None:
+    told = story(workers(1, config={"autotune": "tune", "run": {"python": ["train.py", "cfg.yml"]}}))
+    assert launched(told) == f"{LAUNCH % 'gpt'} --autotuning=tune train.py cfg.yml"
+
+
+def test_example_d_what_is_refused_has_no_children() -> None:
+    run = {"python": ["train.py"]}
+    mounts = [{"name": "keys", "mountPath": "/root/.ssh"}]
+    mounted = workers(1)
+    mounted["worker"]["template"]["spec"]["containers"][0]["volumeMounts"] = mounts
+    args = "spec.config.otherArgs"
+    for spec, text in (
+        (
+            workers(1, config={"run": {"python": ["a.py"], "exec": ["b"]}}),
+            "spec.config.run: exactly one of python, module, exec must be set",
+        ),
+        (
+            workers(1, config={"run": run, "otherArgs": ["--autotuning=run"]}),
+            f'{args}: "--autotuning" conflicts with spec.config.autotune',
+        ),
+        (
+            workers(1, config={"run": run, "otherArgs": ["--launcher", "openmpi"]}),
+            f'{args}: launcher "openmpi" is not supported, only pdsh',
+        ),
+        (
+            mounted,
+            "spec.worker.template.spec.containers[0].volumeMounts[0].mountPath: "
+            '"/root/.ssh" is reserved by the controller',
+        ),
+    ):
+        told = story(spec)
+        assert told.phase is Phase.FAILED
+        assert told.condition("Failed") == ("True", "InvalidSpec", text)
+        assert told.children == {}
+
+
+def elastic(expected: int) -> dict[str, Any]:
+    wish = {"enabled": True, "minReplicas": 1, "maxReplicas": 3, "expectedReplicas": expected}
+    return workers(1, elastic=wish)
+
+
+def rescaled(before: int, after: int) -> Story:
+    """A job whose pods all run, right after its scale was changed."""
+    return story(elastic(before)).all_pods("Running").edit(elastic={"expectedReplicas": after})
+
+
+def test_example_e_another_scale_starts_all_workers_anew() -> None:
+    told = rescaled(3, 2)
+    assert ("Scaled", "Scale changed from 3 to 2 replicas") in told.announced()
+    assert told.pods == []
+    assert hosts(told) == ["gpt-worker-0 slots=1", "gpt-worker-1 slots=1"]
+    assert "Service/gpt-worker-2" not in told.children
+    told.gone("worker-2").gone("worker-1")
+    assert told.pods == []
+    told.gone("worker-0")
+    assert told.pods == ["worker-0.2", "worker-1.2"]
+    told.all_pods("Running")
+    assert told.phase is Phase.RUNNING
+    assert (told.status["backoffCount"], told.status["tasks"][0]["restartCount"]) == (0, 0)
+    assert told.status["aggregate"]["running"] == 2
+
+
+def test_example_e_a_larger_scale_does_too() -> None:
+    told = rescaled(1, 3)
+    assert told.pods == []
+    assert len(hosts(told)) == 3
+    assert "Service/gpt-worker-2" in told.children
+    assert told.gone("worker-0").pods == ["worker-0.2", "worker-1.1", "worker-2.1"]
+    assert told.phase is Phase.RUNNING
+
+
+def test_what_leaving_pods_say_is_neither_success_nor_failure() -> None:
+    for phase in ("Succeeded", "Failed"):
+        told = rescaled(3, 2).pod("worker-0", phase).pod("worker-1", "Failed")
+        assert told.phase is Phase.RUNNING
+        for index in range(3):
+            told.gone(f"worker-{index}")
+        assert told.pods == ["worker-0.2", "worker-1.2"]
+        assert told.status["backoffCount"] == 0
+
+
+def test_a_second_change_while_pods_leave_is_followed_too() -> None:
+    told = rescaled(3, 1).edit(elastic={"expectedReplicas": 2})
+    assert told.pods == []
+    for index in (2, 0, 1):
+        told.gone(f"worker-{index}")
+    assert told.pods == ["worker-0.2", "worker-1.2"]
+
+
+def test_a_restart_under_way_joins_the_new_start() -> None:
+    told = story(elastic(3)).all_pods("Running").pod("worker-1", "Failed")
+    told.edit(elastic={"expectedReplicas": 2}).gone("worker-0").gone("worker-2")
+    assert told.pods == []
+    assert told.conditions["ReplicaFailure"] == "True"
+    assert told.gone("worker-1").pods == ["worker-0.2", "worker-1.2"]
+    assert told.all_pods("Running").conditions["ReplicaFailure"] == "False"
+    assert told.status["backoffCount"] == 1
+
+
+def test_a_worker_given_up_comes_back_with_another_scale() -> None:
+    spec = elastic(3)
+    spec["worker"]["restartPolicy"] = "Never"
+    told = story(spec).all_pods("Running").pod("worker-1", "Failed")
+    told.edit(elastic={"expectedReplicas": 2})
+    for index in range(3):
+        told.gone(f"worker-{index}")
+    assert told.pods == ["worker-0.2", "worker-1.2"]
+    assert told.all_pods("Running").conditions["ReplicaFailure"] == "False"
+
+
+def test_a_change_while_paused_waits_for_the_end_of_the_pause() -> None:
+    told = story(elastic(3)).all_pods("Running").pause()
+    for index in range(3):
+        told.gone(f"worker-{index}")
+    assert told.edit(elastic={"expectedReplicas": 2}).pods == []
+    assert told.resume().pods == ["worker-0.2", "worker-1.2"]
+
+
+def test_pausing_and_scaling_at_once_is_pausing() -> None:
+    told = story(elastic(3)).all_pods("Running")
+    told.edit(elastic={"expectedReplicas": 2}, runMode={"pause": {"enabled": True}})
+    assert told.phase is Phase.PAUSED
+    for index in range(3):
+        told.gone(f"worker-{index}")
+    assert told.pods == []
+
+
+def test_a_finished_job_is_not_started_anew() -> None:
+    told = story(elastic(3)).all_pods("Running").pod("worker-0", "Succeeded")
+    assert told.edit(elastic={"expectedReplicas": 2}).phase is Phase.SUCCEEDED
+    assert told.pods == ["worker-0.1", "worker-1.1"]
+
+
+def fail(told: Story, replica: str = "worker-0") -> Story:
+    return told.pod(replica, "Running").pod(replica, "Failed", exit_code=1)
+
+
+def test_example_f_three_restarts_then_the_job_has_failed() -> None:
+    told = story(workers(2)).all_pods("Running")
+    for restarts in (1, 2, 3):
+        fail(told).gone("worker-0")
+        assert (told.phase, told.status["backoffCount"]) == (Phase.RUNNING, restarts)
+    fail(told)
+    assert told.phase is Phase.FAILED
+    assert told.condition("Failed") is not None
+    assert told.condition("Failed")[1] == "BackoffLimitExceeded"  # type: ignore[index]
+
+
+def test_example_f_never_means_never() -> None:
+    told = fail(story(workers(2, "Never")).all_pods("Running"))
+    message = "The job exited with an error code."
+    assert told.condition("Failed") == ("True", "Failed", message)
+
+
+def test_example_f_clean_up_takes_the_workers_and_leaves_the_launcher() -> None:
+    told = story(workers(3, "Never", runPolicy={"cleanUpPolicy": "Unfinished"})).all_pods("Running")
+    assert fail(told).pods == ["worker-0.1"]
+
+
+def test_an_unreachable_worker_ends_the_script_so_that_exit_code_restarts_it() -> None:
+    told = story(workers(2, "ExitCode")).all_pods("Running").pod("worker-0", "Failed", exit_code=138)
+    assert (told.phase, told.status["backoffCount"]) == (Phase.RUNNING, 1)

@@ -1,0 +1,307 @@
+"""Rules DS1-DS11 of DeepSpeedJob, and what of the shared ones looks different there."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.kinds.build import merged, notices, template, texts
+from tests.unit.kinds.deepspeed import (
+    DEBUG,
+    ELASTIC,
+    RUN,
+    admit,
+    container,
+    spec,
+    with_args,
+    worker,
+)
+
+ONE = "spec.config.run: exactly one of python, module, exec must be set"
+ARGS = "spec.config.otherArgs"
+AT = "spec.worker.template.spec"
+
+
+def test_a_whole_job_is_accepted() -> None:
+    found = admit(spec())
+    assert (texts(found), notices(found)) == ([], [])
+    assert found.spec == {key: spec()[key] for key in ("worker", "config")}
+
+
+# ---- the shared rules -----------------------------------------------------------------------------------------
+
+
+def test_g2_leaves_room_for_four_digits_of_a_worker() -> None:
+    assert texts(admit(spec(), name="a" * 51)) == []
+    assert texts(admit(spec(), name="a" * 52)) == [
+        "metadata.name is too long: the name of a replica would exceed 63 characters"
+    ]
+
+
+def test_g5_and_g6_look_into_the_worker_s_template() -> None:
+    resources = {"requests": {"cpu": 4}, "limits": {"cpu": 2}}
+    assert texts(admit(spec(worker(1, container(resources=resources, image=""))))) == [
+        f"{AT}.containers[0].image: Required value",
+        f'{AT}.containers[0].resources.requests: Invalid value: "4": must be less than or equal to cpu limit of 2',
+    ]
+
+
+@pytest.mark.parametrize("types", [["ps"], ["worker", "worker"]])
+def test_g7_knows_workers_only(types: list[str]) -> None:
+    entries = [{"type": each} for each in types]
+    assert texts(admit(spec(runMode={"debug": {"replicaSpecs": entries}}))) == [
+        "spec.runMode.debug.replicaSpecs: unknown or repeated replica type"
+    ]
+    assert texts(admit(spec(runMode={"pause": {"resumeSpecs": [{"type": "worker"}]}}))) == []
+
+
+def test_g12_slots_have_an_older_spelling() -> None:
+    found = admit(spec(config={**RUN, "slotPerWorker": 2}))
+    assert found.spec["config"]["slotsPerWorker"] == 2
+    assert notices(found) == [
+        ("DeprecatedField", "spec.config.slotPerWorker is deprecated, use spec.config.slotsPerWorker")
+    ]
+    both = {**RUN, "slotPerWorker": 2, "slotsPerWorker": 3}
+    text = "spec.config.slotPerWorker is a deprecated alias of spec.config.slotsPerWorker; set only one"
+    assert texts(admit(spec(config=both))) == [text]
+    assert texts(admit(spec(config={**both, "slotPerWorker": 3}))) == []
+
+
+def test_g12_a_string_is_split_as_a_shell_would() -> None:
+    found = admit(spec(config={"run": {"module": "train.main --name 'a b'"}}))
+    assert found.spec["config"]["run"] == {"module": ["train.main", "--name", "a b"]}
+    assert notices(found) == []
+
+
+@pytest.mark.parametrize(
+    ("run", "text"),
+    [
+        ("a 'b", 'spec.config.run.python: Invalid value: "a \'b": a quote is not closed'),
+        (5, "spec.config.run.python: Invalid value: 5: must be of type array"),
+        (["a", 5], "spec.config.run.python[1]: Invalid value: 5: must be of type string"),
+    ],
+)
+def test_a_program_is_words(run: Any, text: str) -> None:
+    assert texts(admit(spec(config={"run": {"python": run}}))) == [text]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"worker": worker(3)}, "worker.replicas"),
+        ({"worker": worker(2, restartPolicy="Never")}, "worker.restartPolicy"),
+        ({"config": {**RUN, "slotsPerWorker": 2}}, "config.slotsPerWorker"),
+        ({"config": {"run": {"python": ["other.py"]}}}, "config.run"),
+        ({"config": {"run": {"exec": ["train.py"]}}}, "config.run"),
+        ({"config": {**RUN, "localRank": False}}, "config.localRank"),
+        ({"config": {**RUN, "autotune": "run"}}, "config.autotune"),
+        ({"config": {**RUN, "otherArgs": ["--no_ssh_check"]}}, "config.otherArgs"),
+        ({"config": {**RUN, "customCommand": "true"}}, "config.customCommand"),
+        ({"disableCustomEnv": True}, "disableCustomEnv"),
+        ({"scheduler": {"t9kScheduler": {}}}, "scheduler"),
+    ],
+)
+def test_g17_keeps_everything_but_what_may_change(change: dict[str, Any], field: str) -> None:
+    found = admit(merged(spec(), **change), spec())
+    assert texts(found) == [f"spec.{field} is immutable"]
+    assert found.changes == {}
+
+
+def test_g17_is_not_broken_by_another_spelling() -> None:
+    old = spec(config={"slotPerWorker": 1, "run": {"python": "train.py --lr 1"}})
+    new = spec(
+        config={
+            "slotsPerWorker": 1,
+            "run": {"python": ["train.py", "--lr", "1"]},
+            "localRank": True,
+            "autotune": "none",
+        },
+        disableCustomEnv=False,
+    )
+    found = admit(new, old)
+    assert (texts(found), found.changes) == ([], {})
+
+
+def test_the_run_policy_and_the_wished_scale_may_change() -> None:
+    old = spec(**ELASTIC)
+    found = admit(
+        merged(old, elastic={**ELASTIC["elastic"], "expectedReplicas": 2}, runPolicy={"backoffLimit": 5}), old
+    )
+    assert texts(found) == []
+    assert found.changes == {"spec.elastic.expectedReplicas": 2, "spec.runPolicy.backoffLimit": 5}
+
+
+# ---- DS1-DS11 -------------------------------------------------------------------------------------------------
+
+
+def test_ds1_one_program_and_no_more() -> None:
+    assert texts(admit(spec(config={"run": {"python": ["a.py"], "exec": ["b"]}}))) == [ONE]
+    assert texts(admit(spec(config={"run": {"python": ["a.py"], "module": []}}))) == [ONE]
+    assert texts(admit(spec(config={}))) == [ONE]
+    assert texts(admit(spec(config={"run": {}}))) == [ONE]
+    for name in ("python", "module", "exec"):
+        assert texts(admit(spec(config={"run": {name: ["a"]}}))) == []
+
+
+def test_ds1_nothing_need_be_run_with_a_command_or_in_debug() -> None:
+    assert texts(admit(spec(config={"customCommand": "make train"}))) == []
+    assert texts(admit(spec(config={}, **DEBUG))) == []
+
+
+def test_ds1_config_is_needed_but_in_debug() -> None:
+    bare = {"worker": worker()}
+    assert texts(admit(bare)) == ["spec.config: Required value"]
+    assert texts(admit({**bare, **DEBUG})) == []
+
+
+@pytest.mark.parametrize("name", ["python", "module", "exec"])
+@pytest.mark.parametrize("nothing", [[], "", "  "])
+def test_ds2_the_program_is_not_empty(name: str, nothing: Any) -> None:
+    config = {"run": {name: nothing}}
+    assert texts(admit(spec(config=config))) == [f"spec.config.run.{name}: Required value"]
+    assert texts(admit(spec(config=config, **DEBUG))) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "option", "field"),
+    [
+        ("--no_local_rank", "--no_local_rank", "localRank"),
+        ("--autotuning=run", "--autotuning", "autotune"),
+        ("--autotuning", "--autotuning", "autotune"),
+        ("--autot=run", "--autotuning", "autotune"),
+        ("--module", "--module", "run"),
+        ("--no_python", "--no_python", "run"),
+    ],
+)
+def test_ds3_other_fields_are_not_set_twice(word: str, option: str, field: str) -> None:
+    assert texts(admit(with_args("--force_multi", word))) == [
+        f'{ARGS}: "{option}" conflicts with spec.config.{field}'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["--hostfile=/h"], "--hostfile"),
+        (["--hostfile", "/h"], "--hostfile"),
+        (["-H", "/h"], "-H"),
+        (["-H/h"], "-H"),
+        (["--master_addr=a"], "--master_addr"),
+        (["--master_port", "1"], "--master_port"),
+        (["--num_nodes=1"], "--num_nodes"),
+        (["--include", "a"], "--include"),
+        (["-i", "a"], "-i"),
+        (["--exclude=a"], "--exclude"),
+        (["-e=a"], "-e"),
+    ],
+)
+def test_ds4_hosts_and_ports_are_the_controller_s(words: list[str], option: str) -> None:
+    assert texts(admit(with_args(*words))) == [f'{ARGS}: "{option}" is set by the controller']
+
+
+def test_ds4_lets_all_other_options_pass() -> None:
+    good = [
+        "--no_ssh_check",
+        "--num_gpus=2",
+        "--ssh_port",
+        "2222",
+        "--launcher_args",
+        "-e x",
+        "--elastic_training",
+    ]
+    assert texts(admit(with_args(*good))) == []
+
+
+@pytest.mark.parametrize("words", [["--launcher", "openmpi"], ["--launcher=openmpi"]])
+def test_ds5_only_pdsh_starts_processes(words: list[str]) -> None:
+    assert texts(admit(with_args(*words))) == [f'{ARGS}: launcher "openmpi" is not supported, only pdsh']
+
+
+@pytest.mark.parametrize("words", [["--launcher", "pdsh"], ["--launcher=PDSH"]])
+def test_ds5_pdsh_may_be_said(words: list[str]) -> None:
+    assert texts(admit(with_args(*words))) == []
+
+
+def test_ds5_a_launcher_is_named() -> None:
+    assert texts(admit(with_args("--launcher"))) == [f'{ARGS}: launcher "" is not supported, only pdsh']
+
+
+@pytest.mark.parametrize(
+    "word", ["--save_pid", "--enable_each_rank_log=d", "--bind_cores_to_rank", "--bind_core_list=1"]
+)
+def test_ds6_what_pdsh_lacks_needs_a_single_worker(word: str) -> None:
+    option = word.partition("=")[0]
+    text = f'{ARGS}: "{option}" is not supported with more than one worker'
+    assert texts(admit(with_args(word))) == [text]
+    assert texts(admit(with_args(word, replicas=1))) == []
+    assert texts(admit(with_args(word, replicas=1, **ELASTIC))) == [text]
+
+
+@pytest.mark.parametrize(
+    "ignored", [RUN, {"otherArgs": ["--force_multi"]}, {"autotune": "run"}, {"localRank": False}]
+)
+def test_ds7_warns_of_what_a_command_makes_void(ignored: dict[str, Any]) -> None:
+    message = "spec.config.customCommand is set; other config fields except slotsPerWorker are ignored"
+    found = admit(spec(config={"customCommand": "true", **ignored}))
+    assert (texts(found), notices(found)) == ([], [("ConfigIgnored", message)])
+    alone = {"customCommand": "true", "slotsPerWorker": 2, "autotune": "none", "localRank": True}
+    assert notices(admit(spec(config=alone))) == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/root/.ssh", "/root/.ssh/", "/root/.ssh/keys", "/t9k/hostfile", "/root/.deepspeed_env"]
+)
+def test_ds8_paths_are_reserved(path: str) -> None:
+    mounts = [{"name": "code", "mountPath": "/t9k/mnt"}, {"name": "code", "mountPath": path}]
+    found = admit(spec(worker(1, container(volumeMounts=mounts))))
+    where = f"{AT}.containers[0].volumeMounts[1].mountPath"
+    assert texts(found) == [f'{where}: "{path}" is reserved by the controller']
+
+
+def test_ds8_paths_beside_them_are_free_and_so_are_other_containers() -> None:
+    mounts = [{"name": "code", "mountPath": path} for path in ("/root", "/root/.sshd", "/t9k", "/t9k/hosts")]
+    sidecar = {"name": "sidecar", "image": "i", "volumeMounts": [{"name": "code", "mountPath": "/root/.ssh"}]}
+    assert texts(admit(spec(worker(1, container(volumeMounts=mounts), sidecar)))) == []
+
+
+@pytest.mark.parametrize("name", ["ssh-auth", "hostfile"])
+def test_ds8_volume_names_are_reserved(name: str) -> None:
+    pods = template(container(), volumes=[{"name": "code"}, {"name": name}])
+    found = admit(spec({"replicas": 1, "template": pods}))
+    assert texts(found) == [f'{AT}.volumes[1].name: "{name}" is reserved by the controller']
+
+
+@pytest.mark.parametrize(
+    ("elastic", "text"),
+    [
+        ({"enabled": True}, "spec.elastic: minReplicas and maxReplicas are required"),
+        ({"minReplicas": 3, "maxReplicas": 2}, "spec.elastic: must satisfy 1 <= minReplicas <= maxReplicas"),
+        (
+            {"minReplicas": 1, "maxReplicas": 2, "expectedReplicas": 3},
+            "spec.elastic.expectedReplicas: must be between minReplicas and maxReplicas",
+        ),
+    ],
+)
+def test_ds9_bounds_the_scale(elastic: dict[str, Any], text: str) -> None:
+    found = admit(spec(elastic=elastic))
+    assert texts(found) == [text]
+    assert {each.rule for each in found.problems} == {"DS9"}
+
+
+def test_ds9_keeps_the_range() -> None:
+    old = spec(**ELASTIC)
+    for name, value in (("minReplicas", 2), ("maxReplicas", 4), ("enabled", False)):
+        found = admit(merged(old, elastic={**ELASTIC["elastic"], name: value, "expectedReplicas": 2}), old)
+        assert texts(found) == [f"spec.elastic.{name} is immutable"]
+
+
+def test_ds10_elastic_jobs_are_not_tuned() -> None:
+    text = "spec.elastic: cannot be combined with config.autotune"
+    assert texts(admit(spec(config={**RUN, "autotune": "tune"}, **ELASTIC))) == [text]
+    assert texts(admit(spec(config={**RUN, "autotune": "none"}, **ELASTIC))) == []
+
+
+def test_ds11_warns_of_variables_of_several_lines() -> None:
+    env = [{"name": "A", "value": "x\ny"}, {"name": "B", "value": "x"}]
+    of = spec(worker(1, container(env=env)))
+    assert notices(admit(of)) == [("EnvNotForwarded", 'env "A" spans several lines and is not forwarded')]
+    assert notices(admit(merged(of, disableCustomEnv=True))) == []
