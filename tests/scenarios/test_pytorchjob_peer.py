@@ -1,6 +1,6 @@
 """The situations in which the training operator was watched: the same conditions, counts and Events, step by step.
 
-Source: `observed/*.yaml`, what its version 1.9 did on a real API server. Where we differ on purpose, `DIFFERS` says so.
+Source: `observed/*.yaml`, what its version 1.9 did on a real API server. `DIFFERS` says where we differ on purpose.
 """
 
 import json
@@ -65,9 +65,9 @@ class Peered(TorchStory):
         return [f"{each.type}={each.status} {each.reason}: {each.message}" for each in self.state.conditions]
 
     @property
-    def told(self) -> Counter[tuple[str, str]]:
-        """Reason and message of every Event: their order is left to chance by the operator."""
-        return Counter(self.announced())
+    def told(self) -> set[tuple[str, str]]:
+        """Reason and message of every Event. The operator leaves their order to chance, and counts repeats as one."""
+        return set(self.announced())
 
 
 def recorded(path: Path) -> dict[str, Any]:
@@ -95,13 +95,14 @@ def test_it_goes_as_with_the_operator(path: Path) -> None:
     assert story.told == events(told)
 
 
-def events(told: Mapping[str, Any]) -> Counter[tuple[str, str]]:
-    """The operator tells of one restart twice, in other words: as a condition, that counts once."""
-    found = Counter((reason, message) for _, reason, message in told["events"])
-    for reason, message in list(found):
-        if reason == "PyTorchJobRestarting" and message.startswith("PyTorchJob "):
-            del found[reason, message]
-    return found
+def events(told: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """The operator tells of one restart twice, in other words; the second time nothing comes of it."""
+    found = {(reason, message) for _, reason, message in told["events"]}
+    return {
+        each
+        for each in found
+        if not (each[0] == "PyTorchJobRestarting" and each[1].startswith("PyTorchJob "))
+    }
 
 
 def played(name: str) -> tuple[Peered, dict[str, Any]]:
