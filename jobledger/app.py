@@ -6,7 +6,7 @@ is the controller's business.
 """
 
 import json
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from jobledger.errors import NotPossible, UnknownJob, several
@@ -17,7 +17,7 @@ from jobledger.manifests import Manifest as Written
 from jobledger.replicas import Attempt, attempts, chosen, pod_of
 from jobledger.telling.histories import History, Known, known_to
 from jobledger.telling.histories import history as life_of
-from jobledger.views import is_gone, manifest_of, with_status
+from jobledger.views import is_gone, manifest_of, stated_phase, with_status
 from jobledger.wiring import Controller
 from jobledger.wiring.roles import Role
 from jobledger.wishes import paused, scaled, still_there
@@ -26,7 +26,7 @@ from k8s_bridge.port import JobEvent, Manifest, Ref
 from statemachine.errors import Missing, Refused
 from statemachine.ids import JobUid
 from statemachine.kind import Names
-from statemachine.kinds import SERVED
+from statemachine.kinds import SERVED, kind_of
 from statemachine.log.codec import decode
 from statemachine.log.port import Record
 from statemachine.log.reader import Reader
@@ -71,7 +71,8 @@ class App:
             with_status(each, self.state(each["metadata"]["uid"]))
             for names in SERVED
             if names.kind in kinds
-            for each in await self.cluster.list(names.api_version, names.kind, namespace)
+            for place in self._places(names, namespace)
+            for each in await self.cluster.list(names.api_version, names.kind, place)
         ]
         found.sort(key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"], job["kind"]))
         here = {each["metadata"]["uid"] for each in found}
@@ -80,7 +81,17 @@ class App:
                 continue
             if namespace in (None, state.namespace) and state.object_kind in kinds:
                 found.append(manifest_of(state))
-        return [each for each in found if not phase or each.get("status", {}).get("phase") == phase]
+        return [each for each in found if not phase or stated_phase(each) == phase]
+
+    def _places(self, names: Names, namespace: str | None) -> Iterator[str | None]:
+        """Where to ask for jobs of a kind: of one that has to be switched on, only where it is."""
+        kind, attended = kind_of(names.api_version, names.kind), self.controller.attended
+        if not kind.opt_in:
+            yield namespace
+        elif namespace is None:
+            yield from attended.places(kind)
+        elif attended.covers(names.api_version, names.kind, namespace):
+            yield namespace
 
     async def job(
         self, namespace: str, name: str, *, kinds: Collection[str] = OBJECT_KINDS, uid: str = ""
@@ -102,6 +113,8 @@ class App:
         return self._leaving(namespace, name, kinds)
 
     async def _named(self, names: Names, namespace: str, name: str) -> Manifest | None:
+        if not any(self._places(names, namespace)):
+            return None
         try:
             return await self.cluster.get(Ref(names.api_version, names.kind, namespace, name))
         except Missing:

@@ -19,13 +19,13 @@ from pydantic import TypeAdapter
 from jobledger.cli.markdown import cli_markdown
 from jobledger.kafka_page import kafka_page
 from jobledger.kind_pages import NOTE, kind_page, table
-from jobledger.rbac import bindings, chart_rules, rbac_objects
+from jobledger.rbac import SWITCHED, bindings, chart_rules, rbac_objects, switched_objects
 from jobledger.telemetry.dashboard import dashboard
 from jobledger.telemetry.monitoring import metrics_page, prometheus_rule
 from projectors.explain import json_schema as explanation_schema
 from statemachine.events import Event
 from statemachine.kind import Kind, Names
-from statemachine.kinds import KINDS, SERVED
+from statemachine.kinds import KINDS
 from statemachine.observations import Observation
 from statemachine.phases import TABLE, Phase
 
@@ -49,6 +49,9 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
         found[f"docs/kinds/{kind.names.singular}.md"] = partial(kind_page, kind, root)
     found["crds/Kustomization"] = crd_list
     found["deploy/common/rights.yaml"] = lambda: yaml_file(*rbac_objects())
+    for kind in SWITCHED:
+        rights = f"deploy/components/{kind.names.plural}/rights.yaml"
+        found[rights] = partial(switched_rights, kind)
     found["deploy/base/bindings.yaml"] = lambda: yaml_file(*bindings("jobledger"))
     found["deploy/overlays/roles-split/bindings.yaml"] = lambda: yaml_file(*bindings())
     found[f"{CHART}/files/rights.yaml"] = lambda: yaml_file(chart_rules())
@@ -75,15 +78,24 @@ def yaml_file(*objects: Any) -> str:
     )
 
 
+def switched_rights(kind: Kind) -> str:
+    """The rights that an opt-in kind needs where it is switched on in all namespaces."""
+    return yaml_file(*switched_objects(kind, "jobledger"))
+
+
 def crd_file(kind: Kind, names: Names) -> str:
     """The CustomResourceDefinition, by these of the kind's names, as YAML."""
     return yaml_file(kind.crd(names))
 
 
 def crd_list() -> str:
-    """All CRDs, for kustomize. By this name, without an ending, `kubectl apply -f crds/` does not read it."""
+    """The CRDs, for kustomize. By this name, without an ending, `kubectl apply -f crds/` does not read it.
+
+    Those of opt-in kinds are somebody else's where they are installed already.
+    """
     head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-    return yaml_file({**head, "resources": [_crd_name(names) for names in SERVED]})
+    always = (names for kind in KINDS if not kind.opt_in for names in (kind.names, *kind.aliases))
+    return yaml_file({**head, "resources": [_crd_name(names) for names in always]})
 
 
 def _crd_name(names: Names) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from jobledger.errors import JobExists
 from jobledger.manifests import Manifest
+from jobledger.views import stated_phase
 from k8s_bridge.admission import refused
 from k8s_bridge.observe import ACTOR
 from k8s_bridge.port import Cluster, Ref
@@ -104,7 +105,7 @@ class Intake:
 
 
 def _taken(found: dict[str, Any]) -> JobExists:
-    meta, phase = found["metadata"], (found.get("status") or {}).get("phase", "New")
+    meta, phase = found["metadata"], stated_phase(found) or "New"
     return JobExists(found["kind"], meta["namespace"], meta["name"], phase)
 
 

@@ -10,7 +10,8 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from jobledger.wiring.roles import Role
-from statemachine.kinds import SERVED
+from statemachine.kind import Kind, Owned
+from statemachine.kinds import KINDS
 
 Manifest = dict[str, Any]
 
@@ -61,21 +62,40 @@ class Scope(StrEnum):
 Rules = Sequence[Rule]
 
 
-def _jobs(*verbs: str, subresource: str = "") -> Rules:
-    """The verbs on every job kind, a rule for each API group."""
+ALWAYS: Final[Sequence[Kind]] = tuple(kind for kind in KINDS if not kind.opt_in)
+"""The kinds that are looked after wherever jobledger is."""
+
+SWITCHED: Final[Sequence[Kind]] = tuple(kind for kind in KINDS if kind.opt_in)
+"""The kinds that are looked after where they are switched on."""
+
+_FOLLOW: Final = ("list", "watch")
+
+_MAKE: Final = ("get", "create", "patch", "delete")
+"""get: whose it is, where a name is taken; patch: labels that somebody took off, too."""
+
+
+def _jobs(kinds: Sequence[Kind], *verbs: str, subresource: str = "") -> Rules:
+    """The verbs on jobs of these kinds, a rule for each API group."""
     groups: dict[str, list[str]] = {}
-    for names in SERVED:
+    for names in (each for kind in kinds for each in (kind.names, *kind.aliases)):
         groups.setdefault(names.group, []).append(names.plural + subresource)
     return [Rule(group, tuple(plurals), verbs) for group, plurals in groups.items()]
+
+
+def _owned(kinds: Sequence[Kind], verbs: tuple[str, ...], value: str | None = None) -> Rules:
+    """The verbs on what jobs of these kinds own beside pods and Services: always, or by the `value` of a setting."""
+    found: dict[Owned, None] = dict.fromkeys(
+        each for kind in kinds for each in kind.owns if (each.when[1] if each.when else None) == value
+    )
+    return [Rule(each.group, (each.plural,), verbs) for each in found]
 
 
 def _watched() -> Rules:
     """What a process follows that bridges, or that acts on children: both work from the same watches."""
     return [
-        *_jobs("list", "watch"),
-        Rule("", ("pods", "services", "configmaps"), ("list", "watch")),
-        Rule("scheduler.tensorstack.dev", ("podgroups",), ("list", "watch")),
-        Rule("tensorstack.dev", ("tensorboards",), ("list", "watch")),
+        *_jobs(ALWAYS, *_FOLLOW),
+        Rule("", ("pods", "services"), _FOLLOW),
+        *_owned(ALWAYS, _FOLLOW),
     ]
 
 
@@ -91,20 +111,18 @@ GRANTS: Final[Mapping[Role, Mapping[Scope, Rules]]] = {
     Role.PROJECTORS: {
         Scope.JOBS: [
             *_watched(),
-            *_jobs("get"),
-            *_jobs("patch", subresource="/status"),
-            # get: whose it is, where a name is taken; patch: labels that somebody took off, too
-            Rule("", ("pods", "services", "configmaps"), ("get", "create", "patch", "delete")),
+            *_jobs(ALWAYS, "get"),
+            *_jobs(ALWAYS, "patch", subresource="/status"),
+            Rule("", ("pods", "services"), _MAKE),
             # get: whose it is, of which only metadata is asked; watching would show everybody's (ADR 0013)
             Rule("", ("secrets",), ("get", "create", "delete")),
-            Rule("scheduler.tensorstack.dev", ("podgroups",), ("get", "create", "patch", "delete")),
-            Rule("tensorstack.dev", ("tensorboards",), ("get", "create", "patch", "delete")),
+            *_owned(ALWAYS, _MAKE),
             Rule("", ("events",), ("create",)),
         ],
     },
     Role.FRONT: {
         Scope.JOBS: [
-            *_jobs("get", "list", "create", "patch", "delete"),
+            *_jobs(ALWAYS, "get", "list", "create", "patch", "delete"),
             Rule("", ("pods",), ("get",)),
             Rule("", ("pods/log",), ("get",)),
             Rule("", ("events",), ("list",)),
@@ -117,13 +135,44 @@ GRANTS: Final[Mapping[Role, Mapping[Scope, Rules]]] = {
 }
 """Role → scope → rules. The engine works on the log alone."""
 
-USERS: Final[Mapping[str, Rules]] = {
-    "view": _jobs("get", "list", "watch"),
-    "edit": [
-        *_jobs("create", "delete", "deletecollection", "patch", "update"),
-        *_jobs("get", "patch", "update", subresource="/scale"),
-    ],
+
+def _more(kind: Kind, value: str | None = None) -> Mapping[Role, Rules]:
+    """What roles need beside `GRANTS` where the kind is switched on; by a `value` of a setting, beside that."""
+    if value is not None:
+        return {
+            Role.BRIDGE: _owned([kind], _FOLLOW, value),
+            Role.PROJECTORS: [*_owned([kind], _FOLLOW, value), *_owned([kind], _MAKE, value)],
+        }
+    watched = [*_jobs([kind], *_FOLLOW), *_owned([kind], _FOLLOW)]
+    return {
+        Role.BRIDGE: watched,
+        Role.PROJECTORS: [
+            *watched,
+            *_jobs([kind], "get", *(["delete"] if kind.expires else [])),
+            *_jobs([kind], "patch", subresource="/status"),
+            *_owned([kind], _MAKE),
+        ],
+        Role.FRONT: _jobs([kind], "get", "list", "create", "patch", "delete"),
+    }
+
+
+SWITCHED_GRANTS: Final[Mapping[str, Mapping[Role, Rules]]] = {
+    kind.names.plural: _more(kind) for kind in SWITCHED
 }
+"""Plural of an opt-in kind → role → rules, in the namespaces where it is switched on."""
+
+
+def _of_users(kinds: Sequence[Kind]) -> Mapping[str, Rules]:
+    return {
+        "view": _jobs(kinds, "get", "list", "watch"),
+        "edit": [
+            *_jobs(kinds, "create", "delete", "deletecollection", "patch", "update"),
+            *_jobs(kinds, "get", "patch", "update", subresource="/scale"),
+        ],
+    }
+
+
+USERS: Final[Mapping[str, Rules]] = _of_users(ALWAYS)
 """Built-in ClusterRole → what it gets, so that whoever may work with pods may work with jobs.
 
 `view` is part of `edit`, and `edit` of `admin`. Nobody but the controller writes a status.
@@ -139,18 +188,32 @@ def rbac_objects() -> Iterator[Manifest]:
         yield _object("ClusterRole", f"jobledger-{user}", rules, _aggregated(user))
 
 
+def switched_objects(kind: Kind, account: str) -> Iterator[Manifest]:
+    """ClusterRoles for an opt-in kind that is switched on in all namespaces, bound to one account."""
+    plural = kind.names.plural
+    for role, rules in SWITCHED_GRANTS[plural].items():
+        name = f"jobledger-{role}-{plural}"
+        yield _object("ClusterRole", name, rules)
+        yield _binding("ClusterRole", name, account)
+    for user, rules in _of_users([kind]).items():
+        yield _object("ClusterRole", f"jobledger-{user}-{plural}", rules, _aggregated(user))
+
+
 def bindings(account: str | None = None) -> Iterator[Manifest]:
     """Every role bound to the ServiceAccount `account`, or each to one of its own name."""
     for role, grants in GRANTS.items():
         for scope in grants:
-            name = scope.holder(role)
-            yield {
-                "apiVersion": f"{_RBAC}/v1",
-                "kind": f"{scope.kind}Binding",
-                "metadata": {"name": name, "labels": dict(LABELS)},
-                "roleRef": {"apiGroup": _RBAC, "kind": scope.kind, "name": name},
-                "subjects": [{"kind": "ServiceAccount", "name": account or f"jobledger-{role}"}],
-            }
+            yield _binding(scope.kind, scope.holder(role), account or f"jobledger-{role}")
+
+
+def _binding(kind: str, name: str, account: str) -> Manifest:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": f"{kind}Binding",
+        "metadata": {"name": name, "labels": dict(LABELS)},
+        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": account}],
+    }
 
 
 def _aggregated(role: str) -> dict[str, str]:
@@ -175,7 +238,22 @@ def chart_rules() -> Manifest:
             for role, grants in GRANTS.items()
         },
         "users": {role: _manifests(rules) for role, rules in USERS.items()},
+        "switched": {kind.names.plural: _switched(kind) for kind in SWITCHED},
     }
+
+
+def _switched(kind: Kind) -> Manifest:
+    """The same of an opt-in kind; `by` holds what is needed for one value of a setting alone."""
+    values = dict.fromkeys(each.when[1] for each in kind.owns if each.when)
+    return {
+        "roles": _by_role(_more(kind)),
+        "by": {value: _by_role(_more(kind, value)) for value in values},
+        "users": {user: _manifests(rules) for user, rules in _of_users([kind]).items()},
+    }
+
+
+def _by_role(rules: Mapping[Role, Rules]) -> Manifest:
+    return {str(role): _manifests(each) for role, each in rules.items()}
 
 
 def _manifests(rules: Rules) -> list[Manifest]:

@@ -183,6 +183,31 @@ class KafkaSettings(BaseModel):
         )
 
 
+class PyTorchJobSettings(BaseModel):
+    """Kubeflow's PyTorchJobs, which are looked after only where that is asked for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    namespaces: str = ""
+    """Namespaces of a cluster in which PyTorchJobs are looked after, with commas between them; `*`: in all. Default:
+    none, because Kubeflow's training operator may do it, and two must never manage one namespace."""
+
+    init_image: str = ""
+    """Image of the init container that waits in Workers for the Master. Default alpine:3.10, as the operator has it;
+    a registry of your own may have another."""
+
+    gang_scheduler: Literal["none", "volcano", "scheduler-plugins"] = "none"
+    """What places all pods of a PyTorchJob together: none, volcano or scheduler-plugins. Default none. Like the image
+    it is that of the day on which a job is first seen."""
+
+    def of_jobs(self) -> dict[str, str]:
+        """What jobs keep of this."""
+        return {
+            **({"init_image": self.init_image} if self.init_image else {}),
+            "gang_scheduler": self.gang_scheduler,
+        }
+
+
 class Settings(BaseSettings):
     """All settings of jobledger; nested ones are written with two underscores: `JOBLEDGER_LOG__LEVEL`."""
 
@@ -231,6 +256,9 @@ class Settings(BaseSettings):
 
     kafka: KafkaSettings = KafkaSettings()
     """What holds where the event log is in Kafka."""
+
+    pytorchjobs: PyTorchJobSettings = PyTorchJobSettings()
+    """Kubeflow's PyTorchJobs."""
 
     log: LogSettings = LogSettings()
     """What jobledger says about itself, on standard error."""

@@ -52,4 +52,25 @@ def phase_of(job: Manifest) -> str:
     if is_gone(job):
         gone = (job["metadata"].get("annotations") or {}).get(GONE)
         return "Deleted" if gone == "deleted" else "Deleting"
-    return str((job.get("status") or {}).get("phase") or "New")
+    return stated_phase(job) or "New"
+
+
+_BY_CONDITION: Final = (
+    ("Failed", "True", "Failed"),
+    ("Succeeded", "True", "Succeeded"),
+    ("Suspended", "True", "Paused"),
+    ("Running", "True", "Running"),
+    ("Restarting", "True", "Running"),
+    ("Suspended", "False", "Resuming"),
+    ("Created", "True", "Pending"),
+)
+"""What conditions say of a job of Kubeflow's, whose status has no phase; the first that holds."""
+
+
+def stated_phase(job: Manifest) -> str:
+    """The phase that the job's status says, in so many words or by its conditions; empty if it says none."""
+    status = job.get("status") or {}
+    if phase := status.get("phase"):
+        return str(phase)
+    held = {(each.get("type"), each.get("status")) for each in status.get("conditions") or ()}
+    return next((phase for type_, value, phase in _BY_CONDITION if (type_, value) in held), "")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobledger.errors import NotPossible
-from jobledger.views import is_gone
+from jobledger.views import is_gone, stated_phase
 from k8s_bridge.port import Manifest
 from statemachine.phases import FINAL
 
@@ -22,8 +22,9 @@ def wished(wish: str, job: Manifest, body: Mapping[str, Any]) -> MergePatch:
 def paused(job: Manifest, on: bool) -> MergePatch:
     """Pause the job, or let it go on. Source: spec R11."""
     _unfinished(job, "paused" if on else "resumed")
-    # the alias goes: the two may stand side by side only with equal values (spec R2, G12)
-    return {"spec": {"runMode": {"pause": {"enabled": on, "enable": None}}}}
+    from statemachine.kinds import kind_of
+
+    return {"spec": kind_of(job["apiVersion"], job["kind"]).pausing(on)}
 
 
 def scaled(job: Manifest, replicas: int) -> MergePatch:
@@ -32,13 +33,22 @@ def scaled(job: Manifest, replicas: int) -> MergePatch:
     name, path = job["metadata"]["name"], _scale_path(job)
     if not path:
         raise NotPossible(f'job "{name}" cannot be scaled: a {job["kind"]} has a fixed number of replicas')
-    elastic = (job.get("spec") or {}).get(path[1])
+    place = (job.get("spec") or {}).get(path[1])
+    if path[1] != "elastic":
+        if not isinstance(place, dict) or path[2] not in place:
+            raise NotPossible(f'job "{name}" cannot be scaled: it has no {".".join(path[1:-1])}')
+        return _at(path, replicas)
+    elastic = place
     if not isinstance(elastic, dict) or not (elastic.get("enabled") or elastic.get("enable")):
         raise NotPossible(
             f'job "{name}" cannot be scaled: it is not elastic (spec.{path[1]}.enabled is not true), '
             "and that is fixed at creation"
         )
-    patch: Any = replicas
+    return _at(path, replicas)
+
+
+def _at(path: tuple[str, ...], value: object) -> MergePatch:
+    patch: Any = value
     for step in reversed(path):
         patch = {step: patch}
     return dict(patch)
@@ -52,7 +62,7 @@ def still_there(job: Manifest) -> None:
 
 def _unfinished(job: Manifest, done: str) -> None:
     still_there(job)
-    phase = (job.get("status") or {}).get("phase")
+    phase = stated_phase(job)
     if phase in FINAL:
         raise NotPossible(f'job "{job["metadata"]["name"]}" cannot be {done}: it has ended ({phase})')
 

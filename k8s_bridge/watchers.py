@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.backoff import backoff
 from k8s_bridge.observe import is_job, observe, owner_of
-from k8s_bridge.port import Change, Cluster, Synced, Verb
+from k8s_bridge.port import Change, Cluster, Manifest, Synced, Verb
 from statemachine.errors import ClusterUnavailable, Expired
 from statemachine.ids import JobUid, PodUid, ReplicaName
+from statemachine.kinds import UnknownKind, kind_of
 from statemachine.observations import (
     JobGone,
     JobObserved,
@@ -92,6 +94,8 @@ class Bridge:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = random.random
     progress: Progress = field(default_factory=Progress)
+    attended: Attended = EVERYTHING
+    """What is looked after. Of other jobs nothing is said, whoever watches them."""
     touched: Callable[[JobUid], None] = _nothing
     """Told which job has a child of which something became known that no observation speaks of.
 
@@ -164,6 +168,8 @@ class Bridge:
             self.listed()
             return
         self.progress.changes += 1
+        if not self._is_attended(item.object):
+            return
         uid = _uid(item)
         if self._listed is not None:
             self._listed.add(uid)
@@ -180,6 +186,22 @@ class Bridge:
             if self._listed is not None:
                 self._listed.discard(uid)
 
+    def _is_attended(self, raw: Manifest) -> bool:
+        """False for a job that is none of ours. Its pods need no answer: they say nothing without it."""
+        if not is_job(raw):
+            return True
+        kind, meta = raw.get("kind"), raw.get("metadata")
+        namespace = meta.get("namespace") if isinstance(meta, dict) else None
+        return self.attended.covers(str(raw.get("apiVersion")), str(kind), str(namespace or "default"))
+
+    def _with_settings(self, seen: JobObserved) -> JobObserved:
+        """What is configured for jobs of the kind, for the job to keep."""
+        try:
+            settings = self.attended.settings(kind_of(seen.api_version, seen.kind))
+        except UnknownKind:
+            return seen
+        return seen.model_copy(update={"settings": dict(settings)}) if settings else seen
+
     def _hint(self, change: Change, uid: str) -> None:
         """What projectors want to know of a change, and no decision depends on."""
         raw = change.object
@@ -190,6 +212,8 @@ class Bridge:
             self.touched(owner)
 
     async def _pass_on(self, uid: str, observation: Observation) -> None:
+        if isinstance(observation, JobObserved):
+            observation = self._with_settings(observation)
         track = self._tracks.get(uid)
         if track is not None:
             observation = _as_known(observation, track.gone)

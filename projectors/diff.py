@@ -11,10 +11,13 @@ from typing import Any, Final
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
 from statemachine.ids import ATTEMPT, PodUid, ReplicaName, replica_name
 from statemachine.kind import Child
+from statemachine.kinds import KINDS
 from statemachine.rules.timers import RETRY
 from statemachine.state import JobState, ReplicaState
 
-MANAGED: Final = frozenset({"Pod", "Service", "ConfigMap", "Secret", "PodGroup", "TensorBoard"})
+MANAGED: Final = frozenset(
+    ("Pod", "Service", "ConfigMap", "Secret", *(each.kind for kind in KINDS for each in kind.owns))
+)
 """The kinds that jobledger creates; whatever else a job owns is not touched."""
 
 

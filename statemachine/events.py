@@ -120,6 +120,11 @@ class ConditionsChanged(Wire):
     at: datetime
     conditions: tuple[Condition, ...] = ()
     removed: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    """These are False from now on, and keep all else that they say."""
+    last: bool = False
+    """Those that changed go to the end of the list, and say when they were set: the order of kinds that show what is
+    newest as the state of the job."""
 
 
 class Announced(Wire):
@@ -306,6 +311,20 @@ class CleanedUp(Wire):
     v: Literal[1] = 1
     policy: str
     pods: int
+    tally: dict[str, dict[str, int]] = Field(default_factory=dict)
+    """Replica type → how many replicas were how when the job ended, where the status goes on showing that."""
+
+
+class JobExpired(Wire):
+    """The job has been finished for as long as it was to be kept: the job object will be deleted.
+
+    In the log before the call is made.
+    """
+
+    type: Literal["JobExpired"] = "JobExpired"
+    v: Literal[1] = 1
+    at: datetime
+    after_seconds: int
 
 
 class TensorBoardChanged(Wire):
@@ -361,6 +380,7 @@ Event = Annotated[
     | ChildrenAccepted
     | CleanedUp
     | TensorBoardChanged
+    | JobExpired
     | JobDeleted
     | JobClosed,
     Field(discriminator="type"),

@@ -43,8 +43,7 @@ def _changes(state: JobState, event: e.Event) -> Changes:
             return _with(state, _requested(state.replicas[event.replica], event.attempt))
         case "ReplicaCreated":
             replica = state.replicas[event.replica]
-            pending = ReplicaPhase.PENDING
-            return _with(state, replica._replace(uid=event.uid, phase=pending, containers=event.containers))
+            return _with(state, _created(replica, event))
         case "ReplicaStarted":
             return _with(state, _running(state.replicas[event.replica], event))
         case "ReplicaUpdated":
@@ -89,7 +88,9 @@ def _changes(state: JobState, event: e.Event) -> Changes:
         case "ChildrenAccepted":
             return {"accepted": event.start, "refusals": 0}
         case "CleanedUp":
-            return {"cleaned": True}
+            return {"cleaned": True, "tally": event.tally} if event.tally else {"cleaned": True}
+        case "JobExpired":
+            return {"expired": True}
         case "TensorBoardChanged":
             return {"tensorboard": TensorBoardState(event.name, event.uid, event.running, event.error)}
         case "JobAdmitted":
@@ -179,6 +180,10 @@ def _requested(replica: ReplicaState, attempt: int) -> ReplicaState:
         leaving="",
         judged=False,
     )
+
+
+def _created(replica: ReplicaState, event: e.ReplicaCreated) -> ReplicaState:
+    return replica._replace(uid=event.uid, phase=ReplicaPhase.PENDING, containers=event.containers, made=True)
 
 
 def _running(replica: ReplicaState, event: e.ReplicaStarted) -> ReplicaState:
@@ -278,7 +283,7 @@ def _want_all(state: JobState) -> dict[ReplicaName, ReplicaState]:
     """A new start: every replica of the scale is wanted, and what happened before it no longer counts."""
     return {
         name: each._replace(
-            wanted=True, started=False, recovering=False, lost_for_good=False, exhausted=False
+            wanted=True, started=False, recovering=False, lost_for_good=False, exhausted=False, made=False
         )
         if state.running_plan.holds(name)
         else each
@@ -294,9 +299,29 @@ def _conditions(
     conditions: tuple[ConditionState, ...], event: e.ConditionsChanged
 ) -> tuple[ConditionState, ...]:
     """The list in order of first appearance; a time moves only with the status. Source: spec R6."""
+    if event.last:
+        return _newest_last(conditions, event)
     merged = {each.type: each for each in conditions if each.type not in event.removed}
     for each in event.conditions:
         before = merged.get(each.type)
         since = before.changed_at if before and before.status == each.status else event.at
         merged[each.type] = ConditionState(each.type, each.status, each.reason, each.message, since)
     return tuple(merged.values())
+
+
+def _newest_last(
+    conditions: tuple[ConditionState, ...], event: e.ConditionsChanged
+) -> tuple[ConditionState, ...]:
+    """The list with what has changed at its end. Source: kubeflow-pytorchjob.md, section 4."""
+    before = {each.type: each for each in conditions}
+    moved = {each.type for each in event.conditions}
+    kept = [
+        each._replace(status="False") if each.type in event.ended else each
+        for each in conditions
+        if each.type not in event.removed and each.type not in moved
+    ]
+    for each in event.conditions:
+        old = before.get(each.type)
+        since = old.changed_at if old and old.status == each.status else event.at
+        kept.append(ConditionState(each.type, each.status, each.reason, each.message, since, event.at))
+    return tuple(kept)

@@ -84,6 +84,25 @@ class Names:
         return f"{self.group}/{self.version}"
 
 
+class Owned(NamedTuple):
+    """Objects that jobs of a kind may own beside pods and Services: what API servers call them.
+
+    They are watched, and made. One that is `optional` may not be installed. `when` is a setting of the kind and its
+    value with which they are made; none: always.
+    """
+
+    api_version: str
+    kind: str
+    plural: str
+    optional: bool = True
+    when: tuple[str, str] | None = None
+
+    @property
+    def group(self) -> str:
+        """The API group."""
+        return self.api_version.rpartition("/")[0]
+
+
 class Kind(Protocol):
     """One job kind. Pure: the same arguments give the same answer."""
 
@@ -104,8 +123,23 @@ class Kind(Protocol):
         """Other names under which the API server serves the same kind, deprecated ones (spec R17, 1)."""
 
     @property
+    def opt_in(self) -> bool:
+        """On a cluster its jobs are looked after only where that is configured: others may do it already."""
+
+    @property
+    def owns(self) -> tuple[Owned, ...]:
+        """What its jobs may own beside pods and Services."""
+
+    @property
+    def expires(self) -> bool:
+        """Its job objects may be deleted some time after their end (`JobExpired`)."""
+
+    @property
     def lifecycle(self) -> "tuple[LifeRule, ...]":
         """The rules of a job's life, in the order in which facts become consequences."""
+
+    def pausing(self, on: bool) -> dict[str, Any]:
+        """What to merge into a spec to pause the job, or to let it go on."""
 
     def is_retryable(self, exit_code: int) -> bool:
         """Restart policy ExitCode restarts a replica that ended so (spec R8)."""

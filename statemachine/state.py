@@ -18,7 +18,7 @@ from statemachine.observations import Container
 from statemachine.phases import Phase
 from statemachine.spec import Launch, Plan
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 """Raised when the fields below change; a snapshot of another version is not used."""
 
 
@@ -46,7 +46,7 @@ class ReplicaState(NamedTuple):
     `started`: has been Running, or has ended, since this start. `judged`: it was decided what follows from
     the pod's end. `recovering`: failed, its restart does not run yet. `lost_for_good`: failed, and stays so;
     `exhausted`: because the budget is used up. `unknown_at`: when its phase became Unknown; only what was
-    noticed later says otherwise.
+    noticed later says otherwise. `made`: a pod of it has been seen since this start, or since it joined the scale.
     """
 
     name: ReplicaName
@@ -66,6 +66,7 @@ class ReplicaState(NamedTuple):
     lost_for_good: bool = False
     exhausted: bool = False
     unknown_at: datetime | None = None
+    made: bool = False
 
     @property
     def has_pod(self) -> bool:
@@ -74,13 +75,17 @@ class ReplicaState(NamedTuple):
 
 
 class ConditionState(NamedTuple):
-    """A condition of `status.conditions`; `changed_at` moves only when `status` does."""
+    """A condition of `status.conditions`; `changed_at` moves only when `status` does.
+
+    `updated_at` is when it was set last, for kinds whose conditions say that.
+    """
 
     type: str
     status: str
     reason: str
     message: str
     changed_at: datetime
+    updated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +134,10 @@ class JobState:
     tensorboard: TensorBoardState | None = None
     ignored: tuple[Problem, ...] = ()
     cleaned: bool = False
+    tally: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Replica type → how many replicas were how when the job ended; only of kinds that go on showing it."""
+    expired: bool = False
+    """The job object is to be deleted: nobody wants to keep it any longer."""
     deleted: bool = False
     closed: bool = False
 

@@ -37,6 +37,14 @@ def controller(
     namespaces: Annotated[
         str | None, typer.Option("--namespaces", metavar="A,B", help="Look after these only; default: all.")
     ] = None,
+    pytorchjobs: Annotated[
+        str | None,
+        typer.Option(
+            "--pytorchjobs",
+            metavar="A,B",
+            help="Look after Kubeflow's PyTorchJobs in these namespaces; `*`: in all; default: in none.",
+        ),
+    ] = None,
     roles: Annotated[
         str | None,
         typer.Option(
@@ -92,6 +100,7 @@ def controller(
         "controller.log": ("--log", log),
         "history": ("--history", history),
         "controller.namespaces": ("--namespaces", namespaces),
+        "pytorchjobs.namespaces": ("--pytorchjobs", pytorchjobs),
         "controller.roles": ("--roles", roles),
         "controller.listen": ("--listen", listen),
         "controller.leader_elect": ("--leader-elect" if leader_elect else "--no-leader-elect", leader_elect),
@@ -157,4 +166,6 @@ def _welcome(plan: "Plan", listening: "socket") -> None:
     if Role.PROJECTORS in plan.roles and (plan.history or isinstance(plan.log, Path)):
         common.say(f"  history  {shown(plan.history) or 'beside the log'}")
     common.say(f"  jobs of  {', '.join(plan.namespaces) or 'all namespaces'}")
+    for kind, said in plan.opted_in.items():
+        common.say(f"  {kind}s of {', '.join(said.namespaces or plan.namespaces) or 'all namespaces'}")
     common.say(f"  address  http://{f'[{host}]' if ':' in host else host}:{port}")

@@ -40,6 +40,7 @@ async def controller_of(settings: "Settings", log: "Kafka | None" = None) -> "As
         history=history_of(settings),
         evidence=settings.evidence,
         python=settings.python,
+        settings={"PyTorchJob": settings.pytorchjobs.of_jobs()},
     )
     async with opened as controller:
         yield controller

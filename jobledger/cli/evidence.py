@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from k8s_bridge.apiserver.cluster import ApiServerCluster
+    from k8s_bridge.attended import Attended
     from k8s_bridge.port import Manifest
 
 _HEADER: Final = ("NAMESPACE", "POD", "PHASE", "JOB")
@@ -59,7 +60,7 @@ async def _evidence(kubeconfig: "Path | None", context: str, namespace: str | No
 
     wanted = Wanted(kubeconfig, context)
     async with await Api.connect(wanted) as api:
-        cluster = ApiServerCluster(api, namespaces=[namespace] if namespace else [])
+        cluster = ApiServerCluster(api, attended=Attended((namespace,) if namespace else ()))
         held = await cluster.held()
         if not held:
             common.say("no pod is held")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobledger.cli import common
+from jobledger.views import stated_phase
 
 if TYPE_CHECKING:
     from jobledger.client import Client
@@ -58,7 +59,7 @@ def _path_goal(text: str, rest: str) -> Goal:
 
 
 def _phase(job: Manifest) -> str:
-    return str((job.get("status") or {}).get("phase", ""))
+    return stated_phase(job)
 
 
 def _condition(job: Manifest, type_: str) -> str:

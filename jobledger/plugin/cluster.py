@@ -14,6 +14,7 @@ from jobledger.plugin.changes import watched
 from jobledger.plugin.connection import path_of
 from jobledger.plugin.pods import Pods
 from jobledger.redact import redacted
+from jobledger.views import stated_phase
 from statemachine.errors import ConfigError, Expired, JobledgerError, Missing
 
 Manifest = dict[str, Any]
@@ -80,7 +81,7 @@ class Cluster:
             raise NotPossible("the API server does not know deleted jobs; `jobledger history NAME` does")
         found = [job for each in self._lists(namespace) for job in each.items]
         found.sort(key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"], job["kind"]))
-        return [each for each in found if not phase or (each.get("status") or {}).get("phase") == phase]
+        return [each for each in found if not phase or stated_phase(each) == phase]
 
     def job(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> Manifest:
         """A job.

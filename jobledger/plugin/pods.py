@@ -8,6 +8,7 @@ from typing import Any, Final
 from jobledger.errors import NotPossible, UnknownReplica, nearest
 from jobledger.plugin.apiserver import ApiServer
 from jobledger.plugin.connection import path_of
+from jobledger.views import stated_phase
 from statemachine.errors import Missing, Refused
 
 Manifest = dict[str, Any]
@@ -96,7 +97,7 @@ class Pods:
         return [f"{task['type']}-{index}" for task in tasks for index in range(len(task["replicas"]))]
 
     def _phase(self) -> str:
-        return str((self._job.get("status") or {}).get("phase") or "New")
+        return stated_phase(self._job) or "New"
 
 
 def _name(pod: Manifest) -> str:

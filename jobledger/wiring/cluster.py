@@ -2,9 +2,9 @@
 
 import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from k8s_bridge.apiserver.access import Wanted
     from k8s_bridge.apiserver.api import Api
     from k8s_bridge.apiserver.lease import Lease
+    from k8s_bridge.attended import Attended, OptIn
 
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -38,6 +39,7 @@ class Plan:
     leader_elect: bool
     lease_namespace: str
     history: Where | None = None
+    opted_in: "Mapping[str, OptIn]" = field(default_factory=dict)
 
     @classmethod
     def of(cls, settings: Settings, *, in_pod: bool) -> "Plan":
@@ -54,7 +56,15 @@ class Plan:
             own_pod if said.leader_elect is None else said.leader_elect,
             said.lease_namespace,
             history_of(settings),
+            opted_in_of(settings),
         )
+
+    @property
+    def attended(self) -> "Attended":
+        """Which jobs are looked after."""
+        from k8s_bridge.attended import Attended
+
+        return Attended(self.namespaces, self.opted_in)
 
     def wanted(self) -> "Wanted":
         """The API server to talk to."""
@@ -130,7 +140,7 @@ def _controller(
     from statemachine.engine.clock import WallClock
 
     # an engine by itself has no cluster, and nobody asks it for one
-    cluster = MemoryCluster() if api is None else ApiServerCluster(api, namespaces=plan.namespaces)
+    cluster = MemoryCluster() if api is None else ApiServerCluster(api, attended=plan.attended)
     return Controller(
         ledger.partitions,
         cluster,
@@ -138,7 +148,7 @@ def _controller(
         streams=ledger.streams,
         evidence=plan.evidence,
         roles=plan.roles,
-        namespaces=plan.namespaces,
+        attended=plan.attended,
         inbox=ledger.inbox,
         outbox=ledger.outbox,
         worker=ledger.worker,
@@ -165,10 +175,24 @@ def store_of(url: str) -> Path:
     return Path(path).expanduser().absolute()
 
 
-def namespaces_of(text: str) -> tuple[str, ...]:
+def opted_in_of(settings: Settings) -> "Mapping[str, OptIn]":
+    """The opt-in kinds that are switched on. Raises ConfigError."""
+    from k8s_bridge.attended import OptIn
+
+    said, ours = settings.pytorchjobs, namespaces_of(settings.controller.namespaces)
+    text = said.namespaces.strip()
+    if not text:
+        return {}
+    names = () if text == "*" else namespaces_of(text, "--pytorchjobs")
+    if ours and (elsewhere := [each for each in names if each not in ours]):
+        raise ConfigError(f'--pytorchjobs: "{elsewhere[0]}" is not among the namespaces of --namespaces')
+    return {"PyTorchJob": OptIn(names, said.of_jobs())}
+
+
+def namespaces_of(text: str, flag: str = "--namespaces") -> tuple[str, ...]:
     """The namespaces in `a,b`; none for an empty text, which means all. Raises ConfigError."""
     names = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
     for name in names:
         if not _NAMESPACE.fullmatch(name):
-            raise ConfigError(f'--namespaces: "{name}" cannot be the name of a namespace')
+            raise ConfigError(f'{flag}: "{name}" cannot be the name of a namespace')
     return names

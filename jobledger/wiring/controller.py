@@ -16,6 +16,7 @@ from jobledger.wiring.levels import Levels
 from jobledger.wiring.roles import ALL, Role, Roles
 from jobledger.wiring.share import Share
 from jobledger.wiring.streams import Followed, Stream, Streams
+from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.port import Cluster
 from k8s_bridge.ssh_keys import GENERATORS, Generate
 from k8s_bridge.watchers import Bridge, Sink
@@ -60,18 +61,18 @@ class LatestStates:
         self,
         reader: Reader | Readers,
         fresh: Callable[[JobUid], Awaitable[None]],
-        namespaces: Sequence[str] = (),
+        attended: Attended = EVERYTHING,
     ) -> None:
-        self._reader, self._namespaces = reader, frozenset(namespaces)
+        self._reader, self._attended = reader, attended
         self._fresh = fresh
 
     def state(self, job: JobUid) -> JobState | None:
-        """The job's state; None for one that is unknown, quarantined, or not in the namespaces looked after."""
+        """The job's state; None for one that is unknown, quarantined, or not looked after here."""
         tracked = self._reader.tracked(job)
         if tracked.quarantined or tracked.seq == 0:
             return None
-        elsewhere = self._namespaces and tracked.state.namespace not in self._namespaces
-        return None if elsewhere else tracked.state
+        state = tracked.state
+        return state if self._attended.covers(state.api_version, state.kind, state.namespace) else None
 
     def seq(self, job: JobUid) -> Seq:
         """Number of the last entry folded into it."""
@@ -91,8 +92,8 @@ class Controller:
     else puts any), and the bridge watches only when it is its `turn`. With a `worker` the role of an engine is
     the worker's, everything else follows the log, and `outbox` leads to whoever decides. Of several processes
     that project, each does its `share` of the partitions. `answered` counts the answers of the cluster, by which
-    slow is told from stuck. `generators` make up what children ask for, such as SSH keys. With `namespaces` the jobs
-    of others are left as they are: nobody here sees their pods.
+    slow is told from stuck. `generators` make up what children ask for, such as SSH keys. Jobs that are not
+    `attended` are left as they are: nobody here sees their pods.
     """
 
     event_log: EventLog | Partitions
@@ -103,7 +104,7 @@ class Controller:
     workers: int = 8
     jitter: random.Random = field(default_factory=random.Random)
     roles: Roles = ALL
-    namespaces: Sequence[str] = ()
+    attended: Attended = EVERYTHING
     inbox: Inbox | None = None
     outbox: Outbox | None = None
     worker: Worker | None = None
@@ -120,7 +121,7 @@ class Controller:
         self.reader = as_one(self._readers, self.partitions.number_of)
         self.drain: Drain | None = None
         self.source: Source = self._source()
-        self.states = LatestStates(self.reader, self.source.fresh, self.namespaces)
+        self.states = LatestStates(self.reader, self.source.fresh, self.attended)
         self._observe = self.instruments.sink(self.source.observe)
         self.levels: Levels | None = None
         self.views = Streams(())
@@ -320,7 +321,13 @@ class Controller:
 
     def _bridge(self) -> Bridge:
         """Without the role of a bridge it is there for what projectors want to know, and says nothing."""
-        bridge = Bridge(self.cluster, self._sink(), known=self._known(), chance=self.jitter.random)
+        bridge = Bridge(
+            self.cluster,
+            self._sink(),
+            known=self._known(),
+            chance=self.jitter.random,
+            attended=self.attended,
+        )
         bridge.kind_of = self._kind_of
         if self.levels is not None:
             bridge.touched, bridge.shown = self.levels.touched, self.levels.shown

@@ -10,6 +10,7 @@ from k8s_bridge.port import Cluster
 from k8s_bridge.ssh_keys import Generate
 from projectors.base import Projector, States
 from projectors.children import Children
+from projectors.expiry import Expiry
 from projectors.status import Status
 from projectors.workqueue import WorkQueue
 from statemachine.engine.clock import Clock
@@ -48,13 +49,15 @@ class Levels:
     ) -> None:
         children = Children(states, cluster, observe, clock, evidence=evidence, generators=generators)
         self._status = Status(states, cluster)
-        self.children, self.statuses = (
+        expiry = Expiry(states, cluster)
+        self.children, self.statuses, self.expiries = (
             WorkQueue(each.name, instruments.visit(each.name, _of(mine, each)), workers, jitter)
-            for each in (children, self._status)
+            for each in (children, self._status, expiry)
         )
         self._all: tuple[tuple[Projector, WorkQueue], ...] = (
             (children, self.children),
             (self._status, self.statuses),
+            (expiry, self.expiries),
         )
         self._listed = asyncio.Event()
 

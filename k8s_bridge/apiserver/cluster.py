@@ -7,6 +7,7 @@ once, ahead of the watch.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from math import ceil
 from typing import Any, Final
@@ -17,6 +18,7 @@ from k8s_bridge.apiserver.paths import Paths, not_served
 from k8s_bridge.apiserver.reflector import METADATA_ONLY, Patience, WatchProgress
 from k8s_bridge.apiserver.sources import UNWATCHED, child_sources
 from k8s_bridge.apiserver.watching import Watching
+from k8s_bridge.attended import Attended
 from k8s_bridge.port import EVIDENCE, Change, JobEvent, Manifest, Ref, Synced
 from k8s_bridge.timestamps import stamp
 from statemachine.errors import ClusterUnavailable, Conflict, Expired, Missing, Refused
@@ -35,11 +37,22 @@ _NOT_OURS_TO_PATCH: Final = ("uid", "name", "namespace", "creationTimestamp", "g
 
 
 class ApiServerCluster:
-    """A Kubernetes cluster; with `namespaces` only those are watched."""
+    """A Kubernetes cluster, of which what is `attended` is watched.
 
-    def __init__(self, api: Api, *, namespaces: Sequence[str] = (), patience: Patience = _PATIENCE) -> None:
+    With `namespaces` alone that is every kind that nobody has to switch on.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        namespaces: Sequence[str] = (),
+        attended: Attended | None = None,
+        patience: Patience = _PATIENCE,
+    ) -> None:
         self.api = api
-        self._namespaces, self._patience = tuple(namespaces), patience
+        self._attended = attended or Attended(tuple(namespaces), {})
+        self._namespaces, self._patience = self._attended.namespaces, patience
         self._paths = Paths(api)
         self._watching: Watching | None = None
         self._open: list[Watching] = []
@@ -58,7 +71,7 @@ class ApiServerCluster:
 
     def watch(self) -> AsyncIterator[Change | Synced]:
         """Jobs, then pods, TensorBoards and the other children; `Synced`; every change. Never ends by itself."""
-        self._watching = Watching(self.api, self._namespaces, self._patience, self._forget)
+        self._watching = Watching(self.api, self._attended, self._patience, self._forget)
         self._open = [*(each for each in self._open if each.is_open), self._watching]
         return self._watching
 
@@ -123,7 +136,7 @@ class ApiServerCluster:
                 each.manifest() for each in self._watching.index.owned(owner) if each.namespace == namespace
             ]
         found: Manifests = []
-        for source in child_sources((namespace,)):
+        for source in child_sources(replace(self._attended, namespaces=(namespace,))):
             with suppress(NotServed):
                 listed = await self._paged(source.path, source.query())
                 found += [source.named(each) for each in listed if _controller(each) == owner]
@@ -132,7 +145,7 @@ class ApiServerCluster:
     async def held(self) -> Manifests:
         """Every pod of a job that has an evidence finalizer, asked of the API server."""
         found: Manifests = []
-        for source in child_sources(self._namespaces):
+        for source in child_sources(self._attended):
             if source.kind == "Pod":
                 found += map(source.named, await self._paged(source.path, source.query()))
         return [each for each in found if EVIDENCE in (each["metadata"].get("finalizers") or ())]

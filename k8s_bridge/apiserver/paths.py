@@ -7,7 +7,7 @@ from urllib.parse import quote
 from k8s_bridge.apiserver.api import Api
 from k8s_bridge.port import Ref
 from statemachine.errors import Missing, Refused
-from statemachine.kinds import SERVED
+from statemachine.kinds import KINDS, SERVED
 
 _PLURALS: Final = {
     ("v1", "ConfigMap"): "configmaps",
@@ -15,8 +15,7 @@ _PLURALS: Final = {
     ("v1", "Pod"): "pods",
     ("v1", "Secret"): "secrets",
     ("v1", "Service"): "services",
-    ("scheduler.tensorstack.dev/v1beta1", "PodGroup"): "podgroups",
-    ("tensorstack.dev/v1beta1", "TensorBoard"): "tensorboards",
+    **{(each.api_version, each.kind): each.plural for kind in KINDS for each in kind.owns},
     **{(names.api_version, names.kind): names.plural for names in SERVED},
 }
 

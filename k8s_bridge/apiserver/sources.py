@@ -1,20 +1,18 @@
 """Which collections are followed: the job kinds, and their children by label."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from k8s_bridge.apiserver.paths import collection
 from k8s_bridge.apiserver.reflector import Source
-from statemachine.kinds import KINDS, SERVED
+from k8s_bridge.attended import Attended
+from statemachine.kind import Kind, Owned
 
-_CHILDREN = (
-    # api version, kind, plural, metadata only, may not be installed
-    ("v1", "Pod", "pods", False, False),
-    ("v1", "Service", "services", True, False),
-    ("v1", "ConfigMap", "configmaps", False, False),
-    ("scheduler.tensorstack.dev/v1beta1", "PodGroup", "podgroups", False, True),
-    ("tensorstack.dev/v1beta1", "TensorBoard", "tensorboards", False, True),
-)
+_PODS: Final = Owned("v1", "Pod", "pods", optional=False)
+_SERVICES: Final = Owned("v1", "Service", "services", optional=False)
+
+_BARE: Final = frozenset({"Service"})
+"""Of these only metadata are asked for."""
 
 UNWATCHED: Final = frozenset({"Secret"})
 """Children that are known only from our own reads and writes, and of which only the metadata is read.
@@ -23,20 +21,34 @@ Whoever may watch Secrets may read all of them; whoever may get one has to know 
 """
 
 
-def job_sources(namespaces: Sequence[str]) -> Iterator[Source]:
-    """The collections of jobs, in `namespaces` or in all."""
-    for names in SERVED:
-        for namespace in namespaces or (None,):
-            path = collection(names.api_version, names.plural, namespace)
-            yield Source(names.api_version, names.kind, path, namespace=namespace or "", separate=True)
+def job_sources(attended: Attended) -> Iterator[Source]:
+    """The collections of jobs that are looked after."""
+    for kind in attended.kinds():
+        for names in (kind.names, *kind.aliases):
+            for namespace in attended.places(kind):
+                path = collection(names.api_version, names.plural, namespace)
+                yield Source(names.api_version, names.kind, path, namespace=namespace or "", separate=True)
 
 
-def child_sources(namespaces: Sequence[str]) -> Iterator[Source]:
-    """The collections of what jobs own, found by the label that every child of their kind carries."""
-    for label in dict.fromkeys(kind.child_label for kind in KINDS):
-        for api_version, kind, plural, bare, optional in _CHILDREN:
-            for namespace in namespaces or (None,):
-                path = collection(api_version, plural, namespace)
+def child_sources(attended: Attended) -> Iterator[Source]:
+    """The collections of what these jobs own, found by the label that every child of their kind carries."""
+    by_label: dict[str, list[Kind]] = {}
+    for kind in attended.kinds():
+        by_label.setdefault(kind.child_label, []).append(kind)
+    for label, kinds in by_label.items():
+        places = dict.fromkeys(each for kind in kinds for each in attended.places(kind))
+        more = dict.fromkeys(each for kind in kinds for each in attended.owned(kind))
+        for owned in (_PODS, _SERVICES, *more):
+            for namespace in (None,) if None in places else places:
+                path = collection(owned.api_version, owned.plural, namespace)
+                bare = owned.kind in _BARE
                 yield Source(
-                    api_version, kind, path, label, bare, optional, namespace or "", separate=optional
+                    owned.api_version,
+                    owned.kind,
+                    path,
+                    label,
+                    bare,
+                    owned.optional,
+                    namespace or "",
+                    separate=owned.optional,
                 )

@@ -18,6 +18,7 @@ from k8s_bridge.apiserver.reflector import (
     nothing,
 )
 from k8s_bridge.apiserver.sources import UNWATCHED, child_sources, job_sources
+from k8s_bridge.attended import Attended
 from k8s_bridge.observe import is_job
 from k8s_bridge.port import Change, Manifest, Synced, Verb
 
@@ -29,9 +30,9 @@ class Watching(AsyncIterator[Change | Synced]):
     """An open watch of everything. Starts with the first `anext`; `aclose` ends it."""
 
     def __init__(
-        self, api: Api, namespaces: Sequence[str], patience: Patience, forget: Callable[[str], None]
+        self, api: Api, attended: Attended, patience: Patience, forget: Callable[[str], None]
     ) -> None:
-        self._api, self._namespaces, self._patience, self._forget = api, namespaces, patience, forget
+        self._api, self._attended, self._patience, self._forget = api, attended, patience, forget
         self._items: asyncio.Queue[Change | Synced | BaseException] = asyncio.Queue(_QUEUE)
         self._task: asyncio.Task[None] | None = None
         self._closed = False
@@ -96,12 +97,11 @@ class Watching(AsyncIterator[Change | Synced]):
 
     async def _run(self) -> None:
         jobs = [
-            self._reflector(each, self._tell_job, self._job_vanished)
-            for each in job_sources(self._namespaces)
+            self._reflector(each, self._tell_job, self._job_vanished) for each in job_sources(self._attended)
         ]
         children = self._children = [
             self._reflector(each, self._tell_child, self._child_vanished, self._noted)
-            for each in child_sources(self._namespaces)
+            for each in child_sources(self._attended)
         ]
         async with asyncio.TaskGroup() as tasks:
             # a pod says nothing to somebody who does not know its job yet

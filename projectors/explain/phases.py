@@ -9,8 +9,10 @@ from projectors.explain.told import Told, by
 from projectors.explain.wishes import pause_begun
 from statemachine import events as e
 from statemachine.log.entry import Entry
+from statemachine.observations import PodObserved
 from statemachine.phases import Phase, Trigger
 from statemachine.rules.launcher import early_end
+from statemachine.state import ReplicaPhase
 
 
 def phase_entered(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
@@ -70,7 +72,7 @@ def _end(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
     ]
     invalid = event.trigger in (Trigger.FOUND_INVALID, Trigger.CHILD_REFUSED_FOR_GOOD)
     if event.phase is Phase.SUCCEEDED:
-        says = "The job has succeeded: the replica that decides its result ended with exit code 0."
+        says = f"The job has succeeded: {_success_says(told, entry)}"
         draft = told.add(entry, IncidentKind.END, Nature.EXPECTED, says)
     elif event.trigger is Trigger.FOUND_INVALID:
         text = said[-1] if said else "its spec is invalid"
@@ -78,7 +80,7 @@ def _end(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
             entry, IncidentKind.INVALID, Nature.ABNORMAL, sentence(f"The job was refused: {text}")
         )
     else:
-        says = sentence(f"The job has failed: {_end_says(told, event)}")
+        says = sentence(f"The job has failed: {_end_says(told, entry, event)}")
         draft = told.add(entry, IncidentKind.END, Nature.ABNORMAL, says, cause=event.cause)
     if event.phase is Phase.FAILED:
         chained = None if invalid or event.trigger is Trigger.DEADLINE_PASSED else told.drafts.root
@@ -87,22 +89,36 @@ def _end(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
     told.wish = None
 
 
-def _end_says(told: Told, event: e.PhaseEntered) -> str:
+def _success_says(told: Told, entry: Entry) -> str:
+    plan = told.state.plan
+    last = entry.cause.replica if isinstance(entry.cause, PodObserved) else ""
+    known = told.state.replicas.get(plan.primary) if plan else None
+    if last and plan and last != plan.primary and known and known.phase is not ReplicaPhase.SUCCEEDED:
+        return f"with {last} enough replicas have ended with exit code 0."
+    return "the replica that decides its result ended with exit code 0."
+
+
+def _end_says(told: Told, entry: Entry, event: e.PhaseEntered) -> str:
     plan = told.state.plan
     if plan is None:
         return "it has nothing to run"
-    primary = plan.primary
+    failed = entry.cause.replica if isinstance(entry.cause, PodObserved) else plan.primary
+    who = f"{failed}, which decides the result," if failed == plan.primary else failed
     if event.trigger is Trigger.DEADLINE_PASSED:
         return f"it was active for longer than its deadline of {plan.active_deadline_seconds} s"
     if event.trigger is Trigger.CHILD_REFUSED_FOR_GOOD and event.cause:
         return why_ended(event.cause).replace("refused it", "refused one of its objects for good", 1)
     if (worker := early_end(told.state)) is not None:
-        return f"{worker.name} ended before {primary} was created, which would have waited for it for ever"
-    replica = told.state.replicas.get(primary)
+        return (
+            f"{worker.name} ended before {plan.primary} was created, which would have waited for it for ever"
+        )
+    replica = told.state.replicas.get(failed)
     if replica is not None and replica.lost_for_good and not replica.has_pod:
-        return f"{primary}, which decides the result, was lost"
+        return f"{who} was lost"
     if replica is not None and replica.exhausted:
-        return f"{primary}, which decides the result, failed, and the restart budget is used up"
+        return f"{who} failed, and the restart budget is used up"
+    if event.cause and event.cause.message and not (replica and replica.ended):
+        return event.cause.message  # nothing has ended, and yet it is enough
     code = event.cause.exit_code if event.cause else None
     how = "failed" if code is None else f"ended with {exit_code(code)}"
-    return f"{primary}, which decides the result, {how} and is not restarted"
+    return f"{who} {how} and is not restarted"

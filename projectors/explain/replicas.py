@@ -6,7 +6,6 @@ from projectors.explain.says import budget_says, why_ended
 from projectors.explain.told import Told
 from statemachine import events as e
 from statemachine.log.entry import Entry
-from statemachine.rules.launcher import has_launcher, is_launched
 
 
 def restart(told: Told, entry: Entry, event: e.RestartScheduled) -> None:
@@ -38,8 +37,8 @@ def denied(told: Told, entry: Entry, event: e.RestartDenied) -> None:
         nature = Nature.ABNORMAL
         says = f"{event.replica} failed: {why_ended(cause)}. It is not restarted: {why} ({left})."
         plan = told.state.plan
-        ends_all = has_launcher(told.state) and not is_launched(told.state)
-        if plan is not None and event.replica != plan.primary and not ends_all:
+        ends = any(isinstance(each, e.PhaseEntered) and each.phase.is_final for each in entry.events)
+        if plan is not None and event.replica != plan.primary and not ends:
             says += f" The job goes on: {plan.primary} decides its result."
     else:
         nature = Nature.EXPECTED

@@ -17,7 +17,7 @@ _INNER = (e.TimerSet, e.TimerCleared, e.ConditionsChanged)
 
 def _phrase(event: e.Event) -> str:
     match event.type:
-        case "JobAdmitted" | "SpecChanged" | "UpdateIgnored" | "JobDeleted" | "JobClosed":
+        case "JobAdmitted" | "SpecChanged" | "UpdateIgnored" | "JobExpired" | "JobDeleted" | "JobClosed":
             return _of_job(event)
         case "PhaseEntered":
             return f"phase {event.phase}{_why(event.cause)}"
@@ -58,7 +58,7 @@ _OfReplica = (
     | e.RestartScheduled
     | e.RestartDenied
 )
-_OfJob = e.JobAdmitted | e.SpecChanged | e.UpdateIgnored | e.JobDeleted | e.JobClosed
+_OfJob = e.JobAdmitted | e.SpecChanged | e.UpdateIgnored | e.JobExpired | e.JobDeleted | e.JobClosed
 
 
 def _of_job(event: _OfJob) -> str:
@@ -69,6 +69,8 @@ def _of_job(event: _OfJob) -> str:
             return f"spec changed: {', '.join(event.changes)}"
         case "UpdateIgnored":
             return f"update ignored{_list([str(each) for each in event.problems])}"
+        case "JobExpired":
+            return f"kept for {event.after_seconds} s after its end, to be deleted"
         case "JobDeleted":
             return f"job deleted{f' by {event.actor}' if event.actor else ''}"
         case "JobClosed":

@@ -27,6 +27,15 @@ def admission(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
     match seen:
         case JobObserved() if state.phase is Phase.NEW:
             yield from _first_seen(kind, state, seen)
+        case _:
+            yield from changes(kind, state, seen)
+
+
+def changes(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+    """What becomes of a job that is known: newer generations change the spec or are ignored; it is deleted."""
+    match seen:
+        case JobObserved() if state.phase is Phase.NEW:
+            return
         case JobObserved() if not state.deleted and seen.generation > state.generation:
             yield from _updated(kind, state, seen)
         case JobGone() if state.phase is not Phase.NEW and not state.deleted:
@@ -37,7 +46,22 @@ def admission(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
 
 def _first_seen(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
     found = kind.admit(seen.name, seen.spec, uid=state.uid)
-    yield JobAdmitted(
+    yield admitted(kind, seen, found)
+    yield Announced(reason="Created", message=f"A {kind.names.kind} has been created: {seen.name}")
+    yield from noticed(found)
+    if found.plan is None:
+        yield from _refused(state, seen, found)
+    elif found.plan.paused:
+        yield entered(state, Trigger.ADMITTED_PAUSED, "T2", seen)
+        yield ConditionsChanged(at=seen.at, conditions=words.WHEN_PAUSED)
+        yield Announced(reason="Paused", message=words.PAUSED_MESSAGE)
+    else:
+        yield entered(state, Trigger.ADMITTED, "T1", seen)
+
+
+def admitted(kind: Kind, seen: JobObserved, found: Admission) -> JobAdmitted:
+    """The first event of every job."""
+    return JobAdmitted(
         api_version=seen.api_version,
         kind=kind.names.kind,
         object_kind="" if seen.kind == kind.names.kind else seen.kind,
@@ -49,30 +73,22 @@ def _first_seen(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Even
         plan=found.plan,
         settings=seen.settings,
     )
-    yield Announced(reason="Created", message=f"A {kind.names.kind} has been created: {seen.name}")
-    yield from _notices(found)
-    if found.plan is None:
-        yield from _refused(state, seen, found)
-    elif found.plan.paused:
-        yield _entered(state, Trigger.ADMITTED_PAUSED, "T2", seen)
-        yield ConditionsChanged(at=seen.at, conditions=words.WHEN_PAUSED)
-        yield Announced(reason="Paused", message=words.PAUSED_MESSAGE)
-    else:
-        yield _entered(state, Trigger.ADMITTED, "T1", seen)
 
 
 def _refused(state: JobState, seen: JobObserved, found: Admission) -> Iterator[Event]:
     text = joined(found.problems)
-    yield _entered(state, Trigger.FOUND_INVALID, "T3", seen)
+    yield entered(state, Trigger.FOUND_INVALID, "T3", seen)
     yield ConditionsChanged(at=seen.at, conditions=words.when_invalid(text))
     yield Announced(reason="InvalidSpec", message=text, level="Warning")
 
 
-def _entered(state: JobState, trigger: Trigger, rule: str, seen: JobObserved) -> PhaseEntered:
+def entered(state: JobState, trigger: Trigger, rule: str, seen: Observation) -> PhaseEntered:
+    """The phase that `trigger` leads to."""
     return PhaseEntered(phase=step(state.phase, trigger), trigger=trigger, rule=rule, at=seen.at)
 
 
-def _notices(found: Admission) -> Iterator[Event]:
+def noticed(found: Admission) -> Iterator[Event]:
+    """What users are warned of."""
     for notice in found.notices:
         yield Announced(reason=notice.reason, message=notice.message, level="Warning")
 

@@ -50,13 +50,13 @@ def refusals(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
     if seen.kind == "TensorBoard":
         yield from _board_refused(state, seen)
     elif seen.verb == "delete":
-        yield _refused(state, seen, state.refusals)
-        yield Announced(reason="FailedDelete", message=_text(seen), level="Warning")
-    elif state.phase.is_active and _is_still_wanted(state, seen):
+        yield refused(seen, state.refusals)
+        yield Announced(reason="FailedDelete", message=refusal_text(seen), level="Warning")
+    elif state.phase.is_active and is_still_wanted(state, seen):
         yield from _create_refused(state, seen)
 
 
-def _is_still_wanted(state: JobState, seen: WriteRefused) -> bool:
+def is_still_wanted(state: JobState, seen: WriteRefused) -> bool:
     """A refusal of an attempt that exists by now, or is no longer asked for, is old news."""
     if not seen.replica:
         return True
@@ -65,9 +65,9 @@ def _is_still_wanted(state: JobState, seen: WriteRefused) -> bool:
 
 
 def _create_refused(state: JobState, seen: WriteRefused) -> Iterator[Event]:
-    text = _text(seen)
+    text = refusal_text(seen)
     count = state.refusals + 1
-    yield _refused(state, seen, count)
+    yield refused(seen, count)
     yield Announced(reason="FailedCreate", message=text, level="Warning")
     if not seen.retryable and allows(state.phase, Trigger.CHILD_REFUSED_FOR_GOOD):
         phase = step(state.phase, Trigger.CHILD_REFUSED_FOR_GOOD)
@@ -83,17 +83,21 @@ def _create_refused(state: JobState, seen: WriteRefused) -> Iterator[Event]:
     yield TimerSet(timer=RETRY, due_at=seen.at + delay)
 
 
-def _text(seen: WriteRefused) -> str:
+def refusal_text(seen: WriteRefused) -> str:
+    """What the cluster said, or whose name is in the way."""
     if seen.name_taken:
         return f'{seen.kind} "{seen.name}" already exists and is not controlled by this job'
     return seen.message
 
 
 def _cause(seen: WriteRefused, rule: str) -> Cause:
-    return Cause(kind=CauseClass.REFUSED_BY_API, rule=rule, reason=str(seen.status), message=_text(seen))
+    return Cause(
+        kind=CauseClass.REFUSED_BY_API, rule=rule, reason=str(seen.status), message=refusal_text(seen)
+    )
 
 
-def _refused(state: JobState, seen: WriteRefused, count: int) -> ChildRefused:
+def refused(seen: WriteRefused, count: int) -> ChildRefused:
+    """The fact, `count` being the number of refusals in a row."""
     return ChildRefused(
         kind=seen.kind,
         name=seen.name,
@@ -106,18 +110,27 @@ def _refused(state: JobState, seen: WriteRefused, count: int) -> ChildRefused:
 
 def acceptance(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """Pods are made last, so when each replica's pod has been seen every child was accepted (T4)."""
-    if state.accepted == state.starts or not allows(state.phase, Trigger.CHILDREN_ACCEPTED):
+    if not is_accepted(state):
         return
-    replicas = list(state.members)
-    if not all((each.uid and not each.leaving) or each.started for each in replicas):
-        return
-    yield ChildrenAccepted(start=state.starts)
-    if RETRY in state.timers:
-        yield TimerCleared(timer=RETRY)
-    unhurt = not any(each.recovering or each.lost_for_good for each in replicas)
+    yield from accepted(state)
+    unhurt = not any(each.recovering or each.lost_for_good for each in state.members)
     conditions = (words.INITIALIZED_TRUE, words.NO_REPLICA_FAILURE)[: 1 + unhurt]
     yield ConditionsChanged(at=seen.at, conditions=conditions)
     yield Announced(reason="Start", message=words.INITIALIZED_MESSAGE)
+
+
+def is_accepted(state: JobState) -> bool:
+    """All children have been made, which was not said yet of this start."""
+    if state.accepted == state.starts or not allows(state.phase, Trigger.CHILDREN_ACCEPTED):
+        return False
+    return all((each.uid and not each.leaving) or each.started for each in state.members)
+
+
+def accepted(state: JobState) -> Iterator[Event]:
+    """The fact; nothing is to be tried again any more."""
+    yield ChildrenAccepted(start=state.starts)
+    if RETRY in state.timers:
+        yield TimerCleared(timer=RETRY)
 
 
 def requests(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:

@@ -33,6 +33,15 @@ def pause(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
 
 
 def _pause(state: JobState, seen: Observation) -> Iterator[Event]:
+    yield from all_dismissed(state)
+    phase = step(state.phase, Trigger.PAUSE_WISHED)
+    yield PhaseEntered(phase=phase, trigger=Trigger.PAUSE_WISHED, rule="T14", at=seen.at)
+    yield ConditionsChanged(at=seen.at, conditions=words.WHEN_PAUSED)
+    yield Announced(reason="Paused", message=words.PAUSED_MESSAGE)
+
+
+def all_dismissed(state: JobState) -> Iterator[Event]:
+    """Every pod is to be deleted for a pause, and nothing is waited for."""
     for replica in state.replicas.values():
         if replica.has_pod:
             cause = causes.of_deletion(replica, "R11")
@@ -40,10 +49,6 @@ def _pause(state: JobState, seen: Observation) -> Iterator[Event]:
     for timer in (RETRY, UNREADABLE):
         if timer in state.timers:
             yield TimerCleared(timer=timer)
-    phase = step(state.phase, Trigger.PAUSE_WISHED)
-    yield PhaseEntered(phase=phase, trigger=Trigger.PAUSE_WISHED, rule="T14", at=seen.at)
-    yield ConditionsChanged(at=seen.at, conditions=words.WHEN_PAUSED)
-    yield Announced(reason="Paused", message=words.PAUSED_MESSAGE)
 
 
 def rescaled(state: JobState, after: Plan) -> Iterator[Event]:

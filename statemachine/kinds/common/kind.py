@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from statemachine.errors import InvariantBroken, Problem
 from statemachine.ids import JobUid, ReplicaName
-from statemachine.kind import NO_UID, Admission, Child, LifeRule, Manifest, Names
+from statemachine.kind import NO_UID, Admission, Child, LifeRule, Manifest, Names, Owned
 from statemachine.kinds.common.canonical import Modern, Reading, as_written, read
 from statemachine.kinds.common.crd import Served, crd
 from statemachine.kinds.common.fields import SpecPart
@@ -27,6 +27,19 @@ from statemachine.state import JobState
 
 S = TypeVar("S", bound=SpecPart)
 
+USUAL: Final = (
+    Owned("v1", "ConfigMap", "configmaps", optional=False),
+    Owned("scheduler.tensorstack.dev/v1beta1", "PodGroup", "podgroups"),
+    Owned("tensorstack.dev/v1beta1", "TensorBoard", "tensorboards"),
+)
+"""What jobs may own whose kind says nothing else. Source: spec R13, R14."""
+
+
+def usual_pause(on: bool) -> dict[str, Any]:
+    """How jobs are paused whose kind says nothing else. Source: spec R11."""
+    # the alias goes: the two may stand side by side only with equal values (spec R2, G12)
+    return {"runMode": {"pause": {"enabled": on, "enable": None}}}
+
 
 @dataclass(frozen=True, slots=True)
 class Variable:
@@ -44,7 +57,7 @@ class ModelKind(Generic[S]):
     `plan` gets the job's name and uid. `objects` are a job's children.
     `modern` rewrites the older form of a spec, where the kind has one.
     `describe` gives the status, `keep` says which children but pods should exist now. `fixed` are the mutable
-    fields that cannot change any more when the job has ended.
+    fields that cannot change any more when the job has ended. See `Kind` for the rest.
 
     For the documentation: `modes` are the columns of `env`, a table of variables, `env_says` the sentence above it,
     and `refused_as` the reason that a job is given which breaks a rule of layer V.
@@ -70,6 +83,10 @@ class ModelKind(Generic[S]):
     env: tuple[Variable, ...] = ()
     env_says: str = "Set in the training container, before your own variables, which may refer to them."
     refused_as: str = "InvalidSpec"
+    pause: Callable[[bool], dict[str, Any]] = usual_pause
+    owns: tuple[Owned, ...] = USUAL
+    opt_in: bool = False
+    expires: bool = False
 
     def admit(
         self,
@@ -126,6 +143,10 @@ class ModelKind(Generic[S]):
     def children(self, job: JobState) -> Iterator[Child]:
         """See `Kind.children`. A job that was refused has none."""
         return iter(()) if job.plan is None else self.objects(job, self._parsed(job.spec))
+
+    def pausing(self, on: bool) -> dict[str, Any]:
+        """See `Kind.pausing`."""
+        return self.pause(on)
 
     def is_retryable(self, exit_code: int) -> bool:
         """See `Kind.is_retryable`."""

@@ -1,13 +1,17 @@
 """PyTorchJob: distributed PyTorch training as the Kubeflow training operator knows it (group kubeflow.org)."""
 
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.pytorchjob.children import children
+from statemachine.kinds.pytorchjob.children import OWNS, children
+from statemachine.kinds.pytorchjob.ending import keeps
 from statemachine.kinds.pytorchjob.env import ENV, MODES
+from statemachine.kinds.pytorchjob.life import LIFE
 from statemachine.kinds.pytorchjob.replica_types import plan
+from statemachine.kinds.pytorchjob.restarts import is_retryable
 from statemachine.kinds.pytorchjob.roles import LAYOUT, NAMES, OPERATOR, pod_name
 from statemachine.kinds.pytorchjob.rules import RULES
 from statemachine.kinds.pytorchjob.served import SERVED
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
+from statemachine.kinds.pytorchjob.status import status
 
 KIND = ModelKind(
     names=NAMES,
@@ -19,12 +23,16 @@ KIND = ModelKind(
     pod_name=pod_name,
     served=SERVED,
     child_label=OPERATOR,
-    lifecycle=(),
-    describe=lambda _kind, _job: {},
-    keep=lambda _job, _child: True,
-    retryable=lambda exit_code: exit_code >= 128,
+    lifecycle=LIFE,
+    describe=status,
+    keep=keeps,
+    retryable=is_retryable,
     modes=MODES,
     env=ENV,
     env_says="Set in every container, in this order, behind your own variables; one of the same name is dropped.",
     refused_as="PyTorchJobFailedValidation",
+    pause=lambda on: {"runPolicy": {"suspend": on}},
+    owns=OWNS,
+    opt_in=True,
+    expires=True,
 )

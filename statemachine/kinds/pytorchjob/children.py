@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Final
 
 from statemachine.ids import ReplicaName, split_replica
-from statemachine.kind import Child, Manifest
+from statemachine.kind import Child, Manifest, Owned
 from statemachine.kinds.common.layout import Slot
 from statemachine.kinds.pytorchjob import gang
 from statemachine.kinds.pytorchjob.ports import service_ports
@@ -14,7 +15,10 @@ from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.kinds.pytorchjob.templates import pod
 from statemachine.state import JobState
 
-AUTOSCALING: str = "autoscaling/v2"
+AUTOSCALING: Final = "autoscaling/v2"
+
+OWNS: Final = (*gang.OWNS, Owned(AUTOSCALING, "HorizontalPodAutoscaler", "horizontalpodautoscalers"))
+"""What a job may own beside pods and Services."""
 
 
 def children(job: JobState, spec: PyTorchJobSpec) -> Iterator[Child]:

@@ -9,7 +9,7 @@ from functools import partial
 from math import ceil
 from typing import Any, Final
 
-from statemachine.kind import Child, Manifest
+from statemachine.kind import Child, Manifest, Owned
 from statemachine.kinds.common.look import entries, find, text
 from statemachine.kinds.common.quantities import quantity
 from statemachine.kinds.pytorchjob.replica_types import by_type, total
@@ -23,6 +23,14 @@ VOLCANO: Final = "volcano"
 
 VOLCANO_VERSION: Final = "scheduling.volcano.sh/v1beta1"
 PLUGINS_VERSION: Final = "scheduling.x-k8s.io/v1alpha1"
+
+PLUGINS: Final = "scheduler-plugins"
+
+OWNS: Final = (
+    Owned(VOLCANO_VERSION, "PodGroup", "podgroups", when=("gang_scheduler", VOLCANO)),
+    Owned(PLUGINS_VERSION, "PodGroup", "podgroups", when=("gang_scheduler", PLUGINS)),
+)
+"""The PodGroups, each where its scheduler is configured."""
 
 OTHER_SCHEDULER: Final = Notice(
     "SetPodTemplateSchedulerName",

@@ -6,6 +6,7 @@ makes a controller ask for something. What users do meanwhile they do as the adm
 
 import asyncio
 import itertools
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -17,7 +18,7 @@ import httpx
 import pytest
 import yaml
 
-from jobledger.rbac import GRANTS, LEASE
+from jobledger.rbac import GRANTS, LEASE, SWITCHED_GRANTS
 from jobledger.wiring.roles import Role
 from k8s_bridge.apiserver.access import Wanted
 from k8s_bridge.apiserver.api import MERGE, Api
@@ -136,9 +137,11 @@ def process(cluster: Cluster, account: str, folder: Path, *options: str) -> Cont
     )
 
 
-def in_processes(cluster: Cluster, folder: Path) -> dict[Role, ControllerProcess]:
+def in_processes(cluster: Cluster, folder: Path, *options: str) -> dict[Role, ControllerProcess]:
     """A process for each role. That of the engine gets no kubeconfig, as its pod gets no token."""
-    found = {role: process(cluster, f"jobledger-{role}", folder, f"--roles={role}") for role in Role}
+    found = {
+        role: process(cluster, f"jobledger-{role}", folder, f"--roles={role}", *options) for role in Role
+    }
     (folder / f"jobledger-{Role.ENGINE}.kubeconfig").unlink()
     return found
 
@@ -407,3 +410,109 @@ def test_a_process_for_some_namespaces_needs_rights_in_these_alone(
     with cluster.namespace("team") as team, rights(cluster, charted(helm, f"--set=namespaces={{{team}}}")):
         run_whole(cluster, team, tmp_path, f"--namespaces={team}")
     assert refused(asked(cluster, "jobledger")[before:]) == []
+
+
+# ---- kinds that have to be switched on ---------------------------------------------------------------------------
+
+TORCH: Final = "pytorchjob.kubeflow.org"
+
+AUTOSCALED: Final = {"minReplicas": 1, "maxReplicas": 3, "metrics": [{"type": "Resource", "resource": {}}]}
+AUTOSCALED["metrics"][0]["resource"] = {  # type: ignore[index]
+    "name": "cpu",
+    "target": {"type": "Utilization", "averageUtilization": 80},
+}
+
+
+def pytorchjob(name: str, **spec: Any) -> dict[str, Any]:
+    """A PyTorchJob of one Worker."""
+    template = {"spec": {"containers": [{"name": "pytorch", "image": "none"}]}}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": name},
+        "spec": {"pytorchReplicaSpecs": {"Worker": {"template": template}}, **spec},
+    }
+
+
+def lead_the_life_of_a_pytorchjob(jobs: Jobs, projectors: ControllerProcess) -> None:
+    """It is autoscaled, changed, suspended, taken for somebody else's, ends, and expires."""
+    suspended = {"suspend": True, "ttlSecondsAfterFinished": 1}
+    jobs.apply(pytorchjob("torch", elasticPolicy=AUTOSCALED, runPolicy=suspended))
+    jobs.kubectl("wait", f"{TORCH}/torch", "--for=condition=Suspended", "--timeout=120s")
+    projectors.stop()
+    stranger = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "none"},
+        "maxReplicas": 1,
+    }
+    meta, version = {"name": "torch"}, "autoscaling/v2"
+    autoscaler = {
+        "apiVersion": version,
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": meta,
+        "spec": stranger,
+    }
+    jobs.kubectl("create", "-f", "-", input=autoscaler)
+    projectors.start()
+    patch_torch(jobs, runPolicy={"suspend": False})
+    jobs.told("torch", "FailedCreateHorizontalPodAutoscaler")
+    jobs.kubectl("delete", "hpa", "torch")
+    jobs.kubectl("wait", f"{TORCH}/torch", "--for=condition=Running", "--timeout=90s")
+    patch_torch(jobs, runPolicy={"suspend": True})
+    jobs.kubectl("wait", f"{TORCH}/torch", "--for=condition=Suspended", "--timeout=90s")
+    patch_torch(jobs, runPolicy={"suspend": False})
+    jobs.kubectl("wait", "--for=create", "hpa/torch", "--timeout=90s")
+    patch_torch(jobs, elasticPolicy={"maxReplicas": 2})
+    jobs.kubectl("wait", "hpa/torch", "--for=jsonpath={.spec.maxReplicas}=2", "--timeout=90s")
+    patch_torch(jobs, runPolicy={"suspend": True})
+    jobs.kubectl("wait", "--for=delete", "hpa/torch", "--timeout=90s")
+    patch_torch(jobs, runPolicy={"suspend": False})
+    jobs.kubectl("wait", f"{TORCH}/torch", "--for=condition=Running", "--timeout=90s")
+    jobs.end("torch-worker-0", 0)
+    jobs.kubectl("wait", "--for=delete", f"{TORCH}/torch", "--timeout=90s")
+
+
+def patch_torch(jobs: Jobs, **spec: Any) -> None:
+    jobs.kubectl("patch", f"{TORCH}/torch", "--type=merge", "-p", json.dumps({"spec": spec}))
+
+
+def hand_in_a_pytorchjob(jobs: Jobs, front: Front) -> None:
+    """The same through the front."""
+    handed = pytorchjob("handed", runPolicy={"suspend": True})
+    handed["metadata"]["namespace"] = jobs.namespace
+    front.ask("POST", "/v1/jobs", json=handed)
+    wait_for("the front knows the job", lambda: front.knows("handed"))
+    front.ask("GET", "/v1/jobs", params={"namespace": jobs.namespace})
+    front.ask("POST", front.of("handed", "/resume"))
+    front.ask("DELETE", front.of("handed"))
+    jobs.kubectl("wait", "--for=delete", f"{TORCH}/handed", "--timeout=90s")
+
+
+def test_a_kind_that_is_switched_on_is_granted_what_it_needs_there_and_nothing_else(
+    cluster: ControlPlane, helm: Cluster, tmp_path: Path
+) -> None:
+    grants = SWITCHED_GRANTS["pytorchjobs"]
+    before = {role: len(asked(cluster, f"jobledger-{role}")) for role in grants}
+    with ExitStack() as stack:
+        team = stack.enter_context(cluster.namespace("team"))
+        wanted = ("--set=splitRoles=true", f"--set=pytorchjobs.namespaces={{{team}}}")
+        stack.enter_context(rights(cluster, charted(helm, *wanted)))
+        processes = in_processes(cluster, tmp_path, f"--pytorchjobs={team}")
+        for each in processes.values():
+            stack.enter_context(each)
+        cluster.kubectl("create", "serviceaccount", "user", "-n", team)
+        user = f"--serviceaccount={team}:user"
+        cluster.kubectl("create", "rolebinding", "user", "--clusterrole=edit", user, "-n", team)
+        jobs = Jobs(cluster, team)
+        lead_the_life_of_a_pytorchjob(jobs, processes[Role.PROJECTORS])
+        with front_of(processes[Role.FRONT], token_of(cluster, "user", team), team) as opened:
+            hand_in_a_pytorchjob(jobs, opened)
+        for each in processes.values():
+            assert each.stop() == 0, each.said
+    for role, rules in grants.items():
+        events = asked(cluster, f"jobledger-{role}")[before[role] :]
+        assert refused(events) == []
+        allowed = {
+            Asked(each.group, kind, verb) for each in rules for kind in each.resources for verb in each.verbs
+        }
+        groups = {each.group for each in allowed}
+        assert {each for each in map(as_rules_name_it, events) if each.group in groups} == allowed, role

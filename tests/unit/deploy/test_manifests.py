@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from jobledger.rbac import GRANTS, LEASE, USERS, Rule, Scope, bindings, rbac_objects
+from jobledger.rbac import GRANTS, LEASE, SWITCHED_GRANTS, USERS, Rule, Scope, bindings, rbac_objects
 from jobledger.settings import paths
 from jobledger.wiring.roles import Role
 from k8s_bridge.apiserver import lease
@@ -22,6 +22,7 @@ CHART = DEPLOY / "helm" / "jobledger"
 ALL_RULES = [
     *(rule for grants in GRANTS.values() for rules in grants.values() for rule in rules),
     *(rule for rules in USERS.values() for rule in rules),
+    *(rule for grants in SWITCHED_GRANTS.values() for rules in grants.values() for rule in rules),
 ]
 
 DEPLOYED = frozenset({"store", "server", "namespace", "python", "settle"})
@@ -33,6 +34,9 @@ FROM_SECRETS = frozenset(f"kafka.{each}_file" for each in ("password", "ca", "ce
 
 OF_PROJECTORS = frozenset({"history", "history_password_file"})
 """Settings that the chart makes of `history` where they are needed."""
+
+OF_KINDS = frozenset(each for each in paths() if each.startswith("pytorchjobs."))
+"""Settings that the chart makes of the values of an opt-in kind."""
 
 BY_POD = frozenset({"kafka.instance"})
 """Settings that no two pods may have the same."""
@@ -73,9 +77,22 @@ def test_the_lease_of_the_rights_is_the_one_that_is_held() -> None:
 def test_every_kind_is_watched_and_its_status_written() -> None:
     for kind in KINDS:
         names = kind.names
+        if kind.opt_in:
+            continue
         assert allows(GRANTS[Role.BRIDGE][Scope.JOBS], names.group, names.plural, "watch")
         assert allows(GRANTS[Role.PROJECTORS][Scope.JOBS], names.group, f"{names.plural}/status", "patch")
         assert allows(USERS["edit"], names.group, names.plural, "create")
+
+
+def test_a_kind_that_is_not_switched_on_is_out_of_reach() -> None:
+    granted = [*(each for grants in GRANTS.values() for each in grants.values()), *USERS.values()]
+    for kind in (each for each in KINDS if each.opt_in):
+        names = kind.names
+        assert not [rule for rules in granted for rule in rules if rule.group == names.group]
+        more = SWITCHED_GRANTS[names.plural]
+        assert allows(more[Role.BRIDGE], names.group, names.plural, "watch")
+        assert allows(more[Role.PROJECTORS], names.group, f"{names.plural}/status", "patch")
+        assert allows(more[Role.PROJECTORS], names.group, names.plural, "delete") == kind.expires
 
 
 def test_nobody_but_the_projectors_writes_a_status() -> None:
@@ -123,7 +140,7 @@ def test_the_chart_takes_every_setting_that_a_cluster_has_and_no_other() -> None
     wanted = {each for each in paths() if not each.startswith("controller.")}  # those are flags
     assert (
         set(schema["properties"]["settings"]["properties"])
-        == wanted - DEPLOYED - FROM_SECRETS - OF_PROJECTORS - BY_POD
+        == wanted - DEPLOYED - FROM_SECRETS - OF_PROJECTORS - OF_KINDS - BY_POD
     )
 
 

@@ -1,13 +1,15 @@
 """What a process of `jobledger controller` is to be: roles, namespaces, the log's URL, and who waits for a turn."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from jobledger.settings import ControllerSettings, KafkaSettings, Settings
+from jobledger.settings import ControllerSettings, KafkaSettings, PyTorchJobSettings, Settings
 from jobledger.wiring.cluster import Plan, log_of, namespaces_of, store_of
 from jobledger.wiring.ledger import Kafka
 from jobledger.wiring.roles import ALL, Role, roles_of
+from k8s_bridge.attended import Attended, OptIn
 from statemachine.errors import ConfigError
 
 
@@ -117,3 +119,33 @@ def test_a_leader_is_elected_where_somebody_may_wait_to_take_over(
 )
 def test_what_needs_the_bridge_waits_with_it_and_a_front_does_not(roles: str, whole: bool) -> None:
     assert plan(roles=roles).waits_as_a_whole is whole
+
+
+def torch(namespaces: str, ours: str = "", **more: str) -> Plan:
+    said = PyTorchJobSettings.model_validate({"namespaces": namespaces, **more})
+    store, controller = Path("/var/lib/ledger.db"), ControllerSettings(namespaces=ours)
+    return Plan.of(Settings(store=store, controller=controller, pytorchjobs=said), in_pod=False)
+
+
+def test_pytorchjobs_are_off_until_namespaces_are_named() -> None:
+    assert plan().opted_in == {}
+    assert torch("").attended == Attended((), {})
+    assert torch("*").opted_in["PyTorchJob"].namespaces == ()
+    assert torch("a, b").attended.opted_in == {"PyTorchJob": OptIn(("a", "b"), {"gang_scheduler": "none"})}
+
+
+def test_what_is_configured_for_pytorchjobs_is_for_them_to_keep() -> None:
+    found = torch("*", init_image="mirror/alpine:3", gang_scheduler="volcano").opted_in["PyTorchJob"]
+    assert found.settings == {"init_image": "mirror/alpine:3", "gang_scheduler": "volcano"}
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "message"),
+    [
+        ("a,c", '--pytorchjobs: "c" is not among the namespaces of --namespaces'),
+        ("A", '--pytorchjobs: "A" cannot be the name of a namespace'),
+    ],
+)
+def test_pytorchjobs_are_looked_after_where_we_are(namespaces: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        torch(namespaces, ours="a,b")

@@ -10,6 +10,7 @@ import pytest
 from jobledger.wiring import Controller, running
 from jobledger.wiring.roles import ALL, Role
 from k8s_bridge.admission import admit
+from k8s_bridge.attended import Attended
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest, Ref
 from statemachine.engine.clock import WallClock
@@ -199,7 +200,7 @@ async def test_jobs_of_other_namespaces_are_left_as_they_are() -> None:
         """Nothing is seen of what there is in `default`."""
 
     limited = Controller(
-        world.log, Elsewhere(), WallClock(), roles=ALL, inbox=world.inbox, namespaces=["team"]
+        world.log, Elsewhere(), WallClock(), roles=ALL, inbox=world.inbox, attended=Attended(("team",))
     )
     async with running(limited):
         await until(lambda: limited.bridge is not None and limited.bridge.progress.synced)

@@ -119,6 +119,18 @@ app.kubernetes.io/instance: {{ .Release.Name }}
   value: /etc/jobledger/kafka/{{ $file }}
 {{- end }}
 {{- end }}
+{{- with .Values.pytorchjobs }}
+{{- if .namespaces }}
+- name: JOBLEDGER_PYTORCHJOBS__NAMESPACES
+  value: {{ join "," .namespaces | quote }}
+- name: JOBLEDGER_PYTORCHJOBS__GANG_SCHEDULER
+  value: {{ .gangScheduler }}
+{{- with .initImage }}
+- name: JOBLEDGER_PYTORCHJOBS__INIT_IMAGE
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- range .Values.env }}
 {{- if hasPrefix "JOBLEDGER_" .name }}
 {{- fail (printf "env: %s is a setting of jobledger; write it into settings, by its name in `jobledger config`" .name) }}

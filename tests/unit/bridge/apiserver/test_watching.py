@@ -12,6 +12,7 @@ from k8s_bridge.apiserver.api import Api
 from k8s_bridge.apiserver.cluster import ApiServerCluster
 from k8s_bridge.apiserver.reflector import Patience
 from k8s_bridge.apiserver.sources import job_sources
+from k8s_bridge.attended import EVERYTHING
 from k8s_bridge.port import Change, Manifest, Ref, Synced, Verb
 from k8s_bridge.watchers import Bridge
 from statemachine.ids import JobUid, PodUid, ReplicaName
@@ -187,7 +188,7 @@ async def test_a_server_that_does_not_serve_jobs_yet_has_not_lost_them(
 
 
 def job_paths() -> list[str]:
-    return [each.path for each in job_sources(())]
+    return [each.path for each in job_sources(EVERYTHING)]
 
 
 async def test_while_no_kind_of_jobs_is_installed_nothing_is_synced_and_progress_says_why(

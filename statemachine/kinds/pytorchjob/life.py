@@ -1,0 +1,77 @@
+"""The life of a PyTorchJob: which of the shared rules make it, and its own, in which order.
+
+Source: kubeflow-pytorchjob.md, sections 4 to 7; what it leaves open is as the training operator was seen to do it.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from statemachine.events import Event, PhaseEntered
+from statemachine.kind import Kind, LifeRule
+from statemachine.kinds.pytorchjob import tally, words
+from statemachine.kinds.pytorchjob.admission import admission
+from statemachine.kinds.pytorchjob.conditions import end, hold
+from statemachine.kinds.pytorchjob.creation import acceptance, pods, refusals
+from statemachine.kinds.pytorchjob.ending import clean_up, deadline, expiry, outcome
+from statemachine.kinds.pytorchjob.restarts import restarts
+from statemachine.observations import Observation
+from statemachine.phases import Trigger, allows, step
+from statemachine.rules.creation import requests
+from statemachine.rules.ending import closing
+from statemachine.rules.pause import all_dismissed, scale
+from statemachine.rules.timers import deadline_timer
+from statemachine.state import JobState
+
+
+def suspend(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+    """The wish to suspend is followed until the job has ended; so is its end. Source: section 7."""
+    if state.plan is None or state.deleted:
+        return
+    if state.plan.paused and allows(state.phase, Trigger.PAUSE_WISHED):
+        yield from all_dismissed(state)
+        yield _entered(state, Trigger.PAUSE_WISHED, "T14", seen)
+        message, reason = words.suspended(state.name), words.reason(words.SUSPENDED)
+        running = state.condition(words.RUNNING)
+        if running is not None and running.status == "True":
+            yield from end(state, seen, words.RUNNING, message, reason=reason)
+        yield from hold(state, seen, words.SUSPENDED, message, level="Normal")
+    elif not state.plan.paused and allows(state.phase, Trigger.PAUSE_ENDED):
+        yield _entered(state, Trigger.PAUSE_ENDED, "T15", seen)
+        message = words.resumed(state.name)
+        yield from end(state, seen, words.SUSPENDED, message, reason=words.RESUMED, level="Normal")
+
+
+def running(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+    """The Master runs, without one a Worker, and no failed pod waits to be made again. Source: section 4."""
+    if not state.phase.is_active or state.deleted:
+        return
+    master, members = tally.has_master(state), list(state.members)
+    deciding = [state.replicas[state.running_plan.primary]] if master else members
+    if not any(map(tally.is_active, deciding)) or any(map(tally.has_failed, members)):
+        return
+    if allows(state.phase, Trigger.REPLICAS_UP):
+        yield _entered(state, Trigger.REPLICAS_UP, "T7", seen)
+    yield from hold(state, seen, words.RUNNING, words.running(state, master=master))
+
+
+def _entered(state: JobState, trigger: Trigger, rule: str, seen: Observation) -> PhaseEntered:
+    return PhaseEntered(phase=step(state.phase, trigger), trigger=trigger, rule=rule, at=seen.at)
+
+
+LIFE: Final[tuple[LifeRule, ...]] = (
+    admission,  # what the user wishes, before anything that depends on it
+    pods,  # what the pods did
+    refusals,  # what the cluster would not take
+    restarts,  # a failed replica is judged before anybody asks whether the job ended
+    deadline,
+    suspend,  # a wish to suspend comes before starting or ending by what was seen in the same moment
+    scale,
+    acceptance,
+    running,  # a job passes through Running, however fast it is
+    outcome,
+    clean_up,  # once the phase is final
+    requests,  # after everything that can make a pod wanted or unwanted
+    deadline_timer,  # after everything that can start or stop the clock
+    expiry,  # after everything that can end the job
+    closing,
+)

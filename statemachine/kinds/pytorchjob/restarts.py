@@ -1,0 +1,110 @@
+"""A pod has failed, or is being deleted: is the replica made again? Source: kubeflow-pytorchjob.md, section 5.
+
+Containers that exit while their pod lives are the kubelet's, which starts them again in place for OnFailure and
+Always; here are only pods that are Failed, which under those policies means evicted or a lost node.
+"""
+
+from collections.abc import Iterator
+
+from statemachine.events import Cause, Event, RestartDenied, RestartScheduled
+from statemachine.ids import ReplicaName, split_replica
+from statemachine.kind import Kind
+from statemachine.kinds.pytorchjob import tally, words
+from statemachine.kinds.pytorchjob.conditions import hold
+from statemachine.kinds.pytorchjob.replica_types import KEYS
+from statemachine.observations import Container, ContainerStatus, Observation, PodObserved
+from statemachine.phases import Trigger, allows
+from statemachine.rules import causes
+from statemachine.spec import RestartPolicy
+from statemachine.state import JobState, ReplicaPhase, ReplicaState
+
+
+def is_retryable(exit_code: int) -> bool:
+    """Restart policy ExitCode makes a pod again that ended so: by a signal."""
+    return exit_code >= 128
+
+
+def restarts(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+    """Judges the replica that `seen` showed to have failed, once; tells of one that is being deleted."""
+    if not isinstance(seen, PodObserved) or not allows(state.phase, Trigger.RESTART_GRANTED):
+        return
+    replica = state.replicas.get(seen.replica)
+    if (
+        replica is None
+        or replica.uid != seen.uid
+        or replica.leaving
+        or not state.running_plan.holds(replica.name)
+    ):
+        return
+    if replica.phase is ReplicaPhase.FAILED and not replica.judged:
+        yield from _judged(kind, state, replica, seen)
+    elif tally.is_disappearing(replica) and _policy(state, replica) is not RestartPolicy.NEVER:
+        type_ = split_replica(replica.name)[0]
+        number = tally.count(state)[type_].get(tally.FAILED, 0)
+        message = words.disappearing(state, KEYS[type_], number)
+        yield from hold(state, seen, words.RESTARTING, message, level="Warning")
+
+
+def _policy(state: JobState, replica: ReplicaState) -> RestartPolicy:
+    return state.running_plan.type_of(replica.name).restart_policy
+
+
+def _judged(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
+    policy, limit = _policy(state, replica), state.running_plan.backoff_limit
+    cause = causes.of_failure(kind, state, seen, f"R8 {policy}")
+    asked = _asks(kind, state, policy, seen)
+    left = _left(state)
+    if not asked or tally.is_past_limit(state, 1):
+        unspent = cause.model_copy(update={"budget_before": left, "budget_after": left})
+        yield RestartDenied(replica=replica.name, exhausted=asked, limit=limit, cause=unspent)
+        return
+    yield RestartScheduled(
+        replica=replica.name, spent=state.spent + 1, limit=limit, cause=_spent(cause, left)
+    )
+    message = words.restarting(state, KEYS[split_replica(replica.name)[0]])
+    yield from hold(state, seen, words.RESTARTING, message, level="Warning")
+
+
+def _asks(kind: Kind, state: JobState, policy: RestartPolicy, seen: PodObserved) -> bool:
+    """The policy makes a pod again that failed like this."""
+    match policy:
+        case RestartPolicy.NEVER:
+            return False
+        case RestartPolicy.EXIT_CODE:
+            code = training_exit_code(kind, state, seen)
+            return code is None or kind.is_retryable(code)
+        case RestartPolicy.ON_FAILURE | RestartPolicy.ALWAYS:
+            return True
+
+
+def training_exit_code(kind: Kind, state: JobState, seen: PodObserved) -> int | None:
+    """The exit code of container `pytorch`, whatever others did; None if it has none: evicted, or a lost node."""
+    found = ended_training(kind, state, seen.replica, seen.containers)
+    return None if found is None else found.exit_code
+
+
+def ended_training(
+    kind: Kind, state: JobState, replica: ReplicaName, containers: tuple[Container, ...]
+) -> Container | None:
+    """The training container among `containers`, if it has ended."""
+    name = kind.training_container(state, split_replica(replica)[0])
+    return next(
+        (
+            each
+            for each in containers
+            if each.name == name and not each.init and each.state is ContainerStatus.TERMINATED
+        ),
+        None,
+    )
+
+
+def _left(state: JobState) -> int | None:
+    """How often a replica may still be restarted without failing the job; None without a limit."""
+    limit = state.running_plan.backoff_limit
+    return None if limit is None else max(0, max(1, limit) - 1 - tally.restarts(state))
+
+
+def _spent(cause: Cause, left: int | None) -> Cause:
+    return cause.model_copy(
+        update={"budget_before": left, "budget_after": None if left is None else left - 1}
+    )

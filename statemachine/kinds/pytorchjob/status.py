@@ -1,0 +1,65 @@
+"""State → `.status` of a PyTorchJob. Source: kubeflow-pytorchjob.md, section 4."""
+
+from typing import Any
+
+from statemachine.kind import Kind
+from statemachine.kinds.pytorchjob import tally
+from statemachine.kinds.pytorchjob.replica_types import KEYS
+from statemachine.kinds.pytorchjob.roles import type_labels
+from statemachine.phases import Phase
+from statemachine.state import ConditionState, JobState
+from statemachine.timestamps import rfc3339
+
+
+def status(_kind: Kind, state: JobState) -> dict[str, Any]:
+    """The whole status; what is zero or unknown is left out."""
+    times = {
+        "startTime": state.started_at,
+        "completionTime": state.completed_at,
+    }
+    return {
+        "conditions": [_condition(each) for each in state.conditions],
+        **({"replicaStatuses": _replicas(state)} if state.plan and state.started_at else {}),
+        **{name: rfc3339(at) for name, at in times.items() if at is not None},
+    }
+
+
+def _replicas(state: JobState) -> dict[str, dict[str, int | str]]:
+    counts = _counts(state)
+    return {
+        KEYS[each.type]: {**counts.get(each.type, {}), "selector": selector(state, each.type)}
+        for each in state.running_plan.types
+    }
+
+
+def _counts(state: JobState) -> tally.Tally:
+    """The present numbers; of a job that has ended those of its end, but for pods that do not run any more."""
+    if state.phase is Phase.PAUSED:
+        return {}
+    if not state.is_final or not state.tally:
+        return tally.count(state)
+    now = tally.count(state)
+    return {
+        type_: {
+            how: left
+            for how, number in counts.items()
+            if (left := min(number, now.get(type_, {}).get(how, 0)) if how == tally.ACTIVE else number)
+        }
+        for type_, counts in state.tally.items()
+    }
+
+
+def selector(state: JobState, type_: str) -> str:
+    """The label selector of a type's pods, keys in order: what `kubectl scale` and autoscalers ask for."""
+    return ",".join(f"{key}={value}" for key, value in sorted(type_labels(state, type_).items()))
+
+
+def _condition(condition: ConditionState) -> dict[str, str]:
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastUpdateTime": rfc3339(condition.updated_at or condition.changed_at),
+        "lastTransitionTime": rfc3339(condition.changed_at),
+    }

@@ -1,0 +1,103 @@
+"""How many replicas of each type are active, have succeeded, have failed: `status.replicaStatuses`, and what follows.
+
+A pod that runs while somebody deletes it counts as failed, as it may never get to be in that phase; one that is
+deleted by us does not. Source: kubeflow-pytorchjob.md, sections 4 and 5.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from statemachine.ids import split_replica
+from statemachine.kinds.pytorchjob.replica_types import MASTER
+from statemachine.spec import RestartPolicy
+from statemachine.state import JobState, ReplicaPhase, ReplicaState
+
+ACTIVE: Final = "active"
+SUCCEEDED: Final = "succeeded"
+FAILED: Final = "failed"
+
+Tally = Mapping[str, Mapping[str, int]]
+"""Replica type → how → number of replicas; zeros are left out."""
+
+
+def has_master(state: JobState) -> bool:
+    """The job has a Master, which decides its result."""
+    return any(each.type == MASTER for each in state.running_plan.types)
+
+
+def is_elastic(state: JobState) -> bool:
+    """The number of Workers may change while they train."""
+    return state.spec.get("elasticPolicy") is not None
+
+
+def is_disappearing(replica: ReplicaState) -> bool:
+    """It runs, and somebody else is deleting its pod."""
+    return replica.phase is ReplicaPhase.RUNNING and replica.deleting and not replica.leaving
+
+
+def is_active(replica: ReplicaState) -> bool:
+    """It runs, and its pod stays."""
+    return replica.phase is ReplicaPhase.RUNNING and not replica.deleting and not replica.leaving
+
+
+def has_succeeded(replica: ReplicaState) -> bool:
+    """It succeeded; its pod may be gone since, which does not take that back."""
+    kept = not replica.has_pod and replica.ended and not (replica.wanted or replica.lost_for_good)
+    return not replica.leaving and (kept or replica.phase is ReplicaPhase.SUCCEEDED)
+
+
+def has_failed(replica: ReplicaState) -> bool:
+    """It failed, and its pod is still there; or it is about to vanish."""
+    return replica.phase is ReplicaPhase.FAILED or is_disappearing(replica)
+
+
+def count(state: JobState) -> dict[str, dict[str, int]]:
+    """The replicas of the current scale as they stand."""
+    found: dict[str, dict[str, int]] = {each.type: {} for each in state.running_plan.types}
+    for replica in state.members:
+        how = _how(replica)
+        if how:
+            counts = found[split_replica(replica.name)[0]]
+            counts[how] = counts.get(how, 0) + 1
+    return found
+
+
+def _how(replica: ReplicaState) -> str:
+    if is_active(replica):
+        return ACTIVE
+    if has_succeeded(replica):
+        return SUCCEEDED
+    return FAILED if has_failed(replica) else ""
+
+
+def final_count(state: JobState, *, succeeded: bool) -> dict[str, dict[str, int]]:
+    """The count that a job ends with: after its success, who still runs has done enough."""
+    found = count(state)
+    for counts in found.values() if succeeded else ():
+        active = counts.pop(ACTIVE, 0)
+        if active:
+            counts[SUCCEEDED] = counts.get(SUCCEEDED, 0) + active
+    return found
+
+
+def restarts(state: JobState) -> int:
+    """What counts for `backoffLimit`: restarts in place in pods that run, and pods made again because they failed.
+
+    Source: section 5, "Counting for backoffLimit".
+    """
+    plan = state.running_plan
+    in_place = sum(
+        container.restarts
+        for replica in state.members
+        if replica.phase is ReplicaPhase.RUNNING
+        and not replica.leaving
+        and plan.type_of(replica.name).restart_policy is not RestartPolicy.NEVER
+        for container in replica.containers
+    )
+    return state.spent + in_place
+
+
+def is_past_limit(state: JobState, more: int = 0) -> bool:
+    """So many restarts, and `more`, are too many. A limit of 0 is reached by the first restart, as one of 1 is."""
+    limit = state.running_plan.backoff_limit
+    return limit is not None and restarts(state) + more >= max(1, limit)

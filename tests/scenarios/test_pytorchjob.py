@@ -1,0 +1,452 @@
+"""Worked examples A to F of kubeflow-pytorchjob.md, and the rows of its sections 4 to 7, as stories."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from statemachine.events import JobExpired, ReplicaDismissed
+from statemachine.observations import Container, ContainerStatus
+from statemachine.phases import Phase
+from tests.support.pytorchjob import SELECTOR, TorchStory, replicas, running, training
+from tests.support.scenario import START
+
+CREATED, RUNNING = "Created=True PyTorchJobCreated", "Running=True PyTorchJobRunning"
+RESTARTING = "Restarting=True PyTorchJobRestarting"
+FAILED, SUCCEEDED = "Failed=True PyTorchJobFailed", "Succeeded=True PyTorchJobSucceeded"
+OVER = "Running=False PyTorchJobRunning"
+
+LIMIT = "Job retry has failed because it has reached the specified backoff limit"
+DEADLINE = "Job retry has failed because it was active longer than specified deadline"
+
+
+def up(**spec: Any) -> TorchStory:
+    """A job whose pods all run."""
+    return TorchStory(training(**spec)).submit().up()
+
+
+def message(story: TorchStory, type_: str) -> str:
+    found = story.condition(type_)
+    assert found is not None
+    return found[2]
+
+
+def evicted(story: TorchStory, replica: str) -> TorchStory:
+    """The pod fails, and no container has an exit code."""
+    waiting = (Container(name="pytorch", state=ContainerStatus.WAITING),)
+    story.pod(replica, "Failed", containers=waiting, reason="Evicted", message="The node was low on memory.")
+    return story
+
+
+# ---- worked examples ---------------------------------------------------------------------------------------------
+
+
+def test_example_a_the_master_decides_and_the_status_counts() -> None:
+    story = TorchStory(training(policy="OnFailure"), name="pytorchjob-distributed-training").submit()
+    names = ["master-0", "worker-0", "worker-1"]
+    assert (story.services, story.pods) == (names, [f"{each}.1" for each in names])
+    story.at(9).up()
+    name = "pytorchjob-distributed-training"
+    assert story.status == {
+        "startTime": "2024-01-09T15:00:00Z",
+        "replicaStatuses": {
+            "Master": {"active": 1, "selector": SELECTOR.format(name, "master")},
+            "Worker": {"active": 2, "selector": SELECTOR.format(name, "worker")},
+        },
+        "conditions": [
+            {
+                "type": "Created",
+                "status": "True",
+                "reason": "PyTorchJobCreated",
+                "message": f"PyTorchJob {name} is created.",
+                "lastUpdateTime": "2024-01-09T15:00:00Z",
+                "lastTransitionTime": "2024-01-09T15:00:00Z",
+            },
+            {
+                "type": "Running",
+                "status": "True",
+                "reason": "PyTorchJobRunning",
+                "message": f"PyTorchJob {name} is running.",
+                "lastUpdateTime": "2024-01-09T15:00:09Z",
+                "lastTransitionTime": "2024-01-09T15:00:09Z",
+            },
+        ],
+    }
+    story.at(60).pod("master-0", "Succeeded")
+    assert story.phase is Phase.SUCCEEDED
+    assert story.listed == [CREATED, OVER, SUCCEEDED]
+    assert message(story, "Succeeded") == f"PyTorchJob {name} is successfully completed."
+    assert story.numbers == {"Master": {"succeeded": 1}, "Worker": {"succeeded": 2}}
+    assert story.status["completionTime"] == "2024-01-09T15:01:00Z"
+    assert story.pods == [f"{each}.1" for each in names]
+
+
+def test_example_b_a_worker_that_is_done_does_not_end_the_job() -> None:
+    story = up(workers=1, policy="OnFailure").pod("worker-0", "Succeeded")
+    assert story.listed == [CREATED, RUNNING]
+    assert story.numbers == {"Master": {"active": 1}, "Worker": {"succeeded": 1}}
+
+
+def test_example_c_of_elastic_workers_one_success_is_enough_and_more_come_by_scaling() -> None:
+    elastic = {"minReplicas": 1, "maxReplicas": 3, "maxRestarts": 100}
+    story = TorchStory(training(master=False, elastic=elastic), name="elastic").submit().up()
+    assert message(story, "Running") == "PyTorchJob demo/elastic is running."
+    story.scale(3)
+    assert story.pods == ["worker-0.1", "worker-1.1", "worker-2.1"]
+    assert story.services == ["worker-0", "worker-1", "worker-2"]
+    story.pod("worker-2", "Running").pod("worker-1", "Succeeded")
+    assert story.listed == [CREATED, OVER, SUCCEEDED]
+    assert message(story, "Succeeded") == "PyTorchJob demo/elastic successfully completed."
+    assert story.numbers == {"Worker": {"succeeded": 3}}
+
+
+def test_example_d_137_is_made_again_and_1_fails_the_job() -> None:
+    story = up().at(20).pod("worker-0", "Failed", exit_code=137)
+    assert story.listed == [CREATED, RESTARTING]
+    assert message(story, "Restarting") == "job retry is restarting because Worker replica(s) failed."
+    assert story.numbers == {"Master": {"active": 1}, "Worker": {"active": 1, "failed": 1}}
+    assert story.pods == ["master-0.1", "worker-1.1"]
+    assert story.services == ["master-0", "worker-0", "worker-1"]
+    story.at(22).gone("worker-0").at(25).pod("worker-0", "Running")
+    assert story.listed == [CREATED, RUNNING]
+    assert story.pods == ["master-0.1", "worker-0.2", "worker-1.1"]
+    story.at(40).pod("worker-0", "Failed", exit_code=1)
+    assert story.listed == [CREATED, OVER, FAILED]
+    assert message(story, "Failed") == 'job "retry" is failing because "Worker" replica(s) failed.'
+    assert story.status["completionTime"] == "2024-01-09T15:00:40Z"
+
+
+def test_example_e_suspended_and_resumed() -> None:
+    story = up().at(10).suspend()
+    assert story.phase is Phase.PAUSED
+    assert (story.pods, story.services) == ([], [])
+    suspended = "Suspended=True PyTorchJobSuspended"
+    assert story.listed == [CREATED, "Running=False PyTorchJobSuspended", suspended]
+    assert message(story, "Running") == message(story, "Suspended") == "PyTorchJob retry is suspended."
+    assert story.numbers == {"Master": {}, "Worker": {}}
+    story.at(12).all_gone().at(30).suspend(on=False)
+    assert message(story, "Suspended") == "PyTorchJob retry is resumed."
+    assert story.status["startTime"] == "2024-01-09T15:00:30Z"
+    assert story.pods == ["master-0.2", "worker-0.2", "worker-1.2"]
+    story.up()
+    assert story.listed == [CREATED, "Suspended=False PyTorchJobResumed", RUNNING]
+
+
+def test_example_f_running_pods_are_cleaned_and_the_job_expires() -> None:
+    story = up(cleanPodPolicy="Running", ttlSecondsAfterFinished=100)
+    story.at(50).pod("worker-1", "Succeeded").at(60).pod("master-0", "Succeeded")
+    assert (story.pods, story.services) == (["master-0.1", "worker-1.1"], ["master-0", "worker-1"])
+    story.all_gone()
+    assert story.numbers == {"Master": {"succeeded": 1}, "Worker": {"succeeded": 2}}
+    assert story.state.timers == {"expiry": START + timedelta(seconds=160)}
+    story.timer("expiry")
+    assert story.clock == 160
+    assert JobExpired(at=story.now, after_seconds=100) in story.last
+    assert ("SuccessfulDeletePod", "Deleted job: retry") in story.announced()
+    assert story.state.expired
+    assert not story.state.timers
+
+
+# ---- section 4: conditions ---------------------------------------------------------------------------------------
+
+
+def test_a_job_is_running_with_its_master_alone() -> None:
+    story = TorchStory(training()).submit().pod("worker-0", "Running")
+    assert story.listed == [CREATED]
+    assert story.pod("master-0", "Running").listed == [CREATED, RUNNING]
+
+
+def test_a_job_without_master_is_running_with_its_first_worker() -> None:
+    story = TorchStory(training(master=False)).submit().pod("worker-1", "Running")
+    assert story.listed == [CREATED, RUNNING]
+
+
+def test_a_pod_that_runs_while_it_is_deleted_counts_as_failed() -> None:
+    story = up().at(5).pod("worker-1", "Running", deleting=True)
+    assert story.listed == [CREATED, RESTARTING]
+    assert (
+        message(story, "Restarting") == "PyTorchJob retry is restarting because 1 Worker replica(s) failed."
+    )
+    assert story.numbers["Worker"] == {"active": 1, "failed": 1}
+    assert story.at(6).pod("worker-1", "Running", deleting=True).last == ()
+    story.at(8).gone("worker-1")
+    assert story.listed == [CREATED, RUNNING]
+    assert story.pods == ["master-0.1", "worker-0.1", "worker-1.2"]
+    assert story.state.spent == 0
+
+
+def test_who_deletes_a_running_pod_of_policy_never_fails_the_job() -> None:
+    story = up(policy="Never").pod("worker-1", "Running", deleting=True)
+    assert message(story, "Failed") == "PyTorchJob retry is failed because 1 Worker replica(s) failed."
+
+
+def test_the_first_words_of_a_restart_stay() -> None:
+    story = up().at(5).pod("worker-0", "Failed", exit_code=143)
+    first = story.status["conditions"]
+    story.at(6).pod("master-0", "Failed", exit_code=137)
+    assert story.status["conditions"] == first
+    assert story.reasons.count("PyTorchJobRestarting") == 1
+
+
+def test_after_failed_no_condition_changes() -> None:
+    story = up(policy="Never").pod("worker-0", "Failed", exit_code=1)
+    before = story.status["conditions"]
+    story.at(90).pod("worker-1", "Failed", exit_code=1).pod("master-0", "Succeeded").suspend()
+    assert story.status["conditions"] == before
+    assert story.phase is Phase.FAILED
+
+
+def test_an_invalid_job_has_no_children() -> None:
+    spec = training()
+    spec["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["name"] = "main"
+    story = TorchStory(spec).submit()
+    assert story.listed == [CREATED, "Failed=True PyTorchJobFailedValidation"]
+    assert "must have at least one container with name pytorch" in message(story, "Failed")
+    assert (story.children, "replicaStatuses" in story.status) == ({}, False)
+    assert "PyTorchJobFailedValidation" in story.reasons
+
+
+def test_a_job_of_another_cluster_is_left_alone() -> None:
+    story = TorchStory(training(managedBy="kueue.x-k8s.io/multikueue")).submit().suspend()
+    assert (story.entries, story.phase) == ([], Phase.NEW)
+    named = TorchStory(training(managedBy="kubeflow.org/training-operator")).submit()
+    assert named.phase is Phase.PENDING
+
+
+# ---- section 5: success, failure, restart ------------------------------------------------------------------------
+
+
+def test_without_master_all_workers_have_to_succeed() -> None:
+    story = up(master=False).pod("worker-0", "Succeeded")
+    assert story.listed == [CREATED, RUNNING]
+    story.gone("worker-0")  # somebody cleans up behind it: it has done its work
+    assert story.pods == ["worker-1.1"]
+    assert story.pod("worker-1", "Succeeded").phase is Phase.SUCCEEDED
+    assert story.numbers == {"Worker": {"succeeded": 2}}
+
+
+@pytest.mark.parametrize("replica", ["master-0", "worker-1"])
+@pytest.mark.parametrize("code", [1, 137])
+def test_policy_never_fails_the_job_with_any_pod(replica: str, code: int) -> None:
+    story = up(policy="Never").pod(replica, "Failed", exit_code=code)
+    key = replica.partition("-")[0].capitalize()
+    assert message(story, "Failed") == f"PyTorchJob retry is failed because 1 {key} replica(s) failed."
+    assert story.pods == ["master-0.1", "worker-0.1", "worker-1.1"]
+
+
+@pytest.mark.parametrize("code", [128, 130, 137, 139, 143, 255])
+def test_policy_exit_code_makes_pods_again_that_a_signal_ended(code: int) -> None:
+    story = up().pod("master-0", "Failed", exit_code=code).gone("master-0")
+    assert story.pods[0] == "master-0.2"
+    assert story.phase is Phase.RUNNING
+
+
+@pytest.mark.parametrize("code", [1, 2, 127])
+def test_policy_exit_code_fails_the_job_for_other_codes(code: int) -> None:
+    story = up().pod("master-0", "Failed", exit_code=code)
+    assert message(story, "Failed") == 'job "retry" is failing because "Master" replica(s) failed.'
+
+
+def test_the_code_of_container_pytorch_counts_and_no_other() -> None:
+    ends = (
+        Container(name="pytorch", state=ContainerStatus.TERMINATED, exit_code=0),
+        Container(name="sidecar", state=ContainerStatus.TERMINATED, exit_code=137),
+    )
+    assert up().pod("worker-0", "Failed", containers=ends).phase is Phase.FAILED
+
+
+@pytest.mark.parametrize("policy", ["ExitCode", "OnFailure", "Always"])
+def test_an_evicted_pod_is_made_again(policy: str) -> None:
+    story = evicted(up(policy=policy), "worker-0")
+    assert story.listed == [CREATED, RESTARTING]
+    assert story.gone("worker-0").pods == ["master-0.1", "worker-0.2", "worker-1.1"]
+    assert story.state.spent == 1
+
+
+def test_an_evicted_pod_of_policy_never_fails_the_job() -> None:
+    assert evicted(up(policy="Never"), "worker-0").phase is Phase.FAILED
+
+
+def test_containers_that_the_kubelet_starts_again_are_not_the_job_s_business() -> None:
+    story = up(policy="OnFailure").pod("worker-0", "Running", containers=running(3))
+    assert story.listed == [CREATED, RUNNING]
+    assert story.pods == ["master-0.1", "worker-0.1", "worker-1.1"]
+
+
+def test_a_pod_that_vanishes_is_made_again_without_a_word() -> None:
+    story = up().gone("worker-1")
+    assert story.listed == [CREATED, RUNNING]
+    assert story.pods == ["master-0.1", "worker-0.1", "worker-1.2"]
+
+
+@pytest.mark.parametrize(("limit", "enough"), [(0, 1), (1, 1), (3, 3)])
+def test_restarts_in_place_fail_the_job_at_its_limit(limit: int, enough: int) -> None:
+    story = up(policy="OnFailure", backoffLimit=limit)
+    story.pod("worker-0", "Running", containers=running(enough - 1))
+    assert story.phase is Phase.RUNNING
+    story.pod("worker-0", "Running", containers=running(enough))
+    assert message(story, "Failed") == LIMIT
+    assert (story.pods, story.services) == ([], [])
+
+
+def test_restarts_of_all_pods_and_of_init_containers_add_up() -> None:
+    story = up(policy="OnFailure", backoffLimit=4).pod("worker-0", "Running", containers=running(1, init=1))
+    evicted(story, "worker-1").gone("worker-1")
+    assert story.phase is Phase.RUNNING
+    assert story.pod("master-0", "Running", containers=running(1)).phase is Phase.FAILED
+
+
+def test_pods_made_again_count_for_the_limit() -> None:
+    story = up(backoffLimit=2).pod("worker-0", "Failed", exit_code=137).gone("worker-0")
+    assert story.pod("worker-0", "Running").phase is Phase.RUNNING
+    story.pod("worker-0", "Failed", exit_code=137)
+    assert message(story, "Failed") == LIMIT
+    assert (story.pods, story.reasons.count("PyTorchJobRestarting")) == ([], 1)
+
+
+def test_restarts_of_policy_never_do_not_count() -> None:
+    spec = training(policy="OnFailure", backoffLimit=1)
+    spec["pytorchReplicaSpecs"]["Worker"]["restartPolicy"] = "Never"
+    story = TorchStory(spec).submit().up().pod("worker-0", "Running", containers=running(5))
+    assert story.phase is Phase.RUNNING
+
+
+def test_a_limit_that_is_lowered_below_the_restarts_ends_the_job() -> None:
+    story = up(policy="OnFailure").pod("worker-0", "Running", containers=running(5))
+    assert story.edit(runPolicy={"backoffLimit": 5}).phase is Phase.FAILED
+
+
+def test_past_the_deadline_all_pods_are_deleted() -> None:
+    story = up(activeDeadlineSeconds=30).pod("worker-0", "Succeeded").timer("deadline")
+    assert story.clock == 30
+    assert message(story, "Failed") == DEADLINE
+    assert (story.pods, story.services) == ([], [])
+    assert {each.why for each in story.last if isinstance(each, ReplicaDismissed)} == {"deadline"}
+
+
+def test_a_suspended_job_has_no_deadline_and_a_resumed_one_a_new_one() -> None:
+    story = up(activeDeadlineSeconds=30).at(20).suspend()
+    assert "deadline" not in story.state.timers
+    story.all_gone().at(100).suspend(on=False)
+    assert story.state.timers["deadline"] == START + timedelta(seconds=130)
+
+
+def test_scaling_makes_missing_workers_and_deletes_the_highest() -> None:
+    story = up(workers=3).scale(1)
+    assert (story.pods, story.services) == (["master-0.1", "worker-0.1"], ["master-0", "worker-0"])
+    assert story.listed == [CREATED, RUNNING]
+    story.all_gone().scale(2)
+    assert story.pods == ["master-0.1", "worker-0.1", "worker-1.2"]
+
+
+def test_events_are_those_of_the_operator() -> None:
+    story = up(workers=1, cleanPodPolicy="All").pod("worker-0", "Failed", exit_code=137).gone("worker-0")
+    story.pod("worker-0", "Running").pod("master-0", "Succeeded").all_gone()
+    assert list(story.announced()) == [
+        ("SuccessfulCreateService", "Created service: retry-master-0"),
+        ("SuccessfulCreatePod", "Created pod: retry-master-0"),
+        ("SuccessfulCreateService", "Created service: retry-worker-0"),
+        ("SuccessfulCreatePod", "Created pod: retry-worker-0"),
+        ("ExitedWithCode", "Pod: demo.retry-worker-0 exited with code 137"),
+        ("PyTorchJobRestarting", "job retry is restarting because Worker replica(s) failed."),
+        ("SuccessfulDeletePod", "Deleted pod: retry-worker-0"),
+        ("SuccessfulCreatePod", "Created pod: retry-worker-0"),
+        ("ExitedWithCode", "Pod: demo.retry-master-0 exited with code 0"),
+        ("PyTorchJobSucceeded", "PyTorchJob retry is successfully completed."),
+        ("SuccessfulDeletePod", "Deleted pod: retry-master-0"),
+        ("SuccessfulDeleteService", "Deleted service: retry-master-0"),
+        ("SuccessfulDeletePod", "Deleted pod: retry-worker-0"),
+        ("SuccessfulDeleteService", "Deleted service: retry-worker-0"),
+    ]
+
+
+def test_a_refused_pod_is_tried_again_and_never_fails_the_job() -> None:
+    story = TorchStory(training()).submit()
+    story.refused(status_=422, message="quota", replica="worker-0", attempt=1)
+    assert story.phase is Phase.PENDING
+    assert story.reasons[-1] == "FailedCreatePod"
+    assert story.state.timers["retry"] == START + timedelta(seconds=1)
+
+
+def test_a_refused_autoscaler_is_told_of_once_an_hour_and_holds_up_nothing() -> None:
+    elastic = {"metrics": [{"type": "Resource"}]}
+    story = TorchStory(training(master=False, elastic=elastic)).submit()
+    assert "HorizontalPodAutoscaler/retry" in story.children
+    for _ in range(3):
+        story.refused("HorizontalPodAutoscaler", 403, "no rights", name="retry")
+    assert story.reasons.count("FailedCreateHorizontalPodAutoscaler") == 1
+    assert "retry" not in story.state.timers
+    story.timer("autoscaler").refused("HorizontalPodAutoscaler", 403, "no rights", name="retry")
+    assert story.reasons.count("FailedCreateHorizontalPodAutoscaler") == 2
+
+
+# ---- section 6: clean-up and expiry ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policy", "left"),
+    [
+        ("None", ["master-0", "worker-0", "worker-1", "worker-2"]),
+        ("Running", ["master-0", "worker-0"]),
+        ("All", []),
+    ],
+)
+def test_what_is_left_of_an_ended_job(policy: str, left: list[str]) -> None:
+    story = TorchStory(training(workers=3, cleanPodPolicy=policy)).submit()
+    for replica in ("master-0", "worker-0", "worker-1"):
+        story.pod(replica, "Running")
+    story.pod("worker-2", "Pending").pod("worker-0", "Succeeded").pod("master-0", "Succeeded")
+    assert (story.pods, story.services) == ([f"{each}.1" for each in left], left)
+
+
+def test_the_pod_group_goes_with_the_job_s_end_and_with_a_suspension() -> None:
+    story = TorchStory(training(), gang_scheduler="volcano").submit()
+    assert "PodGroup/retry" in story.children
+    story.up().suspend()
+    assert story.children == {}
+    story.all_gone().suspend(on=False)
+    assert "PodGroup/retry" in story.up().children
+    assert "PodGroup/retry" not in story.pod("master-0", "Succeeded").children
+
+
+def test_a_finished_job_ignores_suspend_but_does_not_expire_meanwhile() -> None:
+    story = up(ttlSecondsAfterFinished=100).at(60).pod("master-0", "Succeeded").at(70).suspend()
+    assert (story.phase, story.listed) == (Phase.SUCCEEDED, [CREATED, OVER, SUCCEEDED])
+    assert len(story.pods) == 3
+    assert "expiry" not in story.state.timers
+    story.at(500).suspend(on=False)
+    assert story.state.timers["expiry"] == START + timedelta(seconds=160)
+    assert story.timer("expiry").state.expired
+
+
+def test_a_failed_job_expires_too_and_a_longer_time_is_heeded() -> None:
+    story = up(policy="Never", ttlSecondsAfterFinished=10).at(60).pod("worker-0", "Failed")
+    story.edit(runPolicy={"ttlSecondsAfterFinished": 20})
+    assert story.state.timers["expiry"] == START + timedelta(seconds=80)
+    assert story.timer("expiry").delete().phase is Phase.FAILED
+
+
+# ---- section 7: suspending ---------------------------------------------------------------------------------------
+
+
+def test_a_job_created_suspended_has_two_conditions_and_nothing_else() -> None:
+    story = TorchStory(training(suspend=True)).submit()
+    assert story.listed == [CREATED, "Suspended=True PyTorchJobSuspended"]
+    assert (story.children, set(story.status)) == ({}, {"conditions"})
+    assert story.reasons == ["PyTorchJobSuspended"]
+    story.at(40).suspend(on=False).up()
+    assert story.listed == [CREATED, "Suspended=False PyTorchJobResumed", RUNNING]
+    assert story.status["startTime"] == "2024-01-09T15:00:40Z"
+
+
+def test_the_autoscaler_goes_while_the_job_is_suspended() -> None:
+    elastic = {"metrics": [{"type": "Resource"}]}
+    story = TorchStory(training(master=False, elastic=elastic)).submit().up()
+    assert "HorizontalPodAutoscaler/retry" in story.children
+    assert story.suspend().children == {}
+
+
+def test_replicas_have_the_defaults_of_the_operator() -> None:
+    spec = {"pytorchReplicaSpecs": {"master": replicas(), "WORKER": replicas()}}
+    story = TorchStory(spec).submit()
+    assert story.pods == ["master-0.1", "worker-0.1"]

@@ -1,0 +1,116 @@
+"""The words of `scenario` for PyTorchJobs: manifests of kubeflow.org/v1, and suspending."""
+
+import copy
+from typing import Any, Self
+
+from statemachine.observations import Container, ContainerStatus, JobObserved, PodObserved
+from statemachine.state import ConditionState
+from tests.support.scenario import Story
+
+API = "kubeflow.org/v1"
+
+SELECTOR = "training.kubeflow.org/job-name={},training.kubeflow.org/operator-name=pytorchjob-controller,"
+SELECTOR += "training.kubeflow.org/replica-type={}"
+
+
+def replicas(number: int | None = None, policy: str = "", **more: Any) -> dict[str, Any]:
+    """One of `pytorchReplicaSpecs`, with a container that the rules have nothing against."""
+    container = {"name": "pytorch", "image": "pytorch:2", "command": ["python", "train.py"]}
+    return {
+        **({"replicas": number} if number is not None else {}),
+        **({"restartPolicy": policy} if policy else {}),
+        "template": {"spec": {"containers": [container]}},
+        **more,
+    }
+
+
+def training(
+    *, master: bool = True, workers: int = 2, policy: str = "ExitCode", elastic: Any = None, **run: Any
+) -> dict[str, Any]:
+    """The spec of a job with or without a Master, `workers` Workers, and a run policy as keywords."""
+    specs = {"Master": replicas(1, policy)} if master else {}
+    if workers:
+        specs["Worker"] = replicas(workers, policy)
+    return {
+        "pytorchReplicaSpecs": specs,
+        **({"runPolicy": run} if run else {}),
+        **({"elasticPolicy": elastic} if elastic is not None else {}),
+    }
+
+
+def running(restarts: int = 0, *, init: int = 0) -> tuple[Container, ...]:
+    """The containers of a pod that runs, with how often the kubelet has started them again."""
+    first = Container(
+        name="init-pytorch", state=ContainerStatus.TERMINATED, exit_code=0, init=True, restarts=init
+    )
+    return (first, Container(name="pytorch", state=ContainerStatus.RUNNING, restarts=restarts))
+
+
+class TorchStory(Story):
+    """One PyTorchJob, from submission on."""
+
+    def __init__(self, spec: dict[str, Any], *, name: str = "retry", **settings: str) -> None:
+        super().__init__(spec, name=name, kind="PyTorchJob")
+        self.settings = settings
+
+    def submit(self) -> Self:
+        """The job object is seen, as it stands."""
+        return self.see(
+            JobObserved(
+                job=self.uid,
+                at=self.now,
+                api_version=API,
+                kind=self.kind,
+                namespace="demo",
+                name=self.name,
+                generation=self.generation,
+                spec=copy.deepcopy(self.spec),
+                actor="alice",
+                settings=self.settings,
+            )
+        )
+
+    def pod_seen(self, replica: str, phase: str, **more: Any) -> PodObserved:
+        """The observation of a pod, which is called as the operator calls it."""
+        seen = super().pod_seen(replica, phase, **more)
+        return seen.model_copy(update={"pod": f"{self.name}-{replica}"})
+
+    def up(self) -> Self:
+        """All pods run."""
+        return self.all_pods("Running")
+
+    def suspend(self, on: bool = True) -> Self:
+        """`runPolicy.suspend` becomes true, or false."""
+        return self.edit(runPolicy={"suspend": on})
+
+    def scale(self, workers: int) -> Self:
+        """`kubectl scale`."""
+        return self.edit(pytorchReplicaSpecs={"Worker": {"replicas": workers}})
+
+    def all_gone(self) -> Self:
+        """Every pod that we have let go is gone."""
+        for replica in [each.name for each in self.state.replicas.values() if each.has_pod and each.leaving]:
+            self.gone(replica)
+        return self
+
+    @property
+    def listed(self) -> list[str]:
+        """The conditions in order, as `Type=Status Reason`."""
+        return [f"{each.type}={each.status} {each.reason}" for each in self.state.conditions]
+
+    @property
+    def last_condition(self) -> ConditionState:
+        """The one that the column `State` shows."""
+        return self.state.conditions[-1]
+
+    @property
+    def numbers(self) -> dict[str, dict[str, int]]:
+        """`status.replicaStatuses` without selectors."""
+        found = self.status.get("replicaStatuses", {})
+        return {type_: {k: v for k, v in each.items() if k != "selector"} for type_, each in found.items()}
+
+    @property
+    def services(self) -> list[str]:
+        """The Services that should exist, without the job's name."""
+        names = [key.removeprefix("Service/") for key in self.children if key.startswith("Service/")]
+        return [each.removeprefix(f"{self.name}-") for each in names]
