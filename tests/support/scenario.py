@@ -241,11 +241,11 @@ class Story:
 
     def pod_name(self, replica: str) -> str:
         """Name of the replica's pods."""
-        return kind_of(API, self.kind).pod_name(self.state, ReplicaName(replica))
+        return kind_of(self.state.api_version, self.kind).pod_name(self.state, ReplicaName(replica))
 
     def training(self, replica: str) -> str:
         """Name of the container that trains in the replica's pods."""
-        return kind_of(API, self.kind).training_container(self.state, split_replica(ReplicaName(replica))[0])
+        return kind_of(self.state.api_version, self.kind).training_container(self.state, split_replica(ReplicaName(replica))[0])
 
     @property
     def phase(self) -> Phase:
