@@ -63,6 +63,7 @@ steps = st.lists(
         st.tuples(st.just("gone"), replica),
         st.tuples(st.just("late"), replica, st.sampled_from(PHASES), st.integers(1, 3)),
         st.tuples(st.sampled_from(["delete", "resync", "up", "all_gone"])),
+        st.tuples(st.just("group"), st.sampled_from(["Pending", "Inqueue", "Running"])),
         st.tuples(st.just("suspend"), st.booleans()),
         st.tuples(st.just("limit"), st.integers(0, 5)),
         st.tuples(st.just("workers"), st.integers(1, 4)),
@@ -77,6 +78,8 @@ def act(story: TorchStory, step: tuple[Any, ...]) -> None:
     match step:
         case ("again", name, times):
             story.pod(name, "Running", containers=running(times))
+        case ("group", phase):
+            story.group(phase)
         case ("suspend", on):
             story.suspend(on)
         case ("workers", number):
@@ -89,7 +92,8 @@ def act(story: TorchStory, step: tuple[Any, ...]) -> None:
 
 
 def lived(spec: dict[str, Any], acts: Iterable[tuple[Any, ...]]) -> TorchStory:
-    story = TorchStory(copy.deepcopy(spec), gang_scheduler="volcano").submit()
+    gang = "volcano" if len(spec["pytorchReplicaSpecs"]) > 1 else "none"
+    story = TorchStory(copy.deepcopy(spec), gang_scheduler=gang).submit()
     for number, step in enumerate(acts):
         act(story.at(max(story.clock, number * 7.0)), step)
     return story
