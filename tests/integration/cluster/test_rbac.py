@@ -307,10 +307,12 @@ def reason(status: dict[str, Any], condition: str) -> str:
 
 
 @contextmanager
-def edited_all_the_time(jobs: Jobs, name: str) -> Iterator[None]:
+def edited_all_the_time(
+    jobs: Jobs, name: str, api: str = "batch.tensorstack.dev/v1beta1", plural: str = "pytorchtrainingjobs"
+) -> Iterator[None]:
     """Somebody changes the job again and again, so that a status is written over a version that is gone."""
     enough = Event()
-    path = f"/apis/batch.tensorstack.dev/v1beta1/namespaces/{jobs.namespace}/pytorchtrainingjobs/{name}"
+    path = f"/apis/{api}/namespaces/{jobs.namespace}/{plural}/{name}"
 
     async def edit_it() -> None:
         async with await Api.connect(Wanted(jobs.cluster.kubeconfig)) as api:
@@ -457,9 +459,12 @@ def lead_the_life_of_a_pytorchjob(jobs: Jobs, projectors: ControllerProcess) -> 
     jobs.told("torch", "FailedCreateHorizontalPodAutoscaler")
     jobs.kubectl("delete", "hpa", "torch")
     jobs.kubectl("wait", f"{TORCH}/torch", "--for=condition=Running", "--timeout=90s")
-    patch_torch(jobs, runPolicy={"suspend": True})
-    jobs.kubectl("wait", f"{TORCH}/torch", "--for=condition=Suspended", "--timeout=90s")
-    patch_torch(jobs, runPolicy={"suspend": False})
+    with edited_all_the_time(jobs, "torch", "kubeflow.org/v1", "pytorchjobs"):
+        for _ in range(3):
+            patch_torch(jobs, runPolicy={"suspend": True})
+            jobs.kubectl("wait", f"{TORCH}/torch", "--for=condition=Suspended", "--timeout=90s")
+            patch_torch(jobs, runPolicy={"suspend": False})
+            jobs.kubectl("wait", f"{TORCH}/torch", "--for=condition=Running", "--timeout=90s")
     jobs.kubectl("wait", "--for=create", "hpa/torch", "--timeout=90s")
     patch_torch(jobs, elasticPolicy={"maxReplicas": 2})
     jobs.kubectl("wait", "hpa/torch", "--for=jsonpath={.spec.maxReplicas}=2", "--timeout=90s")
