@@ -315,12 +315,12 @@ def edited_all_the_time(
     path = f"/apis/{api}/namespaces/{jobs.namespace}/{plural}/{name}"
 
     async def edit_it() -> None:
-        async with await Api.connect(Wanted(jobs.cluster.kubeconfig)) as api:
+        async with await Api.connect(Wanted(jobs.cluster.kubeconfig)) as session:
             for count in itertools.count():
                 if enough.is_set():
                     return
                 edit = {"metadata": {"annotations": {"edit": str(count)}}}
-                await api.call("PATCH", path, body=edit, content=MERGE)
+                await session.call("PATCH", path, body=edit, content=MERGE)
                 await asyncio.sleep(0.005)
 
     editing = Thread(target=lambda: asyncio.run(edit_it()))
