@@ -20,6 +20,7 @@ from statemachine.observations import (
     JobObserved,
     Observation,
     PodGone,
+    PodGroupObserved,
     PodObserved,
     PodPhase,
     PodUnreadable,
@@ -30,6 +31,8 @@ JOB_GROUPS = ("batch.tensorstack.dev", "kubeflow.org")
 """API groups whose objects are jobs. Source: design 6."""
 
 TENSORBOARD_GROUP = "tensorstack.dev"
+
+VOLCANO_GROUP = "scheduling.volcano.sh"
 
 ACTOR = "jobledger.dev/actor"
 """Annotation on jobs: who wrote the spec, where no API server keeps managedFields."""
@@ -55,6 +58,8 @@ def observe(change: Change) -> tuple[Observation, ...]:
         found = (_end(change), pod(change))
     elif is_tensorboard(raw):
         found = (tensorboard(change),)
+    elif is_pod_group(raw):
+        found = (pod_group(change),)
     else:
         found = ()
     return tuple(each for each in found if each is not None)
@@ -68,6 +73,11 @@ def is_job(raw: Mapping[str, Any]) -> bool:
 def is_tensorboard(raw: Mapping[str, Any]) -> bool:
     """The object is a TensorBoard (spec R14)."""
     return _text(raw.get("kind")) == "TensorBoard" and _group(raw) == TENSORBOARD_GROUP
+
+
+def is_pod_group(raw: Mapping[str, Any]) -> bool:
+    """The object is a PodGroup of Volcano's, whose phase says when pods may be made."""
+    return _text(raw.get("kind")) == "PodGroup" and _group(raw) == VOLCANO_GROUP
 
 
 def owner_of(raw: Mapping[str, Any]) -> JobUid:
@@ -152,6 +162,18 @@ def tensorboard(change: Change) -> TensorBoardObserved | None:
     return TensorBoardObserved(
         job=owner, at=change.at, name=name, uid=uid, running=running, generation=generation
     )
+
+
+def pod_group(change: Change) -> PodGroupObserved | None:
+    """The PodGroup as it stands, if a job of ours controls it; with an empty uid once it is gone."""
+    raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
+    owner, uid, name = _owner(meta), _text(meta.get("uid")), _text(meta.get("name"))
+    if not (owner and uid and name):
+        return None
+    if change.verb is Verb.DELETED:
+        return PodGroupObserved(job=owner, at=change.at, name=name, uid="", gone_uid=uid)
+    phase = _text(_map(raw.get("status")).get("phase"))
+    return PodGroupObserved(job=owner, at=change.at, name=name, uid=uid, phase=phase)
 
 
 def _end(change: Change) -> PodObserved | None:

@@ -27,6 +27,7 @@ from statemachine.observations import (
     JobObserved,
     Observation,
     PodGone,
+    PodGroupObserved,
     PodObserved,
     PodUnreadable,
     TensorBoardObserved,
@@ -270,6 +271,8 @@ def _gone(seen: Observation) -> Observation:
             return JobGone(job=seen.job, at=_NEVER)
         case TensorBoardObserved():
             return TensorBoardObserved(job=seen.job, at=_NEVER, name=seen.name, uid="", gone_uid=seen.uid)
+        case PodGroupObserved():
+            return PodGroupObserved(job=seen.job, at=_NEVER, name=seen.name, uid="", gone_uid=seen.uid)
         case PodObserved():
             return PodGone(job=seen.job, at=_NEVER, replica=seen.replica, attempt=seen.attempt, uid=seen.uid)
         case PodUnreadable():

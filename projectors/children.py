@@ -67,6 +67,7 @@ _UNCONCERNING: Final = (
     e.ChildrenAccepted,
     e.RestartDenied,
     e.TimerSet,
+    e.PodGroupChanged,
     e.CleanedUp,
     e.UpdateIgnored,
     e.JobClosed,

@@ -315,6 +315,18 @@ class CleanedUp(Wire):
     """Replica type → how many replicas were how when the job ended, where the status goes on showing that."""
 
 
+class PodGroupChanged(Wire):
+    """The job's PodGroup is in this phase; an empty uid: there is none. `held`: pods are not made meanwhile."""
+
+    type: Literal["PodGroupChanged"] = "PodGroupChanged"
+    v: Literal[1] = 1
+    name: str
+    at: datetime
+    uid: str = ""
+    phase: str = ""
+    held: bool = False
+
+
 class JobExpired(Wire):
     """The job has been finished for as long as it was to be kept: the job object will be deleted.
 
@@ -380,6 +392,7 @@ Event = Annotated[
     | ChildrenAccepted
     | CleanedUp
     | TensorBoardChanged
+    | PodGroupChanged
     | JobExpired
     | JobDeleted
     | JobClosed,

@@ -11,6 +11,7 @@ from statemachine.spec import Plan
 from statemachine.state import (
     ConditionState,
     JobState,
+    PodGroupState,
     ReplicaPhase,
     ReplicaState,
     TensorBoardState,
@@ -89,6 +90,10 @@ def _changes(state: JobState, event: e.Event) -> Changes:
             return {"accepted": event.start, "refusals": 0}
         case "CleanedUp":
             return {"cleaned": True, "tally": event.tally} if event.tally else {"cleaned": True}
+        case "PodGroupChanged":
+            known = state.pod_group.held_at if state.pod_group else None
+            held_at = event.at if event.held else known
+            return {"pod_group": PodGroupState(event.uid, event.phase, held_at)}
         case "JobExpired":
             return {"expired": True}
         case "TensorBoardChanged":
@@ -268,7 +273,9 @@ def _phase_entered(state: JobState, event: e.PhaseEntered) -> Changes:
         case Phase.PAUSED if state.phase is Phase.NEW:
             return entered | {"starts": 1, "accepted": 1}
         case Phase.PAUSED:
-            return entered | {"accepted": state.starts, "refusals": 0, "replicas": _want_none(state)}
+            group = state.pod_group and state.pod_group._replace(uid="", phase="")
+            paused = {"accepted": state.starts, "refusals": 0, "replicas": _want_none(state)}
+            return entered | paused | {"pod_group": group}
         case Phase.RESUMING if state.phase is Phase.PAUSED:
             starts = state.starts + 1
             return entered | {"started_at": event.at, "starts": starts, "replicas": _want_all(state)}

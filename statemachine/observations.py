@@ -161,6 +161,16 @@ class TensorBoardObserved(Seen):
     gone_uid: str = ""
 
 
+class PodGroupObserved(Seen):
+    """The job's PodGroup and its phase; an empty uid says that `gone_uid` is gone."""
+
+    type: Literal["PodGroupObserved"] = "PodGroupObserved"
+    name: str
+    uid: str
+    phase: str = ""
+    gone_uid: str = ""
+
+
 Observation = Annotated[
     JobObserved
     | JobGone
@@ -169,6 +179,7 @@ Observation = Annotated[
     | PodUnreadable
     | TimerFired
     | WriteRefused
-    | TensorBoardObserved,
+    | TensorBoardObserved
+    | PodGroupObserved,
     Field(discriminator="type"),
 ]

@@ -100,6 +100,14 @@ class TensorBoardState:
     """Its spec was changed, and the object does not show it yet."""
 
 
+class PodGroupState(NamedTuple):
+    """What is known of the job's PodGroup; `held_at` is when its pods had to wait for it last."""
+
+    uid: str = ""
+    phase: str = ""
+    held_at: datetime | None = None
+
+
 @dataclass(frozen=True)
 class JobState:
     """One job. `replicas` is ordered by type as the spec lists them, then by index.
@@ -132,6 +140,7 @@ class JobState:
     timers: Mapping[str, datetime] = field(default_factory=dict)
     failure: Cause | None = None
     tensorboard: TensorBoardState | None = None
+    pod_group: PodGroupState | None = None
     ignored: tuple[Problem, ...] = ()
     cleaned: bool = False
     tally: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

@@ -28,6 +28,8 @@ def seen_words(seen: o.Observation) -> str:
             return f"timer {seen.timer}"
         case o.WriteRefused():
             return f"{seen.verb} {seen.kind} {seen.name} refused, {seen.status}"
+        case o.PodGroupObserved():
+            return f"PodGroup {seen.phase or ('seen' if seen.uid else 'gone')}"
         case o.TensorBoardObserved():
             state = "running" if seen.running else "gone" if not seen.uid else "not running"
             return f"TensorBoard {state}"

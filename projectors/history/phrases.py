@@ -39,6 +39,8 @@ def _phrase(event: e.Event) -> str:
             return f"cleaned up ({event.policy}): {event.pods} pods deleted"
         case "TensorBoardChanged":
             return f"TensorBoard {event.name} {event.error or ('runs' if event.running else 'does not run')}"
+        case "PodGroupChanged":
+            return f"PodGroup {event.name} {event.phase or ('made' if event.uid else 'gone')}"
         case _:
             return _of_replica(event)
 

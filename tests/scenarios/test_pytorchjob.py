@@ -402,9 +402,9 @@ def test_what_is_left_of_an_ended_job(policy: str, left: list[str]) -> None:
 def test_the_pod_group_goes_with_the_job_s_end_and_with_a_suspension() -> None:
     story = TorchStory(training(), gang_scheduler="volcano").submit()
     assert "PodGroup/retry" in story.children
-    story.up().suspend()
+    story.group("Inqueue").up().suspend()
     assert story.children == {}
-    story.all_gone().suspend(on=False)
+    story.all_gone().suspend(on=False).group("Inqueue", "group-2")
     assert "PodGroup/retry" in story.up().children
     assert "PodGroup/retry" not in story.pod("master-0", "Succeeded").children
 
@@ -424,6 +424,23 @@ def test_a_failed_job_expires_too_and_a_longer_time_is_heeded() -> None:
     story.edit(runPolicy={"ttlSecondsAfterFinished": 20})
     assert story.state.timers["expiry"] == START + timedelta(seconds=80)
     assert story.timer("expiry").delete().phase is Phase.FAILED
+
+
+def test_pods_wait_until_volcano_lets_their_group_in() -> None:
+    story = TorchStory(training(), gang_scheduler="volcano").submit()
+    assert (story.pods, "PodGroup/retry" in story.children) == ([], True)
+    story.at(5).group("Pending")
+    assert (story.pods, story.status["lastReconcileTime"]) == ([], "2024-01-09T15:00:05Z")
+    assert story.at(6).group("Pending").last == ()
+    story.at(9).group("Inqueue")
+    assert story.pods == ["master-0.1", "worker-0.1", "worker-1.1"]
+    assert story.up().group("Running").phase is Phase.RUNNING
+    assert story.status["lastReconcileTime"] == "2024-01-09T15:00:05Z"
+
+
+def test_a_group_of_scheduler_plugins_is_not_waited_for() -> None:
+    story = TorchStory(training(), gang_scheduler="scheduler-plugins").submit()
+    assert ("PodGroup/retry" in story.children, len(story.pods)) == (True, 3)
 
 
 # ---- section 7: suspending ---------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import copy
 from typing import Any, Self
 
-from statemachine.observations import Container, ContainerStatus, JobObserved, PodObserved
+from statemachine.observations import Container, ContainerStatus, JobObserved, PodGroupObserved, PodObserved
 from statemachine.state import ConditionState
 from tests.support.scenario import Story
 
@@ -86,6 +86,10 @@ class TorchStory(Story):
     def scale(self, workers: int) -> Self:
         """`kubectl scale`."""
         return self.edit(pytorchReplicaSpecs={"Worker": {"replicas": workers}})
+
+    def group(self, phase: str, uid: str = "group-1") -> Self:
+        """The PodGroup is seen in `phase`."""
+        return self.see(PodGroupObserved(job=self.uid, at=self.now, name=self.name, uid=uid, phase=phase))
 
     def all_gone(self) -> Self:
         """Every pod that we have let go is gone."""

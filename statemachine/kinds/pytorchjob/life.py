@@ -14,9 +14,9 @@ from statemachine.kinds.pytorchjob.conditions import end, hold
 from statemachine.kinds.pytorchjob.creation import acceptance, pods, refusals
 from statemachine.kinds.pytorchjob.ending import clean_up, deadline, expiry, outcome
 from statemachine.kinds.pytorchjob.restarts import restarts
+from statemachine.kinds.pytorchjob.waiting import pod_group, requests
 from statemachine.observations import Observation
 from statemachine.phases import Trigger, allows, step
-from statemachine.rules.creation import requests
 from statemachine.rules.ending import closing
 from statemachine.rules.pause import all_dismissed, scale
 from statemachine.rules.timers import deadline_timer
@@ -61,6 +61,7 @@ def _entered(state: JobState, trigger: Trigger, rule: str, seen: Observation) ->
 LIFE: Final[tuple[LifeRule, ...]] = (
     admission,  # what the user wishes, before anything that depends on it
     pods,  # what the pods did
+    pod_group,  # whether more of them may be made
     refusals,  # what the cluster would not take
     restarts,  # a failed replica is judged before anybody asks whether the job ended
     deadline,

@@ -16,6 +16,7 @@ def status(_kind: Kind, state: JobState) -> dict[str, Any]:
     times = {
         "startTime": state.started_at,
         "completionTime": state.completed_at,
+        "lastReconcileTime": state.pod_group.held_at if state.pod_group else None,
     }
     return {
         "conditions": [_condition(each) for each in state.conditions],
