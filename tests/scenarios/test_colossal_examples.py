@@ -147,8 +147,7 @@ def test_example_d_a_worker_s_failure_is_reported_and_the_launcher_decides() -> 
     assert story.phase is Phase.RUNNING
     text = f'Replica {EXAMPLE}-worker-1 failed: container "worker" exited with code 255.'
     assert story.condition("ReplicaFailure") == ("True", "ReplicaFailed", text)
-    story.at(35).pod("launcher-0", "Failed", exit_code=1)
-    assert story.phase is Phase.FAILED
+    assert story.at(35).pod("launcher-0", "Failed", exit_code=1).phase is Phase.FAILED
     assert story.condition("Failed") == ("True", "Failed", EXIT)
     assert story.condition("Completed") == ("False", "Failed", EXIT)
     assert story.condition("Running") == ("False", "Failed", EXIT)

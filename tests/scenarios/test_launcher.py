@@ -1,5 +1,7 @@
 """The life of a job with a launcher: colossalaijob.md, sections 3 and 5; T4, T7, T8, T9, T14-T18 of spec R5."""
 
+from typing import Any
+
 import pytest
 
 from statemachine.phases import Phase
@@ -9,12 +11,12 @@ from tests.unit.kinds.colossal import DEBUG, KIND, spec
 INIT = "The job has been initialized successfully."
 
 
-def job(**more: object) -> Story:
+def job(**more: Any) -> Story:
     """A job of two workers, submitted."""
     return Story(spec(**more), name="gpt", kind=KIND).submit()
 
 
-def running(**more: object) -> Story:
+def running(**more: Any) -> Story:
     """A job whose launcher runs."""
     return job(**more).ready("worker-0", "worker-1").pod("launcher-0", "Running")
 
