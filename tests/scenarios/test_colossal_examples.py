@@ -144,11 +144,10 @@ def test_example_c_without_clean_up_the_workers_go_on() -> None:
 
 def test_example_d_a_worker_s_failure_is_reported_and_the_launcher_decides() -> None:
     story = started(spec()).at(30).pod("worker-1", "Failed", exit_code=255)
-    assert story.status["phase"] == "Running"
+    assert story.phase is Phase.RUNNING
     text = f'Replica {EXAMPLE}-worker-1 failed: container "worker" exited with code 255.'
     assert story.condition("ReplicaFailure") == ("True", "ReplicaFailed", text)
-    story.at(35).pod("launcher-0", "Failed", exit_code=1)
-    assert story.status["phase"] == "Failed"
+    assert story.at(35).pod("launcher-0", "Failed", exit_code=1).phase is Phase.FAILED
     assert story.condition("Failed") == ("True", "Failed", EXIT)
     assert story.condition("Completed") == ("False", "Failed", EXIT)
     assert story.condition("Running") == ("False", "Failed", EXIT)
