@@ -1,173 +1,188 @@
-"""Children that are generated, mutable or somebody else's: what visits make of them, in a cluster in memory."""
+"""Children that came and went while nobody looked: a whole controller over a cluster in memory, on simulated time."""
 
 import asyncio
-from base64 import b64decode
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pytest
 
 from jobledger.wiring import Controller
+from jobledger.wiring.roles import ALL, Role
+from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster
-from k8s_bridge.port import Manifest, Ref
-from k8s_bridge.ssh_keys import SecretData, secret_data
-from projectors.diff import diff
-from statemachine.desired import desired
-from statemachine.engine.clock import WallClock
-from statemachine.errors import Missing
+from k8s_bridge.port import Change, Ref
+from statemachine.engine.clock import LoopClock
 from statemachine.ids import JobUid
-from statemachine.kind import SSH_KEYS
+from statemachine.log.inbox import MemoryInbox
 from statemachine.log.memory import MemoryLog
-from tests.unit.kinds.deepspeed import ELASTIC, spec, worker
+from statemachine.phases import Phase
+from statemachine.state import JobState
+from tests.support.simulated import run_simulated
+from tests.unit.api.words import job
 
-KEY = b"the private key"
-SECRET = Ref("v1", "Secret", "demo", "gpt-ssh")
-HOSTS = Ref("v1", "ConfigMap", "demo", "gpt-hostfile")
+REF: Final = Ref("batch.tensorstack.dev/v1beta1", "PyTorchTrainingJob", "demo", "train")
 
+Processes = list[frozenset[Role]]
 
-class Desk:
-    """A controller at work on a cluster in memory, whose keys are counted."""
-
-    def __init__(self) -> None:
-        self.cluster, self.log = MemoryCluster(), MemoryLog()
-        self.made = 0
-        self.controller = Controller(self.log, self.cluster, WallClock(), generators={SSH_KEYS: self.keys})
-
-    async def keys(self) -> SecretData:
-        self.made += 1
-        return secret_data(KEY, b"the public key\n")
-
-    async def submit(self, **more: Any) -> JobUid:
-        manifest = {
-            "apiVersion": "batch.tensorstack.dev/v1beta1",
-            "kind": "DeepSpeedJob",
-            "metadata": {"name": "gpt", "namespace": "demo"},
-            "spec": spec(worker(2), **more),
-        }
-        return JobUid((await self.cluster.create(manifest))["metadata"]["uid"])
-
-    async def is_done(self, job: JobUid) -> bool:
-        """The job is Running, and nothing is left to write."""
-        state = self.controller.states.state(job)
-        if state is None or state.phase != "Running":
-            return False
-        live = await self.cluster.children("demo", job)
-        return not list(diff(state, desired(state), live))
-
-    async def lines(self) -> list[str]:
-        """The hostfile's."""
-        return str((await self.cluster.get(HOSTS))["data"]["hostfile"]).splitlines()
+by_processes = pytest.mark.parametrize(
+    "processes",
+    [[ALL], [frozenset({Role.BRIDGE, Role.ENGINE}), frozenset({Role.PROJECTORS})]],
+    ids=["together", "apart"],
+)
 
 
-@asynccontextmanager
-async def desk() -> AsyncIterator[Desk]:
-    found = Desk()
-    running = asyncio.create_task(found.controller.run())
-    try:
-        async with asyncio.timeout(30):
-            yield found
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+class World:
+    """A job called `train` in a cluster whose watches can be made to tell nothing."""
+
+    def __init__(self, processes: Processes) -> None:
+        clock = LoopClock(datetime(2024, 1, 9, 15, tzinfo=UTC))
+        self.cluster = MemoryCluster(admit=admit, clock=clock.now)
+        log, inbox = MemoryLog(), MemoryInbox()
+        self.controllers = [
+            Controller(log, self.cluster, clock, roles=each, inbox=inbox) for each in processes
+        ]
+
+    async def submit(self) -> None:
+        """The job is there, and the watches have told of it."""
+        wish = job(REF.name)
+        wish["metadata"]["namespace"] = REF.namespace
+        await self.cluster.create(wish)
+        await asyncio.sleep(0)
+
+    def close_eyes(self) -> None:
+        """The watches are as open as ever, and bring nothing."""
+        self.cluster.disturbance = lambda _: ()
+
+    async def open_eyes(self) -> None:
+        """The watches begin anew, and whatever follows from what they tell is done."""
+        self.cluster.disturbance = None
+        self.cluster.drop_watches()
+        await asyncio.sleep(30)
+
+    def edit(self, **spec: Any) -> None:
+        """A user has a wish, of which the controller learns before all else."""
+        self.cluster.disturbance = None
+        self.cluster.objects.patch(REF, {"spec": spec})
+        self.close_eyes()
+
+    def remove(self, kind: str) -> None:
+        """The only object of a kind is gone at once, whatever held it."""
+        (found,) = self.cluster.objects.peek_all(kind)
+        if kind == "Pod":
+            self.cluster.delete_pod(REF.namespace, found["metadata"]["name"], force=True)
+        else:
+            self.cluster.objects.delete(Ref.of(found))
+
+    async def begins_to_go(self, kind: str) -> None:
+        """Somebody deletes the only object of a kind, which does not go at once."""
+        begun = asyncio.Event()
+
+        def look(change: Change) -> None:
+            if change.object["kind"] == kind and "deletionTimestamp" in change.object["metadata"]:
+                begun.set()
+
+        self.cluster.objects.subscribe(look)
+        await begun.wait()
+
+    def number(self, kind: str) -> int:
+        """How many objects of a kind there are."""
+        return len(list(self.cluster.objects.peek_all(kind)))
+
+    @property
+    def state(self) -> JobState:
+        """The job as the log has it."""
+        found = self.cluster.objects.peek(REF)
+        assert found is not None
+        state = self.controllers[0].states.state(JobUid(found["metadata"]["uid"]))
+        assert state is not None
+        return state
 
 
-async def until(holds: Any) -> None:
-    while not await holds():  # noqa: ASYNC110 - nothing tells of it
-        await asyncio.sleep(0.01)
+def lives(processes: Processes, story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+    """The story of a world, told on simulated time."""
+
+    async def whole() -> None:
+        world = World(processes)
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(each.run()) for each in world.controllers]
+            await asyncio.sleep(1)
+            try:
+                await story(world)
+            finally:
+                for each in running:
+                    each.cancel()
+
+    run_simulated(whole(), seed=1)
 
 
-def exists(found: Desk, ref: Ref, uid: str = "") -> Any:
-    async def look() -> bool:
-        try:
-            return bool((await found.cluster.get(ref))["metadata"]["uid"] != uid)
-        except Missing:
-            return False
+@by_processes
+def test_a_pod_that_vanished_before_any_watch_showed_it_is_made_again(processes: Processes) -> None:
+    async def story(world: World) -> None:
+        await world.submit()
+        world.close_eyes()
+        await asyncio.sleep(3)
+        world.remove("Pod")
+        await world.open_eyes()
+        assert (world.number("Pod"), world.state.phase) == (1, Phase.RUNNING)
 
-    return look
-
-
-async def test_keys_are_made_once_and_get_into_the_secret_and_nowhere_else() -> None:
-    async with desk() as there:
-        job = await there.submit()
-        await until(lambda: there.is_done(job))
-        secret = await there.cluster.get(SECRET)
-        assert b64decode(secret["data"]["id_rsa"]) == KEY
-        assert there.made == 1
-        history = b"".join([record.body for record in await _records(there.log)])
-        assert b"gpt-worker-1" in history
-        for text in (KEY, secret["data"]["id_rsa"].encode()):
-            assert text not in history
-            assert text not in str(there.controller.states.state(job)).encode()
+    lives(processes, story)
 
 
-async def _records(log: MemoryLog) -> list[Any]:
-    return [record async for batch in log.scan(0) for record in batch]
+@by_processes
+def test_a_dismissed_pod_that_vanished_before_any_watch_showed_it_is_not_waited_for(
+    processes: Processes,
+) -> None:
+    async def story(world: World) -> None:
+        await world.submit()
+        world.close_eyes()
+        await asyncio.sleep(3)
+        world.edit(runMode={"pause": {"enabled": True}})
+        await world.begins_to_go("Pod")
+        world.remove("Pod")
+        await world.open_eyes()
+        assert [each.has_pod for each in world.state.replicas.values()] == [False]
+        await asyncio.sleep(1)
+        world.cluster.objects.patch(REF, {"spec": {"runMode": {"pause": {"enabled": False}}}})
+        await asyncio.sleep(30)
+        assert (world.number("Pod"), world.state.phase) == (1, Phase.RUNNING)
+
+    lives(processes, story)
 
 
-async def test_a_secret_that_is_there_already_is_kept() -> None:
-    async with desk() as there:
-        job = await there.submit()
-        await until(lambda: there.is_done(job))
-        uid = (await there.cluster.get(SECRET))["metadata"]["uid"]
-    again = Desk()
-    again.cluster = there.cluster
-    again.controller = Controller(there.log, there.cluster, WallClock(), generators={SSH_KEYS: again.keys})
-    running = asyncio.create_task(again.controller.run())
-    await until(lambda: again.is_done(job))
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-    assert again.made == 0
-    assert (await again.cluster.get(SECRET))["metadata"]["uid"] == uid
+@by_processes
+def test_a_tensorboard_that_vanished_before_any_watch_showed_it_is_made_again(processes: Processes) -> None:
+    async def story(world: World) -> None:
+        await world.submit()
+        await asyncio.sleep(30)
+        world.edit(tensorboardSpec={"image": "tensorboard"})
+        await asyncio.sleep(3)
+        world.remove("TensorBoard")
+        await world.open_eyes()
+        assert world.number("TensorBoard") == 1
+
+    lives(processes, story)
 
 
-async def test_a_secret_that_somebody_deleted_is_made_again_before_pods_that_need_it() -> None:
-    async with desk() as there:
-        job = await there.submit()
-        await until(lambda: there.is_done(job))
-        uid = (await there.cluster.get(SECRET))["metadata"]["uid"]
-        await there.cluster.delete(SECRET)
-        there.cluster.delete_pod("demo", "gpt-worker-1")
-        await until(exists(there, SECRET, uid))
-        await until(lambda: there.is_done(job))
-        assert there.made == 2
+@pytest.mark.parametrize(
+    ("wish", "phase"),
+    [
+        ({}, Phase.RUNNING),
+        ({"runMode": {"pause": {"enabled": True}}}, Phase.PAUSED),
+        ({"runPolicy": {"activeDeadlineSeconds": 40}}, Phase.FAILED),
+    ],
+)
+def test_a_job_of_whose_children_everything_is_known_is_left_alone(
+    wish: dict[str, Any], phase: Phase
+) -> None:
+    async def story(world: World) -> None:
+        await world.submit()
+        await asyncio.sleep(30)
+        world.cluster.objects.patch(REF, {"spec": {**wish, "tensorboardSpec": {"image": "tensorboard"}}})
+        await asyncio.sleep(90)
+        children = world.controllers[0].queues["children"]
+        before = children.visits
+        await asyncio.sleep(3600)
+        assert (children.visits, world.state.phase) == (before, phase)
 
-
-async def test_another_scale_rewrites_the_hostfile_and_keeps_the_keys() -> None:
-    async with desk() as there:
-        job = await there.submit(**ELASTIC)
-        await until(lambda: there.is_done(job))
-        assert await there.lines() == ["gpt-worker-0 slots=1"]
-        ref = Ref("batch.tensorstack.dev/v1beta1", "DeepSpeedJob", "demo", "gpt")
-        await there.cluster.patch(ref, {"spec": {"elastic": {"expectedReplicas": 3}}})
-
-        async def scaled() -> bool:
-            pods = [each for each in await there.cluster.children("demo", job) if each["kind"] == "Pod"]
-            return len(pods) == 3 and await there.is_done(job)
-
-        await until(scaled)
-        assert await there.lines() == [f"gpt-worker-{index} slots=1" for index in range(3)]
-        assert there.made == 1
-
-
-async def test_names_that_are_taken_are_waited_for_and_nothing_is_overwritten() -> None:
-    strangers: list[Manifest] = [
-        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "gpt-ssh", "namespace": "demo"}},
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "gpt-hostfile", "namespace": "demo"}},
-    ]
-    for stranger in strangers:
-        async with desk() as there:
-            stored = await there.cluster.create(stranger)
-            job = await there.submit()
-
-            async def is_told(there: Desk = there, job: JobUid = job) -> bool:
-                state = there.controller.states.state(job)
-                return state is not None and state.condition("Initialized") is not None
-
-            await until(is_told)
-            state = there.controller.states.state(job)
-            assert state is not None
-            told = state.condition("Initialized")
-            assert told is not None
-            name = stranger["metadata"]["name"]
-            message = f'{stranger["kind"]} "{name}" already exists and is not controlled by this job'
-            assert (told.status, told.reason, told.message) == ("False", "NameConflict", message)
-            assert await there.cluster.get(Ref.of(stored)) == stored
+    lives([ALL], story)
