@@ -23,6 +23,8 @@ WORDS = st.sampled_from([
     "elastic", "minReplicas", "maxReplicas", "expectedReplicas", "runPolicy", "backoffLimit", "runMode", "debug",
     "pause", "resumeSpecs", "scheduler", "t9kScheduler", "queue", "priority", "tensorboardSpec", "logDir", "pvc",
     "subpath", "subPath", "trainingLogFilesets", "scalingWeight", "labels", "annotations", "initContainers", "ports",
+    "worker", "config", "run", "python", "module", "exec", "slotPerWorker", "slotsPerWorker", "otherArgs",
+    "localRank", "autotune", "customCommand", "disableCustomEnv", "volumeMounts", "mountPath", "value", "nvidia.com/gpu",
 ])  # fmt: skip
 
 SCALARS = (
