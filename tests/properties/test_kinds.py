@@ -24,7 +24,7 @@ WORDS = st.sampled_from([
     "pause", "resumeSpecs", "scheduler", "t9kScheduler", "queue", "priority", "tensorboardSpec", "logDir", "pvc",
     "subpath", "subPath", "trainingLogFilesets", "scalingWeight", "labels", "annotations", "initContainers", "ports",
     "worker", "config", "run", "python", "module", "exec", "slotPerWorker", "slotsPerWorker", "otherArgs",
-    "localRank", "autotune", "customCommand", "disableCustomEnv", "volumeMounts", "mountPath", "value", "nvidia.com/gpu",
+    "localRank", "autotune", "customCommand", "disableCustomEnv", "volumeMounts", "mountPath", "nvidia.com/gpu",
 ])  # fmt: skip
 
 SCALARS = (
