@@ -25,6 +25,8 @@ WORDS = st.sampled_from([
     "subpath", "subPath", "trainingLogFilesets", "scalingWeight", "labels", "annotations", "initContainers", "ports",
     "launcher", "worker", "workingDir", "procPerWorker", "torchArgs", "torchConfig", "script", "ssh", "authMountPath",
     "sshAuthMountPath", "sshdPath", "cleanUpWorkers", "volumeMounts", "mountPath",
+    "worker", "config", "run", "python", "module", "exec", "slotPerWorker", "slotsPerWorker", "otherArgs",
+    "localRank", "autotune", "customCommand", "disableCustomEnv", "volumeMounts", "mountPath", "nvidia.com/gpu",
 ])  # fmt: skip
 
 SCALARS = (

@@ -245,7 +245,9 @@ class Story:
 
     def training(self, replica: str) -> str:
         """Name of the container that trains in the replica's pods."""
-        return kind_of(self.state.api_version, self.kind).training_container(self.state, split_replica(ReplicaName(replica))[0])
+        return kind_of(self.state.api_version, self.kind).training_container(
+            self.state, split_replica(ReplicaName(replica))[0]
+        )
 
     @property
     def phase(self) -> Phase:

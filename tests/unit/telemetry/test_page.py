@@ -57,7 +57,7 @@ ALLOWED: Final[dict[str, set[str] | None]] = {
         "TensorBoardObserved",
     },
     "outcome": {"entry", "nothing"},
-    "name": {"children", "status"},
+    "name": {"children", "status", "expiry"},
     "projector": {"kube-events", "history"},
     "loop": {
         "engine",
@@ -67,6 +67,7 @@ ALLOWED: Final[dict[str, set[str] | None]] = {
         "bridge",
         "children",
         "status",
+        "expiry",
         "kube-events",
         "history",
     },
