@@ -176,7 +176,7 @@ class Torches(DictCluster):
 
     def _add_pod(self, story: Any, name: str, attempt: int, uid: str) -> None:
         super()._add_pod(story, name, attempt, uid)
-        pod = self.objects.pop(("Pod", f"{story.name}-7ac1b-{name}"))
+        pod = self.objects.pop(("Pod", story.pod_name(name)))
         pod["metadata"]["name"] = f"{story.name}-{name}"
         self.objects["Pod", pod["metadata"]["name"]] = pod
 
