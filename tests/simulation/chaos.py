@@ -10,6 +10,7 @@ from typing import Final
 from k8s_bridge.port import Manifest, Ref
 from statemachine.log.codec import decode
 from statemachine.observations import TensorBoardObserved
+from tests.simulation import torch_shapes
 from tests.simulation.shapes import EXIT_CODES, edit
 from tests.simulation.world import World
 from tests.support.faults import Odds
@@ -161,7 +162,8 @@ async def edit_spec(world: World) -> None:
     """A user has a wish."""
     if world.live_jobs():
         job = world.chance.choice(world.live_jobs())
-        world.change(job, edit(world.chance, job["spec"]))
+        change = torch_shapes.edit if job["kind"] == torch_shapes.KIND else edit
+        world.change(job, change(world.chance, job["spec"]))
 
 
 async def delete_job(world: World) -> None:

@@ -10,18 +10,19 @@ from statemachine.log.codec import decode
 from statemachine.observations import Observation
 from tests.simulation.chaos import chaos
 from tests.simulation.invariants import Story, check_end, check_log, check_rest, stories
+from tests.simulation.shapes import KIND
 from tests.simulation.world import Broken, World
 from tests.support.faults import LATEST
 from tests.support.simulated import Deadlock, run_simulated
 
 
-def simulate(seed: int) -> World:
+def simulate(seed: int, kind: str = KIND) -> World:
     """The world of `seed` after its end.
 
     Raises:
         Broken: something that must hold did not; the message has the story, and how to see it again.
     """
-    world = World(seed)
+    world = World(seed, kind)
     with _errors_are_findings(world):
         try:
             run_simulated(_live(world), seed)

@@ -16,6 +16,7 @@ _SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 200)
 _ONE: Final = os.environ.get("JOBLEDGER_SIM_SEED")
 _CHUNK: Final = 50
 _FORCED: Final = _SEEDS // 4
+_TORCHES: Final = _SEEDS // 4
 
 
 def _chunks() -> list[Sequence[int]]:
@@ -36,6 +37,11 @@ def test_pods_that_are_removed_by_force_while_the_log_is_down_are_not_made_twice
     monkeypatch.setattr(chaos, "ACTIONS", chaos.FORCE)
     for seed in [int(_ONE)] if _ONE else range(_FORCED):
         simulate(seed)
+
+
+def test_the_promises_hold_for_jobs_of_kubeflow_s() -> None:
+    for seed in [int(_ONE)] if _ONE else range(_TORCHES):
+        simulate(seed, "PyTorchJob")
 
 
 @pytest.mark.parametrize("seed", [3, 17])

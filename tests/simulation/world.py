@@ -20,6 +20,7 @@ from statemachine.ids import JobUid
 from statemachine.kind import SSH_KEYS
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Record
+from tests.simulation import torch_shapes
 from tests.simulation.pods import PodRegister
 from tests.simulation.shapes import API, KIND, NAMESPACE, Fates, manifest
 from tests.support.faults import FaultyCluster, FaultyLog, JumpingClock, Life, Odds, Weather
@@ -110,6 +111,7 @@ class World:
     """Everything that belongs to one seed."""
 
     seed: int
+    kind: str = KIND
     chance: Random = field(init=False)
     notes: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
@@ -189,17 +191,18 @@ class World:
 
     async def submit(self, name: str) -> None:
         """Somebody creates a job called `name`, if the name is free."""
-        ref = Ref(API, KIND, NAMESPACE, name)
+        torch = self.kind == torch_shapes.KIND
+        ref = Ref(torch_shapes.API if torch else API, self.kind, NAMESPACE, name)
         if self.cluster.objects.peek(ref) is not None:
             return
-        wish = manifest(self.chance, name)
+        wish = torch_shapes.manifest(self.chance, name, NAMESPACE) if torch else manifest(self.chance, name)
         stored = await self.cluster.create(wish)
         self.jobs.append(ref)
         self.note(f"job {name} created, uid {stored['metadata']['uid']}")
 
     def live_jobs(self) -> list[Manifest]:
         """The job objects that exist, uncopied."""
-        return list(self.cluster.objects.peek_all(KIND))
+        return list(self.cluster.objects.peek_all(self.kind))
 
     def change(self, job: Manifest, merge: Manifest) -> None:
         """Somebody edits the spec of a job; what the API server refuses is not stored."""
