@@ -205,7 +205,7 @@ async def test_every_loop_of_a_controller_is_watched() -> None:
     async with running(controller):
         await synced(controller)
         pulses = controller.pulses()
-    assert set(pulses) == {"engine", "bridge", "children", "status", "kube-events"}
+    assert set(pulses) == {"engine", "bridge", "children", "status", "expiry", "kube-events"}
     assert not any(pulse.busy for pulse in pulses.values())
 
 

@@ -57,7 +57,7 @@ ALLOWED: Final[dict[str, set[str] | None]] = {
         "TensorBoardObserved",
     },
     "outcome": {"entry", "nothing"},
-    "name": {"children", "status"},
+    "name": {"children", "status", "expiry"},
     "projector": {"kube-events", "history"},
     "loop": {
         "engine",
@@ -66,6 +66,7 @@ ALLOWED: Final[dict[str, set[str] | None]] = {
         "inbox",
         "bridge",
         "children",
+        "expiry",
         "status",
         "kube-events",
         "history",
