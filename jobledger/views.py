@@ -55,16 +55,16 @@ def phase_of(job: Manifest) -> str:
     return stated_phase(job) or "New"
 
 
-_BY_CONDITION: Final = (
-    ("Failed", "True", "Failed"),
-    ("Succeeded", "True", "Succeeded"),
-    ("Suspended", "True", "Paused"),
-    ("Running", "True", "Running"),
-    ("Restarting", "True", "Running"),
-    ("Suspended", "False", "Resuming"),
-    ("Created", "True", "Pending"),
-)
-"""What conditions say of a job of Kubeflow's, whose status has no phase; the first that holds."""
+_BY_CONDITION: Final = {
+    ("Failed", "True"): "Failed",
+    ("Succeeded", "True"): "Succeeded",
+    ("Suspended", "True"): "Paused",
+    ("Suspended", "False"): "Resuming",
+    ("Running", "True"): "Running",
+    ("Restarting", "True"): "Running",
+    ("Created", "True"): "Pending",
+}
+"""What conditions say of a job of Kubeflow's, whose status has no phase."""
 
 
 def stated_phase(job: Manifest) -> str:
@@ -72,5 +72,15 @@ def stated_phase(job: Manifest) -> str:
     status = job.get("status") or {}
     if phase := status.get("phase"):
         return str(phase)
-    held = {(each.get("type"), each.get("status")) for each in status.get("conditions") or ()}
-    return next((phase for type_, value, phase in _BY_CONDITION if (type_, value) in held), "")
+    newest_first = [(each.get("type"), each.get("status")) for each in status.get("conditions") or ()][::-1]
+    return next((_BY_CONDITION[each] for each in newest_first if each in _BY_CONDITION), "")
+
+
+def running_of(job: Manifest) -> tuple[int, int]:
+    """How many replicas run, and how many there are."""
+    status = job.get("status") or {}
+    if counts := status.get("aggregate"):
+        return counts.get("running", 0), sum(counts.values())
+    active = sum(each.get("active", 0) for each in (status.get("replicaStatuses") or {}).values())
+    wished = ((job.get("spec") or {}).get("pytorchReplicaSpecs") or {}).values()
+    return active, sum(each.get("replicas", 1) for each in wished if isinstance(each, dict))

@@ -89,16 +89,15 @@ def table(jobs: list[dict[str, Any]], *, everywhere: bool = False) -> str:
 
 
 def _row(job: dict[str, Any], *, everywhere: bool) -> tuple[str, ...]:
-    from jobledger.views import phase_of
+    from jobledger.views import phase_of, running_of
 
     meta, status = job["metadata"], job.get("status") or {}
-    counts = status.get("aggregate") or {}
-    running = f"{counts.get('running', 0)}/{sum(counts.values())}"
+    running, scale = running_of(job)
     row = (
         meta["name"],
         job["kind"],
         phase_of(job),
-        running,
+        f"{running}/{scale}",
         str(status.get("backoffCount", 0)),
         common.age(meta.get("creationTimestamp")),
     )

@@ -38,6 +38,7 @@ class Shape:
     manifest: Callable[[Random, str], Manifest]
     edit: Callable[[Random, Spec], Spec]
     fates: Callable[[int, float], Script]
+    api: str = API
 
 
 def manifest(chance: Random, name: str) -> Manifest:

@@ -12,6 +12,7 @@ import pytest
 from tests.simulation import chaos
 from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.run import simulate
+from tests.simulation.torch_shapes import TORCH
 
 _SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 200)
 _ONE: Final = os.environ.get("JOBLEDGER_SIM_SEED")
@@ -42,6 +43,11 @@ def test_pods_that_are_removed_by_force_while_the_log_is_down_are_not_made_twice
     monkeypatch.setattr(chaos, "ACTIONS", chaos.FORCE)
     for seed in [int(_ONE)] if _ONE else range(_FORCED):
         simulate(seed)
+
+
+def test_the_promises_hold_for_jobs_of_kubeflow_s() -> None:
+    for seed in [int(_ONE)] if _ONE else range(_FORCED):
+        simulate(seed, TORCH)
 
 
 @pytest.mark.parametrize("seed", [3, 17])

@@ -21,7 +21,7 @@ from statemachine.kind import SSH_KEYS
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Record
 from tests.simulation.pods import PodRegister
-from tests.simulation.shapes import API, NAMESPACE, PYTORCH, Shape
+from tests.simulation.shapes import NAMESPACE, PYTORCH, Shape
 from tests.support.faults import FaultyCluster, FaultyLog, JumpingClock, Life, Odds, Weather
 
 START: Final = datetime(2024, 1, 9, 15, 0, tzinfo=UTC)
@@ -190,7 +190,7 @@ class World:
 
     async def submit(self, name: str) -> None:
         """Somebody creates a job called `name`, if the name is free."""
-        ref = Ref(API, self.shape.kind, NAMESPACE, name)
+        ref = Ref(self.shape.api, self.shape.kind, NAMESPACE, name)
         if self.cluster.objects.peek(ref) is not None:
             return
         wish = self.shape.manifest(self.chance, name)

@@ -1,0 +1,73 @@
+"""Random PyTorchJobs of Kubeflow's, and what is changed in them, drawn from a seed."""
+
+from random import Random
+from typing import Final
+
+from k8s_bridge.port import Manifest
+from tests.simulation.shapes import NAMESPACE, Fates, Shape, Spec
+
+API: Final = "kubeflow.org/v1"
+KIND: Final = "PyTorchJob"
+
+_POLICIES: Final = ("ExitCode", "ExitCode", "OnFailure", "Always", "Never")
+
+
+def manifest(chance: Random, name: str) -> Manifest:
+    """A job called `name` of random shape; one in fifteen breaks a rule that only the controller checks."""
+    specs = {"Worker": _replicas(chance, chance.randint(1, 3))}
+    if chance.random() < 0.6:
+        specs["Master"] = _replicas(chance, 1)
+    spec: Spec = {"pytorchReplicaSpecs": specs, "runPolicy": _run_policy(chance)}
+    if chance.random() < 0.3:
+        spec["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 4}
+        if chance.random() < 0.5:
+            spec["elasticPolicy"]["metrics"] = [{"type": "Resource"}]
+    if chance.random() < 1 / 15:
+        del specs["Worker"]["template"]["spec"]["containers"][0]["image"]
+    return {
+        "apiVersion": API,
+        "kind": KIND,
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": spec,
+    }
+
+
+def _replicas(chance: Random, number: int) -> Spec:
+    containers: list[Spec] = [{"name": "pytorch", "image": "pytorch:2", "args": ["train.py"]}]
+    if chance.random() < 0.15:
+        containers.append({"name": "sidecar", "image": "proxy:1"})
+    return {
+        "replicas": number,
+        "restartPolicy": chance.choice(_POLICIES),
+        "template": {"spec": {"containers": containers}},
+    }
+
+
+def _run_policy(chance: Random) -> Spec:
+    policy: Spec = {"cleanPodPolicy": chance.choice(("None", "Running", "All"))}
+    for name, values in (
+        ("backoffLimit", (0, 1, 2, 3, 6)),
+        ("activeDeadlineSeconds", (5, 20, 40, 3600)),
+        ("ttlSecondsAfterFinished", (0, 5, 30)),
+    ):
+        if chance.random() < 0.4:
+            policy[name] = chance.choice(values)
+    if chance.random() < 0.2:
+        policy["suspend"] = True
+    return policy
+
+
+def edit(chance: Random, spec: Spec) -> Spec:
+    """What somebody changes in `spec`: a merge patch of it; now and then one that must not be accepted."""
+    run = spec.get("runPolicy", {})
+    wishes: list[Spec] = [{"runPolicy": {"suspend": not run.get("suspend", False)}}] * 4
+    wishes += [{"pytorchReplicaSpecs": {"Worker": {"replicas": chance.randint(1, 4)}}}] * 3
+    wishes.append({"runPolicy": {"backoffLimit": chance.randint(0, 6)}})
+    wishes.append({"runPolicy": {"activeDeadlineSeconds": chance.choice((None, 20, 60))}})
+    wishes.append({"runPolicy": {"ttlSecondsAfterFinished": chance.choice((None, 1, 30))}})
+    wishes.append({"runPolicy": {"managedBy": "kubeflow.org/training-operator"}})
+    wishes.append({"runPolicy": {"backoffLimit": -1}})
+    return chance.choice(wishes)
+
+
+TORCH: Final = Shape(KIND, manifest, edit, Fates, API)

@@ -1,0 +1,70 @@
+"""What users read of a job whose status has conditions and counts, but no phase."""
+
+from typing import Any
+
+import pytest
+
+from jobledger.errors import NotPossible
+from jobledger.views import phase_of, running_of
+from jobledger.wishes import wished
+from tests.support.pytorchjob import API, TorchStory, training
+
+
+def job(story: TorchStory) -> dict[str, Any]:
+    meta = {"name": story.name, "namespace": "demo", "uid": story.uid}
+    return {
+        "apiVersion": API,
+        "kind": "PyTorchJob",
+        "metadata": meta,
+        "spec": story.spec,
+        "status": story.status,
+    }
+
+
+def test_the_phase_is_told_by_the_conditions() -> None:
+    story = TorchStory(training()).submit()
+    told = [phase_of(job(story))]
+    for act in (
+        story.up,
+        lambda: story.pod("worker-0", "Failed", exit_code=137),
+        story.suspend,
+        lambda: story.all_gone().suspend(on=False),
+        story.up,
+        lambda: story.pod("master-0", "Succeeded"),
+    ):
+        act()
+        told.append(phase_of(job(story)))
+    assert told == ["Pending", "Running", "Running", "Paused", "Resuming", "Running", "Succeeded"]
+    assert phase_of(job(story)) == story.phase
+
+
+def test_a_failed_job_has_failed_and_an_unseen_one_is_new() -> None:
+    assert (
+        phase_of(job(TorchStory(training(policy="Never")).submit().up().pod("worker-0", "Failed")))
+        == "Failed"
+    )
+    assert phase_of({"metadata": {}, "spec": {}}) == "New"
+
+
+def test_replicas_are_counted() -> None:
+    story = TorchStory(training()).submit()
+    assert running_of(job(story)) == (0, 3)
+    assert running_of(job(story.up().pod("worker-1", "Succeeded"))) == (2, 3)
+    assert running_of({"status": {"aggregate": {"running": 1, "failed": 1}}}) == (1, 2)
+
+
+def test_wishes_are_written_where_the_kind_has_them() -> None:
+    running = job(TorchStory(training()).submit().up())
+    assert wished("pause", running, {}) == {"spec": {"runPolicy": {"suspend": True}}}
+    assert wished("resume", running, {}) == {"spec": {"runPolicy": {"suspend": False}}}
+    scaled = {"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 5}}}}
+    assert wished("scale", running, {"replicas": 5}) == scaled
+
+
+def test_a_job_without_workers_cannot_be_scaled_nor_an_ended_one_paused() -> None:
+    alone = TorchStory(training(workers=0)).submit().up()
+    with pytest.raises(NotPossible, match=r"it has no pytorchReplicaSpecs\.Worker"):
+        wished("scale", job(alone), {"replicas": 5})
+    alone.pod("master-0", "Succeeded")
+    with pytest.raises(NotPossible, match=r"it has ended \(Succeeded\)"):
+        wished("pause", job(alone), {})
