@@ -92,6 +92,11 @@ class History:
         found = await self._database.fetch(REACHED, partition)
         return int(found[0][0]) if found else 0
 
+    async def positions(self) -> int:
+        """How far the view is over all partitions: a number that grows whenever there is something new in it."""
+        found = await self._database.fetch("SELECT coalesce(sum(position), 0) FROM history_positions")
+        return int(found[0][0])
+
     async def find_job(self, name_or_uid: str, namespace: str | None = None) -> JobRow | None:
         """The job of this uid, else the newest of this name (in the namespace, or in any)."""
         found = await self._database.fetch(f"{_JOB} WHERE uid = $1", name_or_uid)
