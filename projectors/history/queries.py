@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from projectors.history.database import REACHED, Database, Row
+from projectors.history.listing import Listing
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.phases import Phase
 
@@ -82,6 +83,7 @@ class History:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.listing = Listing(database)
 
     async def prepare(self) -> None:
         """The tables are there. Raises as `Database.prepare`."""
