@@ -26,7 +26,7 @@ PREFIX: Final = "JOBLEDGER_"
 NOT_SETTINGS: Final = frozenset(
     f"{PREFIX}{name}"
     for name in (
-        *("REQUIRE_ALL", "SIM_SEEDS", "SIM_SEED", "KUBECONFIG", "TOOLS", "CONTAINER_ID"),
+        *("REQUIRE_ALL", "SCREENSHOTS", "SIM_SEEDS", "SIM_SEED", "KUBECONFIG", "TOOLS", "CONTAINER_ID"),
         *("FIRE_LOG", "FIRE_JOBS", "FIRE_KILLS", "FIRE_APISERVER_KILLS", "FIRE_BROKER_KILLS", "FIRE_SEED"),
     )
 )
