@@ -94,6 +94,11 @@ def row(page: "Page", name: str) -> Any:
     return page.locator("table.jobs > tbody").filter(has=page.get_by_role("link", name=name, exact=True))
 
 
+def phase(page: "Page", name: str, says: str) -> None:
+    """The row shows this phase, without anybody having loaded the page again."""
+    row(page, name).locator("span.phase", has_text=says).wait_for()
+
+
 def act(page: "Page", name: str, action: str) -> None:
     page.get_by_label(f"Actions for {name}").click()
     row(page, name).get_by_role("link", name=action, exact=True).click()
@@ -189,13 +194,13 @@ def test_errors_stand_at_their_fields_while_typing_and_again_on_create(site: Sit
 def test_a_job_is_paused_resumed_and_given_another_run_policy_without_reloading(site: Site) -> None:
     site.submit(script("train", SLEEPER))
     page = site.page()
-    row(page, "train").get_by_text("Running").wait_for()
+    phase(page, "train", "Running")
     act(page, "train", "Pause")
     page.get_by_role("dialog").get_by_role("button", name="Pause").click()
-    row(page, "train").get_by_text("Paused").wait_for()
+    phase(page, "train", "Paused")
     act(page, "train", "Resume")
     page.get_by_role("dialog").get_by_role("button", name="Resume").click()
-    row(page, "train").get_by_text("Running").wait_for()
+    phase(page, "train", "Running")
     act(page, "train", "Edit run policy")
     page.get_by_label("Backoff limit").fill("-1")
     page.get_by_role("dialog").get_by_role("button", name="Edit run policy").click()
@@ -209,7 +214,7 @@ def test_a_job_is_paused_resumed_and_given_another_run_policy_without_reloading(
 def test_a_job_that_somebody_else_edited_meanwhile_is_not_overwritten(site: Site) -> None:
     site.submit(script("train", SLEEPER))
     page = site.page()
-    row(page, "train").get_by_text("Running").wait_for()
+    phase(page, "train", "Running")
     act(page, "train", "Edit run policy")
     page.get_by_label("Backoff limit").fill("7")
     changed = {"spec": {"runPolicy": {"backoffLimit": 5}}}
@@ -249,7 +254,7 @@ def test_a_server_that_goes_away_is_told_of_and_found_again(tmp_path: Path, chro
 def test_what_is_open_and_typed_survives_a_refresh(site: Site) -> None:
     site.submit(script("one", SLEEPER))
     page = site.page()
-    row(page, "one").get_by_text("Running").wait_for()
+    phase(page, "one", "Running")
     page.get_by_label("Show conditions and replicas of one").click()
     page.get_by_text("The job has been initialized successfully.").wait_for()
     page.get_by_label("Search by name").fill("o")
@@ -265,7 +270,7 @@ def test_what_is_open_and_typed_survives_a_refresh(site: Site) -> None:
 def test_everything_is_reached_with_the_keyboard_alone(site: Site) -> None:
     site.submit(script("train", SLEEPER))
     page = site.page()
-    row(page, "train").get_by_text("Running").wait_for()
+    phase(page, "train", "Running")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     for _ in range(60):
@@ -285,7 +290,7 @@ def test_everything_is_reached_with_the_keyboard_alone(site: Site) -> None:
     page.get_by_role("dialog").wait_for()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    row(page, "train").get_by_text("Paused").wait_for()
+    phase(page, "train", "Paused")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -299,10 +304,10 @@ def test_pages_keep_nobody_out_and_are_as_wide_as_the_window(site: Site, size: s
         script("resnet", SLEEPER, replicas=2),
     )
     page = site.page(size, scheme)
-    row(page, "mnist").get_by_text("Succeeded").wait_for()
-    row(page, "broken").get_by_text("Failed").wait_for()
-    row(page, "resnet").get_by_text("Running").wait_for()
-    row(page, "bert-finetuning").get_by_text("Paused").wait_for()
+    phase(page, "mnist", "Succeeded")
+    phase(page, "broken", "Failed")
+    phase(page, "resnet", "Running")
+    phase(page, "bert-finetuning", "Paused")
     page.get_by_label("Show conditions and replicas of broken").click()
     _look(page, looked, f"list-{size}-{scheme}")
     act(page, "mnist", "Delete")
