@@ -36,7 +36,7 @@ def routes(console: Console) -> APIRouter:
     async def jobs(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> Response:
         """The list, as the query wants it."""
         query, namespace = Query.of(request.query_params), console.options.namespace
-        listing = console.history.listing
+        listing = (await console.ready()).listing
         kinds = await permitted(caller, "list", namespace)
         wanted = query.wanted(kinds, namespace)
         found = await listing.page(

@@ -262,7 +262,7 @@ def test_what_is_open_and_typed_survives_a_refresh(site: Site) -> None:
     page.get_by_label("Search by name").focus()
     site.submit(script("two", SLEEPER))
     row(page, "two").wait_for()
-    assert page.get_by_text("The job has been initialized successfully.").first.is_visible()
+    assert row(page, "one").get_by_text("The job has been initialized successfully.").is_visible()
     assert page.evaluate("document.activeElement.id") == "q"
     assert page.get_by_label("Search by name").input_value() == "o"
 
