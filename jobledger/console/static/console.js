@@ -3,10 +3,14 @@
 
 // ---- times: written in UTC by the server, shown in the browser's zone -------------------------------------------
 
+// the browser's own way to write the page's language: en-GB is not en-US
+const written = document.documentElement.lang;
+const locale = navigator.languages.find((each) => each.split("-")[0] === written.split("-")[0]) || written;
+
 function localTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
-    const text = at.toLocaleString(document.documentElement.lang, {dateStyle: "medium", timeStyle: "medium"});
+    const text = at.toLocaleString(locale, {dateStyle: "medium", timeStyle: "medium"});
     if (!isNaN(at) && time.textContent !== text) {
       time.textContent = text;
       time.title = time.dateTime;
