@@ -130,8 +130,6 @@ def is_paused(spec: Mapping[str, Any]) -> bool:
 
 def is_elastic(spec: Mapping[str, Any]) -> bool:
     """The number of replicas may be changed."""
-    if find(spec, "elasticPolicy.maxReplicas") is not None:
-        return True
     return find(spec, "elastic.enabled") is True or find(spec, "elastic.enable") is True
 
 
@@ -222,11 +220,10 @@ def _running(status: Mapping[str, Any]) -> list[str]:
 
 
 def _bounds(spec: Mapping[str, Any]) -> tuple[int, int, int] | None:
-    for path in ("elastic", "elasticPolicy"):
-        low, most = number(spec, f"{path}.minReplicas"), number(spec, f"{path}.maxReplicas")
-        if low is not None and most is not None:
-            return low, most, number(spec, f"{path}.expectedReplicas") or low
-    return None
+    low, most = number(spec, "elastic.minReplicas"), number(spec, "elastic.maxReplicas")
+    if low is None or most is None:
+        return None
+    return low, most, number(spec, "elastic.expectedReplicas") or low
 
 
 def _page(request: Request, template: str, job: Manifest, /, **context: Any) -> Response:
