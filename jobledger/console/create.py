@@ -25,6 +25,7 @@ from statemachine.errors import JobledgerError, Problem, SpecInvalid
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of
 from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.common.tree import unreadable
 from statemachine.rulebook import Notice
 
 Asking = Annotated[Caller, Depends(caller_of)]
@@ -290,8 +291,8 @@ def _base(posted: Posted) -> Mapping[str, Any]:
     """The manifest that the form was made from."""
     try:
         found = json.loads(posted.get("base", ["{}"])[0])
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or unreadable(found):
         raise HTTPException(400, "the form cannot be read")
     return found

@@ -75,6 +75,8 @@ function notify(text) {
 
 // ---- dialogs: what htmx loads into #dialog is shown as one --------------------------------------------------------
 
+let opener = null;  // what the focus goes back to: the link itself is in a menu that has closed
+
 function closeDialog() {
   const dialog = document.getElementById("dialog");
   if (dialog.open) dialog.close();
@@ -86,6 +88,9 @@ document.addEventListener("DOMContentLoaded", () => {
   // attributes that belong to the user, not to the server, survive a refresh: data-keep="open hidden"
   Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) =>
     !(node.dataset && (node.dataset.keep || "").split(" ").includes(name));
+  document.getElementById("dialog").addEventListener("close", () => {
+    if (opener && opener.isConnected) opener.focus();
+  });
   localTimes(document);
   autoRefresh();
   const clean = new URL(location.href);
@@ -116,6 +121,10 @@ document.addEventListener("click", (event) => {
   if (target === document.getElementById("dialog")) closeDialog();
   for (const menu of document.querySelectorAll("details.menu[open]"))
     if (!menu.contains(target) || target.closest("a, button:not([aria-haspopup])")) menu.open = false;
+  if (target.closest("[hx-target='#dialog']") && !target.closest("dialog")) {
+    const menu = target.closest("details.menu");
+    opener = menu ? menu.querySelector("summary") : target.closest("a, button");
+  }
   const expand = target.closest("[data-expand]");
   if (expand) {
     const row = document.getElementById(expand.getAttribute("aria-controls"));

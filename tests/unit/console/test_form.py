@@ -352,6 +352,25 @@ async def test_a_copy_has_another_name_and_no_secret(tmp_path: Path) -> None:
         assert "uid" not in json.loads(fields["base"])["metadata"]
 
 
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+def test_a_small_text_that_stands_for_a_large_value_is_refused() -> None:
+    assert "Too long" in controls.typed("yaml", BOMB).problem
+
+
+@pytest.mark.parametrize("base", ["", "[]", "{", "[" * 100_000, '{"a":' * 500 + "1" + "}" * 500])
+async def test_a_form_that_was_tampered_with_is_told_with_a_sentence(tmp_path: Path, base: str) -> None:
+    async with console(tmp_path) as browser:
+        await browser.get(NEW)
+        answer = await browser.post(NEW, {"base": base, "do": "check"})
+        assert answer.status_code == 400
+        assert "the form cannot be read" in answer.text
+
+
 async def test_an_unknown_kind_has_no_form(tmp_path: Path) -> None:
     async with console(tmp_path) as browser:
         assert (await browser.get("/jobs/new/NoSuchJob")).status_code == 404
