@@ -252,6 +252,30 @@ class ApiServerCluster:
         self, namespace: str, pod: str, *, uid: str = "", container: str = "", follow: bool = False
     ) -> AsyncIterator[bytes]:
         """What the pod's container wrote. Raises Missing; Kubernetes keeps no log of a pod that is gone."""
+        query = {"follow": "true"} if follow else {}
+        async for piece in self._log(namespace, pod, uid, container, query):
+            yield piece
+
+    async def log_tail(
+        self,
+        namespace: str,
+        pod: str,
+        lines: int,
+        *,
+        uid: str = "",
+        container: str = "",
+        previous: bool = False,
+        follow: bool = False,
+    ) -> AsyncIterator[bytes]:
+        """See `TailedLogs`."""
+        asked = {"follow": follow, "previous": previous}
+        query = {"tailLines": str(lines), **{name: "true" for name, wanted in asked.items() if wanted}}
+        async for piece in self._log(namespace, pod, uid, container, query):
+            yield piece
+
+    async def _log(
+        self, namespace: str, pod: str, uid: str, container: str, more: Mapping[str, str]
+    ) -> AsyncIterator[bytes]:
         ref = Ref("v1", "Pod", namespace, pod)
         found = await self.get(ref)
         if uid and found["metadata"]["uid"] != uid:
@@ -263,7 +287,7 @@ class ApiServerCluster:
         ]
         if container and container not in names:
             raise Missing(f'pod "{pod}" has no container "{container}"')
-        query = {"container": container or names[0], **({"follow": "true"} if follow else {})}
+        query = {"container": container or names[0], **more}
         async with self.api.stream(f"{await self._to(ref)}/log", query, accept="*/*") as pieces:
             async for piece in pieces:
                 yield piece
