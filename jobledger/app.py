@@ -7,7 +7,7 @@ is the controller's business.
 
 import json
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from jobledger.errors import NotPossible, UnknownJob, several
 from jobledger.feed import Feed
@@ -25,12 +25,15 @@ from k8s_bridge.observe import ACTOR, DELETED_BY
 from k8s_bridge.port import JobEvent, Manifest, Ref
 from statemachine.errors import Missing, Refused
 from statemachine.ids import JobUid
-from statemachine.kinds import KINDS, KNOWN
-from statemachine.kinds.base import Kind
+from statemachine.kind import Names
+from statemachine.kinds import SERVED
 from statemachine.log.codec import decode
 from statemachine.log.port import Record
 from statemachine.log.reader import Reader
 from statemachine.state import JobState, ReplicaPhase
+
+OBJECT_KINDS: Final = tuple(names.kind for names in SERVED)
+"""The kinds of job objects, aliases too."""
 
 
 class App:
@@ -59,28 +62,28 @@ class App:
         self,
         *,
         namespace: str | None = None,
-        kinds: Collection[str] = KNOWN,
+        kinds: Collection[str] = OBJECT_KINDS,
         phase: str = "",
         gone: bool = False,
     ) -> list[Manifest]:
         """Jobs by namespace and name; with `gone` also those deleted, oldest first, behind the others."""
         found = [
             with_status(each, self.state(each["metadata"]["uid"]))
-            for kind in KINDS
-            if kind.names.kind in kinds
-            for each in await self.cluster.list(kind.names.api_version, kind.names.kind, namespace)
+            for names in SERVED
+            if names.kind in kinds
+            for each in await self.cluster.list(names.api_version, names.kind, namespace)
         ]
         found.sort(key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"], job["kind"]))
         here = {each["metadata"]["uid"] for each in found}
         for state in self.states():
             if state.uid in here or not state.deleted or (state.closed and not gone):
                 continue
-            if namespace in (None, state.namespace) and state.kind in kinds:
+            if namespace in (None, state.namespace) and state.object_kind in kinds:
                 found.append(manifest_of(state))
         return [each for each in found if not phase or each.get("status", {}).get("phase") == phase]
 
     async def job(
-        self, namespace: str, name: str, *, kinds: Collection[str] = KNOWN, uid: str = ""
+        self, namespace: str, name: str, *, kinds: Collection[str] = OBJECT_KINDS, uid: str = ""
     ) -> Manifest:
         """The job as it stands, of one of `kinds`.
 
@@ -90,7 +93,7 @@ class App:
         """
         if uid:
             return await self._by_uid(namespace, name, uid, kinds)
-        named = [await self._named(kind, namespace, name) for kind in KINDS if kind.names.kind in kinds]
+        named = [await self._named(each, namespace, name) for each in SERVED if each.kind in kinds]
         found = [each for each in named if each is not None]
         if len(found) > 1:
             raise several(name, [each["kind"] for each in found])
@@ -98,9 +101,9 @@ class App:
             return with_status(found[0], self.state(found[0]["metadata"]["uid"]))
         return self._leaving(namespace, name, kinds)
 
-    async def _named(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+    async def _named(self, names: Names, namespace: str, name: str) -> Manifest | None:
         try:
-            return await self.cluster.get(Ref(kind.names.api_version, kind.names.kind, namespace, name))
+            return await self.cluster.get(Ref(names.api_version, names.kind, namespace, name))
         except Missing:
             return None
         except Refused as error:
@@ -108,9 +111,15 @@ class App:
                 return None
             raise
 
-    async def _by_uid(self, namespace: str, name: str, uid: str, kinds: Collection[str] = KNOWN) -> Manifest:
+    async def _by_uid(
+        self, namespace: str, name: str, uid: str, kinds: Collection[str] = OBJECT_KINDS
+    ) -> Manifest:
         state = self.state(uid)
-        if state is None or (state.namespace, state.name) != (namespace, name) or state.kind not in kinds:
+        if (
+            state is None
+            or (state.namespace, state.name) != (namespace, name)
+            or state.object_kind not in kinds
+        ):
             raise UnknownJob(namespace, name, more=f" with uid {uid}; `jobledger get --all` lists all jobs")
         try:
             found = await self.cluster.get(ref_of(state))
@@ -120,7 +129,7 @@ class App:
 
     def _leaving(self, namespace: str, name: str, kinds: Collection[str]) -> Manifest:
         """The job of this name whose pods are still ending, the newest."""
-        here = [each for each in self.states() if each.namespace == namespace and each.kind in kinds]
+        here = [each for each in self.states() if each.namespace == namespace and each.object_kind in kinds]
         of_name = [each for each in here if each.name == name]
         leaving = [state for state in of_name if state.deleted and not state.closed]
         if leaving:
@@ -163,7 +172,7 @@ class App:
         return await life_of(self.log_of(job.uid), job, note)
 
     async def watch(
-        self, *, namespace: str | None = None, name: str = "", kinds: Collection[str] = KNOWN
+        self, *, namespace: str | None = None, name: str = "", kinds: Collection[str] = OBJECT_KINDS
     ) -> AsyncIterator[tuple[str, Manifest]]:
         """Jobs as they stand (ADDED), ("SYNCED", {}), then every change; DELETED when nothing is left of one."""
         told: set[str] = set()
@@ -177,7 +186,7 @@ class App:
                 state = self.state(uid)
                 if state is None or namespace not in (None, state.namespace) or name not in ("", state.name):
                     continue
-                if state.kind not in kinds:
+                if state.object_kind not in kinds:
                     continue
                 job = await self._by_uid(state.namespace, state.name, uid)
                 known = "MODIFIED" if uid in told else "ADDED"
@@ -295,4 +304,4 @@ class App:
 
 def ref_of(state: JobState) -> Ref:
     """The reference to the job object of a state."""
-    return Ref(state.api_version, state.kind, state.namespace, state.name)
+    return Ref(state.api_version, state.object_kind, state.namespace, state.name)

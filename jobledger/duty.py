@@ -13,12 +13,12 @@ from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Final
 
-from jobledger.api import create
 from jobledger.api.reviews import Reviews
 from jobledger.api.server import serve
 from jobledger.api.stage import Stage, backstage, waiting
 from jobledger.api.streams import Closing
 from jobledger.app import App
+from jobledger.console import create
 from jobledger.health import Health
 from jobledger.wiring.cluster import Plan, leasing, opened
 from jobledger.wiring.controller import Controller, Turn

@@ -23,8 +23,8 @@ from jobledger.telemetry.dashboard import dashboard
 from jobledger.telemetry.monitoring import metrics_page, prometheus_rule
 from projectors.explain import json_schema as explanation_schema
 from statemachine.events import Event
+from statemachine.kind import Kind
 from statemachine.kinds import KINDS
-from statemachine.kinds.base import Kind
 from statemachine.observations import Observation
 from statemachine.phases import TABLE, Phase
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from statemachine.kinds.base import Kind
+from statemachine.kind import Kind
 from statemachine.kinds.common.fields import SpecPart
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.common.shape import FieldShape, walk

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from jobledger.wiring.roles import Role
-from statemachine.kinds import KINDS
+from statemachine.kinds import SERVED
 
 Manifest = dict[str, Any]
 
@@ -64,7 +64,7 @@ Rules = Sequence[Rule]
 def _jobs(*verbs: str, subresource: str = "") -> Rules:
     """The verbs on every job kind, a rule for each API group."""
     groups: dict[str, list[str]] = {}
-    for names in (kind.names for kind in KINDS):
+    for names in SERVED:
         groups.setdefault(names.group, []).append(names.plural + subresource)
     return [Rule(group, tuple(plurals), verbs) for group, plurals in groups.items()]
 

@@ -24,7 +24,8 @@ def with_status(job: Manifest, state: "JobState | None") -> Manifest:
 
 def manifest_of(state: "JobState") -> Manifest:
     """A job whose object is gone, from what the log says."""
-    from statemachine.status import rfc3339, status
+    from statemachine.status import status
+    from statemachine.timestamps import rfc3339
 
     meta: Manifest = {"name": state.name, "namespace": state.namespace, "uid": state.uid}
     if state.created_at is not None:
@@ -33,7 +34,7 @@ def manifest_of(state: "JobState") -> Manifest:
     meta["annotations"] = {GONE: "deleted" if state.closed else "deleting"}
     return {
         "apiVersion": state.api_version,
-        "kind": state.kind,
+        "kind": state.object_kind,
         "metadata": meta,
         "spec": dict(state.spec),
         "status": status(state),

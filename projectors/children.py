@@ -18,8 +18,8 @@ from statemachine.desired import desired
 from statemachine.engine.clock import Clock
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
 from statemachine.ids import JobUid, ReplicaName
+from statemachine.kind import Child
 from statemachine.kinds import kind_of
-from statemachine.kinds.base import Child
 from statemachine.observations import Observation, PodGone, WriteRefused
 from statemachine.phases import Phase
 from statemachine.state import JobState

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
 from statemachine.ids import ATTEMPT, PodUid, ReplicaName, replica_name
-from statemachine.kinds.base import Child
+from statemachine.kind import Child
 from statemachine.rules.timers import RETRY
 from statemachine.state import JobState, ReplicaState
 

@@ -94,7 +94,7 @@ class KubeEvents:
         """The job object. States may be behind what is read here; then the job's first entry tells."""
         state = self._states.state(job)
         if state is not None:
-            return Ref(state.api_version, state.kind, state.namespace, state.name)
+            return Ref(state.api_version, state.object_kind, state.namespace, state.name)
         async for records in self._log.scan(job=job):
             for event in decode(records[0].body).events:
                 if isinstance(event, JobAdmitted):

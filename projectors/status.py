@@ -75,7 +75,7 @@ class Status:
         # noted before the write: the watch may show its effect before the answer is here
         self._written[job] = digest
         self._strayed.pop(job, None)
-        ref = Ref(state.api_version, state.kind, state.namespace, state.name)
+        ref = Ref(state.api_version, state.object_kind, state.namespace, state.name)
         try:
             await self._cluster.patch_status(ref, job, wished, self._states.seq(job))
         except Missing:

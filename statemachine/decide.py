@@ -4,9 +4,9 @@ from typing import Final
 
 from statemachine.events import Event
 from statemachine.evolve import evolve
+from statemachine.kinds import kind_of
 from statemachine.observations import JobObserved, Observation
 from statemachine.phases import Phase
-from statemachine.rules import RULES
 from statemachine.state import JobState
 
 POLICY: Final = 2
@@ -23,9 +23,11 @@ def decided(state: JobState, seen: Observation) -> tuple[tuple[Event, ...], JobS
     """What `seen` means for the job, and the state that this leads to."""
     if state.closed or (state.phase is Phase.NEW and not isinstance(seen, JobObserved)):
         return (), state
+    said = seen if isinstance(seen, JobObserved) else state
+    kind = kind_of(said.api_version, said.kind)
     events: list[Event] = []
-    for rule in RULES:
-        for event in rule(state, seen):
+    for rule in kind.lifecycle:
+        for event in rule(kind, state, seen):
             state = evolve(state, event)
             events.append(event)
     return tuple(events), state

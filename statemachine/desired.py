@@ -2,23 +2,23 @@
 
 from collections.abc import Iterator
 
+from statemachine.kind import Child
 from statemachine.kinds import kind_of
-from statemachine.kinds.base import Child
 from statemachine.state import JobState
 
 
 def desired(state: JobState) -> Iterator[Child]:
     """The job's children as they should be. Source: spec R4 (order), R9, R11, R13.
 
-    Pods: of every replica that has one asked for and not dismissed. PodGroup: while the job is active.
-    Services, ConfigMaps, Secrets and the TensorBoard: from the start until the job is deleted.
+    Pods: of every replica that has one asked for and not dismissed. Of the others the kind says which.
     """
     if state.deleted or state.plan is None:
         return
-    for child in kind_of(state.api_version, state.kind).children(state):
+    kind = kind_of(state.api_version, state.kind)
+    for child in kind.children(state):
         if child.kind == "Pod":
             replica = state.replicas[child.replica]
             if replica.has_pod and not replica.leaving:
                 yield child
-        elif child.kind != "PodGroup" or state.phase.is_active:
+        elif kind.keeps(state, child):
             yield child

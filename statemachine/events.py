@@ -74,6 +74,10 @@ class JobAdmitted(Wire):
     spec: dict[str, Any]
     plan: Plan | None = None
     """None when the spec breaks a rule: there is nothing to run."""
+    object_kind: str = ""
+    """The kind that the job object says, where it is an alias of `kind`."""
+    settings: dict[str, str] = Field(default_factory=dict)
+    """What was configured for jobs of the kind; what is configured later does not change this job."""
 
 
 class SpecChanged(Wire):

@@ -118,6 +118,8 @@ def _admitted(event: e.JobAdmitted) -> Changes:
     return {
         "api_version": event.api_version,
         "kind": event.kind,
+        "object_kind": event.object_kind or event.kind,
+        "settings": event.settings,
         "namespace": event.namespace,
         "name": event.name,
         "generation": event.generation,

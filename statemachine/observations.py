@@ -64,6 +64,8 @@ class JobObserved(Seen):
     generation: int
     spec: dict[str, Any]
     actor: str = ""
+    settings: dict[str, str] = Field(default_factory=dict)
+    """What is configured for jobs of this kind, for the job to keep; by the kind's own keys."""
 
 
 class JobGone(Seen):

@@ -4,11 +4,12 @@ What a fold copies all the time is shaped for that: a replica is a tuple, small 
 state is a frozen dataclass without slots, because copying its one dict takes a tenth of `dataclasses.replace`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 from statemachine.errors import InvariantBroken, Problem
 from statemachine.events import Cause
@@ -17,7 +18,7 @@ from statemachine.observations import Container
 from statemachine.phases import Phase
 from statemachine.spec import Plan
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 """Raised when the fields below change; a snapshot of another version is not used."""
 
 
@@ -31,6 +32,9 @@ class ReplicaPhase(StrEnum):
     FAILED = "Failed"
     UNKNOWN = "Unknown"
     DELETED = "Deleted"
+
+
+_COUNTED: Final = {phase: phase.lower() for phase in sorted(ReplicaPhase)}
 
 
 class ReplicaState(NamedTuple):
@@ -93,11 +97,17 @@ class TensorBoardState:
 
 @dataclass(frozen=True)
 class JobState:
-    """One job. `replicas` is ordered by type as the spec lists them, then by index."""
+    """One job. `replicas` is ordered by type as the spec lists them, then by index.
+
+    `kind` is the canonical kind, `object_kind` the one that the job object says. `settings` are those of the kind
+    that were in force when the job was first seen.
+    """
 
     uid: JobUid
     api_version: str = ""
     kind: str = ""
+    object_kind: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
     namespace: str = ""
     name: str = ""
     generation: int = 0
@@ -138,6 +148,19 @@ class JobState:
     def resumed(self) -> bool:
         """A pause has ended at least once: pods use resumeSpecs from then on (spec R11)."""
         return self.starts > 1
+
+    @property
+    def members(self) -> Iterator[ReplicaState]:
+        """The replicas of the current scale, in order; those leaving it stand behind them in the state."""
+        return islice(self.replicas.values(), self.plan.scale if self.plan else 0)
+
+    @property
+    def aggregate(self) -> dict[str, int]:
+        """Number of replicas in each phase; all seven are always there, their sum is the scale. Source: spec R7."""
+        counts = dict.fromkeys(_COUNTED.values(), 0)
+        for replica in self.members:
+            counts[_COUNTED[replica.phase]] += 1
+        return counts
 
     def condition(self, type_: str) -> ConditionState | None:
         """The condition of this type, None while it was never set."""

@@ -1,109 +1,12 @@
-"""State → `.status` of the job object. Pure; field by field as spec R7 has it."""
+"""State → `.status` of the job object. Pure; what it looks like is the kind's to say."""
 
-from collections.abc import Iterator
-from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
-from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
-from statemachine.observations import Container
 from statemachine.phases import Phase
-from statemachine.rules.pods import members
-from statemachine.state import ConditionState, JobState, ReplicaPhase
-
-TENSORBOARD: Final = {"apiVersion": "tensorstack.dev/v1beta1", "kind": "TensorBoard"}
-
-
-_COUNTED: Final = {phase: phase.lower() for phase in sorted(ReplicaPhase)}
+from statemachine.state import JobState
 
 
 def status(state: JobState) -> dict[str, Any]:
-    """The whole status of a job in `state`; empty for one that was never admitted. Source: spec R7."""
-    if state.phase is Phase.NEW:
-        return {}
-    times = {"startTime": state.started_at, "completionTime": state.completed_at}
-    board = _tensorboard(state)
-    return {
-        "phase": state.phase.value,
-        **{name: rfc3339(at) for name, at in times.items() if at is not None},
-        "observedGeneration": state.generation,
-        "backoffCount": state.spent,
-        "aggregate": aggregate(state),
-        "tasks": list(_tasks(state)),
-        "conditions": [_condition(each) for each in state.conditions],
-        **({"tensorboard": board} if board else {}),
-    }
-
-
-def rfc3339(at: datetime) -> str:
-    """An instant as Kubernetes writes it: UTC, whole seconds. Source: metav1.Time."""
-    return at.isoformat(timespec="seconds")[:19] + "Z"
-
-
-def aggregate(state: JobState) -> dict[str, int]:
-    """Number of replicas in each phase; all seven are always there, their sum is the scale."""
-    counts = dict.fromkeys(_COUNTED.values(), 0)
-    for replica in members(state):
-        counts[_COUNTED[replica.phase]] += 1
-    return counts
-
-
-def _tasks(state: JobState) -> Iterator[dict[str, Any]]:
-    if state.plan is None:
-        return
-    kind = kind_of(state.api_version, state.kind)
-    listed: dict[str, list[dict[str, Any]]] = {each.type: [] for each in state.plan.types}
-    for replica in members(state):
-        listed[split_replica(replica.name)[0]].append(
-            {
-                "name": kind.pod_name(state, replica.name),
-                "uid": replica.uid,
-                "phase": replica.phase.value,
-                "containers": [_container(each) for each in replica.containers if not each.init],
-            }
-        )
-    for type_, replicas in listed.items():
-        yield {"type": type_, "restartCount": state.restarts.get(type_, 0), "replicas": replicas}
-
-
-def _container(container: Container) -> dict[str, Any]:
-    code = {} if container.exit_code is None else {"exitCode": container.exit_code}
-    return {"name": container.name, "state": container.state.value, **code}
-
-
-def _condition(condition: ConditionState) -> dict[str, str]:
-    return {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
-        "lastTransitionTime": rfc3339(condition.changed_at),
-    }
-
-
-def _tensorboard(state: JobState) -> dict[str, Any] | None:
-    """`status.tensorboard`, row by row of the table in spec R14."""
-    if state.plan is None or not state.plan.tensorboard:
-        return None
-    name, known = state.plan.tensorboard, state.tensorboard
-    uid = known.uid if known else ""
-    ready, type_ = False, "Normal"
-    if known and known.error:
-        reason, action, note, type_ = "DependentError", "Create", known.error, "Warning"
-    elif known is None or not uid:
-        reason, action, note = "DependentNotFound", "Create", f"TensorBoard [{name}] is being created"
-    elif known.outdated:
-        reason, action, note = "DependentOutdated", "Update", f"TensorBoard [{name}] is being updated"
-    elif known.running:
-        ready = True
-        reason, action, note = "DependentReady", "NOP", f"TensorBoard [{name}] is ready"
-    else:
-        reason, action, note = "DependentNotReady", "NOP", f"TensorBoard [{name}] is not ready"
-    return {
-        "dependent": {**TENSORBOARD, "name": name, "namespace": state.namespace, "uid": uid},
-        "ready": ready,
-        "reason": reason,
-        "action": action,
-        "type": type_,
-        "note": note,
-    }
+    """The whole status of a job in `state`; empty for one that was never admitted."""
+    return {} if state.phase is Phase.NEW else kind_of(state.api_version, state.kind).status(state)

@@ -14,7 +14,7 @@ from jobledger.errors import UnknownJob
 from jobledger.manifests import FILE_LIMIT, read
 from jobledger.redact import redacted
 from k8s_bridge.port import JobEvent
-from statemachine.status import rfc3339
+from statemachine.timestamps import rfc3339
 
 UNKNOWN_ACTOR = "HTTP API"
 

@@ -14,7 +14,7 @@ from jobledger.api.rights import Caller, Right, caller_of, demand, may_list, per
 from jobledger.app import App
 from jobledger.telling.answers import Form, history_answer, why_answer
 from jobledger.telling.histories import History, chosen, others
-from statemachine.kinds import kind_of
+from statemachine.kinds import names_of
 
 
 def _form(
@@ -41,7 +41,8 @@ async def _life(
         known = [each for each in known if each.name == job]
     found = chosen(known, job, namespace=namespace, uid=uid, kind=kind)
     await demand(
-        caller, Right.over(kind_of(found.state.api_version, found.kind), "get", namespace, found.name)
+        caller,
+        Right.over(names_of(found.state.api_version, found.state.object_kind), "get", namespace, found.name),
     )
     note = "" if uid else others(known, job, namespace=namespace, kind=kind)
     return await app.life(found, note)

@@ -12,8 +12,8 @@ from fastapi import Request
 
 from jobledger.errors import NoRight, lacking
 from statemachine.errors import InvariantBroken
-from statemachine.kinds import KINDS, kind_of
-from statemachine.kinds.base import Kind, Manifest
+from statemachine.kind import Manifest, Names
+from statemachine.kinds import SERVED, kind_of, names_of
 
 
 class Right(NamedTuple):
@@ -27,9 +27,9 @@ class Right(NamedTuple):
     subresource: str = ""
 
     @classmethod
-    def over(cls, kind: Kind, verb: str, namespace: str, name: str = "") -> "Right":
+    def over(cls, names: Names, verb: str, namespace: str, name: str = "") -> "Right":
         """The right over jobs of a kind."""
-        return cls(verb, kind.names.group, kind.names.plural, namespace, name)
+        return cls(verb, names.group, names.plural, namespace, name)
 
     @property
     def what(self) -> str:
@@ -85,15 +85,17 @@ async def demand(caller: Caller, *rights: Right) -> None:
 async def permitted(
     caller: Caller, verb: str, namespace: str, *, name: str = "", kind: str = ""
 ) -> Sequence[str]:
-    """The kinds of jobs with which the caller may do `verb`, of all or of the one called `kind`.
+    """The kinds of job objects with which the caller may do `verb`, of all or of the kind called `kind`.
 
     Raises:
         NoRight: with none of them.
     """
-    asked = [each for each in KINDS if kind in ("", each.names.kind)]
+    asked = [
+        each for each in SERVED if kind in ("", each.kind, kind_of(each.api_version, each.kind).names.kind)
+    ]
     rights = [Right.over(each, verb, namespace, name) for each in asked]
     allowed = await asyncio.gather(*map(caller.may, rights))
-    found = [each.names.kind for each, has in zip(asked, allowed, strict=True) if has]
+    found = [each.kind for each, has in zip(asked, allowed, strict=True) if has]
     if asked and not found:
         raise lacking(str(caller), verb, [each.what for each in rights], namespace)
     return found
@@ -110,7 +112,7 @@ async def may_list(caller: Caller, namespace: str) -> bool:
 def over(job: Manifest, verb: str) -> Right:
     """The right to do `verb` with this very job."""
     meta = job["metadata"]
-    return Right.over(kind_of(job["apiVersion"], job["kind"]), verb, meta["namespace"], meta["name"])
+    return Right.over(names_of(job["apiVersion"], job["kind"]), verb, meta["namespace"], meta["name"])
 
 
 def to_create(manifests: Iterable[Manifest]) -> list[Right]:
@@ -124,6 +126,6 @@ def to_create(manifests: Iterable[Manifest]) -> list[Right]:
                 [Right("create", "", plural, namespace), Right("patch", "", plural, namespace)]
             )
         else:
-            kind = kind_of(each["apiVersion"], each["kind"])
-            found[Right.over(kind, "create", namespace)] = None
+            names = names_of(each["apiVersion"], each["kind"])
+            found[Right.over(names, "create", namespace)] = None
     return list(found)

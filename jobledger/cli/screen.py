@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from jobledger.cli.common import span
-from statemachine.rules.pods import members
 from statemachine.state import JobState, ReplicaState
 
 _COLOURS: Final = {
@@ -167,7 +166,7 @@ def _replicas(state: JobState, shown: Shown, width: int, room: int) -> Table:
     table.add_column("PHASE", no_wrap=True)
     table.add_column("TRY", no_wrap=True, justify="right")
     table.add_column("LAST LINE", no_wrap=True, overflow="ellipsis", ratio=1)
-    replicas = list(members(state))
+    replicas = list(state.members)
     for replica in replicas[:room]:
         tail = shown.tails.get((state.uid, replica.name))
         table.add_row(*_row(replica, tail.last if tail else ""))

@@ -91,9 +91,9 @@ async def _answer(app: "App", sockets: "Sequence[socket]", asked: "Asked") -> No
     """Requests are answered until the process is asked to end."""
     import asyncio
 
-    from jobledger.api import create
     from jobledger.api.server import serve as answer
     from jobledger.api.streams import Closing
+    from jobledger.console import create
 
     stop, closing = asyncio.Event(), Closing()
     async with asyncio.TaskGroup() as tasks:

@@ -7,7 +7,7 @@ from itertools import groupby
 from projectors.explain.says import exit_code
 from statemachine import events as e
 from statemachine import observations as o
-from statemachine.status import rfc3339
+from statemachine.timestamps import rfc3339
 
 
 def seen_words(seen: o.Observation) -> str:

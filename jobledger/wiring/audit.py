@@ -70,5 +70,5 @@ class Audit:
         if state is None:
             return None
         if isinstance(gone, JobGone):
-            return None if state.deleted else (state.api_version, state.kind, state.namespace)
+            return None if state.deleted else (state.api_version, state.object_kind, state.namespace)
         return "v1", "Pod", state.namespace

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from k8s_bridge.apiserver.api import Api
 from k8s_bridge.port import Ref
 from statemachine.errors import Missing, Refused
-from statemachine.kinds import KINDS
+from statemachine.kinds import SERVED
 
 _PLURALS: Final = {
     ("v1", "ConfigMap"): "configmaps",
@@ -17,7 +17,7 @@ _PLURALS: Final = {
     ("v1", "Service"): "services",
     ("scheduler.tensorstack.dev/v1beta1", "PodGroup"): "podgroups",
     ("tensorstack.dev/v1beta1", "TensorBoard"): "tensorboards",
-    **{(kind.names.api_version, kind.names.kind): kind.names.plural for kind in KINDS},
+    **{(names.api_version, names.kind): names.plural for names in SERVED},
 }
 
 

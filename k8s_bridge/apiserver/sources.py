@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from k8s_bridge.apiserver.paths import collection
 from k8s_bridge.apiserver.reflector import Source
-from statemachine.kinds import KINDS
+from statemachine.kinds import KINDS, SERVED
 
 _CHILDREN = (
     # api version, kind, plural, metadata only, may not be installed
@@ -17,7 +17,7 @@ _CHILDREN = (
 
 def job_sources(namespaces: Sequence[str]) -> Iterator[Source]:
     """The collections of jobs, in `namespaces` or in all."""
-    for names in (kind.names for kind in KINDS):
+    for names in SERVED:
         for namespace in namespaces or (None,):
             path = collection(names.api_version, names.plural, namespace)
             yield Source(names.api_version, names.kind, path, namespace=namespace or "")

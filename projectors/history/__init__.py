@@ -6,8 +6,22 @@ the log.
 """
 
 from projectors.history.database import Database
+from projectors.history.listing import ERROR, Listed, Page, Sort, Wanted
 from projectors.history.projector import HistoryProjector
 from projectors.history.queries import EntryRow, History, JobRow, Place
 from projectors.history.sqlite import SqliteDatabase
 
-__all__ = ["Database", "EntryRow", "History", "HistoryProjector", "JobRow", "Place", "SqliteDatabase"]
+__all__ = [
+    "ERROR",
+    "Database",
+    "EntryRow",
+    "History",
+    "HistoryProjector",
+    "JobRow",
+    "Listed",
+    "Page",
+    "Place",
+    "Sort",
+    "SqliteDatabase",
+    "Wanted",
+]

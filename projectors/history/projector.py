@@ -2,7 +2,18 @@
 
 from collections.abc import Sequence
 
-from projectors.history.database import ADD_ENTRY, MOVE, PUT_JOB, Database, Reached, Row, Statement
+from projectors.history.database import (
+    ADD_ENTRY,
+    LIST,
+    MOVE,
+    PUT_JOB,
+    UNLIST,
+    Database,
+    Reached,
+    Row,
+    Statement,
+)
+from projectors.history.facts import facts
 from projectors.history.phrases import summary
 from projectors.history.queries import History
 from projectors.history.resuming import Past
@@ -108,9 +119,12 @@ class HistoryProjector:
                 latest = began_at if record.seq == 1 else latest
                 begun[record.job] = (began_at, self._partition, record.position)
             last[record.job] = (record, entry, state)  # one row a job and batch, however many entries
+        here = [step for step in last.values() if not step[2].closed]
         return [
             Statement(ADD_ENTRY, [(self._partition, *_entry_row(step)) for step in new]),
             Statement(PUT_JOB, [(*_job_row(step), *begun[job]) for job, step in last.items()]),
+            Statement(LIST, [facts(step[2], step[1].seen_at) for step in here]),
+            Statement(UNLIST, [(step[2].uid,) for step in last.values() if step[2].closed]),
             Statement(MOVE, [(self._partition, max(upto, found.position), latest)]),
         ]
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from projectors.history.database import REACHED, Database, Row
+from projectors.history.listing import Listing
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.phases import Phase
 
@@ -82,6 +83,7 @@ class History:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.listing = Listing(database)
 
     async def prepare(self) -> None:
         """The tables are there. Raises as `Database.prepare`."""
@@ -91,6 +93,11 @@ class History:
         """How far in a partition of the log the view is."""
         found = await self._database.fetch(REACHED, partition)
         return int(found[0][0]) if found else 0
+
+    async def positions(self) -> int:
+        """How far the view is over all partitions: a number that grows whenever there is something new in it."""
+        found = await self._database.fetch("SELECT coalesce(sum(position), 0) FROM history_positions")
+        return int(found[0][0])
 
     async def find_job(self, name_or_uid: str, namespace: str | None = None) -> JobRow | None:
         """The job of this uid, else the newest of this name (in the namespace, or in any)."""

@@ -11,7 +11,7 @@ from projectors.history.database import BEGIN, NOWHERE, REACHED, Change, Reached
 from statemachine.errors import StoreUnusable
 from statemachine.log.store import SqliteStore
 
-LAYOUT: Final = "2"
+LAYOUT: Final = "3"
 """Raised when the tables below change: tables of another layout are thrown away and made from the log again."""
 
 _DDL: Final = (
@@ -31,10 +31,16 @@ _DDL: Final = (
         seen_at TEXT NOT NULL, happened_at TEXT, actor TEXT NOT NULL, cause_type TEXT NOT NULL,
         phase_after TEXT NOT NULL, events TEXT NOT NULL, summary TEXT NOT NULL,
         PRIMARY KEY (partition, position), UNIQUE (job, seq)) WITHOUT ROWID""",
+    """CREATE TABLE history_listing (
+        uid TEXT PRIMARY KEY, namespace TEXT NOT NULL, api_version TEXT NOT NULL, kind TEXT NOT NULL,
+        name TEXT NOT NULL, phase TEXT NOT NULL, is_error INTEGER NOT NULL, created_at TEXT NOT NULL,
+        scheduler TEXT NOT NULL, queue TEXT NOT NULL, resources TEXT NOT NULL, shown TEXT NOT NULL)""",
+    """CREATE INDEX history_listing_all ON history_listing
+        (created_at, uid, namespace, kind, name, phase, is_error, scheduler, queue, resources)""",
     """CREATE TABLE history_positions (
         partition INTEGER PRIMARY KEY, position INTEGER NOT NULL, latest TEXT NOT NULL)""",
 )
-_TABLES: Final = ("history_entries", "history_jobs", "history_positions")
+_TABLES: Final = ("history_entries", "history_jobs", "history_listing", "history_positions")
 _LAYOUT_KEY: Final = "history layout"
 
 

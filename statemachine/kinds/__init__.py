@@ -3,12 +3,11 @@
 import difflib
 
 from statemachine.errors import Problem, SpecInvalid
-from statemachine.kinds.base import Kind
+from statemachine.kind import Kind, Names
 from statemachine.kinds.common.problems import shown
-from statemachine.kinds.common.update import FIXED_WHEN_FINISHED, fixed_when_finished
 from statemachine.kinds.pytorchtrainingjob import KIND as PYTORCH_TRAINING_JOB
 
-__all__ = ["FIXED_WHEN_FINISHED", "KINDS", "KNOWN", "UnknownKind", "fixed_when_finished", "kind_of"]
+__all__ = ["KINDS", "KNOWN", "SERVED", "UnknownKind", "kind_of", "names_of"]
 
 KINDS: tuple[Kind, ...] = (PYTORCH_TRAINING_JOB,)
 """Every kind, in the order of spec R1."""
@@ -16,7 +15,10 @@ KINDS: tuple[Kind, ...] = (PYTORCH_TRAINING_JOB,)
 KNOWN: tuple[str, ...] = tuple(kind.names.kind for kind in KINDS)
 """The kinds' names, in the same order."""
 
-_BY_NAME = {(kind.names.api_version, kind.names.kind): kind for kind in KINDS}
+SERVED: tuple[Names, ...] = tuple(names for kind in KINDS for names in (kind.names, *kind.aliases))
+"""Every name under which an API server serves a kind, aliases behind the kind that they stand for."""
+
+_BY_NAME = {(names.api_version, names.kind): kind for kind in KINDS for names in (kind.names, *kind.aliases)}
 
 
 class UnknownKind(SpecInvalid):
@@ -24,7 +26,7 @@ class UnknownKind(SpecInvalid):
 
 
 def kind_of(api_version: str, kind: str) -> Kind:
-    """The kind of a manifest.
+    """The kind of a manifest, which may say an alias.
 
     Raises:
         UnknownKind: there is no such kind; the problem names the nearest that there is.
@@ -33,6 +35,16 @@ def kind_of(api_version: str, kind: str) -> Kind:
     if found is None:
         raise UnknownKind([_unknown(api_version, kind)])
     return found
+
+
+def names_of(api_version: str, kind: str) -> Names:
+    """The names by which an API server serves objects of this kind, which may be an alias.
+
+    Raises:
+        UnknownKind: there is no such kind.
+    """
+    found = kind_of(api_version, kind)
+    return next(each for each in (found.names, *found.aliases) if each.kind == kind)
 
 
 def _unknown(api_version: str, kind: str) -> Problem:

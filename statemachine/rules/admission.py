@@ -13,8 +13,7 @@ from statemachine.events import (
     SpecChanged,
     UpdateIgnored,
 )
-from statemachine.kinds import fixed_when_finished, kind_of
-from statemachine.kinds.base import Admission
+from statemachine.kind import Admission, Kind
 from statemachine.observations import JobGone, JobObserved, Observation
 from statemachine.phases import Phase, Trigger, step
 from statemachine.rules import words
@@ -22,30 +21,32 @@ from statemachine.spec import Plan
 from statemachine.state import JobState
 
 
-def admission(state: JobState, seen: Observation) -> Iterator[Event]:
+def admission(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """New jobs are admitted or refused, newer generations change the spec or are ignored."""
     match seen:
         case JobObserved() if state.phase is Phase.NEW:
-            yield from _first_seen(state, seen)
+            yield from _first_seen(kind, state, seen)
         case JobObserved() if not state.deleted and seen.generation > state.generation:
-            yield from _updated(state, seen)
+            yield from _updated(kind, state, seen)
         case JobGone() if state.phase is not Phase.NEW and not state.deleted:
             yield JobDeleted(at=seen.at, actor=seen.actor)
         case _:
             return
 
 
-def _first_seen(state: JobState, seen: JobObserved) -> Iterator[Event]:
-    found = kind_of(seen.api_version, seen.kind).admit(seen.name, seen.spec, uid=state.uid)
+def _first_seen(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
+    found = kind.admit(seen.name, seen.spec, uid=state.uid)
     yield JobAdmitted(
         api_version=seen.api_version,
-        kind=seen.kind,
+        kind=kind.names.kind,
+        object_kind="" if seen.kind == kind.names.kind else seen.kind,
         namespace=seen.namespace,
         name=seen.name,
         generation=seen.generation,
         at=seen.at,
         spec=found.spec,
         plan=found.plan,
+        settings=seen.settings,
     )
     yield Announced(reason="Created", message=f"A {seen.kind} has been created: {seen.name}")
     yield from _notices(found)
@@ -80,13 +81,13 @@ def joined(problems: tuple[Problem, ...]) -> str:
     return "; ".join(map(str, problems))
 
 
-def _updated(state: JobState, seen: JobObserved) -> Iterator[Event]:
+def _updated(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
     """A newer generation. What may not change is reported once, and again only when it differs (spec R2)."""
     if state.plan is None:
         yield UpdateIgnored(generation=seen.generation, problems=state.ignored)
         return
-    found = kind_of(state.api_version, state.kind).admit(state.name, seen.spec, state.spec, uid=state.uid)
-    problems = (*found.problems, *_too_late(state, found))
+    found = kind.admit(state.name, seen.spec, state.spec, uid=state.uid)
+    problems = (*found.problems, *_too_late(kind, state, found))
     if problems or found.plan is None:
         yield UpdateIgnored(generation=seen.generation, problems=problems)
         if problems != state.ignored:
@@ -103,10 +104,10 @@ def _updated(state: JobState, seen: JobObserved) -> Iterator[Event]:
             yield Announced(reason="ImmutableFieldChanged", message=message, level="Warning")
 
 
-def _too_late(state: JobState, found: Admission) -> Iterator[Problem]:
+def _too_late(kind: Kind, state: JobState, found: Admission) -> Iterator[Problem]:
     """What may change only until the job is finished (spec R2)."""
     if state.is_final:
-        for path in fixed_when_finished(found.changes or {}):
+        for path in kind.fixed_when_finished(found.changes or {}):
             yield Problem("G17", "", f"{path} is immutable")
 
 

@@ -2,7 +2,7 @@
 
 from statemachine.events import Cause, CauseClass
 from statemachine.ids import split_replica
-from statemachine.kinds import kind_of
+from statemachine.kind import Kind
 from statemachine.observations import Container, ContainerStatus, PodObserved
 from statemachine.state import JobState, ReplicaState
 
@@ -13,12 +13,12 @@ _DISRUPTED |= {"EvictionByEvictionAPI", "DeletionByTaintManager", "UnexpectedAdm
 _NODE_LOST = frozenset({"NodeLost", "NodeShutdown", "Terminated", "Shutdown", "DeletionByPodGC"})
 
 
-def of_failure(job: JobState, seen: PodObserved, rule: str) -> Cause:
+def of_failure(kind: Kind, job: JobState, seen: PodObserved, rule: str) -> Cause:
     """Why the pod in `seen` failed; `rule` is the spec rule by which that is judged.
 
     Source: spec R4 (which exit code counts), design.md (cause classes).
     """
-    container = exit_container(job, seen)
+    container = exit_container(kind, job, seen)
     return Cause(
         kind=_classify(seen, container),
         rule=rule,
@@ -31,13 +31,13 @@ def of_failure(job: JobState, seen: PodObserved, rule: str) -> Cause:
     )
 
 
-def exit_container(job: JobState, seen: PodObserved) -> Container | None:
+def exit_container(kind: Kind, job: JobState, seen: PodObserved) -> Container | None:
     """The container whose exit code is the replica's; None if the pod failed without any (infrastructure).
 
     The training container's, unless that is 0 or missing; then the first non-zero one, init containers first.
     """
     type_ = split_replica(seen.replica)[0]
-    training = kind_of(job.api_version, job.kind).training_container(job, type_)
+    training = kind.training_container(job, type_)
     ordered = sorted(seen.containers, key=lambda each: (each.name != training or each.init, not each.init))
     return next(
         (each for each in ordered if each.state is ContainerStatus.TERMINATED and each.exit_code), None

@@ -18,10 +18,10 @@ from statemachine.events import (
     TimerCleared,
     TimerSet,
 )
+from statemachine.kind import Kind
 from statemachine.observations import Observation, TensorBoardObserved, WriteRefused
 from statemachine.phases import Trigger, allows, step
 from statemachine.rules import words
-from statemachine.rules.pods import members
 from statemachine.rules.timers import RETRY, is_due
 from statemachine.state import JobState
 
@@ -40,7 +40,7 @@ def retry_delay(refusals: int) -> timedelta:
     return min(LONGEST_RETRY, timedelta(seconds=2 ** min(refusals - 1, 6)))
 
 
-def refusals(state: JobState, seen: Observation) -> Iterator[Event]:
+def refusals(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """A refused write: tried again later, or, while starting and refused for good, the end of the job."""
     if is_due(state, seen, RETRY):
         yield TimerCleared(timer=RETRY)
@@ -103,11 +103,11 @@ def _refused(state: JobState, seen: WriteRefused, count: int) -> ChildRefused:
     )
 
 
-def acceptance(state: JobState, seen: Observation) -> Iterator[Event]:
+def acceptance(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """Pods are made last, so when each replica's pod has been seen every child was accepted (T4)."""
     if state.accepted == state.starts or not allows(state.phase, Trigger.CHILDREN_ACCEPTED):
         return
-    replicas = list(members(state))
+    replicas = list(state.members)
     if not all((each.uid and not each.leaving) or each.started for each in replicas):
         return
     yield ChildrenAccepted(start=state.starts)
@@ -119,7 +119,7 @@ def acceptance(state: JobState, seen: Observation) -> Iterator[Event]:
     yield Announced(reason="Start", message=words.INITIALIZED_MESSAGE)
 
 
-def requests(state: JobState, _: Observation) -> Iterator[Event]:
+def requests(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
     """A pod is asked for, for every replica that should have one and has none (T1, T11, T15, T18, R12)."""
     if not state.phase.is_active or state.deleted:
         return
@@ -128,7 +128,7 @@ def requests(state: JobState, _: Observation) -> Iterator[Event]:
             yield ReplicaRequested(replica=replica.name, attempt=replica.attempt + 1)
 
 
-def tensorboard(state: JobState, seen: Observation) -> Iterator[Event]:
+def tensorboard(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """What the job's TensorBoard does; it never influences the phase (spec R14)."""
     match seen:
         case TensorBoardObserved() if (

@@ -14,6 +14,7 @@ from statemachine.events import (
     PhaseEntered,
     ReplicaDismissed,
 )
+from statemachine.kind import Kind
 from statemachine.observations import Observation, PodObserved
 from statemachine.phases import Trigger, allows, step
 from statemachine.rules import causes, words
@@ -22,7 +23,7 @@ from statemachine.spec import CleanUpPolicy
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
 
-def outcome(state: JobState, seen: Observation) -> Iterator[Event]:
+def outcome(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """The primary decides: its success is the job's, so is its failure without a restart (T8, T9)."""
     if not allows(state.phase, Trigger.SUCCESS_MET):
         return
@@ -36,12 +37,12 @@ def outcome(state: JobState, seen: Observation) -> Iterator[Event]:
         reason, message = "Failed", words.EXIT_MESSAGE
         if primary.exhausted:
             reason, message = "BackoffLimitExceeded", words.limit_message(limit)
-        cause = causes.of_failure(state, seen, "T9") if isinstance(seen, PodObserved) else None
+        cause = causes.of_failure(kind, state, seen, "T9") if isinstance(seen, PodObserved) else None
         yield _enter(state, Trigger.FAILURE_MET, "T9", seen, cause)
         yield from _failed(seen, reason, message)
 
 
-def deadline(state: JobState, seen: Observation) -> Iterator[Event]:
+def deadline(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """The job was active for too long (T10)."""
     if is_due(state, seen, DEADLINE) and allows(state.phase, Trigger.DEADLINE_PASSED):
         message = words.deadline_message(state.running_plan.active_deadline_seconds)
@@ -61,7 +62,7 @@ def _enter(
     return PhaseEntered(phase=step(state.phase, trigger), trigger=trigger, rule=rule, at=seen.at, cause=cause)
 
 
-def clean_up(state: JobState, _: Observation) -> Iterator[Event]:
+def clean_up(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
     """The clean-up policy, once, when the job has ended; pods not made yet are not made any more (R9)."""
     if not state.is_final or state.cleaned or state.plan is None:
         return
@@ -91,7 +92,7 @@ def _is_cleaned(replica: ReplicaState, policy: CleanUpPolicy, *, past_deadline: 
     return unfinished and (past_deadline or policy is CleanUpPolicy.UNFINISHED)
 
 
-def closing(state: JobState, _: Observation) -> Iterator[Event]:
+def closing(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
     """The job is gone and so are its pods: nothing more will be said."""
     if state.deleted and not state.closed and not any(each.has_pod for each in state.replicas.values()):
         yield JobClosed()

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from statemachine.events import Announced, Condition, ConditionsChanged, Event, PhaseEntered
+from statemachine.kind import Kind
 from statemachine.observations import Observation
 from statemachine.phases import Phase, Trigger, allows, step
 from statemachine.rules import words
-from statemachine.rules.pods import members, pod_name
 from statemachine.state import JobState, ReplicaPhase
 
 
@@ -17,12 +17,12 @@ def is_up(state: JobState) -> bool:
     """
     plan = state.running_plan
     if plan.min_running is None:
-        return all(each.started for each in members(state))
-    up = [each.name for each in members(state) if each.phase is ReplicaPhase.RUNNING and not each.leaving]
+        return all(each.started for each in state.members)
+    up = [each.name for each in state.members if each.phase is ReplicaPhase.RUNNING and not each.leaving]
     return plan.primary in up and len(up) >= plan.min_running
 
 
-def lost_and_found(state: JobState, seen: Observation) -> Iterator[Event]:
+def lost_and_found(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """The primary's status is lost (T16), or known again (T17)."""
     if not state.phase.is_active:
         return
@@ -30,7 +30,7 @@ def lost_and_found(state: JobState, seen: Observation) -> Iterator[Event]:
     lost = primary.phase is ReplicaPhase.UNKNOWN
     if lost and allows(state.phase, Trigger.STATUS_LOST):
         yield _enter(state, Trigger.STATUS_LOST, "T16", seen)
-        message = words.unknown_message(pod_name(state, primary))
+        message = words.unknown_message(kind.pod_name(state, primary.name))
         unknown = Condition(type=words.RUNNING, status="Unknown", reason="StatusUnknown", message=message)
         yield ConditionsChanged(at=seen.at, conditions=(unknown,))
     elif not lost and state.phase is Phase.UNKNOWN:
@@ -47,7 +47,7 @@ def _known_trigger(state: JobState) -> Trigger:
     return Trigger.STATUS_KNOWN_RESUMING if state.resumed else Trigger.STATUS_KNOWN_PENDING
 
 
-def running(state: JobState, seen: Observation) -> Iterator[Event]:
+def running(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """All replicas up: Running (T7)."""
     if allows(state.phase, Trigger.REPLICAS_UP) and is_up(state):
         yield _enter(state, Trigger.REPLICAS_UP, "T7", seen)
@@ -55,14 +55,14 @@ def running(state: JobState, seen: Observation) -> Iterator[Event]:
         yield Announced(reason="Running", message=words.NORMAL_MESSAGE)
 
 
-def recovered(state: JobState, seen: Observation) -> Iterator[Event]:
+def recovered(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """Every restarted replica runs again and none has failed for good: no replica failure any more (T13)."""
     if not allows(state.phase, Trigger.REPLICAS_RECOVERED):
         return
     condition = state.condition(words.REPLICA_FAILURE)
     if condition is None or condition.status != "True":
         return
-    if not any(each.recovering or each.lost_for_good for each in members(state)):
+    if not any(each.recovering or each.lost_for_good for each in state.members):
         yield ConditionsChanged(at=seen.at, conditions=(words.NO_REPLICA_FAILURE,))
 
 

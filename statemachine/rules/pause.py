@@ -10,6 +10,7 @@ from statemachine.events import (
     ReplicaDismissed,
     TimerCleared,
 )
+from statemachine.kind import Kind
 from statemachine.observations import Observation
 from statemachine.phases import Trigger, allows, step
 from statemachine.rules import causes, words
@@ -17,7 +18,7 @@ from statemachine.rules.timers import RETRY, UNREADABLE
 from statemachine.state import JobState
 
 
-def pause(state: JobState, seen: Observation) -> Iterator[Event]:
+def pause(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """The wish to pause is followed whenever it may be; so is its end."""
     if state.plan is None or state.deleted:
         return
@@ -44,7 +45,7 @@ def _pause(state: JobState, seen: Observation) -> Iterator[Event]:
     yield Announced(reason="Paused", message=words.PAUSED_MESSAGE)
 
 
-def scale(state: JobState, _: Observation) -> Iterator[Event]:
+def scale(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
     """Replicas beyond the scale leave, the highest index first; the others are not touched (spec R12)."""
     plan = state.plan
     if plan is None or state.deleted or len(state.replicas) == plan.scale:

@@ -6,7 +6,6 @@ as evidence.
 """
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
 from statemachine.events import (
@@ -23,7 +22,7 @@ from statemachine.events import (
     ReplicaUnreachable,
     ReplicaUpdated,
 )
-from statemachine.kinds import kind_of
+from statemachine.kind import Kind
 from statemachine.observations import (
     Container,
     ContainerStatus,
@@ -47,17 +46,17 @@ _PROGRESS: Final = {
 }
 
 
-def pods(state: JobState, seen: Observation) -> Iterator[Event]:
+def pods(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """Reports of current pods become events; reports of retired pods are dropped."""
     match seen:
         case PodObserved():
             replica = state.replicas.get(seen.replica)
             if replica and not replica.ended and _is_current(replica, seen):
-                yield from _observed(state, replica, seen)
+                yield from _observed(kind, state, replica, seen)
         case PodGone():
             replica = state.replicas.get(seen.replica)
             if replica and _is_its_end(replica, seen):
-                yield from _gone(state, replica, seen)
+                yield from _gone(kind, state, replica, seen)
         case _:
             return
 
@@ -86,12 +85,12 @@ def _is_its_end(replica: ReplicaState, seen: PodGone) -> bool:
     return seen.attempt == replica.attempt and bool(seen.uid or replica.leaving)
 
 
-def _observed(state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
+def _observed(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
     containers = merged(replica.containers, seen.containers)
     if not replica.uid:
         yield ReplicaCreated(replica=replica.name, uid=seen.uid, containers=containers)
         replica = replica._replace(uid=seen.uid, containers=containers)
-    move = _move(state, replica, seen, containers)
+    move = _move(kind, state, replica, seen, containers)
     if move is not None:
         yield move
         if isinstance(move, _ENDS):
@@ -109,7 +108,7 @@ _ENDS: Final = (ReplicaSucceeded, ReplicaFailed, ReplicaEnded)
 
 
 def _move(
-    state: JobState, replica: ReplicaState, seen: PodObserved, containers: tuple[Container, ...]
+    kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved, containers: tuple[Container, ...]
 ) -> Event | None:
     """The event that takes the replica to the pod's phase; None if it is there, or beyond, already."""
     name, uid = replica.name, seen.uid
@@ -117,10 +116,10 @@ def _move(
         case PodPhase.SUCCEEDED if not replica.leaving:
             return ReplicaSucceeded(replica=name, uid=uid, containers=containers)
         case PodPhase.FAILED if not replica.leaving and not seen.deleting:
-            cause = causes.of_failure(state, seen, "R4")
+            cause = causes.of_failure(kind, state, seen, "R4")
             return ReplicaFailed(replica=name, uid=uid, containers=containers, cause=cause)
         case PodPhase.SUCCEEDED | PodPhase.FAILED:
-            cause = _end_of_leaving(state, replica, seen)
+            cause = _end_of_leaving(kind, state, replica, seen)
             return ReplicaEnded(replica=name, uid=uid, containers=containers, cause=cause)
         case PodPhase.RUNNING if replica.phase in _NOT_YET_RUNNING and not replica.leaving:
             return ReplicaStarted(
@@ -138,10 +137,10 @@ def _move(
             return None
 
 
-def _end_of_leaving(state: JobState, replica: ReplicaState, seen: PodObserved) -> Cause:
+def _end_of_leaving(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Cause:
     if replica.leaving:
         return causes.of_deletion(replica, "R5")
-    return causes.of_failure(state, seen, "T18")
+    return causes.of_failure(kind, state, seen, "T18")
 
 
 def merged(before: tuple[Container, ...], after: tuple[Container, ...]) -> tuple[Container, ...]:
@@ -154,21 +153,11 @@ def merged(before: tuple[Container, ...], after: tuple[Container, ...]) -> tuple
     return tuple(known.values())
 
 
-def _gone(state: JobState, replica: ReplicaState, seen: PodGone) -> Iterator[Event]:
+def _gone(kind: Kind, state: JobState, replica: ReplicaState, seen: PodGone) -> Iterator[Event]:
     if replica.leaving or replica.phase in _ENDED:
         yield ReplicaReleased(replica=replica.name, uid=seen.uid)
         return
     yield ReplicaLost(replica=replica.name, uid=seen.uid, cause=causes.of_loss(replica))
     if allows(state.phase, Trigger.REPLICA_VANISHED):
-        message = f"Replica {pod_name(state, replica)} was deleted and is created again"
+        message = f"Replica {kind.pod_name(state, replica.name)} was deleted and is created again"
         yield Announced(reason="ReplicaLost", message=message, level="Warning")
-
-
-def members(state: JobState) -> Iterator[ReplicaState]:
-    """The replicas of the current scale, in order; those leaving it stand behind them in the state."""
-    return islice(state.replicas.values(), state.plan.scale if state.plan else 0)
-
-
-def pod_name(state: JobState, replica: ReplicaState) -> str:
-    """Name of the replica's pods, which every attempt shares (spec R3)."""
-    return kind_of(state.api_version, state.kind).pod_name(state, replica.name)

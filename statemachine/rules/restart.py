@@ -12,7 +12,7 @@ from statemachine.events import (
     RestartDenied,
     RestartScheduled,
 )
-from statemachine.kinds import kind_of
+from statemachine.kind import Kind
 from statemachine.observations import Observation, PodObserved
 from statemachine.phases import Trigger, allows
 from statemachine.rules import causes, words
@@ -20,7 +20,7 @@ from statemachine.spec import RestartPolicy
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
 
-def restart(state: JobState, seen: Observation) -> Iterator[Event]:
+def restart(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """Judges the replica that `seen` showed to have ended, once."""
     if not isinstance(seen, PodObserved) or not allows(state.phase, Trigger.RESTART_GRANTED):
         return
@@ -29,7 +29,7 @@ def restart(state: JobState, seen: Observation) -> Iterator[Event]:
         return
     match replica.phase:
         case ReplicaPhase.FAILED:
-            yield from _failed(state, replica, seen)
+            yield from _failed(kind, state, replica, seen)
         case ReplicaPhase.SUCCEEDED if replica.name != state.running_plan.primary:
             yield from _succeeded(state, replica, seen)
         case _:
@@ -56,11 +56,11 @@ def _succeeded(state: JobState, replica: ReplicaState, seen: PodObserved) -> Ite
         )
 
 
-def _failed(state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
+def _failed(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
     plan = state.running_plan
     policy = plan.type_of(replica.name).restart_policy
-    cause = causes.of_failure(state, seen, f"R8 {policy}")
-    asked = _policy_restarts(state, policy, cause)
+    cause = causes.of_failure(kind, state, seen, f"R8 {policy}")
+    asked = _policy_restarts(kind, policy, cause)
     if asked and _has_budget(state):
         yield from _grant(state, replica, seen, cause, after_success=False)
     else:
@@ -77,14 +77,13 @@ def _failure(seen: PodObserved, cause: Cause) -> Condition:
     return words.true(words.REPLICA_FAILURE, "ReplicaFailed", words.replica_message(seen.pod, cause))
 
 
-def _policy_restarts(state: JobState, policy: RestartPolicy, cause: Cause) -> bool:
+def _policy_restarts(kind: Kind, policy: RestartPolicy, cause: Cause) -> bool:
     """The table of spec R8 for a failed pod; no exit code is an infrastructure failure."""
     match policy:
         case RestartPolicy.NEVER:
             return False
         case RestartPolicy.EXIT_CODE:
-            retryable = kind_of(state.api_version, state.kind).retryable_exit_codes
-            return cause.exit_code is None or cause.exit_code in retryable
+            return cause.exit_code is None or kind.is_retryable(cause.exit_code)
         case RestartPolicy.ON_FAILURE | RestartPolicy.ALWAYS:
             return True
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from statemachine.events import Event, ReplicaUnreachable, TimerCleared, TimerSet
+from statemachine.kind import Kind
 from statemachine.observations import Observation, PodObserved, PodPhase, PodUnreadable, TimerFired
 from statemachine.state import JobState, ReplicaPhase
 
@@ -30,7 +31,7 @@ def is_due(state: JobState, seen: Observation, timer: str) -> bool:
     )
 
 
-def readability(state: JobState, seen: Observation) -> Iterator[Event]:
+def readability(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """The primary's status unreadable for a minute is the primary's status lost (T16)."""
     if not state.phase.is_active:
         return
@@ -60,7 +61,7 @@ def _is_news(state: JobState, seen: PodObserved) -> bool:
     return due_at is not None and seen.at > due_at - UNREADABLE_FOR
 
 
-def deadline_timer(state: JobState, _: Observation) -> Iterator[Event]:
+def deadline_timer(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
     """The deadline timer is set exactly while the job is active and has a deadline (spec R9)."""
     wished = _deadline(state)
     if wished is None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from statemachine.kind import Kind
 from statemachine.kinds import KINDS
-from statemachine.kinds.base import Kind
 from statemachine.kinds.common.quantities import quantity
 from statemachine.kinds.common.shape import fields
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from statemachine.kinds.base import Manifest, Names
+from statemachine.kind import Manifest, Names
 from statemachine.kinds.common.fields import INT32_MAX, INT64_MAX, SpecPart
 from statemachine.kinds.common.shape import FieldShape, fields
 from statemachine.rulebook import Layer, Rule

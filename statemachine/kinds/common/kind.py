@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from statemachine.errors import InvariantBroken, Problem
 from statemachine.ids import JobUid, ReplicaName
-from statemachine.kinds.base import NO_UID, Admission, Child, Manifest, Names
+from statemachine.kind import NO_UID, Admission, Child, LifeRule, Manifest, Names
 from statemachine.kinds.common.canonical import Reading, as_written, read
 from statemachine.kinds.common.crd import Served, crd
 from statemachine.kinds.common.fields import SpecPart
@@ -39,10 +39,12 @@ class Variable:
 
 @dataclass(frozen=True)
 class ModelKind(Generic[S]):
-    """A `Kind` (see `kinds.base`).
+    """A `Kind` (see `statemachine.kind`).
 
     `plan` gets the job's name and uid. `objects` are a job's children.
-    `modes` are the columns of `env`, the documentation's table of variables.
+    `describe` gives the status, `keep` says which children but pods should exist now. `fixed` are the mutable
+    fields that cannot change any more when the job has ended. `modes` are the columns of `env`, the
+    documentation's table of variables.
     """
 
     names: Names
@@ -54,7 +56,12 @@ class ModelKind(Generic[S]):
     pod_name: Callable[[JobState, ReplicaName], str]
     served: Served
     child_label: str
-    retryable_exit_codes: frozenset[int]
+    lifecycle: tuple[LifeRule, ...]
+    describe: Callable[["ModelKind[S]", JobState], dict[str, Any]]
+    keep: Callable[[JobState, Child], bool]
+    retryable: Callable[[int], bool]
+    fixed: tuple[str, ...] = ()
+    aliases: tuple[Names, ...] = ()
     modes: tuple[str, ...] = ()
     env: tuple[Variable, ...] = ()
 
@@ -110,6 +117,24 @@ class ModelKind(Generic[S]):
     def children(self, job: JobState) -> Iterator[Child]:
         """See `Kind.children`. A job that was refused has none."""
         return iter(()) if job.plan is None else self.objects(job, self._parsed(job.spec))
+
+    def is_retryable(self, exit_code: int) -> bool:
+        """See `Kind.is_retryable`."""
+        return self.retryable(exit_code)
+
+    def fixed_when_finished(self, changes: Mapping[str, Any]) -> tuple[str, ...]:
+        """See `Kind.fixed_when_finished`."""
+        return tuple(
+            each for each in self.fixed if any(f"{path}.".startswith(f"{each}.") for path in changes)
+        )
+
+    def keeps(self, job: JobState, child: Child) -> bool:
+        """See `Kind.keeps`."""
+        return self.keep(job, child)
+
+    def status(self, job: JobState) -> dict[str, Any]:
+        """See `Kind.status`."""
+        return self.describe(self, job)
 
     def training_container(self, job: JobState, type_: str) -> str:
         """See `Kind.training_container`. Empty if the job has no such replica type."""

@@ -5,22 +5,12 @@ in one string could not be followed.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from statemachine.kinds.common.fields import SpecPart
 from statemachine.kinds.common.shape import fields
 
 Steps = tuple[str | int, ...]
-
-FIXED_WHEN_FINISHED: Final = ("spec.runPolicy", "spec.cleanUpPolicy")
-"""Mutable fields that become immutable when the job ends (R2): held by the CRD, elsewhere by the rules."""
-
-
-def fixed_when_finished(changes: Mapping[str, Any]) -> tuple[str, ...]:
-    """The fields among the paths in `changes` that cannot change in a finished job. Source: spec R2, R9."""
-    return tuple(
-        fixed for fixed in FIXED_WHEN_FINISHED if any(f"{path}.".startswith(f"{fixed}.") for path in changes)
-    )
 
 
 def rendered(steps: Steps) -> str:

@@ -1,12 +1,16 @@
 """PyTorchTrainingJob: distributed PyTorch training, started plainly or with torchrun, elastic if wished."""
 
+from functools import partial
+
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.pytorchtrainingjob.children import ENV, children
 from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT, NAMES, plan
 from statemachine.kinds.pytorchtrainingjob.rules import RULES
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
-from statemachine.kinds.t9k.kind import RETRYABLE, t9k_served
+from statemachine.kinds.t9k.kind import t9k_served
+from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
 from statemachine.kinds.t9k.objects import OWNER_KIND, hashed_pod_name
+from statemachine.kinds.t9k.status import status
 
 KIND = ModelKind(
     names=NAMES,
@@ -24,7 +28,11 @@ KIND = ModelKind(
         elastic=True,
     ),
     child_label=OWNER_KIND,
-    retryable_exit_codes=RETRYABLE,
+    lifecycle=LIFE,
+    describe=partial(status, restarts=True),
+    keep=keeps,
+    retryable=is_retryable,
+    fixed=FIXED_WHEN_FINISHED,
     modes=("plain", "torchrun"),
     env=ENV,
 )

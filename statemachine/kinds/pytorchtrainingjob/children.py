@@ -6,7 +6,7 @@ from functools import cached_property, partial
 
 from statemachine.errors import InvariantBroken
 from statemachine.ids import ReplicaName, split_replica
-from statemachine.kinds.base import Child, Manifest
+from statemachine.kind import Child, Manifest
 from statemachine.kinds.common.kind import Variable
 from statemachine.kinds.common.layout import Container, Slot
 from statemachine.kinds.common.look import items, number, text

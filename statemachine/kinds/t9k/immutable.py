@@ -131,7 +131,7 @@ FINISHED = Rule(
     cel_at="",
     source="spec R2, G17",
 )
-"""For the API server: a spec does not know its job's phase. Elsewhere: `update.fixed_when_finished`."""
+"""For the API server: a spec does not know its job's phase. Elsewhere: `Kind.fixed_when_finished`."""
 
 
 def fixed_list(path: str) -> Rule:

@@ -1,16 +1,13 @@
-"""What makes a `ModelKind` one of group `batch.tensorstack.dev`: names, status, columns, exit codes."""
+"""What makes a `ModelKind` one of group `batch.tensorstack.dev`: names, status, columns."""
 
 from typing import Final
 
-from statemachine.kinds.base import Names
+from statemachine.kind import Names
 from statemachine.kinds.common.crd import Served
-from statemachine.kinds.t9k.status import status_schema
+from statemachine.kinds.t9k.status_schema import status_schema
 
 GROUP: Final = "batch.tensorstack.dev"
 VERSION: Final = "v1beta1"
-
-RETRYABLE: Final = frozenset({130, 137, 138, 143})
-"""Exit codes that restart policy ExitCode restarts. Source: spec R8."""
 
 DEBUG_COMMAND: Final = ("sleep", "inf")
 """What a replica runs in debug mode unless told otherwise. Source: spec R10."""

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from statemachine.ids import ReplicaName, short_hash, split_replica
-from statemachine.kinds.base import Child, Manifest
+from statemachine.kind import Child, Manifest
 from statemachine.kinds.t9k.parts import T9kScheduler
 from statemachine.state import JobState
 
@@ -58,7 +58,7 @@ def metadata(job: JobState, name: str, labels: Mapping[str, str]) -> dict[str, A
         "ownerReferences": [
             {
                 "apiVersion": job.api_version,
-                "kind": job.kind,
+                "kind": job.object_kind,
                 "name": job.name,
                 "uid": job.uid,
                 "controller": True,
@@ -72,7 +72,7 @@ def job_labels(job: JobState) -> dict[str, str]:
     """The four labels that every child has. Source: spec R3."""
     return {
         "tensorstack.dev/owner-name": job.name,
-        OWNER_KIND: job.kind,
+        OWNER_KIND: job.object_kind,
         "tensorstack.dev/component": job.kind.lower(),
         "tensorstack.dev/component-type": "user",
     }
@@ -96,7 +96,7 @@ def selector(job: JobState, member: Member) -> dict[str, str]:
     """The labels by which a Service finds its pod: two kinds may share a job name. Source: spec R3, R4."""
     return {
         "tensorstack.dev/owner-name": job.name,
-        OWNER_KIND: job.kind,
+        OWNER_KIND: job.object_kind,
         "replica-type": member.role,
         "replica-index": str(member.index),
     }

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from statemachine.ids import ATTEMPT
-from statemachine.kinds.base import Manifest
+from statemachine.kind import Manifest
 from statemachine.kinds.common.layout import Container, Slot
 from statemachine.kinds.common.look import entries, items, text
 from statemachine.kinds.t9k.objects import Member, member_labels, metadata

@@ -1,138 +1,88 @@
-"""The schema of a T9k job's status. Source: spec R6, R7, R14."""
+"""State → `.status` of a T9k job, field by field as spec R7 has it."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
-from statemachine.state import ReplicaPhase
+from statemachine.ids import split_replica
+from statemachine.kind import Kind
+from statemachine.observations import Container
+from statemachine.state import ConditionState, JobState
+from statemachine.timestamps import rfc3339
 
-Schema = dict[str, Any]
-
-_PHASES = ["Pending", "Running", "Paused", "Resuming", "Succeeded", "Failed", "Unknown"]
-
-
-def status_schema(*, restarts: bool, tensorboard: bool) -> Schema:
-    """The status schema; `backoffCount` and `tensorboard` only where the kind has them."""
-    return _object(
-        "What the controller knows of the job. Written by the controller only.",
-        {
-            "phase": _text("Where the job is in its life.", enum=_PHASES),
-            "conditions": _conditions(),
-            "tasks": _list("The replicas by type, in the order of the spec.", _task()),
-            "aggregate": _aggregate(),
-            **(
-                {"backoffCount": _count("Restarts done so far, all replica types together.")}
-                if restarts
-                else {}
-            ),
-            **({"tensorboard": _tensorboard()} if tensorboard else {}),
-            "startTime": _time("When the job was started, or resumed last."),
-            "completionTime": _time("When the job succeeded or failed."),
-            "observedGeneration": {
-                "type": "integer",
-                "format": "int64",
-                "description": "The generation of the spec that was acted on last.",
-            },
-        },
-    )
+TENSORBOARD: Final = {"apiVersion": "tensorstack.dev/v1beta1", "kind": "TensorBoard"}
 
 
-def _conditions() -> Schema:
-    item = _object(
-        "One condition.",
-        {
-            "type": _text("Initialized, Running, ReplicaFailure, Completed, Failed or Paused."),
-            "status": _text("Whether it holds.", enum=["True", "False", "Unknown"]),
-            "reason": _text('Why, in a word; "-" if there is nothing to say.'),
-            "message": _text("Why, in a sentence."),
-            "lastTransitionTime": _time("When status changed last."),
-            "observedGeneration": {
-                "type": "integer",
-                "format": "int64",
-                "description": "Generation it was set from.",
-            },
-        },
-    )
+def status(kind: Kind, state: JobState, *, restarts: bool) -> dict[str, Any]:
+    """The whole status; `backoffCount` only where the controller restarts replicas. Source: spec R7."""
+    times = {"startTime": state.started_at, "completionTime": state.completed_at}
+    board = _tensorboard(state)
     return {
-        **_list(
-            "What holds of the job, in order of first appearance.", item | {"required": ["type", "status"]}
-        ),
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["type"],
+        "phase": state.phase.value,
+        **{name: rfc3339(at) for name, at in times.items() if at is not None},
+        "observedGeneration": state.generation,
+        **({"backoffCount": state.spent} if restarts else {}),
+        "aggregate": state.aggregate,
+        "tasks": list(_tasks(kind, state)),
+        "conditions": [_condition(each) for each in state.conditions],
+        **({"tensorboard": board} if board else {}),
     }
 
 
-def _task() -> Schema:
-    container = _object(
-        "A container of the pod.",
-        {
-            "name": _text("Its name."),
-            "state": _text("What it is doing.", enum=["Waiting", "Running", "Terminated", "Unknown"]),
-            "exitCode": {
-                "type": "integer",
-                "format": "int32",
-                "description": "Its exit code once terminated.",
-            },
-        },
-    )
-    replica = _object(
-        "One replica.",
-        {
-            "name": _text("Name of its pod."),
-            "uid": _text("uid of its current pod, empty while there is none."),
-            "phase": _text(
-                "Phase of the pod; Creating: asked for and not seen yet; Deleted: there is none.",
-                enum=[phase.value for phase in ReplicaPhase],
-            ),
-            "containers": _list("Its containers, of the last pod if there is none now.", container),
-        },
-    )
-    return _object(
-        "The replicas of one type.",
-        {
-            "type": _text("The replica type."),
-            "restartCount": _count("Restarts of all its replicas together."),
-            "replicas": _list("Its replicas by index.", replica),
-        },
-    )
+def _tasks(kind: Kind, state: JobState) -> Iterator[dict[str, Any]]:
+    if state.plan is None:
+        return
+    listed: dict[str, list[dict[str, Any]]] = {each.type: [] for each in state.plan.types}
+    for replica in state.members:
+        listed[split_replica(replica.name)[0]].append(
+            {
+                "name": kind.pod_name(state, replica.name),
+                "uid": replica.uid,
+                "phase": replica.phase.value,
+                "containers": [_container(each) for each in replica.containers if not each.init],
+            }
+        )
+    for type_, replicas in listed.items():
+        yield {"type": type_, "restartCount": state.restarts.get(type_, 0), "replicas": replicas}
 
 
-def _aggregate() -> Schema:
-    phases = ("creating", "pending", "running", "succeeded", "failed", "unknown", "deleted")
-    return _object(
-        "Number of replicas in each phase, over all types.",
-        {phase: _count(f"Replicas that are {phase}.") for phase in phases},
-    )
+def _container(container: Container) -> dict[str, Any]:
+    code = {} if container.exit_code is None else {"exitCode": container.exit_code}
+    return {"name": container.name, "state": container.state.value, **code}
 
 
-def _tensorboard() -> Schema:
-    names = ("apiVersion", "kind", "name", "namespace", "uid")
-    return _object(
-        "State of the job's TensorBoard.",
-        {
-            "dependent": _object("The TensorBoard object.", {name: _text(f"Its {name}.") for name in names}),
-            "ready": {"type": "boolean", "description": "TensorBoard runs."},
-            "reason": _text("State in a word."),
-            "note": _text("State in a sentence."),
-            "action": _text("What the controller does about it: NOP, Create or Update."),
-            "type": _text("Normal or Warning."),
-        },
-    )
+def _condition(condition: ConditionState) -> dict[str, str]:
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": rfc3339(condition.changed_at),
+    }
 
 
-def _object(about: str, properties: Schema) -> Schema:
-    return {"type": "object", "description": about, "properties": properties}
-
-
-def _list(about: str, item: Schema) -> Schema:
-    return {"type": "array", "description": about, "items": item}
-
-
-def _text(about: str, **more: object) -> Schema:
-    return {"type": "string", "description": about, **more}
-
-
-def _count(about: str) -> Schema:
-    return {"type": "integer", "format": "int32", "description": about}
-
-
-def _time(about: str) -> Schema:
-    return {"type": "string", "format": "date-time", "description": about}
+def _tensorboard(state: JobState) -> dict[str, Any] | None:
+    """`status.tensorboard`, row by row of the table in spec R14."""
+    if state.plan is None or not state.plan.tensorboard:
+        return None
+    name, known = state.plan.tensorboard, state.tensorboard
+    uid = known.uid if known else ""
+    ready, type_ = False, "Normal"
+    if known and known.error:
+        reason, action, note, type_ = "DependentError", "Create", known.error, "Warning"
+    elif known is None or not uid:
+        reason, action, note = "DependentNotFound", "Create", f"TensorBoard [{name}] is being created"
+    elif known.outdated:
+        reason, action, note = "DependentOutdated", "Update", f"TensorBoard [{name}] is being updated"
+    elif known.running:
+        ready = True
+        reason, action, note = "DependentReady", "NOP", f"TensorBoard [{name}] is ready"
+    else:
+        reason, action, note = "DependentNotReady", "NOP", f"TensorBoard [{name}] is not ready"
+    return {
+        "dependent": {**TENSORBOARD, "name": name, "namespace": state.namespace, "uid": uid},
+        "ready": ready,
+        "reason": reason,
+        "action": action,
+        "type": type_,
+        "note": note,
+    }

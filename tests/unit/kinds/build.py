@@ -9,8 +9,8 @@ from statemachine.errors import Problem
 from statemachine.events import Event, JobAdmitted, PhaseEntered, ReplicaRequested
 from statemachine.evolve import fold
 from statemachine.ids import JobUid, ReplicaName
+from statemachine.kind import Admission, Manifest
 from statemachine.kinds import kind_of
-from statemachine.kinds.base import Admission, Manifest
 from statemachine.phases import Phase, Trigger
 from statemachine.state import JobState
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from statemachine.kinds.common.update import fixed_when_finished
+from statemachine.kinds import KINDS
 from tests.unit.kinds.build import (
     ELASTIC,
     TORCHRUN,
@@ -236,8 +236,8 @@ def test_an_update_of_a_job_that_was_never_valid_is_refused() -> None:
 
 def test_a_finished_job_keeps_its_run_policy() -> None:
     changes = {"spec.runPolicy.backoffLimit": 4, "spec.runMode.pause.enabled": True}
-    assert fixed_when_finished(changes) == ("spec.runPolicy",)
-    assert fixed_when_finished({"spec.tensorboardSpec": None}) == ()
+    assert KINDS[0].fixed_when_finished(changes) == ("spec.runPolicy",)
+    assert KINDS[0].fixed_when_finished({"spec.tensorboardSpec": None}) == ()
 
 
 def test_a_number_too_long_to_print_is_a_problem() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from statemachine.kind import Kind, Manifest
 from statemachine.kinds import KINDS
-from statemachine.kinds.base import Kind, Manifest
 from statemachine.kinds.common.crd import expanded
 from statemachine.rulebook import Layer
 

@@ -3,8 +3,8 @@
 import pytest
 
 from statemachine.errors import SpecInvalid
+from statemachine.kind import Kind
 from statemachine.kinds import KINDS, KNOWN, UnknownKind, kind_of
-from statemachine.kinds.base import Kind
 from tests.unit.kinds.build import API, KIND
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from statemachine.kind import Kind
 from statemachine.kinds import KINDS
-from statemachine.kinds.base import Kind
 from statemachine.rulebook import Layer, Rule
 
 TESTS = Path(__file__).parents[2]

@@ -1,11 +1,16 @@
-"""What a job kind has to say: the port between the shared rules and one folder per kind."""
+"""What a job kind has to say: the port between everything that is shared and one folder per kind.
+
+The rules of `statemachine.rules` are handed the kind of the job that they look at, and know no kind by name.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from statemachine.errors import Problem
+from statemachine.events import Event
 from statemachine.ids import JobUid, ReplicaName
+from statemachine.observations import Observation
 from statemachine.rulebook import Notice, Rule
 from statemachine.spec import Plan
 from statemachine.state import JobState
@@ -89,8 +94,24 @@ class Kind(Protocol):
         """Key of a label that every child of the kind's jobs carries: watches ask for it."""
 
     @property
-    def retryable_exit_codes(self) -> frozenset[int]:
-        """Exit codes that restart policy ExitCode restarts (spec R8)."""
+    def aliases(self) -> tuple[Names, ...]:
+        """Other names under which the API server serves the same kind, deprecated ones (spec R17, 1)."""
+
+    @property
+    def lifecycle(self) -> "tuple[LifeRule, ...]":
+        """The rules of a job's life, in the order in which facts become consequences."""
+
+    def is_retryable(self, exit_code: int) -> bool:
+        """Restart policy ExitCode restarts a replica that ended so (spec R8)."""
+
+    def fixed_when_finished(self, changes: Mapping[str, Any]) -> tuple[str, ...]:
+        """The fields among the paths in `changes` that cannot change in a finished job (spec R2)."""
+
+    def keeps(self, job: JobState, child: "Child") -> bool:
+        """This child, no pod, should exist right now (spec R9, R11)."""
+
+    def status(self, job: JobState) -> dict[str, Any]:
+        """`.status` of the job object, whole."""
 
     def admit(
         self,
@@ -120,3 +141,7 @@ class Kind(Protocol):
 
     def crd(self) -> Manifest:
         """The CustomResourceDefinition: structural schema, CEL rules, printer columns, subresources."""
+
+
+LifeRule = Callable[[Kind, JobState, Observation], Iterator[Event]]
+"""What an observation means for a job of this kind in this state, given what the rules before it made of it."""

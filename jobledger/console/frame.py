@@ -1,0 +1,201 @@
+"""What every page of the console has: its data, its language, its frame, and the headers it is sent with."""
+
+import json
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib.metadata import version
+from typing import Any, Final
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, Response
+
+from jobledger.api.problems import answer_to
+from jobledger.api.streams import Closing
+from jobledger.app import App
+from jobledger.console import session, shapes
+from jobledger.console.words import language_of, say
+from projectors.history import History, HistoryProjector
+from statemachine.errors import JobledgerError, ViewUnavailable
+
+POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""Nothing of others, and nothing inline: what a job's text smuggles into a page does not run."""
+
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # with "no-referrer" browsers would hide the Origin that we look at
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a console is set up: `jobledger.settings.ConsoleSettings` as the pages need it.
+
+    `namespace` is the one that it shows (empty: all that the user may see), `base` the path that a proxy in front
+    takes away, `gpus` the extended resources that the form offers.
+    """
+
+    namespace: str = ""
+    new_jobs: str = "default"
+    base: str = ""
+    gpus: tuple[str, ...] = ("nvidia.com/gpu.shared", "nvidia.com/gpu")
+    t9k_scheduler: bool = True
+
+
+@dataclass(frozen=True)
+class Console:
+    """What the pages are made from."""
+
+    app: App
+    closing: Closing
+    options: Options = field(default_factory=Options)
+
+    @property
+    def history(self) -> History:
+        """The read model. Raises ViewUnavailable where there is none."""
+        for stream in (each for streams in self.app.controller.streams for each in streams):
+            if isinstance(stream, HistoryProjector):
+                return stream.history
+        raise ViewUnavailable("no database for the history is configured; see the setting `history`")
+
+
+@cache
+def templates() -> Environment:
+    """The templates, escaped by default; a name that nobody gave is an error."""
+    found = Environment(
+        loader=PackageLoader("jobledger.console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= shapes.FILTERS
+    return found
+
+
+def is_fragment(request: Request) -> bool:
+    """Htmx asks for a piece of a page, not a browser for a whole one."""
+    return request.headers.get("hx-request") == "true" and request.headers.get("hx-boosted") != "true"
+
+
+def page(request: Request, template: str, /, *, status: int = 200, **context: Any) -> HTMLResponse:
+    """The template as an answer; it may use `t` (words), `url` (paths), `token`, `language` besides `context`.
+
+    `crumbs` is the breadcrumb: pairs of text and path, the last one without a path.
+    """
+    console: Console = request.app.state.console
+    language = language_of(request)
+    secret, is_new = session.of(request)
+    shared = {
+        "t": partial(say, language),
+        "url": partial(url, console),
+        "language": language,
+        "token": session.token(secret),
+        "user": user(request),
+        "here": str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
+        "release": version("jobledger"),
+        "console": console.options,
+        "crumbs": (),
+        "said": notice(request),
+    }
+    html = templates().get_template(template).render(shared | context)
+    answer = HTMLResponse(html, status, {**HEADERS, "Cache-Control": "no-store", "Vary": "HX-Request"})
+    if is_new:
+        session.keep(answer, request, secret)
+    return answer
+
+
+def url(console: Console, path: str) -> str:
+    """The path as a browser has to ask for it."""
+    return console.options.base + path
+
+
+def user(request: Request) -> str:
+    """The name of who asks; empty on a machine, where everybody is the one who started the server."""
+    caller = getattr(request.state, "caller", None)
+    return caller.signature("") if caller is not None else ""
+
+
+def done(request: Request, path: str, key: str, **values: str) -> Response:
+    """What was asked for is done: the browser is told so with the words of `key`, and goes to `path`.
+
+    htmx stays on its page, says it, and refreshes what is live, unless `path` is another page than the one it is on.
+    """
+    from urllib.parse import urlencode
+
+    console: Console = request.app.state.console
+    query = urlencode({"done": key, **values})
+    target = f"{url(console, path)}?{query}"
+    if not is_fragment(request):
+        return Response(status_code=303, headers={"Location": target, **HEADERS})
+    told = {"notice": say(language_of(request), f"done.{key}", **values), "refresh": ""}
+    return Response(status_code=204, headers={"HX-Trigger": json.dumps(told), **HEADERS})
+
+
+def notice(request: Request) -> str:
+    """What `done` has to say on the page that a browser was sent to."""
+    asked = dict(request.query_params)
+    key = f"done.{asked.pop('done', '')}"
+    return say(language_of(request), key, **asked) if key in DONE else ""
+
+
+DONE: Final = frozenset(f"done.{key}" for key in ("created", "pause", "resume", "scale", "policy", "delete"))
+
+_Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class Route(APIRoute):
+    """A route of the console: its errors are pages, or notices where htmx asks."""
+
+    def get_route_handler(self) -> _Handler:
+        """See APIRoute."""
+        handler = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except (JobledgerError, HTTPException, RequestValidationError) as error:
+                return failed(request, error)
+
+        return handle
+
+
+def failed(request: Request, error: Exception) -> Response:
+    """The answer for an error: one sentence, on a page of its own or as a notice on the one that is open."""
+    status, sentence = told(error)
+    template = "notice.html" if is_fragment(request) else "error.html"
+    answer = page(request, template, status=status, sentence=sentence, crumbs=())
+    if is_fragment(request):
+        answer.headers["HX-Retarget"] = "#notices"
+        answer.headers["HX-Reswap"] = "beforeend"
+    return answer
+
+
+def told(error: Exception) -> tuple[int, str]:
+    """Status and sentence of an error, as the API has them."""
+    if isinstance(error, HTTPException):
+        return error.status_code, error.detail
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        return 400, f"{'.'.join(map(str, first['loc'][1:]))}: {first['msg']}"
+    if isinstance(error, ViewUnavailable):
+        return 503, str(error)
+    problem = answer_to(error)
+    return problem.status_code, str(json.loads(bytes(problem.body))["detail"])

@@ -1,0 +1,54 @@
+"""How values look on pages: instants, spans, quantities. Pure; every function is a filter of the templates."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from markupsafe import Markup
+
+NOTHING: Final = "–"
+
+
+def instant(at: datetime | str | None) -> Markup | str:
+    """An instant; the browser turns it into its own zone (`console.js`)."""
+    if not at:
+        return NOTHING
+    found = datetime.fromisoformat(at) if isinstance(at, str) else at
+    iso = found.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return Markup('<time datetime="{}">{}</time>').format(iso, iso.replace("T", " ").replace("Z", " UTC"))
+
+
+def span(seconds: float | timedelta | None) -> str:
+    """A span as `2d 3h`, `3h 5m`, `5m 7s`, `7s`."""
+    if seconds is None:
+        return NOTHING
+    left = int(seconds.total_seconds() if isinstance(seconds, timedelta) else seconds)
+    parts: list[str] = []
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, left = divmod(max(left, 0), size)
+        if count or (unit == "s" and not parts):
+            parts.append(f"{count}{unit}")
+    return " ".join(parts[:2])
+
+
+def cores(count: float | None) -> str:
+    """CPU cores with two decimals, as the list shows them."""
+    return NOTHING if count is None else f"{count:.2f}"
+
+
+def memory(count: float | None) -> str:
+    """Bytes in the largest binary unit that leaves at least one."""
+    if count is None:
+        return NOTHING
+    for unit, size in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+        if count >= size:
+            return f"{count / size:.2f} {unit}B"
+    return f"{count:.0f} B"
+
+
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "instant": instant,
+    "span": span,
+    "cores": cores,
+    "memory": memory,
+}

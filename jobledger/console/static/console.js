@@ -1,0 +1,128 @@
+// The little that pages do beyond htmx: live refreshing, dialogs, notices, menus, times in the browser's zone.
+"use strict";
+
+// ---- times: written in UTC by the server, shown in the browser's zone -------------------------------------------
+
+function localTimes(root) {
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    const at = new Date(time.dateTime);
+    const text = at.toLocaleString(document.documentElement.lang, {dateStyle: "medium", timeStyle: "medium"});
+    if (!isNaN(at) && time.textContent !== text) {
+      time.textContent = text;
+      time.title = time.dateTime;
+    }
+  }
+}
+
+// ---- live: whatever has hx-trigger="refresh from:body" loads itself again ---------------------------------------
+
+const EVERY = 5000;
+let events = null;
+let beat = null;
+
+function refresh() {
+  htmx.trigger(document.body, "refresh");
+}
+
+function offline(is) {
+  const banner = document.getElementById("offline");
+  if (banner && banner.hidden === is) banner.hidden = !is;
+}
+
+function live(on) {
+  if (events) events.close();
+  clearInterval(beat);
+  events = beat = null;
+  if (!on) return;
+  events = new EventSource(document.querySelector("meta[name=live]").content);
+  events.addEventListener("changed", () => { offline(false); refresh(); });
+  events.addEventListener("error", () => {
+    offline(true);
+    // a browser gives up on a server that answers with an error: one behind a proxy does while it starts
+    if (events && events.readyState === EventSource.CLOSED) setTimeout(() => { if (beat) live(true); }, 1000);
+  });
+  beat = setInterval(refresh, EVERY);
+}
+
+function autoRefresh() {
+  const box = document.getElementById("auto");
+  if (!box) return;
+  box.checked = localStorage.getItem("auto-refresh") !== "off";
+  box.addEventListener("change", () => {
+    localStorage.setItem("auto-refresh", box.checked ? "on" : "off");
+    live(box.checked);
+    if (box.checked) refresh();
+  });
+  document.getElementById("refresh").addEventListener("click", (event) => {
+    if (!document.querySelector("[hx-trigger*='refresh from:body']")) return;
+    event.preventDefault();
+    refresh();
+  });
+  live(box.checked);
+}
+
+// ---- notices ------------------------------------------------------------------------------------------------------
+
+function notify(text) {
+  const notice = document.getElementById("notice-template").content.cloneNode(true);
+  notice.querySelector("p").textContent = text;
+  document.getElementById("notices").append(notice);
+}
+
+// ---- dialogs: what htmx loads into #dialog is shown as one --------------------------------------------------------
+
+function closeDialog() {
+  const dialog = document.getElementById("dialog");
+  if (dialog.open) dialog.close();
+}
+
+// ---- wiring -------------------------------------------------------------------------------------------------------
+
+document.addEventListener("DOMContentLoaded", () => {
+  // attributes that belong to the user, not to the server, survive a refresh: data-keep="open hidden"
+  Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) =>
+    !(node.dataset && (node.dataset.keep || "").split(" ").includes(name));
+  localTimes(document);
+  autoRefresh();
+  const clean = new URL(location.href);
+  if (clean.searchParams.has("done")) {
+    for (const name of ["done", "name", "kind"]) clean.searchParams.delete(name);
+    history.replaceState(null, "", clean);
+  }
+});
+
+document.addEventListener("htmx:configRequest", (event) => {
+  event.detail.headers["X-CSRF-Token"] = document.querySelector("meta[name=csrf-token]").content;
+});
+document.addEventListener("htmx:afterSettle", (event) => {
+  localTimes(event.detail.elt.parentNode || document);
+  offline(false);
+});
+document.addEventListener("htmx:sendError", () => offline(true));
+document.addEventListener("htmx:afterSwap", (event) => {
+  const dialog = document.getElementById("dialog");
+  if (event.detail.target === dialog && !dialog.open) dialog.showModal();
+});
+document.addEventListener("notice", (event) => { closeDialog(); notify(event.detail.value); });
+
+document.addEventListener("click", (event) => {
+  const target = event.target.closest ? event.target : event.target.parentElement;
+  if (target.closest("[data-dismiss]")) target.closest(".notice").remove();
+  if (target.closest("[data-close]")) { event.preventDefault(); closeDialog(); }
+  if (target === document.getElementById("dialog")) closeDialog();
+  for (const menu of document.querySelectorAll("details.menu[open]"))
+    if (!menu.contains(target) || target.closest("a, button:not([aria-haspopup])")) menu.open = false;
+  const expand = target.closest("[data-expand]");
+  if (expand) {
+    const row = document.getElementById(expand.getAttribute("aria-controls"));
+    row.hidden = !row.hidden;
+    expand.setAttribute("aria-expanded", String(!row.hidden));
+  }
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  }
+});

@@ -1,0 +1,5 @@
+"""Words of the listing."""
+
+from typing import Final
+
+LISTING: Final[dict[str, tuple[str, str]]] = {}

@@ -1,0 +1,121 @@
+"""What lists say of a job beside its row in `history_jobs`: resources, conditions, replicas by type. Pure."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from statemachine.ids import split_replica
+from statemachine.kinds import kind_of
+from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.common.look import find, number, text
+from statemachine.kinds.common.quantities import quantity
+from statemachine.state import JobState
+
+LAUNCHER: Final = "launcher"
+"""The replica type that only starts the others; sums of resources leave it out (spec console.md, section 2)."""
+
+_CPU_AND_MEMORY: Final = ("cpu", "memory", "ephemeral-storage")
+
+Row = Sequence[Any]
+
+
+def facts(state: JobState, seen_at: datetime) -> Row:
+    """The row of a job in `history_listing`."""
+    failing = state.condition("ReplicaFailure")
+    is_error = state.phase.value == "Failed" or (failing is not None and failing.status == "True")
+    asked, allowed = resources(state)
+    extended = sorted({name for name in (*asked, *allowed) if name not in _CPU_AND_MEMORY})
+    shown = {
+        "started_at": _iso(state.started_at),
+        "completed_at": _iso(state.completed_at),
+        "deleting": state.deleted,
+        "restarts": state.spent,
+        "backoff_limit": state.plan.backoff_limit if state.plan else None,
+        "cpu": [_float(asked.get("cpu")), _float(allowed.get("cpu"))],
+        "memory": [_float(asked.get("memory")), _float(allowed.get("memory"))],
+        "extended": {name: _float(allowed.get(name, asked.get(name))) for name in extended},
+        "priority": number(state.spec, "scheduler.t9kScheduler.priority") or 0,
+        "paused": bool(state.plan and state.plan.paused),
+        "elastic": _elastic(state),
+        "error": _error(state) if is_error else "",
+        "counts": counts(state),
+        "conditions": [
+            [each.type, each.status, each.reason, each.message, _iso(each.changed_at)]
+            for each in state.conditions
+        ],
+    }
+    scheduler, queue = placing(state.spec)
+    return (
+        *(state.uid, state.namespace, state.api_version, state.kind, state.name, state.phase.value, is_error),
+        *(state.created_at or seen_at, scheduler, queue, "".join(f" {name} " for name in extended)),
+        # PostgreSQL cannot hold the character zero, not even written as JSON writes it
+        json.dumps(shown, ensure_ascii=False).replace("\\u0000", "\N{REPLACEMENT CHARACTER}"),
+    )
+
+
+def resources(state: JobState) -> tuple[Mapping[str, Decimal], Mapping[str, Decimal]]:
+    """Requests and limits of all containers of all main replicas, by resource."""
+    asked: dict[str, Decimal] = {}
+    allowed: dict[str, Decimal] = {}
+    for scale, container in _containers(state):
+        for total, section in ((asked, "requests"), (allowed, "limits")):
+            held = find(container, f"resources.{section}")
+            for name, value in held.items() if isinstance(held, Mapping) else ():
+                total[name] = total.get(name, Decimal(0)) + scale * (quantity(value) or 0)
+    return asked, allowed
+
+
+def _containers(state: JobState) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    kind = kind_of(state.api_version, state.kind)
+    if state.plan is None or not isinstance(kind, ModelKind):
+        return
+    scales = {each.type: each.scale for each in state.plan.types if each.type != LAUNCHER}
+    for slot in kind.layout.slots(state.spec):
+        for _, container in slot.containers:
+            if slot.type in scales:
+                yield scales[slot.type], container
+
+
+def placing(spec: Mapping[str, Any]) -> tuple[str, str]:
+    """Scheduler and queue that the pods wait in."""
+    t9k = find(spec, "scheduler.t9kScheduler")
+    if isinstance(t9k, Mapping):
+        return "t9k-scheduler", text(t9k, "queue") or "default"
+    return "default", text(spec, "runPolicy.schedulingPolicy.queue")
+
+
+def counts(state: JobState) -> Mapping[str, Mapping[str, int]]:
+    """How many replicas of each type are in which phase."""
+    found: dict[str, dict[str, int]] = {each.type: {} for each in state.plan.types} if state.plan else {}
+    for replica in state.members:
+        of_type = found.setdefault(split_replica(replica.name)[0], {})
+        of_type[replica.phase.value] = of_type.get(replica.phase.value, 0) + 1
+    return found
+
+
+def _error(state: JobState) -> str:
+    """What the badge "Error" says when it is asked: the replica's failure, else the job's."""
+    for type_ in ("ReplicaFailure", "Failed"):
+        condition = state.condition(type_)
+        if condition is not None and condition.status == "True":
+            return condition.message
+    return next((each.message for each in state.conditions if each.reason == "InvalidSpec"), "")
+
+
+def _elastic(state: JobState) -> Sequence[int | None] | None:
+    """The fewest, the most and the wished for replicas of an elastic job."""
+    for path in ("elastic", "elasticPolicy"):
+        low, most = (number(state.spec, f"{path}.{each}") for each in ("minReplicas", "maxReplicas"))
+        if low is not None and most is not None and find(state.spec, f"{path}.enabled") is not False:
+            return [low, most, state.plan.scale if state.plan else None]
+    return None
+
+
+def _float(value: Decimal | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _iso(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat(timespec="seconds")

@@ -1,0 +1,163 @@
+"""What the console's list asks: filters, order and page in SQL; what is shown is read for one page only."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from projectors.history.database import Database, Row
+
+ERROR: Final = "Error"
+"""A value of the filter for phases that is none: the job failed, or a replica of it."""
+
+Sort = Literal["name", "created", "phase"]
+
+_ORDER: Final[Mapping[Sort, str]] = {"name": "name", "created": "created_at", "phase": "phase"}
+_COUNT: Final = "SELECT count(*) FROM history_listing"
+_UIDS: Final = "SELECT uid FROM history_listing"
+_DISTINCT: Final[Mapping[str, str]] = {
+    "kind": "SELECT DISTINCT kind FROM history_listing",
+    "scheduler": "SELECT DISTINCT scheduler FROM history_listing",
+    "queue": "SELECT DISTINCT queue FROM history_listing",
+    "resources": "SELECT DISTINCT resources FROM history_listing",
+}
+_SHOWN: Final = (
+    "SELECT uid, namespace, api_version, kind, name, phase, is_error, created_at, scheduler, queue, shown "
+    "FROM history_listing WHERE uid IN"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which jobs: all that fit every filter that says something; of one filter's values one is enough."""
+
+    kinds: Collection[str]
+    namespace: str = ""
+    text: str = ""
+    phases: Sequence[str] = ()
+    schedulers: Sequence[str] = ()
+    queues: Sequence[str] = ()
+    resources: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A job that exists. `shown` is what `facts` says of it."""
+
+    uid: str
+    namespace: str
+    api_version: str
+    kind: str
+    name: str
+    phase: str
+    is_error: bool
+    created_at: datetime
+    scheduler: str
+    queue: str
+    shown: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some of the jobs that were wanted, and how many these are in all."""
+
+    rows: Sequence[Listed] = ()
+    total: int = 0
+
+
+@dataclass(slots=True)
+class _Condition:
+    """A WHERE clause in the making, and its values."""
+
+    values: list[object] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
+
+    def place(self, value: object) -> str:
+        self.values.append(value)
+        return f"${len(self.values)}"
+
+    def one_of(self, column: str, wanted: Collection[str]) -> str:
+        return f"{column} IN ({', '.join(map(self.place, wanted))})" if wanted else "1 = 0"
+
+    def any_of(self, parts: Sequence[str]) -> None:
+        self.parts.append(f"({' OR '.join(parts)})")
+
+    def __str__(self) -> str:
+        return " AND ".join(self.parts) or "1 = 1"
+
+
+class Listing:
+    """The list in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def page(
+        self,
+        wanted: Wanted,
+        *,
+        sort: Sort = "created",
+        descending: bool = True,
+        start: int = 0,
+        size: int = 20,
+    ) -> Page:
+        """The jobs from number `start` on, and how many there are. Raises as `Database.fetch`."""
+        where = _where(wanted)
+        total = await self._database.fetch(f"{_COUNT} WHERE {where}", *where.values)
+        column, way = _ORDER[sort], "DESC" if descending else "ASC"
+        limits = f"LIMIT {where.place(size)} OFFSET {where.place(start)}"
+        # the order is decided by columns of one index; a second look fetches the little that the page shows
+        order = f"{_UIDS} WHERE {where} ORDER BY {column} {way}, uid {way} {limits}"
+        uids = [uid for (uid,) in await self._database.fetch(order, *where.values)]
+        if not uids:
+            return Page((), int(total[0][0]))
+        places = ", ".join(f"${number}" for number, _ in enumerate(uids, 1))
+        found = {row[0]: _listed(row) for row in await self._database.fetch(f"{_SHOWN} ({places})", *uids)}
+        return Page([found[uid] for uid in uids if uid in found], int(total[0][0]))
+
+    async def choices(self, wanted: Wanted) -> Mapping[str, Sequence[str]]:
+        """What there is to filter by among the jobs of these kinds and namespace. Raises as `Database.fetch`."""
+        where = _where(Wanted(wanted.kinds, wanted.namespace))
+        found: dict[str, Sequence[str]] = {}
+        for name, distinct in _DISTINCT.items():
+            query = f"{distinct} WHERE {where}"
+            found[name] = sorted(each for (each,) in await self._database.fetch(query, *where.values) if each)
+        found["resources"] = sorted({each for some in found["resources"] for each in some.split()})
+        return found
+
+
+def _where(wanted: Wanted) -> _Condition:
+    where = _Condition()
+    where.parts.append(where.one_of("kind", wanted.kinds))
+    if wanted.namespace:
+        where.parts.append(f"namespace = {where.place(wanted.namespace)}")
+    if wanted.text:  # names are in small letters
+        where.parts.append(f"name LIKE {where.place(_contains(wanted.text.lower()))} ESCAPE '!'")
+    if wanted.phases:
+        phases = [each for each in wanted.phases if each != ERROR]
+        parts = [where.one_of("phase", phases)] if phases else []
+        where.any_of([*parts, *(["is_error"] if ERROR in wanted.phases else [])])
+    for column, values in (("scheduler", wanted.schedulers), ("queue", wanted.queues)):
+        if values:
+            where.parts.append(where.one_of(column, values))
+    if wanted.resources:
+        named = [_contains(f" {each} ") for each in wanted.resources]
+        where.any_of([f"resources LIKE {where.place(each)} ESCAPE '!'" for each in named])
+    return where
+
+
+def _contains(text: str) -> str:
+    """A pattern for what has `text` anywhere in it."""
+    for special in "!%_":
+        text = text.replace(special, f"!{special}")
+    return f"%{text}%"
+
+
+def _listed(row: Row) -> Listed:
+    uid, namespace, api_version, kind, name, phase, is_error, created, scheduler, queue, shown = row
+    return Listed(
+        *(uid, namespace, api_version, kind, name, phase, bool(is_error)),
+        datetime.fromisoformat(created) if isinstance(created, str) else created,
+        *(scheduler, queue, json.loads(shown)),
+    )
