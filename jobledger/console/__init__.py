@@ -13,10 +13,15 @@ from jobledger.api import create as create_api
 from jobledger.api.reviews import Reviews
 from jobledger.api.streams import Closing
 from jobledger.app import App
-from jobledger.console import about, assets, live
+from jobledger.console import about, assets, details, live
 from jobledger.console.frame import Console, Options
 
-PAGES: Final[tuple[Callable[[Console], APIRouter], ...]] = (assets.routes, about.routes, live.routes)
+PAGES: Final[tuple[Callable[[Console], APIRouter], ...]] = (
+    assets.routes,
+    about.routes,
+    live.routes,
+    details.routes,
+)
 """The modules of the console, a line each; what is asked for goes to the first whose path fits."""
 
 
