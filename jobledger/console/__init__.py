@@ -13,14 +13,18 @@ from jobledger.api import create as create_api
 from jobledger.api.reviews import Reviews
 from jobledger.api.streams import Closing
 from jobledger.app import App
-from jobledger.console import about, assets, details, live
+from jobledger.console import about, actions, assets, details, listing, live
+from jobledger.console import create as creating
 from jobledger.console.frame import Console, Options
 
 PAGES: Final[tuple[Callable[[Console], APIRouter], ...]] = (
     assets.routes,
     about.routes,
     live.routes,
-    details.routes,
+    listing.routes,
+    creating.routes,
+    details.routes,  # before the actions, whose paths would fit
+    actions.routes,
 )
 """The modules of the console, a line each; what is asked for goes to the first whose path fits."""
 

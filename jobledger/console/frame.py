@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import version
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -133,16 +134,16 @@ def user(request: Request) -> str:
     return caller.signature("") if caller is not None else ""
 
 
-def done(request: Request, path: str, key: str, **values: str) -> Response:
+def done(request: Request, path: str, key: str, *, leave: bool = False, **values: str) -> Response:
     """What was asked for is done: the browser is told so with the words of `key`, and goes to `path`.
 
-    htmx stays on its page, says it, and refreshes what is live, unless `path` is another page than the one it is on.
+    htmx stays on its page, says it, and refreshes what is live, unless it is to `leave`.
     """
-    from urllib.parse import urlencode
-
     console: Console = request.app.state.console
     query = urlencode({"done": key, **values})
     target = f"{url(console, path)}?{query}"
+    if leave and is_fragment(request):
+        return Response(status_code=204, headers={"HX-Redirect": target, **HEADERS})
     if not is_fragment(request):
         return Response(status_code=303, headers={"Location": target, **HEADERS})
     told = {"notice": say(language_of(request), f"done.{key}", **values), "refresh": ""}

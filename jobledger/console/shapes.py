@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from projectors.history import Listed
+
 NOTHING: Final = "–"
 
 
@@ -46,9 +48,18 @@ def memory(count: float | None) -> str:
     return f"{count:.0f} B"
 
 
+def duration(job: Listed, now: datetime) -> str:
+    """How long a job has run, or ran."""
+    began, ended = job.shown["started_at"], job.shown["completed_at"]
+    if began is None:
+        return NOTHING
+    return span((datetime.fromisoformat(ended) if ended else now) - datetime.fromisoformat(began))
+
+
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "instant": instant,
     "span": span,
     "cores": cores,
     "memory": memory,
+    "duration": duration,
 }

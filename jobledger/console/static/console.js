@@ -126,3 +126,48 @@ document.addEventListener("keydown", (event) => {
     menu.querySelector("summary").focus();
   }
 });
+
+// ---- the columns of the list: kept by the server in a cookie ------------------------------------------------------
+
+document.addEventListener("change", (event) => {
+  if (!event.target.matches("[data-column]")) return;
+  const chosen = [...document.querySelectorAll("[data-column]:checked")].map((box) => box.value);
+  const asked = new URL(document.getElementById("jobs").getAttribute("hx-get"), location.href);
+  asked.searchParams.set("columns", ["name", ...chosen].join(","));
+  htmx.ajax("GET", asked.pathname + asked.search, {target: "#jobs", swap: "morph:outerHTML"});
+});
+
+// ---- the form: what was typed is checked while typing, and only fields that were touched complain -----------------
+
+const touched = new Set();
+let checking = null;
+
+function check(event) {
+  if (!event.target.closest || !event.target.closest("form#editor") || !event.target.name) return;
+  touched.add(event.target.name);
+  clearTimeout(checking);
+  checking = setTimeout(() => htmx.trigger(document.body, "check"), event.type === "input" ? 500 : 50);
+}
+
+document.addEventListener("input", check);
+document.addEventListener("change", check);
+document.addEventListener("htmx:configRequest", (event) => {
+  if (event.detail.elt.id === "checker") event.detail.parameters["touched"] = [...touched].join("\n");
+});
+document.addEventListener("htmx:oobAfterSwap", (event) => {
+  const list = event.detail.target;
+  if (!list.id.startsWith("e-")) return;
+  for (const input of document.querySelectorAll(`[aria-describedby~="${CSS.escape(list.id)}"]`))
+    input.toggleAttribute("aria-invalid", list.childElementCount > 0) && input.setAttribute("aria-invalid", "true");
+});
+
+// ---- files and the clipboard --------------------------------------------------------------------------------------
+
+document.addEventListener("change", async (event) => {
+  if (!event.target.matches("input[type=file][data-into]") || !event.target.files.length) return;
+  document.getElementById(event.target.dataset.into).value = await event.target.files[0].text();
+});
+document.addEventListener("click", (event) => {
+  const copy = event.target.closest && event.target.closest("[data-copy]");
+  if (copy) navigator.clipboard.writeText(document.getElementById(copy.dataset.copy).textContent);
+});

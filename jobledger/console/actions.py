@@ -1,0 +1,247 @@
+"""What can be done with a job: a question in a dialog (or on a page of its own), then the change, then a notice.
+
+Writes go to the job object through the `App`, as those of the API do. A question remembers the version of the object
+that it was asked about; where that was changed meanwhile the answer is refused: nobody overwrites unseen changes.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import yaml
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response
+
+from jobledger.api.rights import Caller, Right, caller_of, demand, may_list, over
+from jobledger.app import App
+from jobledger.console import policies
+from jobledger.console.frame import HEADERS, Console, Route, done, is_fragment, page, told
+from jobledger.console.offers import actions
+from jobledger.console.session import Form, Posted
+from jobledger.console.words import language_of, say
+from jobledger.errors import NotPossible, UnknownJob
+from jobledger.redact import redacted
+from jobledger.views import is_gone
+from jobledger.wishes import paused, scaled
+from statemachine.errors import Conflict, JobledgerError, Problem, Refused, SpecInvalid
+from statemachine.kinds import KINDS, KNOWN
+from statemachine.kinds.common.look import find, number
+from statemachine.phases import FINAL, Phase
+
+JOB: Final = "/jobs/{namespace}/{kind}/{name}"
+ACTOR: Final = "web console"
+
+_TRIES: Final = 5
+
+Manifest = dict[str, Any]
+Asking = Annotated[Caller, Depends(caller_of)]
+
+
+async def job_of(request: Request, caller: Asking, namespace: str, kind: str, name: str) -> Manifest:
+    """The job that the path means, as it stands, if the caller may see it. Raises UnknownJob, NoRight."""
+    app: App = request.app.state.jobledger
+    only = request.app.state.console.options.namespace
+    if kind not in KNOWN or (only and namespace != only):
+        raise UnknownJob(namespace, name)
+    await demand(caller, Right.over(KINDS[KNOWN.index(kind)].names, "get", namespace, name))
+    try:
+        return await app.job(namespace, name, kinds=[kind])
+    except UnknownJob:
+        if await may_list(caller, namespace):
+            raise
+        raise UnknownJob(namespace, name) from None  # no names are to be learnt by trying
+
+
+Job = Annotated[Manifest, Depends(job_of)]
+
+
+def routes(console: Console) -> APIRouter:
+    """The questions and the changes."""
+    router = APIRouter(route_class=Route)
+    _reading(router)
+    _asking(router)
+    _changing(router, console.app)
+    return router
+
+
+def _reading(router: APIRouter) -> None:
+    @router.get(JOB + "/yaml")
+    async def shown(request: Request, job: Job) -> Response:
+        """The job object as YAML, secrets taken out."""
+        text = yaml.safe_dump(redacted(job), sort_keys=False, allow_unicode=True)
+        if "download" in request.query_params:
+            named = {"Content-Disposition": f'attachment; filename="{job["metadata"]["name"]}.yaml"'}
+            return Response(text, media_type="application/yaml", headers={**HEADERS, **named})
+        return _page(request, "jobs/yaml.html", job, text=text)
+
+
+def _asking(router: APIRouter) -> None:
+    @router.get(JOB + "/{action}")
+    async def ask(request: Request, job: Job, action: str) -> Response:
+        """The question before a change."""
+        if action not in _QUESTIONS:
+            raise UnknownJob(job["metadata"]["namespace"], f"{job['metadata']['name']}/{action}")
+        if action not in offers(job):
+            raise NotPossible(_not_now(job, action))
+        return await _question(request, job, action)
+
+
+def _changing(router: APIRouter, app: App) -> None:
+    @router.post(JOB + "/{action}")
+    async def change(request: Request, job: Job, caller: Asking, action: str, form: Form) -> Response:
+        """The change, unless the job is another by now."""
+        if action not in _QUESTIONS:
+            raise UnknownJob(job["metadata"]["namespace"], f"{job['metadata']['name']}/{action}")
+        await demand(caller, over(job, "delete" if action == "delete" else "patch"))
+        try:
+            if action == "delete":
+                _same(job, form, generation=False)
+                await app.delete(job, caller.signature(ACTOR))
+            else:
+                await _patched(app, job, form, action, caller.signature(ACTOR))
+        except (Conflict, NotPossible, Refused, SpecInvalid) as error:
+            return await _question(request, job, action, form, error)
+        meta = job["metadata"]
+        return done(request, "/jobs", action, kind=job["kind"], name=meta["name"])
+
+
+_QUESTIONS: Final = frozenset({"pause", "resume", "scale", "policy", "delete"})
+
+
+def offers(job: Manifest) -> frozenset[str]:
+    """The actions that the job has now."""
+    spec, status = job.get("spec") or {}, job.get("status") or {}
+    phase = str(status.get("phase") or "New")
+    return frozenset(
+        actions(
+            job["kind"],
+            Phase(phase) if phase in {*Phase} else Phase.UNKNOWN,
+            paused=is_paused(spec),
+            elastic=is_elastic(spec),
+            deleting=is_gone(job),
+        )
+    )
+
+
+def is_paused(spec: Mapping[str, Any]) -> bool:
+    """The spec wishes the job to be paused."""
+    paths = ("runMode.pause.enabled", "runMode.pause.enable", "runPolicy.suspend")
+    return any(find(spec, path) is True for path in paths)
+
+
+def is_elastic(spec: Mapping[str, Any]) -> bool:
+    """The number of replicas may be changed."""
+    if find(spec, "elasticPolicy.maxReplicas") is not None:
+        return True
+    return find(spec, "elastic.enabled") is True or find(spec, "elastic.enable") is True
+
+
+def _not_now(job: Manifest, action: str) -> str:
+    name, phase = job["metadata"]["name"], (job.get("status") or {}).get("phase", "New")
+    return f'job "{name}" ({phase}) does not offer "{action}" now'
+
+
+async def _patched(app: App, job: Manifest, form: Posted, action: str, actor: str) -> None:
+    """The wish is in the job. Raises Conflict when its spec is not the one that was looked at.
+
+    The object's version grows with every status, too, which is no reason to refuse: then it is looked at again.
+    """
+    for left in reversed(range(_TRIES)):
+        _same(job, form)
+        version = {"metadata": {"resourceVersion": job["metadata"]["resourceVersion"]}}
+        try:
+            await app.patch(job, {**version, **_wish(action, job, form)}, actor)
+        except Conflict:
+            if not left:
+                raise
+            meta = job["metadata"]
+            job = await app.job(meta["namespace"], meta["name"], kinds=[job["kind"]])
+        else:
+            return
+
+
+def _same(job: Manifest, form: Posted, *, generation: bool = True) -> None:
+    """The job is the one that was asked about, and its spec, too. Raises Conflict."""
+    meta = job["metadata"]
+    if form.get("uid") != [meta["uid"]]:
+        raise Conflict("another job has this name by now")
+    if generation and form.get("generation") != [str(meta.get("generation", ""))]:
+        raise Conflict("the job was changed meanwhile")
+
+
+def _wish(action: str, job: Manifest, form: Posted) -> dict[str, Any]:
+    """The merge patch. Raises NotPossible, SpecInvalid."""
+    match action:
+        case "pause" | "resume":
+            return paused(job, action == "pause")
+        case "scale":
+            said = form.get("replicas", [""])[0].strip()
+            if not (said.isascii() and said.isdigit() and len(said) < 10):
+                text = f'Invalid value: "{said:.40}": must be a whole number'
+                raise SpecInvalid([Problem("", "replicas", text)])
+            return scaled(job, int(said))
+        case _:
+            return policies.patch(job, form)
+
+
+async def _question(
+    request: Request,
+    job: Manifest,
+    action: str,
+    form: Posted | None = None,
+    error: JobledgerError | None = None,
+) -> Response:
+    """The dialog; again with what was typed and what is wrong with it."""
+    status = job.get("status") or {}
+    context: dict[str, Any] = {
+        "action": action,
+        "conflict": isinstance(error, Conflict),
+        "sentences": _sentences(error),
+        "finished": status.get("phase") in FINAL,
+        "left": _running(status),
+        "bounds": _bounds(job.get("spec") or {}),
+        "typed": (form or {}).get("replicas", [""])[0],
+        "fields": policies.fields(job, language_of(request), form, error) if action == "policy" else [],
+    }
+    code = 200 if error is None else told(error)[0]
+    return _page(request, "jobs/ask.html", job, status=code, **context)
+
+
+def _sentences(error: JobledgerError | None) -> list[str]:
+    if error is None or isinstance(error, Conflict):
+        return []
+    return [str(each) for each in error.problems] if isinstance(error, SpecInvalid) else [told(error)[1]]
+
+
+def _running(status: Mapping[str, Any]) -> list[str]:
+    """The pods of the status that are not at their end."""
+    ended = {"Succeeded", "Failed", "Deleted"}
+    tasks = status.get("tasks") or []
+    return [
+        pod["name"] for task in tasks for pod in task.get("replicas", ()) if pod.get("phase") not in ended
+    ]
+
+
+def _bounds(spec: Mapping[str, Any]) -> tuple[int, int, int] | None:
+    for path in ("elastic", "elasticPolicy"):
+        low, most = number(spec, f"{path}.minReplicas"), number(spec, f"{path}.maxReplicas")
+        if low is not None and most is not None:
+            return low, most, number(spec, f"{path}.expectedReplicas") or low
+    return None
+
+
+def _page(request: Request, template: str, job: Manifest, /, **context: Any) -> Response:
+    """A dialog where htmx asks, a page otherwise."""
+    meta = job["metadata"]
+    path = JOB.format(namespace=meta["namespace"], kind=job["kind"], name=meta["name"])
+    said, key = language_of(request), f"action.{context.get('action', 'yaml')}"
+    frame = "bare.html" if is_fragment(request) else "layout.html"
+    return page(
+        request,
+        template,
+        frame=frame,
+        job=job,
+        meta=meta,
+        path=path,
+        crumbs=[(meta["name"], path), (say(said, key), "")],
+        **context,
+    )

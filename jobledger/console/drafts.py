@@ -1,0 +1,126 @@
+"""Drafts of jobs: a manifest on its way from a form or a text to the cluster, and all that is wrong with it. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from jobledger.manifests import Manifest as Written
+from jobledger.manifests import read
+from jobledger.redact import REDACTED
+from statemachine.errors import Problem, SpecInvalid
+from statemachine.kind import Kind
+from statemachine.kinds import KINDS
+from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.common.look import flag, is_object
+from statemachine.rulebook import Notice
+
+Manifest = dict[str, Any]
+
+ONE_ONLY: Final = "only one object can be created at a time"
+"""Source: spec console.md, section 3."""
+
+_SERVERS_OWN: Final = (
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "managedFields",
+    "ownerReferences",
+    "finalizers",
+    "selfLink",
+    "annotations",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A manifest in its canonical form, what is wrong with it, and what is worth knowing."""
+
+    manifest: Manifest
+    problems: Sequence[Problem]
+    notices: Sequence[Notice]
+
+
+def kind_named(name: str) -> Kind | None:
+    """The kind of this name."""
+    return next((each for each in KINDS if each.names.kind == name), None)
+
+
+def has_form(kind: Kind) -> bool:
+    """There is a form for the kind; the others are written as YAML (spec console.md, section 3).
+
+    Those are the kinds of other API groups: their users bring manifests, and know them.
+    """
+    return isinstance(kind, ModelKind) and kind.names.group == "batch.tensorstack.dev" and _has_replicas(kind)
+
+
+def _has_replicas(kind: ModelKind[Any]) -> bool:
+    return kind.names.kind != "BeamJob"
+
+
+def examined(kind: Kind, manifest: Manifest) -> Examined:
+    """What all rules of the kind say, and the values that were taken out of a copy and have to be typed again."""
+    meta = manifest.get("metadata")
+    name = meta.get("name") if is_object(meta) else ""
+    admission = kind.admit(name if isinstance(name, str) else "", manifest.get("spec") or {})
+    problems = [*admission.problems, *_redacted(manifest.get("spec"), "spec")]
+    notices = [each for each in admission.notices if each.reason != "DeprecatedField"]
+    renamed = [each for each in admission.notices if each.reason == "DeprecatedField"]
+    canonical = {**manifest, "spec": admission.spec} if admission.spec else manifest
+    return Examined(canonical, problems, [*renamed, *notices])
+
+
+def _redacted(tree: Any, path: str) -> list[Problem]:
+    """Where a secret was taken out of what a job was copied from."""
+    if isinstance(tree, Mapping):
+        return [each for key, value in tree.items() for each in _redacted(value, f"{path}.{key}")]
+    if isinstance(tree, list):
+        return [each for index, value in enumerate(tree) for each in _redacted(value, f"{path}[{index}]")]
+    return [Problem("", path, "the secret was not copied: type it again")] if tree == REDACTED else []
+
+
+def completed(manifest: Manifest, kind: ModelKind[Any]) -> Manifest:
+    """With what the form adds by itself: without torchrun, arguments alone are those of `python`."""
+    spec = manifest["spec"]
+    if "torchrunConfig" not in kind.model.model_json_schema(by_alias=True).get("properties", {}):
+        return manifest
+    if flag(spec, "torchrunConfig.enabled") or flag(spec, "runMode.debug.enabled"):
+        return manifest
+    for slot in kind.layout.slots(spec):
+        training = kind.layout.training(slot)
+        container: Any = training[1] if training else {}
+        if container.get("args") and not container.get("command"):
+            container["command"] = ["python"]
+    return manifest
+
+
+def copied(job: Mapping[str, Any], name: str = "") -> Manifest:
+    """A manifest to make another job from: without what belongs to this one alone."""
+    meta = {key: value for key, value in job["metadata"].items() if key not in _SERVERS_OWN}
+    if name:
+        meta["name"] = name
+    found = {key: value for key, value in job.items() if key not in ("metadata", "status")}
+    return {"apiVersion": found.pop("apiVersion"), "kind": found.pop("kind"), "metadata": meta, **found}
+
+
+def text_of(manifest: Mapping[str, Any]) -> str:
+    """The manifest as people write it."""
+    return yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True, width=110)
+
+
+def parsed(text: str) -> Written:
+    """The one job that the text describes.
+
+    Raises:
+        SpecInvalid: it is no manifest, none of a job, or describes more than one object.
+    """
+    found = read(text.encode(), "YAML")
+    usable = found.usable()
+    if len(usable) > 1:
+        raise SpecInvalid([Problem("", "", ONE_ONLY)])
+    if not usable or not usable[0].is_job:
+        raise SpecInvalid([Problem("", "", "the text describes no job")])
+    return usable[0]

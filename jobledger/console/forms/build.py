@@ -1,0 +1,119 @@
+"""A manifest → its form. Walks the kind's model; every field of it is somewhere in the form."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jobledger.console.forms import look, template
+from jobledger.console.forms.controls import input_of, written
+from jobledger.console.forms.tree import Field, Group, Many, Node
+from jobledger.console.words import Language
+from statemachine.kinds.common.fields import SpecPart
+from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.common.look import is_object
+from statemachine.kinds.common.shape import FieldShape, fields
+
+Manifest = Mapping[str, Any]
+
+
+class Builder:
+    """Makes the nodes of a form in one language."""
+
+    def __init__(
+        self, language: Language, kind: ModelKind[Any], gpus: Sequence[str], *, queues: bool
+    ) -> None:
+        self._language, self._kind, self._gpus, self._queues = language, kind, gpus, queues
+
+    def form(self, manifest: Manifest, *, namespace: bool) -> Group:
+        """The whole form; `namespace` asks for that, too."""
+        meta = manifest.get("metadata")
+        root = Group("", self._kind.names.kind)
+        root.children.append(self._metadata(meta if is_object(meta) else {}, namespace=namespace))
+        spec = manifest.get("spec")
+        root.children += self.part(self._kind.model, spec if is_object(spec) else {}, "spec")
+        return root
+
+    def _metadata(self, meta: Mapping[str, Any], *, namespace: bool) -> Group:
+        name = Field("metadata.name", self._label("metadata.name"), required=True)
+        name.value = written("text", meta.get("name"))
+        found = Group("metadata", self._label("metadata"), children=[name])
+        if namespace:
+            where = written("text", meta.get("namespace"))
+            found.children.append(Field("metadata.namespace", self._label("metadata.namespace"), value=where))
+        labels = meta.get("labels")
+        many = Many("metadata.labels", self._label("metadata.labels"))
+        for index, (key, value) in enumerate(labels.items() if is_object(labels) else ()):
+            at = f"metadata.labels[{index}]"
+            pair = [Field(f"{at}.key", self._label("label.key"), value=str(key))]
+            pair.append(Field(f"{at}.value", self._label("label.value"), value=written("text", value)))
+            many.groups.append(Group(at, "", children=[*pair], removable=True))
+        found.children.append(many)
+        return found
+
+    def part(self, model: type[SpecPart], value: Mapping[str, Any], path: str) -> list[Node]:
+        """The nodes for the fields of an object."""
+        known = fields(model)
+        return [
+            node
+            for name in look.ordered(path, list(known))
+            if not known[name].ignored
+            for node in self._nodes(known[name], value.get(name), f"{path}.{name}")
+        ]
+
+    def _nodes(self, shape: FieldShape, value: Any, path: str) -> list[Node]:
+        if path == "spec.scheduler" and not self._queues:
+            return []
+        if shape.opaque == "PodTemplateSpec":
+            return [self._template(value, path)]
+        if shape.part is None:
+            return [self.field(shape, value, path)]
+        if shape.many:
+            return [self._many(shape, shape.part, value, path)]
+        return [self._group(shape, shape.part, value, path)]
+
+    def field(self, shape: FieldShape, value: Any, path: str) -> Field:
+        """The input for a value."""
+        asked = input_of(shape)
+        required = shape.info.is_required()
+        choices = asked.choices if required or not asked.choices else ("", *asked.choices)
+        return Field(
+            path,
+            self._label(path),
+            asked.control,
+            written(asked.control, value),
+            shape.info.description or "",
+            choices,
+            required,
+            asked.placeholder,
+        )
+
+    def _group(self, shape: FieldShape, part: type[SpecPart], value: Any, path: str) -> Group:
+        held = value if is_object(value) else {}
+        found = Group(path, self._label(path), shape.info.description or "")
+        found.children = self.part(part, held, path)
+        found.folded = path not in look.OPEN and not held
+        if shape.info.default is None:  # the object may be absent, which is not the same as empty
+            found.switch = Field(f"{path}?", found.label, "switch", "on" if is_object(value) else "")
+        elif path not in look.NO_SWITCH:
+            first = next((each for each in found.children if each.path == f"{path}.enabled"), None)
+            if isinstance(first, Field):
+                found.switch = first
+                found.children.remove(first)
+        return found
+
+    def _many(self, shape: FieldShape, part: type[SpecPart], value: Any, path: str) -> Many:
+        found = Many(path, self._label(path), shape.info.description or "")
+        for index, item in enumerate(value if isinstance(value, list) else ()):
+            at = f"{path}[{index}]"
+            held = item if is_object(item) else {}
+            title = written("text", held.get("type") or held.get("name")) or str(index + 1)
+            children = self.part(part, held, at)
+            found.groups.append(Group(at, title, children=children, removable=True))
+        return found
+
+    def _template(self, value: Any, path: str) -> Group:
+        return template.build(
+            value if is_object(value) else {}, path, self._kind.layout, self._gpus, self._label
+        )
+
+    def _label(self, path: str) -> str:
+        return look.label(self._language, path)

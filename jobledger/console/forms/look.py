@@ -1,0 +1,53 @@
+"""What is decided by hand about forms: names of well-known fields in both languages, order, what is folded.
+
+A field that is not named here is shown all the same, in the model's order, under the name that it has in manifests.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from jobledger.console.words import Language, knows, say
+
+_ORDER: Final = (
+    "torchrunConfig",
+    "config",
+    "",
+    "elastic",
+    "runPolicy",
+    "scheduler",
+    "tensorboardSpec",
+    "runMode",
+)
+"""Order of the parts of `spec`; what is not named stands at the empty name, in the model's order."""
+
+OPEN: Final = frozenset({"spec.replicaSpecs", "spec.torchrunConfig"})
+"""Groups that are not folded to begin with."""
+
+NO_SWITCH: Final = frozenset({"spec.runMode.pause"})
+"""Parts with `enabled` whose other fields matter also while that is off."""
+
+_INDEX: Final = re.compile(r"\[[0-9]+\]")
+
+
+def label(language: Language, path: str) -> str:
+    """The name of a field: ours, else the manifest's as words."""
+    name = re.split(r"[.~]", _INDEX.sub("", path))[-1]
+    plain = _INDEX.sub("[]", path)
+    for key in (f"field.{plain}", f"field.{name}"):
+        if knows(key):
+            return say(language, key)
+    return humanized(name)
+
+
+def humanized(name: str) -> str:
+    """`procPerNode` as `Proc per node`."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
+    return words[:1].upper() + words[1:]
+
+
+def ordered(path: str, names: Sequence[str]) -> list[str]:
+    """The fields of the object at `path` in the order in which they are shown."""
+    if path != "spec":
+        return list(names)
+    return sorted(names, key=lambda name: _ORDER.index(name if name in _ORDER else ""))

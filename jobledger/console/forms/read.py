@@ -1,0 +1,110 @@
+"""What was posted → a manifest. What the form cannot show stays as it was in the manifest behind the form."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jobledger.console.forms import look, template
+from jobledger.console.forms.controls import input_of, typed
+from jobledger.console.forms.posted import Posted, changed
+from statemachine.kinds.common.fields import SpecPart
+from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.common.look import is_object
+from statemachine.kinds.common.shape import FieldShape, fields
+
+Manifest = dict[str, Any]
+
+
+class Reader:
+    """Reads one form."""
+
+    def __init__(self, posted: Posted, kind: ModelKind[Any], gpus: Sequence[str], *, queues: bool) -> None:
+        self._posted, self._kind, self._gpus, self._queues = posted, kind, gpus, queues
+
+    def manifest(self, base: Mapping[str, Any]) -> Manifest:
+        """The manifest that the form means; `base` is the one that it was made from."""
+        names, spec = self._kind.names, base.get("spec")
+        found = self.part(self._kind.model, spec if is_object(spec) else {}, "spec")
+        meta = self._metadata(base.get("metadata"))
+        return {"apiVersion": names.api_version, "kind": names.kind, "metadata": meta, "spec": found}
+
+    def _metadata(self, base: Any) -> Manifest:
+        meta = dict(base) if is_object(base) else {}
+        for name in ("name", "namespace"):
+            if f"metadata.{name}" in self._posted:
+                changed(meta, name, typed("text", self._posted[f"metadata.{name}"]).value)
+        if self._posted.has("metadata.labels"):
+            pairs = self._posted.items("metadata.labels", lambda at, _: self._pair(at), {})
+            labels = {key: value for key, value in pairs if key or not self._posted.strict}
+            changed(meta, "labels", labels or None)
+        return meta
+
+    def _pair(self, at: str) -> tuple[str, str]:
+        return self._posted[f"{at}.key"].strip(), self._posted[f"{at}.value"].strip()
+
+    def part(self, model: type[SpecPart], base: Mapping[str, Any], path: str) -> Manifest:
+        """An object, in the model's order; what the model does not know stays behind."""
+        known = fields(model)
+        found: Manifest = {}
+        for name, shape in known.items():
+            changed(found, name, self._value(shape, base.get(name), f"{path}.{name}"))
+        strangers = {name: value for name, value in base.items() if name not in known}
+        return found | strangers
+
+    def _value(self, shape: FieldShape, base: Any, path: str) -> Any:
+        """The value of a field; None if it has none."""
+        if shape.ignored or (path == "spec.scheduler" and not self._queues):
+            return base
+        if shape.opaque == "PodTemplateSpec":
+            held = base if is_object(base) else {}
+            return template.read(self._posted, held, path, self._kind.layout, self._gpus)
+        if shape.part is None:
+            return self._field(shape, base, path)
+        if shape.many:
+            return self._many(shape.part, base, path)
+        return self._group(shape, shape.part, base, path)
+
+    def _field(self, shape: FieldShape, base: Any, path: str) -> Any:
+        control = input_of(shape).control
+        if control == "switch":
+            on = self._posted[path] == "on"
+            return on if on or base is not None or shape.info.default is True else None
+        if path not in self._posted:
+            return base
+        kept = typed(control, self._posted[path])
+        if kept.problem:
+            self._posted.wrong(path, kept.problem)
+        return kept.value if kept.is_set else None
+
+    def _group(self, shape: FieldShape, part: type[SpecPart], base: Any, path: str) -> Any:
+        held = base if is_object(base) else {}
+        if shape.info.default is None:
+            return self.part(part, held, path) if self._posted[f"{path}?"] == "on" else None
+        switched = "enabled" in fields(part) and path not in look.NO_SWITCH
+        if switched and self._posted[f"{path}.enabled"] != "on":
+            return {"enabled": False} if held.get("enabled") is not None else None
+        return self.part(part, held, path) or None
+
+    def _many(self, part: type[SpecPart], base: Any, path: str) -> list[Any] | None:
+        blank = first_item(part)
+        found = self._posted.items(path, lambda at, old: self.part(part, old, at), blank, base)
+        return found or ([] if isinstance(base, list) and base == [] else None)
+
+
+def starter(kind: ModelKind[Any]) -> Manifest:
+    """The manifest that a form for a new job begins with: one item in every list of replicas."""
+    model: type[SpecPart] = kind.model
+    lists = {name: shape.part for name, shape in fields(model).items() if shape.many and shape.part}
+    spec = {
+        name: [{"type": "worker", **first_item(part)}] for name, part in lists.items() if first_item(part)
+    }
+    names = kind.names
+    return {"apiVersion": names.api_version, "kind": names.kind, "metadata": {}, "spec": spec}
+
+
+def first_item(part: type[SpecPart]) -> Manifest:
+    """What a new item of a list begins with: what is worth saying even where it is the default."""
+    known = fields(part)
+    found: Manifest = {}
+    if "template" in known:
+        found = {"replicas": 1, "template": {"spec": {"containers": []}}}
+    return {name: value for name, value in found.items() if name in known}

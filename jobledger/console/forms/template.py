@@ -1,0 +1,307 @@
+"""The part of a form for a pod template: what the spec (console.md, section 3) asks for about the training container.
+
+The rest of a template, other containers for example, is kept as it is.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, Final
+
+from jobledger.console.forms.controls import typed, written
+from jobledger.console.forms.posted import Posted, changed
+from jobledger.console.forms.tree import Control, Field, Group, Many
+from statemachine.kinds.common.layout import Layout, Slot
+from statemachine.kinds.common.look import is_object
+
+Manifest = dict[str, Any]
+Label = Callable[[str], str]
+
+SHARED_MEMORY: Final = "dshm"
+"""Name of the volume that is mounted at `/dev/shm`."""
+
+_PLAIN: Final[Sequence[tuple[str, Control]]] = (
+    ("image", "text"),
+    ("command", "words"),
+    ("args", "words"),
+    ("resources.limits.cpu", "text"),
+    ("resources.limits.memory", "text"),
+    ("resources.requests.cpu", "text"),
+    ("resources.requests.memory", "text"),
+)
+_SECTIONS: Final = ("limits", "requests")
+_SOURCES: Final = ("value", "secretKeyRef", "configMapKeyRef")
+
+
+# ---- a template → its fields ---------------------------------------------------------------------------
+
+
+def build(template: Mapping[str, Any], path: str, layout: Layout, gpus: Sequence[str], label: Label) -> Group:
+    """The fields of the template at `path`."""
+    index, container = _training(template, path, layout)
+    at = f"{path}.spec.containers[{index}]"
+    found = Group(path, label("template"))
+    for name, control in _PLAIN:
+        value = written(control, _at(container, name))
+        found.children.append(
+            Field(f"{at}.{name}", label(f"container.{name}"), control, value, required=name == "image")
+        )
+    held = _gpu(container, gpus)
+    found.children.append(Field(f"{path}~gpu", label("x~gpu"), "select", held[0], choices=("", *gpus)))
+    found.children.append(Field(f"{path}~gpus", label("x~gpus"), "number", held[1]))
+    found.children.append(
+        Field(
+            f"{at}.workingDir",
+            label("container.workingDir"),
+            value=written("text", container.get("workingDir")),
+        )
+    )
+    found.children.append(_volumes(template, container, path, label))
+    found.children.append(_shared_memory(template, path, label))
+    found.children.append(_env(container, at, label))
+    return found
+
+
+def _volumes(template: Mapping[str, Any], container: Mapping[str, Any], path: str, label: Label) -> Many:
+    found = Many(f"{path}~volumes", label("x~volumes"))
+    for index, (volume, mount) in enumerate(_claims(template, container)):
+        at = f"{path}~volumes[{index}]"
+        fields = [
+            Field(
+                f"{at}.claim",
+                label("volume.claim"),
+                value=volume["persistentVolumeClaim"].get("claimName") or "",
+            ),
+            Field(f"{at}.name", label("volume.name"), value=str(mount.get("name") or "")),
+            Field(f"{at}.mountPath", label("volume.mountPath"), value=str(mount.get("mountPath") or "")),
+        ]
+        found.groups.append(Group(at, "", children=[*fields], removable=True))
+    return found
+
+
+def _shared_memory(template: Mapping[str, Any], path: str, label: Label) -> Group:
+    volume = next((each for each in _list(template, "volumes") if each.get("name") == SHARED_MEMORY), None)
+    size = written("text", _at(volume or {}, "emptyDir.sizeLimit"))
+    switch = Field(f"{path}~shm", label("x~shm"), "switch", "on" if volume else "")
+    field = Field(f"{path}~shmSize", label("x~shmSize"), value=size, placeholder="16Gi")
+    return Group(f"{path}~memory", label("x~shm"), switch=switch, children=[field])
+
+
+def _env(container: Mapping[str, Any], at: str, label: Label) -> Many:
+    found = Many(f"{at}.env", label("x~env"))
+    held = [each for each in _entries(container, "env") if _is_plain(each)]
+    for index, each in enumerate(held):
+        here = f"{at}.env[{index}]"
+        source = next((name for name in _SOURCES if name in (each.get("valueFrom") or {})), "value")
+        ref = (each.get("valueFrom") or {}).get(source) or {}
+        fields = [
+            Field(f"{here}.name", label("env.name"), value=written("text", each.get("name"))),
+            Field(f"{here}.source", label("env.source"), "select", source, choices=_SOURCES),
+            Field(f"{here}.value", label("env.value"), value=written("text", each.get("value"))),
+            Field(f"{here}.from", label("env.from"), value=written("text", ref.get("name"))),
+            Field(f"{here}.key", label("env.key"), value=written("text", ref.get("key"))),
+        ]
+        found.groups.append(Group(here, "", children=[*fields], removable=True))
+    return found
+
+
+# ---- fields → a template -------------------------------------------------------------------------------
+
+
+def read(posted: Posted, base: Mapping[str, Any], path: str, layout: Layout, gpus: Sequence[str]) -> Manifest:
+    """The template that the fields mean, made from `base`."""
+    template = deepcopy(dict(base))
+    index, found = _training(template, path, layout)
+    at = f"{path}.spec.containers[{index}]"
+    if f"{at}.image" not in posted:
+        return template
+    spec = template["spec"] = dict(template.get("spec") or {})
+    containers = spec["containers"] = list(spec.get("containers") or [])
+    container: Manifest = {"name": layout.training_names[-1], **found}
+    containers[index : index + 1] = [container]
+    claims = _claims(template, container)  # those that stood there, before anything is changed
+    for name, control in _PLAIN:
+        _plain(posted, container, at, name, control)
+    _set_gpus(posted, container, path, gpus)
+    changed(container, "workingDir", typed("text", posted[f"{at}.workingDir"]).value)
+    _set_volumes(posted, spec, container, path, claims)
+    _set_shared_memory(posted, spec, container, path)
+    _set_env(posted, container, at)
+    _tidy(container, spec)
+    return template
+
+
+def _plain(posted: Posted, container: Manifest, at: str, name: str, control: Control) -> None:
+    kept = typed(control, posted[f"{at}.{name}"])
+    if kept.problem:
+        posted.wrong(f"{at}.{name}", kept.problem)
+    *above, last = name.split(".")
+    place = container
+    for step in above:
+        place[step] = dict(place.get(step) or {})
+        place = place[step]
+    if written(control, place.get(last)) != posted[f"{at}.{name}"].strip():  # else it stays as it was written
+        changed(place, last, kept.value if kept.is_set else None)
+
+
+def _set_gpus(posted: Posted, container: Manifest, path: str, gpus: Sequence[str]) -> None:
+    shown, _ = _gpu(container, gpus)
+    name, kept = posted[f"{path}~gpu"], typed("number", posted[f"{path}~gpus"])
+    if kept.is_set and not name:
+        posted.wrong(f"{path}~gpu", "Required value: which resource is meant?")
+    if name and not kept.is_set and posted.strict:
+        posted.wrong(f"{path}~gpus", "Required value")
+    if kept.is_set and not (isinstance(kept.value, int) and kept.value >= 0):
+        posted.wrong(f"{path}~gpus", f'Invalid value: "{kept.value}": must be a whole number')
+    for section in _SECTIONS:
+        held = container["resources"].setdefault(section, {})
+        if shown != name:
+            held.pop(shown, None)
+        if name:
+            changed(held, name, _unchanged(held.get(name), kept.value))
+
+
+def _unchanged(old: Any, new: Any) -> Any:
+    """A quantity may be written as a text, too."""
+    return old if old is not None and str(old) == str(new) else new
+
+
+def _set_volumes(
+    posted: Posted,
+    spec: Manifest,
+    container: Manifest,
+    path: str,
+    claims: Sequence[tuple[Manifest, Manifest]],
+) -> None:
+    def one(at: str, _: Mapping[str, Any]) -> tuple[str, str, str]:
+        return posted[f"{at}.claim"].strip(), posted[f"{at}.name"].strip(), posted[f"{at}.mountPath"].strip()
+
+    rows = posted.items(f"{path}~volumes", one, {})
+    old_volumes, old_mounts = [each for each, _ in claims], [each for _, each in claims]
+    volumes = [each for each in spec.get("volumes") or [] if not any(each is old for old in old_volumes)]
+    mounts = [
+        each for each in container.get("volumeMounts") or [] if not any(each is old for old in old_mounts)
+    ]
+    known: dict[str, Manifest] = {each["name"]: each for each in old_volumes if each.get("name")}
+    made: dict[str, Manifest] = {}
+    for index, (claim, name, mount_path) in enumerate(rows):
+        if posted.strict and not (claim or name or mount_path):
+            continue
+        for field, value in (("claim", claim), ("name", name), ("mountPath", mount_path)):
+            if posted.strict and not value:
+                posted.wrong(f"{path}~volumes[{index}].{field}", "Required value")
+        old = known.get(name, {}).get("persistentVolumeClaim") or {}
+        volume = {"name": name, "persistentVolumeClaim": {**old, "claimName": claim}}
+        if not name or name not in made:
+            volumes.append(volume)
+            made[name] = volume
+        was = next(
+            (each for each in old_mounts if each.get("name") == name and each["mountPath"] == mount_path), {}
+        )
+        mounts.append({**was, "name": name, "mountPath": mount_path})
+    spec["volumes"], container["volumeMounts"] = volumes, mounts
+
+
+def _set_shared_memory(posted: Posted, spec: Manifest, container: Manifest, path: str) -> None:
+    held = next((each for each in spec["volumes"] if each.get("name") == SHARED_MEMORY), None)
+    on = posted[f"{path}~shm"] == "on"
+    if held is not None and not on:
+        spec["volumes"] = [each for each in spec["volumes"] if each is not held]
+        container["volumeMounts"] = [
+            each for each in container["volumeMounts"] if each.get("name") != SHARED_MEMORY
+        ]
+    if on:
+        if held is None:
+            held = {"name": SHARED_MEMORY, "emptyDir": {"medium": "Memory"}}
+            spec["volumes"].append(held)
+        held["emptyDir"] = dict(held.get("emptyDir") or {})
+        changed(held["emptyDir"], "sizeLimit", posted[f"{path}~shmSize"].strip())
+        if not any(each.get("name") == SHARED_MEMORY for each in container["volumeMounts"]):
+            container["volumeMounts"].append({"name": SHARED_MEMORY, "mountPath": "/dev/shm"})  # noqa: S108
+
+
+def _set_env(posted: Posted, container: Manifest, at: str) -> None:
+    def one(here: str, _: Mapping[str, Any]) -> Manifest:
+        name, source = posted[f"{here}.name"].strip(), posted[f"{here}.source"] or "value"
+        if source == "value":
+            return {"name": name, "value": posted[f"{here}.value"]}
+        ref = {"name": posted[f"{here}.from"].strip(), "key": posted[f"{here}.key"].strip()}
+        return {"name": name, "valueFrom": {source: ref}}
+
+    rows = posted.items(f"{at}.env", one, {})
+    if posted.strict:
+        rows = [each for each in rows if each["name"] or each.get("value") != ""]
+    kept = [each for each in container.get("env") or [] if not _is_plain(each)]
+    container["env"] = [*kept, *rows]
+
+
+def _tidy(container: Manifest, spec: Manifest) -> None:
+    """Nothing stands there empty that nobody wrote."""
+    for section in _SECTIONS:
+        if not container["resources"][section]:
+            del container["resources"][section]
+    for place, name in (
+        (container, "resources"),
+        (container, "volumeMounts"),
+        (container, "env"),
+        (spec, "volumes"),
+    ):
+        if not place[name]:
+            del place[name]
+
+
+# ---- looking into a template ---------------------------------------------------------------------------
+
+
+def _training(template: Mapping[str, Any], path: str, layout: Layout) -> tuple[int, Mapping[str, Any]]:
+    """Index and container that trains; of a template without any, the first that it will have."""
+    return layout.training(Slot("", path, template)) or (0, {})
+
+
+def _claims(template: Mapping[str, Any], container: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    """The volumes from PersistentVolumeClaims that the container mounts, each with its mount."""
+    unused = [each for each in _list(template, "volumes") if is_object(each.get("persistentVolumeClaim"))]
+    first = {each.get("name"): each for each in reversed(unused)}
+    found = []
+    for mount in _entries(container, "volumeMounts"):
+        name = mount.get("name")
+        # several rows may have no name yet: each has a volume of its own
+        volume = (
+            next((each for each in unused if each.get("name") == name), None) if not name else first.get(name)
+        )
+        if volume is not None:
+            unused = [each for each in unused if each is not volume]
+            found.append((volume, mount))
+    return found
+
+
+def _gpu(container: Mapping[str, Any], gpus: Sequence[str]) -> tuple[str, str]:
+    for section in _SECTIONS:
+        held = _at(container, f"resources.{section}")
+        for name in gpus if is_object(held) else ():
+            if name in held:
+                return name, written("text", held[name])
+    return "", ""
+
+
+def _is_plain(entry: Any) -> bool:
+    """An environment variable that the form can show."""
+    if not is_object(entry):
+        return False
+    source = entry.get("valueFrom")
+    return source is None or (is_object(source) and any(name in source for name in _SOURCES))
+
+
+def _list(template: Mapping[str, Any], name: str) -> list[Any]:
+    spec = template.get("spec")
+    return _entries(spec, name) if is_object(spec) else []
+
+
+def _entries(tree: Mapping[str, Any], name: str) -> list[Any]:
+    found = tree.get(name)
+    return [each for each in found if is_object(each)] if isinstance(found, list) else []
+
+
+def _at(tree: Any, path: str) -> Any:
+    for step in path.split("."):
+        tree = tree.get(step) if is_object(tree) else None
+    return tree

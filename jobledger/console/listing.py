@@ -1,0 +1,77 @@
+"""The list of jobs: `/jobs`, whole or as the piece that refreshes itself."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import RedirectResponse, Response
+
+from jobledger.api.rights import Caller, caller_of, permitted
+from jobledger.console.frame import HEADERS, Console, Route, is_fragment, page, url
+from jobledger.console.offers import offered
+from jobledger.console.queries import ALL_COLUMNS, FILTERS, PHASES, SIZES, Query, columns
+from projectors.history import Listed
+from statemachine.kinds import KINDS
+
+COLUMNS_COOKIE: Final = "jobledger_columns"
+
+
+def routes(console: Console) -> APIRouter:
+    """`/` and `/jobs`."""
+    router = APIRouter(route_class=Route)
+
+    @router.get("/")
+    async def start() -> Response:
+        """The list is where one begins."""
+        return RedirectResponse(url(console, "/jobs"), 303, HEADERS)
+
+    @router.get("/jobs")
+    async def jobs(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> Response:
+        """The list, as the query wants it."""
+        query, namespace = Query.of(request.query_params), console.options.namespace
+        listing = console.history.listing
+        kinds = await permitted(caller, "list", namespace)
+        wanted = query.wanted(kinds, namespace)
+        found = await listing.page(
+            wanted,
+            sort=query.sort,
+            descending=query.descending,
+            start=(query.page - 1) * query.size,
+            size=query.size,
+        )
+        said = request.query_params.get("columns")
+        context: dict[str, Any] = {
+            "query": query,
+            "rows": found.rows,
+            "total": found.total,
+            "last": (query.page - 1) * query.size + len(found.rows),
+            "columns": columns(request.cookies.get(COLUMNS_COOKIE, "") if said is None else said),
+            "offered": offered,
+            "gpus": gpus,
+            "now": datetime.now(UTC),
+        }
+        if is_fragment(request):
+            answer = page(request, "jobs/table.html", **context)
+        else:
+            choices = await listing.choices(wanted)
+            filters = {name: choices.get({"resource": "resources"}.get(name, name), ()) for name in FILTERS}
+            answer = page(
+                request,
+                "jobs/list.html",
+                filters=filters | {"phase": PHASES},
+                sizes=SIZES,
+                all_columns=ALL_COLUMNS,
+                kinds=[each.names.kind for each in KINDS],
+                **context,
+            )
+        if said is not None:
+            kept = ",".join(context["columns"])
+            answer.set_cookie(COLUMNS_COOKIE, kept, max_age=365 * 86400, path="/", samesite="strict")
+        return answer
+
+    return router
+
+
+def gpus(row: Listed) -> str:
+    """The extended resources of a job, as `nvidia.com/gpu 4`."""
+    return ", ".join(f"{name} {count or 0:g}" for name, count in row.shown["extended"].items())

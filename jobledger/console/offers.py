@@ -1,0 +1,50 @@
+"""Which actions a job has at the moment (spec console.md, section 5). Pure."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+from projectors.history import Listed
+from statemachine.kinds import KINDS, KNOWN
+from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.common.shape import walk
+from statemachine.phases import ACTIVE, FINAL, Phase
+
+_PAUSES: Final = ("spec.runMode.pause.enabled", "spec.runPolicy.suspend")
+
+
+def offered(job: Listed) -> Sequence[str]:
+    """The actions for a row of the list, in the order of its menu."""
+    return actions(
+        job.kind,
+        Phase(job.phase),
+        paused=job.shown["paused"],
+        elastic=job.shown["elastic"] is not None,
+        deleting=job.shown["deleting"],
+    )
+
+
+def actions(kind: str, phase: Phase, *, paused: bool, elastic: bool, deleting: bool) -> Sequence[str]:
+    """The actions for a job of this kind in this phase."""
+    found = ["yaml", "clone"]
+    if deleting:
+        return found
+    if phase not in FINAL:
+        if has(kind, *_PAUSES):
+            found += ["resume"] if paused else ["pause"] if phase in ACTIVE or phase is Phase.NEW else []
+        if elastic:
+            found.append("scale")
+        if has(kind, "spec.runPolicy"):
+            found.append("policy")
+    return [*found, "delete"]
+
+
+def has(kind: str, *paths: str) -> bool:
+    """The kind's spec has one of these fields."""
+    return not _fields(kind).isdisjoint(paths)
+
+
+@cache
+def _fields(kind: str) -> frozenset[str]:
+    found: Any = KINDS[KNOWN.index(kind)]
+    return frozenset(path for path, _ in walk(found.model)) if isinstance(found, ModelKind) else frozenset()

@@ -1,0 +1,71 @@
+"""Editing the run policy of a job that exists: its fields as a form, and the patch that they mean. Pure."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from jobledger.console.forms.build import Builder
+from jobledger.console.forms.posted import Posted as Fields
+from jobledger.console.forms.read import Reader
+from jobledger.console.forms.tree import Field, Group, place
+from jobledger.console.session import Posted
+from jobledger.console.words import Language
+from jobledger.errors import NotPossible
+from statemachine.errors import JobledgerError, SpecInvalid
+from statemachine.kinds import kind_of
+from statemachine.kinds.common.fields import SpecPart
+from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.common.look import is_object
+from statemachine.kinds.common.shape import fields as fields_of
+
+PATH: Final = "spec.runPolicy"
+
+Manifest = dict[str, Any]
+
+
+def fields(
+    job: Manifest, language: Language, form: Posted | None, error: JobledgerError | None
+) -> list[Field]:
+    """The inputs: as the job has it, or as they were typed, with what is wrong at each."""
+    kind, model = _model(job)
+    value = _now(job) if form is None else _typed(job, form)[0]
+    found = Builder(language, kind, (), queues=False).part(model, value, PATH)
+    inputs = [each for each in found if isinstance(each, Field)]
+    if isinstance(error, SpecInvalid):
+        place(Group("", "", children=[*inputs]), [(each.path, each.text) for each in error.problems])
+    return inputs
+
+
+def patch(job: Manifest, form: Posted) -> Manifest:
+    """The merge patch after which the run policy is what was typed.
+
+    Raises:
+        SpecInvalid: the rules do not allow it; every problem.
+    """
+    kind, _ = _model(job)
+    new, posted = _typed(job, form)
+    spec = job.get("spec") or {}
+    admission = kind.admit(job["metadata"]["name"], {**spec, "runPolicy": new}, spec)
+    if posted.problems or admission.problems:
+        raise SpecInvalid([*posted.problems, *admission.problems])
+    gone = dict.fromkeys(_now(job).keys() - new.keys())
+    return {"spec": {"runPolicy": {**new, **gone}}}
+
+
+def _typed(job: Manifest, form: Posted) -> tuple[Manifest, Fields]:
+    kind, model = _model(job)
+    posted = Fields(form, strict=True)
+    return Reader(posted, kind, (), queues=False).part(model, _now(job), PATH), posted
+
+
+def _now(job: Manifest) -> Mapping[str, Any]:
+    held = (job.get("spec") or {}).get("runPolicy")
+    return held if is_object(held) else {}
+
+
+def _model(job: Manifest) -> tuple[ModelKind[Any], type[SpecPart]]:
+    kind: Any = kind_of(job["apiVersion"], job["kind"])
+    model: type[SpecPart] = kind.model
+    shape = fields_of(model).get("runPolicy")
+    if shape is None or shape.part is None:
+        raise NotPossible(f"a {job['kind']} has no run policy")
+    return kind, shape.part
