@@ -99,7 +99,7 @@ class _Pages:
             subject,
             tab="job",
             state=state,
-            status=subject.job.get("status") or {},
+            conditions=(subject.job.get("status") or {}).get("conditions") or [],
             picture=small(request, subject, life) if life.entries else "",
             doubt=life.doubt,
             claims=claims(spec),
