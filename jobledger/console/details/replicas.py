@@ -1,12 +1,13 @@
 """The rows of the replica table, from the state of a job and the pods that live. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jobledger.console.details.overview import Container, containers
 from jobledger.console.timeline.model import Mark
-from projectors.explain.model import Nature
+from projectors.explain.model import IncidentKind, Nature
 from projectors.explain.says import exit_code
 from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
@@ -24,6 +25,7 @@ class Row:
     uid: str
     phase: str
     attempt: int
+    restarts: int
     ready: bool
     node: str
     error: str
@@ -39,11 +41,15 @@ def table(state: JobState, pods: Iterable[Mapping[str, Any]], marks: Sequence[Ma
     said = {
         each.replica: each.says for each in marks if each.replica and each.nature is Nature.ABNORMAL
     }  # the last one stands
+    restarts = Counter(each.replica for each in marks if each.kind is IncidentKind.RESTART)
     primary = state.plan.primary if state.plan else ""
-    return [
-        _row(state, each, by_uid.get(each.uid, {}), said.get(each.name, ""), is_primary=each.name == primary)
-        for each in state.replicas.values()
-    ]
+    rows = []
+    for each in state.replicas.values():
+        row = _row(
+            state, each, by_uid.get(each.uid, {}), said.get(each.name, ""), is_primary=each.name == primary
+        )
+        rows.append(replace(row, restarts=restarts[each.name]))
+    return rows
 
 
 def _row(
@@ -57,6 +63,7 @@ def _row(
         uid=replica.uid if replica.has_pod else "",
         phase=replica.phase.value,
         attempt=replica.attempt,
+        restarts=0,
         ready=replica.ready,
         node=replica.node,
         error="; ".join(filter(None, (_codes(replica.containers), said))),

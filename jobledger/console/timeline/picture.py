@@ -297,7 +297,7 @@ def _grid(wanted: Wanted, height: int) -> Markup:
         near_end = tick.x > 92
         if tick.x < beyond:
             continue  # its words would touch those of the last
-        beyond = tick.x + 10
+        beyond = tick.x + 2 + 1.9 * len(tick.words)
         anchor, shift = ("end", -2) if near_end else ("start", 2)
         parts.append(
             element("text", tick.words, class_="tl-time", x=x, dx=shift, y=12, text_anchor=anchor, data_at=at)

@@ -42,7 +42,15 @@ async def text(client: httpx.AsyncClient, path: str, status: int = 200, **header
 
 async def test_every_page_of_a_job_is_there() -> None:
     async with one_job() as (_, client):
-        for below in ("", "/history", "/replicas", "/replicas/worker-0", "/monitoring", "/manifest", "/header"):
+        for below in (
+            "",
+            "/history",
+            "/replicas",
+            "/replicas/worker-0",
+            "/monitoring",
+            "/manifest",
+            "/header",
+        ):
             found = await text(client, PATH + below)
             assert "train" in found
             assert "<html" in found
