@@ -4,6 +4,7 @@ The address names everything that is seen: `at` the moment, `from` and `to` the 
 is drawn by time or by entries. Whoever gets the address sees the same.
 """
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
@@ -52,7 +53,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         life = await lives.of(subject.uid)
         if not life.entries:
             return await _without_log(request, console, subject)
-        answer = _page(request, subject, life, asked, page)
+        answer = await asyncio.to_thread(_page, request, subject, life, asked, page)
         if is_fragment(request) and asked.at:
             answer.headers["HX-Replace-Url"] = url(
                 console, subject.link("/history", **asked.but(page=page or ""))
@@ -67,7 +68,7 @@ async def _without_log(request: Request, console: Console, subject: Subject) -> 
 
 
 def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: int | None) -> Response:
-    note = ""
+    note, again = "", asked
     try:
         seen = view(life, asked.at)
     except ConfigError as error:  # a moment that never was: say so, and show the present
@@ -86,6 +87,8 @@ def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: in
     marked = [each.when.seq for each in drawn.marks]
     context: dict[str, Any] = {
         "asked": asked,
+        "again": again,  # what was asked for, so that a refresh says the same about it
+        "paged": page or "",
         "view": seen,
         "picture": picture,
         "note": note,

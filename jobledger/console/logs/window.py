@@ -100,12 +100,11 @@ async def before(source: Bytes, end: int, count: int = LINES, *, ended: bool = F
 
 
 def _whole_lines(raw: bytes, begin: int, count: int) -> tuple[bytes, int]:
-    """The last `count` lines of `raw`, beginning with a whole one."""
+    """The last `count` lines of `raw`, beginning with a whole one; a line that has no end yet is one more."""
     cut = 0
     if begin > 0 and (end := raw.find(b"\n")) >= 0 and end + 1 < len(raw):
         cut = end + 1
-    ends = raw.count(b"\n", cut) - (1 if raw.endswith(b"\n") else 0)
-    for _ in range(ends + 1 - count):
+    for _ in range(raw.count(b"\n", cut) - count):
         cut = raw.index(b"\n", cut) + 1
     return raw[cut:], begin + cut
 

@@ -7,7 +7,8 @@
 document.addEventListener("DOMContentLoaded", () => { Idiomorph.defaults.ignoreActiveValue = true; });
 
 function go(address) {
-  htmx.ajax("GET", address, {target: "#piece", swap: "morph:outerHTML"});
+  // the link knows that what the hand asks for comes before what refreshes itself
+  htmx.ajax("GET", address, {source: "#permalink", target: "#piece", swap: "morph:outerHTML"});
 }
 
 function addressAt(at) {

@@ -1,19 +1,15 @@
 """The pages of a job, over an application in memory."""
 
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import pytest
 
 from jobledger.app import App
 from jobledger.console import create
-from jobledger.wiring.embedded import embedded
-from jobledger.wiring import running
-from k8s_bridge.memory import MemoryCluster
-from tests.unit.api.words import app_in_memory, gone, job, phase, written
+from tests.unit.api.words import app_in_memory, job, phase, written
 
 PATH = "/jobs/default/PyTorchTrainingJob/train"
 
@@ -56,3 +52,12 @@ async def test_every_page_of_a_job_is_there() -> None:
             assert "<html" in found
             piece = await text(client, PATH + below, **{"HX-Request": "true"})
             assert "<html" not in piece
+
+
+@pytest.mark.parametrize("at", ["99999", "nonsense", "1999-01-01T00:00:00Z", "-1x"])
+async def test_a_moment_that_never_was_is_one_sentence_and_the_present(at: str) -> None:
+    async with one_job() as (_, client):
+        found = await text(client, f"{PATH}/history?at={at}")
+        assert '<p class="bad-news" role="alert">' in found
+        assert "--at" not in found
+        assert "The present" in found
