@@ -1,15 +1,26 @@
 """The pages of a job, over an application in memory."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import httpx
 import pytest
 
 from jobledger.app import App
 from jobledger.console import create
-from tests.unit.api.words import app_in_memory, job, phase, written
+from jobledger.wiring import Controller, running
+from k8s_bridge.admission import admit
+from k8s_bridge.memory import MemoryCluster
+from projectors.history import HistoryProjector, SqliteDatabase
+from statemachine.engine.clock import WallClock
+from statemachine.log.memory import MemoryLog
+from statemachine.log.store import SqliteStore
+from statemachine.phases import Phase
+from tests.support.logs import admitted, chain, entered
+from tests.unit.api.words import app_in_memory, gone, job, phase, written
 
 PATH = "/jobs/default/PyTorchTrainingJob/train"
 
@@ -61,3 +72,141 @@ async def test_a_moment_that_never_was_is_one_sentence_and_the_present(at: str) 
         assert '<p class="bad-news" role="alert">' in found
         assert "--at" not in found
         assert "The present" in found
+
+
+async def test_a_page_speaks_the_readers_language() -> None:
+    async with one_job() as (_, client):
+        found = await text(client, f"{PATH}/history", **{"Accept-Language": "zh-CN"})
+        assert "此时刻的 Job" in found
+        assert "Timeline of the job" not in found
+
+
+async def test_no_page_needs_what_the_policy_refuses() -> None:
+    async with one_job() as (_, client):
+        for below in ("", "/history?at=2", "/replicas", "/log?replica=worker-0"):
+            answer = await client.get(PATH + below)
+            assert "default-src 'none'" in answer.headers["content-security-policy"]
+            assert " style=" not in answer.text
+            assert "<style" not in answer.text
+            assert re.findall(r"<script(?! src=)", answer.text) == []
+            assert re.findall(r"\son\w+=", answer.text) == []
+
+
+async def test_an_address_of_a_moment_is_put_into_the_browsers_bar() -> None:
+    async with one_job() as (_, client):
+        answer = await client.get(f"{PATH}/history?at=2&axis=entries", headers={"HX-Request": "true"})
+        assert answer.headers["hx-replace-url"] == f"{PATH}/history?at=2&axis=entries"
+        assert "hx-replace-url" not in (await client.get(f"{PATH}/history?at=2")).headers
+
+
+async def test_jobs_that_are_gone_are_told_of_and_told_apart_by_their_uid() -> None:
+    async with one_job() as (app, client):
+        first = await app.job("default", "train")
+        await app.delete(first, "alice")
+        await gone(app, "train")
+        assert "Deleted" in await text(client, f"{PATH}/history")
+        assert 'data-kind="deletion"' in await text(client, f"{PATH}/history")
+        await app.submit(written(job(replicas=1)), "tests")
+        await phase(app, "train", "Running")
+        assert 'data-kind="deletion"' not in await text(client, f"{PATH}/history")
+        uid = first["metadata"]["uid"]
+        old = await text(client, f"{PATH}/history?uid={uid}")
+        assert 'data-kind="deletion"' in old
+        links = re.findall(r'href="([^"]*/history\?[^"]*)"', old)
+        assert links
+        assert all(uid in each for each in links)  # every link stays with the job that is gone
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/jobs/default/PyTorchTrainingJob/nobody",
+        "/jobs/default/NoKind/train",
+        "/jobs/elsewhere/PyTorchTrainingJob/train/history",
+        f"{PATH}/history?uid=0000",
+        f"{PATH}/replicas/worker-9",
+        f"{PATH}/log/download?replica=worker-9",
+    ],
+)
+async def test_what_is_not_there_is_one_sentence(path: str) -> None:
+    async with one_job() as (_, client):
+        found = await text(client, path, 404)
+        assert "Traceback" not in found
+        assert 'class="bad-news"' in found
+
+
+async def test_text_of_users_is_never_markup() -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    async with app_in_memory() as app:
+        manifest = job()
+        manifest["metadata"]["annotations"] = {"note": evil}
+        manifest["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]["args"] = [evil]
+        await app.submit(written(manifest), evil)
+        await phase(app, "train", "Running")
+        cluster = cast(MemoryCluster, app.cluster)
+        pod = next(
+            each
+            for each in await cluster.children(
+                "default", (await app.job("default", "train"))["metadata"]["uid"]
+            )
+            if each["kind"] == "Pod"
+        )
+        cluster.sim_logs.write("default", pod["metadata"]["name"], evil.encode())
+        async with browsing(app) as client:
+            for below in (
+                "",
+                "/history",
+                "/replicas",
+                "/replicas/worker-0",
+                "/manifest",
+                "/log?replica=worker-0",
+            ):
+                found = await text(client, PATH + below)
+                assert "<img src=x" not in found
+                assert "&lt;img src=x" in found or below == "/replicas"
+
+
+async def test_logs_of_a_cluster_that_only_streams_are_shown_and_followed() -> None:
+    async with one_job() as (app, client):
+        uid = (await app.job("default", "train"))["metadata"]["uid"]
+        cluster = cast(MemoryCluster, app.cluster)
+        pods = [each for each in await cluster.children("default", uid) if each["kind"] == "Pod"]
+        name = next(
+            each["metadata"]["name"] for each in pods if each["metadata"]["name"].endswith("worker-0")
+        )
+        cluster.sim_logs.write("default", name, b"one\n\x1b[1mtwo\x1b[0m\nthr")
+        cluster.sim_logs.end(
+            next(each["metadata"]["uid"] for each in pods if each["metadata"]["name"] == name)
+        )
+        found = await text(client, f"{PATH}/log?replica=worker-0")
+        assert "<li>one</li>\n<li>two</li>" in found
+        followed = await text(client, f"{PATH}/log/follow?replica=worker-0&from=0")
+        assert '"lines": ["one", "two"]' in followed
+        assert '"ended": true' in followed
+        assert await text(client, f"{PATH}/log/download?replica=worker-0") == "one\n\x1b[1mtwo\x1b[0m\nthr"
+        matches = await text(client, f"{PATH}/log/search?replica=worker-0&q=TWO")
+        assert "1 lines found" in matches
+
+
+async def test_a_job_that_only_the_history_view_knows_is_still_shown(tmp_path: Path) -> None:
+    old = MemoryLog()
+    await old.append(
+        chain(admitted("train", "default"), (entered(Phase.RUNNING),), (entered(Phase.SUCCEEDED),))
+    )
+    store = await SqliteStore.open(tmp_path / "history.db")
+    try:
+        database = SqliteDatabase(store)
+        await database.prepare()
+        await HistoryProjector(old, database).advance()
+        projector = HistoryProjector(MemoryLog(), database, 1)
+        controller = Controller(MemoryLog(), MemoryCluster(admit=admit), WallClock(), streams=[[projector]])
+        app = App(controller)
+        async with running(controller), browsing(app) as client:
+            found = await text(client, PATH)
+            assert "The log has no entries of this job any more." in found
+            assert "phase Succeeded" in found
+            assert "phase-succeeded" in found  # the picture has its band
+            assert "Succeeded" in await text(client, f"{PATH}/history")
+        await app.cluster.close()
+    finally:
+        await store.close()
