@@ -18,7 +18,7 @@ from jobledger.api.server import serve
 from jobledger.api.stage import Stage, backstage, waiting
 from jobledger.api.streams import Closing
 from jobledger.app import App
-from jobledger.console import create
+from jobledger.console import Options, create
 from jobledger.health import Health
 from jobledger.wiring.cluster import Plan, leasing, opened
 from jobledger.wiring.controller import Controller, Turn
@@ -42,10 +42,10 @@ _FINISH: Final = 3.0
 
 
 class Duty:
-    """Does what `plan` says."""
+    """Does what `plan` says; its front has a console with these options."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, options: Options | None = None) -> None:
+        self._plan, self._options = plan, options
         self._health = Health()
         self._stage = Stage(waiting(self._health))
 
@@ -126,7 +126,8 @@ class Duty:
         log.info("working", extra={"action": "working", "roles": ",".join(sorted(plan.roles))})
         if Role.FRONT in plan.roles and api is not None:
             closing = Closing()
-            self._stage.show(create(App(controller, self._health), closing, Reviews(api)), closing)
+            app = App(controller, self._health)
+            self._stage.show(create(app, closing, Reviews(api), self._options), closing)
         else:
             self._stage.show(backstage(self._health))
 

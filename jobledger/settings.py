@@ -26,7 +26,7 @@ PREFIX: Final = "JOBLEDGER_"
 NOT_SETTINGS: Final = frozenset(
     f"{PREFIX}{name}"
     for name in (
-        *("REQUIRE_ALL", "SIM_SEEDS", "SIM_SEED", "KUBECONFIG", "TOOLS", "CONTAINER_ID"),
+        *("REQUIRE_ALL", "SCREENSHOTS", "SIM_SEEDS", "SIM_SEED", "KUBECONFIG", "TOOLS", "CONTAINER_ID"),
         *("FIRE_LOG", "FIRE_JOBS", "FIRE_KILLS", "FIRE_APISERVER_KILLS", "FIRE_BROKER_KILLS", "FIRE_SEED"),
     )
 )
@@ -183,6 +183,26 @@ class KafkaSettings(BaseModel):
         )
 
 
+class ConsoleSettings(BaseModel):
+    """How the web console is set up, in `jobledger serve` and on a cluster."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    namespace: str = ""
+    """The one namespace whose jobs the console shows and makes. Default: all that its user may list."""
+
+    base_path: Annotated[str, Field(pattern=r"^(/[A-Za-z0-9._~-]+)*$")] = ""
+    """The path under which a proxy serves the console, which it takes away before it asks: `/apps/team/jobs`.
+    Default: none."""
+
+    gpus: str = "nvidia.com/gpu.shared,nvidia.com/gpu"
+    """The extended resources that the form offers, with commas between them. Default
+    `nvidia.com/gpu.shared,nvidia.com/gpu`."""
+
+    t9k_scheduler: bool = True
+    """Offer the T9k scheduler's queue and priority in the form. Default on."""
+
+
 class Settings(BaseSettings):
     """All settings of jobledger; nested ones are written with two underscores: `JOBLEDGER_LOG__LEVEL`."""
 
@@ -228,6 +248,9 @@ class Settings(BaseSettings):
 
     controller: ControllerSettings = ControllerSettings()
     """How `jobledger controller` runs on a Kubernetes cluster."""
+
+    console: ConsoleSettings = ConsoleSettings()
+    """The web console."""
 
     kafka: KafkaSettings = KafkaSettings()
     """What holds where the event log is in Kafka."""

@@ -127,7 +127,8 @@ class MemoryCluster(StoredCluster):
         if force:
             self.objects.patch(ref, {"metadata": {"finalizers": None}})
             self.objects.terminated(ref, uid)
-        self.objects.delete(ref)
+        if self.objects.peek(ref) is not None:  # it may have been waiting for just that
+            self.objects.delete(ref)
 
     def evict(self, namespace: str, name: str, reason: str = "Evicted") -> None:
         """The kubelet ends the pod for want of a resource: Failed, with a reason and no exit code."""

@@ -22,6 +22,7 @@ from statemachine.kind import Child
 from statemachine.kinds import kind_of
 from statemachine.observations import Observation, PodGone, WriteRefused
 from statemachine.phases import Phase
+from statemachine.rules.timers import RETRY
 from statemachine.state import JobState
 
 _RETRYABLE: Final = frozenset({403, 404, 408, 409, 429})
@@ -33,6 +34,10 @@ _LOOK_AGAIN: Final = 1.0
 
 _OPTIONAL_AGAIN: Final = 60.0
 
+_UNHEARD_AGAIN: Final = 10.0
+"""Seconds until children that the log may not have heard of are looked for again. One that goes while the watches
+begin anew was never shown, so nothing tells that it went. A look at what is there costs no request."""
+
 _FIRST_BATCH: Final = 8
 """Creates side by side at first, then twice as many: what is refused once need not be refused a thousand times."""
 
@@ -41,6 +46,8 @@ class Done(Enum):
     """How a write went."""
 
     DONE = auto()
+    MADE = auto()
+    """The object is there, but may go again before anybody hears of it."""
     REFUSED = auto()
     """So nothing more is created."""
     OPTIONAL_REFUSED = auto()
@@ -126,7 +133,7 @@ class Children:
                 dones.add(Done.REFUSED if not batch[0].child.optional else Done.OPTIONAL_REFUSED)
             if Done.REFUSED in dones:
                 break
-        return _come_back(state, dones)
+        return _come_back(self._states.state(job) or state, dones)
 
     async def _all(self, state: JobState, groups: Sequence[Sequence[Write]]) -> list[Done | WriteRefused]:
         """Each group is written in order, all groups side by side; how that went.
@@ -207,7 +214,7 @@ class Children:
             return self._refusal(state, child, error.status, error.message)
         except ClusterUnavailable as error:
             return self._refusal(state, child, 503, str(error))
-        return Done.DONE
+        return Done.MADE
 
     def _marked(self, state: JobState, child: Child) -> Manifest:
         manifest = child.build()
@@ -301,4 +308,16 @@ def _come_back(state: JobState, dones: Collection[Done | WriteRefused]) -> float
     if Done.REFUSED in dones:
         # a timer is set only for what an active job still waits for, and the rest was not made either
         return _LOOK_AGAIN if state.phase.is_active else _OPTIONAL_AGAIN
-    return _OPTIONAL_AGAIN if Done.OPTIONAL_REFUSED in dones else None
+    if Done.OPTIONAL_REFUSED in dones:
+        return _OPTIONAL_AGAIN
+    return _UNHEARD_AGAIN if Done.MADE in dones or _waits_for_a_report(state) else None
+
+
+def _waits_for_a_report(state: JobState) -> bool:
+    """A child was asked for that the log has not heard of; one that is refused has a timer, which ends in a visit."""
+    if RETRY in state.timers:
+        return False
+    board = state.plan is not None and bool(state.plan.tensorboard) and not state.deleted
+    if board and (state.tensorboard is None or not state.tensorboard.uid):
+        return True
+    return any(each.has_pod and not each.uid for each in state.replicas.values())

@@ -103,7 +103,7 @@ def controller(
     plan = _plan(settings)
     address = settings.controller.listen or (_everywhere() if in_pod() else _HERE)
     host, port = listen_address(address, guarded=True)
-    raise typer.Exit(asyncio.run(_control(plan, host, port)))
+    raise typer.Exit(asyncio.run(_control(plan, settings, host, port)))
 
 
 def _everywhere() -> str:
@@ -127,9 +127,10 @@ def _plan(settings: "Settings") -> "Plan":
     return Plan.of(settings, in_pod=in_pod())
 
 
-async def _control(plan: "Plan", host: str, port: int) -> int:
+async def _control(plan: "Plan", settings: "Settings", host: str, port: int) -> int:
     from jobledger.api.server import tcp_socket
     from jobledger.cli.signals import listening
+    from jobledger.console import Options
     from jobledger.duty import Duty
     from jobledger.wiring.cluster import check
     from statemachine.errors import StoreInUse, StoreUnusable
@@ -138,7 +139,7 @@ async def _control(plan: "Plan", host: str, port: int) -> int:
         await check(plan)
         _welcome(plan, socket)
         try:
-            await Duty(plan).run([socket], asked.at_least(1))
+            await Duty(plan, Options.of(settings)).run([socket], asked.at_least(1))
         except (StoreInUse, StoreUnusable) as error:
             raise StoreUnusable(str(error).replace("--store", "--log")) from error
     common.say("ended")

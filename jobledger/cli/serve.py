@@ -26,7 +26,8 @@ def serve(
         typer.Option(
             "--listen",
             metavar="127.0.0.1:PORT",
-            help="Also answer HTTP on this address of this machine. Every user of the machine can use it.",
+            help="Also answer HTTP on this address of this machine: the web console and the API. Every user of the "
+            "machine can use it.",
         ),
     ] = None,
     log: Annotated[
@@ -82,22 +83,24 @@ async def _serve(settings: "Settings", address: tuple[str, int] | None, log: "Ka
             app = App(controller)
             async with running(controller):
                 _welcome(app, settings, path, tcp)
-                await _answer(app, sockets, asked)
+                await _answer(app, settings, sockets, asked)
             common.say(_goodbye(app))
     return OK
 
 
-async def _answer(app: "App", sockets: "Sequence[socket]", asked: "Asked") -> None:
+async def _answer(app: "App", settings: "Settings", sockets: "Sequence[socket]", asked: "Asked") -> None:
     """Requests are answered until the process is asked to end."""
     import asyncio
 
     from jobledger.api.server import serve as answer
     from jobledger.api.streams import Closing
-    from jobledger.console import create
+    from jobledger.console import Options, create
 
     stop, closing = asyncio.Event(), Closing()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(answer(create(app, closing), sockets, closing, stop), name="http")
+        tasks.create_task(
+            answer(create(app, closing, options=Options.of(settings)), sockets, closing, stop), name="http"
+        )
         await asked.at_least(1)
         stop.set()
 

@@ -17,6 +17,8 @@ from jobledger.console import about, actions, assets, details, listing, live
 from jobledger.console import create as creating
 from jobledger.console.frame import Console, Options
 
+__all__ = ["PAGES", "Console", "Options", "create"]
+
 PAGES: Final[tuple[Callable[[Console], APIRouter], ...]] = (
     assets.routes,
     about.routes,

@@ -1,6 +1,7 @@
 """Creating a job: from a form, from a text, or from a job that exists."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
@@ -29,6 +30,8 @@ Asking = Annotated[Caller, Depends(caller_of)]
 
 _SUFFIX: Final = "-copy"
 """What the name of a copy ends in. Source: spec console.md, section 5."""
+
+_SAYS_PATH: Final = re.compile(r"(metadata|spec)(\.[A-Za-z0-9]+|\[[0-9]+\])+(?=[ :])")
 
 Problems = Sequence[tuple[str, str]]
 
@@ -93,7 +96,7 @@ class Creating:
             kind=kind.names.kind,
             with_form=drafts.has_form(kind),
             text=text,
-            sentences=[f"{path}: {said}" if path else said for path, said in problems],
+            sentences=[said if said.startswith(path) else f"{path}: {said}" for path, said in problems],
             notices=notices,
             crumbs=self._crumbs(request),
         )
@@ -249,7 +252,13 @@ def _wrong(error: Exception) -> tuple[int, Problems]:
 
 
 def _pairs(problems: Sequence[Problem]) -> Problems:
-    return [(each.path, each.text) for each in problems]
+    return [(each.path or _path_in(each.text), each.text) for each in problems]
+
+
+def _path_in(sentence: str) -> str:
+    """The path of the field that a sentence without one begins with."""
+    found = _SAYS_PATH.match(sentence)
+    return found[0] if found else ""
 
 
 def _renamed(written: str, kind: Kind) -> list[str]:

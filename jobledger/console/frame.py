@@ -20,6 +20,7 @@ from jobledger.api.streams import Closing
 from jobledger.app import App
 from jobledger.console import session, shapes
 from jobledger.console.words import language_of, say
+from jobledger.settings import Settings
 from projectors.history import History, HistoryProjector
 from statemachine.errors import JobledgerError, ViewUnavailable
 
@@ -59,6 +60,19 @@ class Options:
     gpus: tuple[str, ...] = ("nvidia.com/gpu.shared", "nvidia.com/gpu")
     t9k_scheduler: bool = True
 
+    @classmethod
+    def of(cls, settings: Settings) -> "Options":
+        """What the settings say."""
+        said = settings.console
+        gpus = tuple(each.strip() for each in said.gpus.split(",") if each.strip())
+        return cls(
+            said.namespace,
+            said.namespace or settings.namespace,
+            said.base_path,
+            gpus,
+            said.t9k_scheduler,
+        )
+
 
 @dataclass(frozen=True)
 class Console:
@@ -67,6 +81,15 @@ class Console:
     app: App
     closing: Closing
     options: Options = field(default_factory=Options)
+    _ready: set[str] = field(default_factory=set)
+
+    async def ready(self) -> History:
+        """The read model, with its tables: nobody may have projected into a new database yet. Raises as `history`."""
+        found = self.history
+        if not self._ready:
+            await found.prepare()
+            self._ready.add("tables")
+        return found
 
     @property
     def history(self) -> History:

@@ -1,24 +1,31 @@
 """The list of jobs: `/jobs`, whole or as the piece that refreshes itself."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse, Response
 
+from jobledger.api.cache import Cache
 from jobledger.api.rights import Caller, caller_of, permitted
 from jobledger.console.frame import HEADERS, Console, Route, is_fragment, page, url
 from jobledger.console.offers import offered
-from jobledger.console.queries import ALL_COLUMNS, FILTERS, PHASES, SIZES, Query, columns
+from jobledger.console.queries import ALL_COLUMNS, PHASES, SIZES, Query, columns
 from projectors.history import Listed
-from statemachine.kinds import KINDS
+from statemachine.kinds import KNOWN
 
 COLUMNS_COOKIE: Final = "jobledger_columns"
+
+_KEPT: Final = 10.0
+"""Seconds for which the values to filter by are good: to find them takes a look at every job."""
 
 
 def routes(console: Console) -> APIRouter:
     """`/` and `/jobs`."""
     router = APIRouter(route_class=Route)
+    choices: Cache[frozenset[str] | None, Mapping[str, Sequence[str]]] = Cache(lambda _: _KEPT, 64)
 
     @router.get("/")
     async def start() -> Response:
@@ -29,7 +36,7 @@ def routes(console: Console) -> APIRouter:
     async def jobs(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> Response:
         """The list, as the query wants it."""
         query, namespace = Query.of(request.query_params), console.options.namespace
-        listing = console.history.listing
+        listing = (await console.ready()).listing
         kinds = await permitted(caller, "list", namespace)
         wanted = query.wanted(kinds, namespace)
         found = await listing.page(
@@ -53,15 +60,15 @@ def routes(console: Console) -> APIRouter:
         if is_fragment(request):
             answer = page(request, "jobs/table.html", **context)
         else:
-            choices = await listing.choices(wanted)
-            filters = {name: choices.get({"resource": "resources"}.get(name, name), ()) for name in FILTERS}
+            key = None if wanted.kinds is None else frozenset(kinds)
+            filters = await choices.get(key, lambda: listing.choices(replace(wanted, kinds=key)))
             answer = page(
                 request,
                 "jobs/list.html",
-                filters=filters | {"phase": PHASES},
+                filters={"phase": PHASES, "kind": kinds, **filters},
                 sizes=SIZES,
                 all_columns=ALL_COLUMNS,
-                kinds=[each.names.kind for each in KINDS],
+                kinds=KNOWN,
                 **context,
             )
         if said is not None:

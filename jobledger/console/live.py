@@ -51,7 +51,7 @@ class Beat:
     async def _look(self) -> None:
         while True:
             try:
-                found = await self._console.history.positions()
+                found = await (await self._console.ready()).positions()
             except JobledgerError:  # whoever reads the pages is told there
                 found = self.position
             if found != self.position:

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from starlette.datastructures import QueryParams
 
 from projectors.history import ERROR, Sort, Wanted
+from statemachine.kinds import KNOWN
 from statemachine.phases import Phase
 
 SIZES: Final = (10, 20, 50)
@@ -94,8 +95,9 @@ class Query:
 
     def wanted(self, kinds: Collection[str], namespace: str) -> Wanted:
         """As the read model understands it, within the kinds and the namespace that may be seen."""
+        seen = [each for each in kinds if not self.kind or each in self.kind]
         return Wanted(
-            [each for each in kinds if not self.kind or each in self.kind],
+            None if len(seen) == len(KNOWN) else seen,
             namespace,
             self.q,
             self.phase,

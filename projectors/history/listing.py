@@ -16,12 +16,7 @@ Sort = Literal["name", "created", "phase"]
 _ORDER: Final[Mapping[Sort, str]] = {"name": "name", "created": "created_at", "phase": "phase"}
 _COUNT: Final = "SELECT count(*) FROM history_listing"
 _UIDS: Final = "SELECT uid FROM history_listing"
-_DISTINCT: Final[Mapping[str, str]] = {
-    "kind": "SELECT DISTINCT kind FROM history_listing",
-    "scheduler": "SELECT DISTINCT scheduler FROM history_listing",
-    "queue": "SELECT DISTINCT queue FROM history_listing",
-    "resources": "SELECT DISTINCT resources FROM history_listing",
-}
+_FILTERS: Final = "SELECT DISTINCT scheduler, queue, resources FROM history_listing"
 _SHOWN: Final = (
     "SELECT uid, namespace, api_version, kind, name, phase, is_error, created_at, scheduler, queue, shown "
     "FROM history_listing WHERE uid IN"
@@ -30,9 +25,12 @@ _SHOWN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which jobs: all that fit every filter that says something; of one filter's values one is enough."""
+    """Which jobs: all that fit every filter that says something; of one filter's values one is enough.
 
-    kinds: Collection[str]
+    `kinds` None is all of them, which is not the same as no kind at all.
+    """
+
+    kinds: Collection[str] | None = None
     namespace: str = ""
     text: str = ""
     phases: Sequence[str] = ()
@@ -119,17 +117,18 @@ class Listing:
     async def choices(self, wanted: Wanted) -> Mapping[str, Sequence[str]]:
         """What there is to filter by among the jobs of these kinds and namespace. Raises as `Database.fetch`."""
         where = _where(Wanted(wanted.kinds, wanted.namespace))
-        found: dict[str, Sequence[str]] = {}
-        for name, distinct in _DISTINCT.items():
-            query = f"{distinct} WHERE {where}"
-            found[name] = sorted(each for (each,) in await self._database.fetch(query, *where.values) if each)
-        found["resources"] = sorted({each for some in found["resources"] for each in some.split()})
-        return found
+        found = await self._database.fetch(f"{_FILTERS} WHERE {where}", *where.values)
+        return {
+            "scheduler": sorted({scheduler for scheduler, _, _ in found if scheduler}),
+            "queue": sorted({queue for _, queue, _ in found if queue}),
+            "resource": sorted({each for _, _, resources in found for each in resources.split()}),
+        }
 
 
 def _where(wanted: Wanted) -> _Condition:
     where = _Condition()
-    where.parts.append(where.one_of("kind", wanted.kinds))
+    if wanted.kinds is not None:
+        where.parts.append(where.one_of("kind", wanted.kinds))
     if wanted.namespace:
         where.parts.append(f"namespace = {where.place(wanted.namespace)}")
     if wanted.text:  # names are in small letters

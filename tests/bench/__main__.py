@@ -14,6 +14,7 @@ from tests.bench.core import count_stored, decide_observations, fold_stored
 from tests.bench.latency import submit_to_start
 from tests.bench.loop import whole_loop
 from tests.bench.memory import idle_jobs
+from tests.bench.pages import list_pages
 from tests.bench.results import Result, machine, table
 from tests.bench.storage import sqlite_append
 
@@ -25,6 +26,7 @@ BENCHMARKS: Final[dict[str, Callable[[], Iterator[Result]]]] = {
     "sqlite": sqlite_append,
     "latency": submit_to_start,
     "memory": idle_jobs,
+    "pages": list_pages,
 }
 
 

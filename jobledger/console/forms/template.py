@@ -144,7 +144,7 @@ def _plain(posted: Posted, container: Manifest, at: str, name: str, control: Con
 
 
 def _set_gpus(posted: Posted, container: Manifest, path: str, gpus: Sequence[str]) -> None:
-    shown, _ = _gpu(container, gpus)
+    shown, count = _gpu(container, gpus)
     name, kept = posted[f"{path}~gpu"], typed("number", posted[f"{path}~gpus"])
     if kept.is_set and not name:
         posted.wrong(f"{path}~gpu", "Required value: which resource is meant?")
@@ -156,13 +156,8 @@ def _set_gpus(posted: Posted, container: Manifest, path: str, gpus: Sequence[str
         held = container["resources"].setdefault(section, {})
         if shown != name:
             held.pop(shown, None)
-        if name:
-            changed(held, name, _unchanged(held.get(name), kept.value))
-
-
-def _unchanged(old: Any, new: Any) -> Any:
-    """A quantity may be written as a text, too."""
-    return old if old is not None and str(old) == str(new) else new
+        if name and (name, str(kept.value)) != (shown, count):  # else it stays as it was written
+            changed(held, name, kept.value)
 
 
 def _set_volumes(

@@ -154,11 +154,14 @@ document.addEventListener("change", check);
 document.addEventListener("htmx:configRequest", (event) => {
   if (event.detail.elt.id === "checker") event.detail.parameters["touched"] = [...touched].join("\n");
 });
-document.addEventListener("htmx:oobAfterSwap", (event) => {
-  const list = event.detail.target;
-  if (!list.id.startsWith("e-")) return;
-  for (const input of document.querySelectorAll(`[aria-describedby~="${CSS.escape(list.id)}"]`))
-    input.toggleAttribute("aria-invalid", list.childElementCount > 0) && input.setAttribute("aria-invalid", "true");
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (event.detail.elt.id !== "checker") return;
+  for (const list of document.querySelectorAll("#editor .errors")) {
+    const about = `#editor [aria-describedby~="${CSS.escape(list.id)}"]`;
+    for (const input of document.querySelectorAll(about))
+      if (list.childElementCount) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+  }
 });
 
 // ---- files and the clipboard --------------------------------------------------------------------------------------

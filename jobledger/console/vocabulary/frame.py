@@ -7,6 +7,7 @@ FRAME: Final[dict[str, tuple[str, str]]] = {
     "frame.skip": ("Skip to the content", "跳到主要内容"),
     "frame.navigation": ("Navigation", "导航"),
     "frame.breadcrumb": ("Breadcrumb", "路径"),
+    "frame.tools": ("Where you are", "当前位置"),
     "frame.jobs": ("Job", "Job"),
     "frame.about": ("About", "关于"),
     "frame.help": ("Help", "帮助"),

@@ -86,6 +86,18 @@ async def test_a_pod_deleted_by_force_is_gone_at_once_whatever_holds_it(cluster:
         await cluster.get(POD)
 
 
+@pytest.mark.parametrize("grace", [None, 0.0], ids=["while its processes end", "held by its evidence alone"])
+async def test_a_pod_that_is_being_deleted_may_be_deleted_by_force(
+    cluster: MemoryCluster, grace: float | None
+) -> None:
+    await cluster.create(pod(evidence=True, stop_seconds="1000"))
+    await cluster.delete(POD, grace=grace)
+    await asyncio.sleep(0.01)
+    cluster.delete_pod("demo", POD.name, force=True)
+    with pytest.raises(Missing):
+        await cluster.get(POD)
+
+
 async def test_an_evicted_pod_has_a_reason_and_no_exit_code(cluster: MemoryCluster) -> None:
     await cluster.create(at_once())
     await phase(cluster, POD, "Running")

@@ -1,0 +1,80 @@
+"""A real Chromium, driven by playwright: found, started, and asked for what a user sees."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+AXE: Final = "4.14.1"
+"""The release of axe-core that looks for what keeps people out."""
+
+
+def chromium() -> str:
+    """The path of the browser. Skips where there is none."""
+    if find_spec("playwright") is None:
+        pytest.skip("playwright is not installed: it drives the browser")
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("no chromium on the PATH: install Debian's package chromium")
+    return found
+
+
+@contextmanager
+def browser() -> "Iterator[Browser]":
+    """A browser without a window."""
+    path = chromium()
+    from playwright.sync_api import sync_playwright
+
+    # in a container root has no sandbox of its own; the pages are ours
+    flags = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=flags)
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+
+def axe() -> str:
+    """The script of axe-core, kept beside the other tools. Skips where it cannot be had."""
+    folder = Path(os.environ.get("JOBLEDGER_TOOLS") or Path.home() / ".cache" / "jobledger-tools")
+    script = folder / f"axe-core-{AXE}" / "package" / "axe.min.js"
+    if not script.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip("no npm: it fetches axe-core")
+        script.parents[1].mkdir(parents=True, exist_ok=True)
+        fetched = subprocess.run(
+            [npm, "pack", "--silent", f"axe-core@{AXE}"],
+            cwd=script.parents[1],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        if fetched.returncode:
+            pytest.skip(f"axe-core cannot be fetched: {fetched.stderr.strip()[-200:]}")
+        shutil.unpack_archive(script.parents[1] / fetched.stdout.split()[-1], script.parents[1], "gztar")
+    return script.read_text()
+
+
+def barriers(page: "Page", script: str) -> list[str]:
+    """What axe-core calls serious or critical on the page."""
+    page.evaluate(script)  # by the debugger's hand: the page's policy lets no script in
+    found: Any = page.evaluate("axe.run({resultTypes: ['violations']})")
+    return [
+        f"{each['id']} ({each['impact']}): {json.dumps([node['target'] for node in each['nodes']][:5])}"
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]

@@ -1,0 +1,336 @@
+"""The web console in a real browser, over `jobledger serve` with real processes."""
+
+import os
+import re
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from tests.integration.browser import ROOT, axe, barriers, browser
+from tests.integration.cli_words import Place, script
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.integration
+
+KIND = "PyTorchTrainingJob"
+SLEEPER = "import time; time.sleep(600)"
+SIZES = {"390": (390, 844), "1440": (1440, 900)}
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+@dataclass
+class Site:
+    """A server, and a browser to look at it."""
+
+    place: Place
+    address: str
+    browser: "Browser"
+    complaints: list[str] = field(default_factory=list)
+
+    def page(self, size: str = "1440", scheme: Any = "light") -> "Page":
+        """A new browser that nobody used yet."""
+        width, height = SIZES[size]
+        context = self.browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            locale="en-GB",
+            timezone_id="UTC",
+        )
+        context.set_default_timeout(30_000)
+        page = context.new_page()
+        page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.goto(self.address)
+        return page
+
+    def submit(self, *jobs: dict[str, Any]) -> None:
+        for each in jobs:
+            httpx.post(f"{self.address}/v1/jobs", json=each).raise_for_status()
+
+    def job(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = httpx.get(f"{self.address}/v1/jobs/default/{name}").json()
+        return found
+
+
+@pytest.fixture(scope="module")
+def chrome() -> "Iterator[Browser]":
+    with browser() as opened:
+        yield opened
+
+
+@contextmanager
+def serving(place: Place, port: int) -> Iterator[None]:
+    with place.server("--listen", f"127.0.0.1:{port}"):
+        yield
+
+
+@pytest.fixture
+def site(tmp_path: Path, chrome: "Browser") -> Iterator[Site]:
+    place, port = Place(tmp_path), free_port()
+    with serving(place, port):
+        found = Site(place, f"http://127.0.0.1:{port}", chrome)
+        yield found
+        place.run("delete", "--all", "--grace-period", "0")
+    policy = [each for each in found.complaints if "Content Security Policy" in each]
+    assert not policy, policy
+
+
+def row(page: "Page", name: str) -> Any:
+    return page.locator("table.jobs > tbody").filter(has=page.get_by_role("link", name=name, exact=True))
+
+
+def phase(page: "Page", name: str, says: str) -> None:
+    """The row shows this phase, without anybody having loaded the page again."""
+    row(page, name).locator("span.phase", has_text=says).wait_for()
+
+
+def act(page: "Page", name: str, action: str) -> None:
+    page.get_by_label(f"Actions for {name}").click()
+    row(page, name).get_by_role("link", name=action, exact=True).click()
+
+
+def fill_worked_example_a(page: "Page") -> None:
+    page.get_by_label("Name", exact=False).first.fill("torch-mnist-trainingjob")
+    page.get_by_label("Use TorchRun").check()
+    page.get_by_label("Maximum restarts").fill("3")
+    page.get_by_label("Maximum processes per node").fill("4")
+    page.get_by_label("Image").first.fill("t9kpublic/pytorch-1.13.0:sdk-0.5.2")
+    page.get_by_label("Arguments").first.fill(
+        'torch_mnist_trainingjob.py "--save_path=model_state_dict.pt" "--log_dir=log" "--backend=nccl"'
+    )
+    for label, value in (
+        ("CPU limit", "8"),
+        ("Memory limit", "16Gi"),
+        ("CPU request", "4"),
+        ("Memory request", "8Gi"),
+    ):
+        page.get_by_label(label).fill(value)
+    page.get_by_label("GPU", exact=True).select_option("nvidia.com/gpu")
+    page.get_by_label("GPU value").fill("4")
+    page.get_by_label("Working directory").fill("/t9k/mnt/torch-mnist")
+    page.get_by_role("button", name="Add Volumes").click()
+    page.get_by_label("PersistentVolumeClaim").fill("tutorial")
+    page.get_by_label("Binding name").fill("data")
+    page.get_by_label("Binding path").fill("/t9k/mnt")
+
+
+def test_worked_example_a_from_the_empty_list_to_its_deletion(site: Site) -> None:
+    page = site.page()
+    page.get_by_text("No data").wait_for()
+    page.get_by_text("Create", exact=True).click()
+    page.get_by_role("link", name=KIND).click()
+    fill_worked_example_a(page)
+    page.get_by_role("button", name="Preview YAML").click()
+    text = page.locator("#yaml").input_value()
+    assert "maxRestarts: 3" in text
+    assert "dshm" not in text
+    page.get_by_role("button", name="Apply to form").click()
+    page.get_by_label("Shared memory", exact=True).check()
+    page.get_by_role("button", name="Create", exact=True).last.click()
+    page.get_by_text(f"{KIND} torch-mnist-trainingjob has been created.").wait_for()
+    row(page, "torch-mnist-trainingjob").wait_for()
+    spec = site.job("torch-mnist-trainingjob")["spec"]
+    assert spec["torchrunConfig"] == {"enabled": True, "maxRestarts": 3, "procPerNode": "4"}
+    (worker,) = spec["replicaSpecs"]
+    assert (worker["type"], worker["replicas"]) == ("worker", 1)
+    (container,) = worker["template"]["spec"]["containers"]
+    assert container["args"] == [
+        *("torch_mnist_trainingjob.py", "--save_path=model_state_dict.pt"),
+        *("--log_dir=log", "--backend=nccl"),
+    ]
+    assert container["resources"] == {
+        "limits": {"cpu": "8", "memory": "16Gi", "nvidia.com/gpu": 4},
+        "requests": {"cpu": "4", "memory": "8Gi", "nvidia.com/gpu": 4},
+    }
+    assert worker["template"]["spec"]["volumes"] == [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "tutorial"}},
+        {"name": "dshm", "emptyDir": {"medium": "Memory"}},
+    ]
+    assert container["volumeMounts"] == [
+        {"name": "data", "mountPath": "/t9k/mnt"},
+        {"name": "dshm", "mountPath": "/dev/shm"},
+    ]
+    assert row(page, "torch-mnist-trainingjob").locator("td.cpu").inner_text() == "4.00 / 8.00"
+    act(page, "torch-mnist-trainingjob", "Delete")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("Files in PVCs stay.").wait_for()
+    dialog.get_by_role("button", name="Delete").click()
+    page.get_by_text("torch-mnist-trainingjob is being deleted.").wait_for()
+    page.get_by_text("No data").wait_for()
+
+
+def test_errors_stand_at_their_fields_while_typing_and_again_on_create(site: Site) -> None:
+    page = site.page()
+    page.goto(f"{site.address}/jobs/new/{KIND}")
+    name = page.get_by_label("Name", exact=False).first
+    name.fill("Not A Name")
+    page.get_by_text("metadata.name must be a DNS-1035 label").wait_for()
+    assert page.get_by_text("Required value").count() == 0, "what nobody touched does not complain yet"
+    page.locator("[id='f-metadata.name'][aria-invalid=true]").wait_for()
+    name.fill("a-name")
+    page.get_by_text("metadata.name must be a DNS-1035 label").wait_for(state="detached")
+    page.get_by_role("button", name="Create", exact=True).last.click()
+    page.get_by_text("have to be set right before the job can be created").wait_for()
+    assert page.get_by_text("Required value").count() == 1
+    assert page.get_by_label("Image").first.get_attribute("aria-invalid") == "true"
+    assert name.input_value() == "a-name"
+
+
+def test_a_job_is_paused_resumed_and_given_another_run_policy_without_reloading(site: Site) -> None:
+    site.submit(script("train", SLEEPER))
+    page = site.page()
+    phase(page, "train", "Running")
+    act(page, "train", "Pause")
+    page.get_by_role("dialog").get_by_role("button", name="Pause").click()
+    phase(page, "train", "Paused")
+    act(page, "train", "Resume")
+    page.get_by_role("dialog").get_by_role("button", name="Resume").click()
+    phase(page, "train", "Running")
+    act(page, "train", "Edit run policy")
+    page.get_by_label("Backoff limit").fill("-1")
+    page.get_by_role("dialog").get_by_role("button", name="Edit run policy").click()
+    page.get_by_text("must be greater than or equal to 0").wait_for()
+    page.get_by_label("Backoff limit").fill("7")
+    page.get_by_role("dialog").get_by_role("button", name="Edit run policy").click()
+    page.get_by_text("The run policy of").wait_for()
+    assert site.job("train")["spec"]["runPolicy"]["backoffLimit"] == 7
+
+
+def test_a_job_that_somebody_else_edited_meanwhile_is_not_overwritten(site: Site) -> None:
+    site.submit(script("train", SLEEPER))
+    page = site.page()
+    phase(page, "train", "Running")
+    act(page, "train", "Edit run policy")
+    page.get_by_label("Backoff limit").fill("7")
+    changed = {"spec": {"runPolicy": {"backoffLimit": 5}}}
+    httpx.patch(f"{site.address}/v1/jobs/default/train", json=changed).raise_for_status()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Edit run policy").click()
+    dialog.get_by_text("The job was changed by someone else; reload and try again").wait_for()
+    assert site.job("train")["spec"]["runPolicy"]["backoffLimit"] == 5
+    dialog.get_by_role("link", name="Reload").click()
+    page.locator("dialog input[name='spec.runPolicy.backoffLimit'][value='5']").wait_for()
+    page.get_by_label("Backoff limit").fill("7")
+    dialog.get_by_role("button", name="Edit run policy").click()
+    page.get_by_text("The run policy of").wait_for()
+    assert site.job("train")["spec"]["runPolicy"]["backoffLimit"] == 7
+
+
+def test_a_server_that_goes_away_is_told_of_and_found_again(tmp_path: Path, chrome: "Browser") -> None:
+    place, port = Place(tmp_path), free_port()
+    site = Site(place, f"http://127.0.0.1:{port}", chrome)
+    with place.server("--listen", f"127.0.0.1:{port}") as server:
+        page = site.page()
+        page.get_by_text("No data").wait_for()
+        server.send_signal(signal.SIGTERM)
+        server.wait(30)
+        page.get_by_text("The server does not answer.").wait_for()
+        page.get_by_text("No data").wait_for()
+    with serving(place, port):
+        site.submit(script("after", "pass"))
+        row(page, "after").wait_for()
+        page.get_by_text("The server does not answer.").wait_for(state="hidden")
+        # the token of the page is still good: an open form survives the restart
+        act(page, "after", "Delete")
+        page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        page.get_by_text("No data").wait_for()
+
+
+def test_what_is_open_and_typed_survives_a_refresh(site: Site) -> None:
+    site.submit(script("one", SLEEPER))
+    page = site.page()
+    phase(page, "one", "Running")
+    page.get_by_label("Show conditions and replicas of one").click()
+    page.get_by_text("The job has been initialized successfully.").wait_for()
+    page.get_by_label("Search by name").fill("o")
+    page.wait_for_url(re.compile(r"q=o"))
+    page.get_by_label("Search by name").focus()
+    site.submit(script("two", SLEEPER))
+    row(page, "two").wait_for()
+    assert row(page, "one").get_by_text("The job has been initialized successfully.").is_visible()
+    assert page.evaluate("document.activeElement.id") == "q"
+    assert page.get_by_label("Search by name").input_value() == "o"
+
+
+def test_everything_is_reached_with_the_keyboard_alone(site: Site) -> None:
+    site.submit(script("train", SLEEPER))
+    page = site.page()
+    phase(page, "train", "Running")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.getAttribute('aria-label')") == "Actions for train":
+            break
+    page.keyboard.press("Enter")
+    row(page, "train").get_by_role("link", name="Pause").wait_for()
+    page.keyboard.press("Escape")
+    row(page, "train").get_by_role("link", name="Pause").wait_for(state="hidden")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Actions for train"
+    page.keyboard.press("Enter")
+    for _ in range(4):
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Pause"
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    phase(page, "train", "Paused")
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_keep_nobody_out_and_are_as_wide_as_the_window(site: Site, size: str, scheme: str) -> None:
+    looked = axe()
+    site.submit(
+        script("bert-finetuning", SLEEPER, runMode={"pause": {"enabled": True}}),
+        script("mnist", "pass"),
+        script("broken", "raise SystemExit(3)", runPolicy={"backoffLimit": 0}),
+        script("resnet", SLEEPER, replicas=2),
+    )
+    page = site.page(size, scheme)
+    phase(page, "mnist", "Succeeded")
+    phase(page, "broken", "Failed")
+    phase(page, "resnet", "Running")
+    phase(page, "bert-finetuning", "Paused")
+    page.get_by_label("Show conditions and replicas of broken").click()
+    _look(page, looked, f"list-{size}-{scheme}")
+    act(page, "mnist", "Delete")
+    page.get_by_role("dialog").get_by_text("A finished job holds no compute resources").wait_for()
+    _look(page, looked, f"delete-{size}-{scheme}")
+    page.goto(f"{site.address}/jobs/new/{KIND}")
+    fill_worked_example_a(page)
+    page.get_by_label("Maximum processes per node").fill("many")
+    page.get_by_text("must be a positive number").wait_for()
+    _look(page, looked, f"form-{size}-{scheme}")
+    page.get_by_role("button", name="Preview YAML").click()
+    page.locator("#yaml").wait_for()
+    _look(page, looked, f"yaml-{size}-{scheme}")
+    page.get_by_role("button", name="中文").click()
+    page.get_by_role("link", name="关于").click()
+    page.get_by_text("版本").wait_for()
+    _look(page, looked, "")
+
+
+def _look(page: "Page", script: str, name: str) -> None:
+    """Nothing is in anybody's way. With JOBLEDGER_SCREENSHOTS the picture in docs/console is taken anew."""
+    assert barriers(page, script) == []
+    width, window = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert width <= window, f"{name} is {width} wide in a window of {window}"
+    if name and os.environ.get("JOBLEDGER_SCREENSHOTS"):
+        page.screenshot(path=ROOT / "docs" / "console" / f"{name}.png")

@@ -1,0 +1,184 @@
+"""The list of jobs: what a row says, filters, order, pages, columns."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.datastructures import QueryParams
+
+from jobledger.console.frame import Options
+from jobledger.console.queries import COLUMNS, Query, columns
+from tests.unit.api.words import elastic, gone, job
+from tests.unit.console.words import KIND, console, names, row
+
+
+def rich(name: str, replicas: int = 4) -> dict[str, Any]:
+    """A job with resources, a queue and a GPU."""
+    found = job(name, replicas=replicas, scheduler={"t9kScheduler": {"queue": "night", "priority": 7}})
+    (container,) = found["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"]
+    container["resources"] = {
+        "requests": {"cpu": "4", "memory": "8Gi"},
+        "limits": {"cpu": "8", "memory": "16Gi", "nvidia.com/gpu": 2},
+    }
+    return found
+
+
+async def test_an_empty_list_says_so_in_both_languages(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        assert "No data" in (await browser.get("/jobs")).text
+        assert "暂无数据" in (await browser.get("/jobs", Accept_Language="zh")).text
+
+
+async def test_the_root_leads_to_the_list(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        answer = await browser.get("/")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/jobs")
+
+
+async def test_a_row_has_the_sums_over_all_replicas(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        await browser.submit(rich("train"))
+        found = await browser.listed("train", "Running")
+        assert "16.00 / 32.00" in found
+        assert "32.00 GiB / 64.00 GiB" in found
+        assert "4 Running" in found
+        assert "The job has been initialized successfully." in found
+
+
+async def test_columns_are_chosen_and_remembered(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        await browser.submit(rich("train"))
+        page = (await browser.get("/jobs?columns=name,gpu,queue,priority,restarts")).text
+        for says in ("nvidia.com/gpu 8", "night", ">\n7", "0 / 3"):
+            assert says in page.replace("        ", ""), says
+        assert "32.00 GiB" not in page
+        assert "night" in row((await browser.get("/jobs")).text, "train")
+
+
+async def test_filters_are_joined_by_and_their_values_by_or(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        await browser.submit(
+            job("running"), job("paused", runMode={"pause": {"enabled": True}}), rich("gpu-running")
+        )
+        for name, says in (("running", "Running"), ("paused", "Paused"), ("gpu-running", "Running")):
+            await browser.listed(name, says)
+        for query, expected in (
+            ("phase=Running", {"running", "gpu-running"}),
+            ("phase=Running&phase=Paused", {"running", "gpu-running", "paused"}),
+            ("phase=Running&resource=nvidia.com/gpu", {"gpu-running"}),
+            ("resource=nvidia.com/g", set()),
+            ("queue=night", {"gpu-running"}),
+            ("scheduler=default", {"running", "paused"}),
+            (f"kind={KIND}&q=PAU", {"paused"}),
+            ("q=%25", set()),
+            ("q=_", set()),
+            ("phase=Error", set()),
+            ("kind=NoSuchKind", set()),
+        ):
+            assert set(names((await browser.piece(f"/jobs?{query}")).text)) == expected, query
+
+
+async def test_a_filter_in_use_is_a_chip_that_takes_it_away(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        page = (await browser.get("/jobs?phase=Running&phase=Paused&q=a")).text
+        assert 'href="/jobs?q=a&amp;phase=Paused"' in page
+        assert 'href="/jobs?phase=Running&amp;phase=Paused"' in page
+        assert "Status: Running" in page
+
+
+async def test_a_failure_is_a_badge_with_its_message_and_found_as_error(tmp_path: Path) -> None:
+    broken = job("broken", replicas=0)
+    broken["spec"]["replicaSpecs"][0]["replicas"] = 1
+    annotations = {"sim.jobledger.dev/run-seconds": "0", "sim.jobledger.dev/exit-code": "3"}
+    broken["spec"]["replicaSpecs"][0]["template"]["metadata"]["annotations"] = annotations
+    broken["spec"]["runPolicy"] = {"backoffLimit": 0}
+    async with console(tmp_path) as browser:
+        await browser.submit(broken, job("well"))
+        found = await browser.listed("broken", "Failed")
+        assert 'class="badge error"' in found
+        assert "exited with code 3" in found
+        assert names((await browser.piece("/jobs?phase=Error")).text) == ["broken"]
+        assert 'class="badge error"' not in await browser.listed("well")
+
+
+async def test_jobs_are_in_order_and_on_pages(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        await browser.submit(*(job(f"job-{number:02}") for number in range(12)))
+        first = (await browser.get("/jobs?sort=name&way=asc&size=10")).text
+        assert names(first) == [f"job-{number:02}" for number in range(10)]
+        assert "1–10 of 12" in first
+        second = (await browser.get("/jobs?sort=name&way=asc&size=10&page=2")).text
+        assert names(second) == ["job-10", "job-11"]
+        assert "11–12 of 12" in second
+        assert names((await browser.get("/jobs?sort=name&way=desc&size=10")).text)[0] == "job-11"
+        assert "No data" in (await browser.get("/jobs?page=9")).text
+
+
+async def test_only_jobs_of_the_consoles_namespace_are_seen(tmp_path: Path) -> None:
+    async with console(tmp_path, Options(namespace="team-b")) as browser:
+        await browser.app.submit(
+            (await _written(job("here"), "team-b")) + (await _written(job("there"), "team-a")), "test"
+        )
+        await browser.listed("here")
+        assert names((await browser.get("/jobs")).text) == ["here"]
+        assert (await browser.get(f"/jobs/team-a/{KIND}/there/yaml")).status_code == 404
+
+
+async def _written(manifest: dict[str, Any], namespace: str) -> tuple[Any, ...]:
+    from tests.unit.api.words import written
+
+    manifest["metadata"]["namespace"] = namespace
+    return written(manifest)
+
+
+async def test_a_job_that_is_gone_is_not_in_the_list(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        await browser.submit(job("train"))
+        await browser.app.delete(await browser.app.job("default", "train"), "test")
+        await gone(browser.app, "train")
+
+        async def empty() -> bool:
+            return "No data" in (await browser.piece("/jobs")).text
+
+        from tests.unit.api.words import until
+
+        await until(empty)
+
+
+async def test_the_menu_offers_what_the_job_can_do_now(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        await browser.submit(elastic("grows"), job("paused", runMode={"pause": {"enabled": True}}))
+        running = await browser.listed("grows", "Running")
+        paused = await browser.listed("paused", "Paused")
+        assert "/grows/pause" in running
+        assert "/grows/scale" in running
+        assert "/grows/resume" not in running
+        assert "/paused/resume" in paused
+        assert "/paused/pause" not in paused
+        assert "/paused/scale" not in paused
+
+
+async def test_what_a_job_says_is_text_and_no_markup(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        page = (await browser.get('/jobs?q=<script>alert(1)</script>&queue="><b>')).text
+        assert "<script>alert" not in page
+        assert "<b>" not in page
+
+
+@pytest.mark.parametrize(
+    "said", ["page=0&size=7&sort=age&way=up", "page=-1", "page=x&size=", "page=99999999999999999999", ""]
+)
+def test_a_query_that_makes_no_sense_is_the_usual_one(said: str) -> None:
+    found = Query.of(QueryParams(said))
+    assert (found.sort, found.descending, found.size) == ("created", True, 20)
+    assert 1 <= found.page <= 10**9
+
+
+def test_a_query_is_written_as_it_is_read() -> None:
+    said = "q=a+b&phase=Running&phase=Error&queue=x%26y&sort=name&way=asc&page=3&size=50"
+    assert Query.of(QueryParams(said)).address == said
+
+
+def test_the_name_is_always_among_the_columns() -> None:
+    assert columns("") == COLUMNS
+    assert columns("gpu,nonsense") == ["name", "gpu"]

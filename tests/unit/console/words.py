@@ -1,0 +1,139 @@
+"""What the tests of the console say: a browser without a screen, over an application with a read model."""
+
+import html
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from jobledger.app import App
+from jobledger.console import create
+from jobledger.console.frame import Options
+from jobledger.wiring import Controller, running
+from k8s_bridge.admission import admit
+from k8s_bridge.memory import MemoryCluster
+from projectors.history import HistoryProjector, SqliteDatabase
+from statemachine.engine.clock import WallClock
+from statemachine.log.sqlite import SqliteLog
+from tests.unit.api.words import until, written
+
+KIND = "PyTorchTrainingJob"
+HTMX = {"HX-Request": "true"}
+
+
+@dataclass
+class Browser:
+    """Keeps cookies, and sends the token of the page that it saw last."""
+
+    client: httpx.AsyncClient
+    app: App
+    token: str = ""
+
+    async def get(self, path: str, **headers: str) -> httpx.Response:
+        answer = await self.client.get(
+            path, headers={name.replace("_", "-"): value for name, value in headers.items()}
+        )
+        found = re.search(r'csrf-token" content="(\w+)"', answer.text)
+        self.token = found[1] if found else self.token
+        return answer
+
+    async def piece(self, path: str) -> httpx.Response:
+        """What htmx gets."""
+        return await self.client.get(path, headers=HTMX)
+
+    async def post(
+        self, path: str, fields: Mapping[str, str], headers: Mapping[str, str] | None = None
+    ) -> httpx.Response:
+        return await self.client.post(path, data={"_token": self.token, **fields}, headers=headers)
+
+    async def submit(self, *jobs: dict[str, Any]) -> None:
+        """The jobs exist, and are in the read model."""
+        await self.app.submit(written(*jobs), "test")
+        for job in jobs:
+            await self.listed(job["metadata"]["name"])
+
+    async def listed(self, name: str, says: str = "") -> str:
+        """The row of the job, once it is there and says so."""
+        found = ""
+
+        async def look() -> bool:
+            nonlocal found
+            found = row((await self.piece("/jobs?size=50")).text, name)
+            return bool(found) and says in found
+
+        await until(look)
+        return found
+
+
+def row(page: str, name: str) -> str:
+    """The part of the list that is about one job."""
+    bodies = re.findall(r"<tbody id=.*?(?=<tbody id=|</table>\s*<nav|\Z)", page, re.DOTALL)
+    return next((each for each in bodies if re.search(rf">{name}</a>", each)), "")
+
+
+def names(page: str) -> list[str]:
+    """The names of the jobs in the list, in order."""
+    return re.findall(r'data-label="Name">\s*<a href="[^"]*">([^<]*)</a>', page)
+
+
+def errors(page: str) -> dict[str, list[str]]:
+    """What is written at which field."""
+    found = re.findall(r'<ul class="errors" id="e-([^"]*)"[^>]*>(.*?)</ul>', page, re.DOTALL)
+    lists = {
+        path: [html.unescape(each) for each in re.findall(r"<li>(.*?)</li>", said)] for path, said in found
+    }
+    return {path: said for path, said in lists.items() if said}
+
+
+def inputs(page: str) -> dict[str, str]:
+    """The form as a browser would send it."""
+    found: dict[str, str] = {}
+    editor = page[page.index('<form id="editor"') :]
+    for tag in re.findall(r"<input [^>]*>", editor):
+        at = dict(re.findall(r'([a-z-]+)="([^"]*)"', tag))
+        if at.get("type") == "checkbox" and " checked" not in tag:
+            continue
+        if "name" in at:
+            found[at["name"]] = html.unescape(at.get("value", ""))
+    for name, options in re.findall(r'<select [^>]*name="([^"]*)"[^>]*>(.*?)</select>', editor, re.DOTALL):
+        chosen = re.search(r'<option(?: value="([^"]*)")? selected>([^<]*)', options)
+        first = re.search(r'<option value="([^"]*)"', options)
+        found[name] = html.unescape(
+            (chosen[1] if chosen[1] is not None else chosen[2]) if chosen else first[1] if first else ""
+        )
+    for name, text in re.findall(r'<textarea [^>]*name="([^"]*)"[^>]*>(.*?)</textarea>', editor, re.DOTALL):
+        found[name] = html.unescape(text)
+    found.pop("_token", None)
+    return found
+
+
+def hidden(page: str) -> dict[str, str]:
+    """The hidden fields of the question on a page."""
+    ask = page[page.index('class="ask"') :]
+    return dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', ask))
+
+
+def editor_text(page: str) -> str:
+    """The YAML in the editor."""
+    found = re.search(r'<textarea id="yaml"[^>]*>(.*?)</textarea>', page, re.DOTALL)
+    assert found, page
+    return html.unescape(found[1])
+
+
+@asynccontextmanager
+async def console(folder: Path, options: Options | None = None) -> AsyncIterator[Browser]:
+    """A running application with a read model, and a browser at it."""
+    log = await SqliteLog.open(folder / "store.db")
+    streams = [[HistoryProjector(log, SqliteDatabase(log.store))]]
+    controller = Controller(log, MemoryCluster(admit=admit), WallClock(), streams=streams)
+    app = App(controller)
+    async with running(controller):
+        transport = httpx.ASGITransport(create(app, options=options))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            yield Browser(client, app)
+    await app.cluster.close()
+    await log.close()

@@ -1,0 +1,188 @@
+"""Children that came and went while nobody looked: a whole controller over a cluster in memory, on simulated time."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pytest
+
+from jobledger.wiring import Controller
+from jobledger.wiring.roles import ALL, Role
+from k8s_bridge.admission import admit
+from k8s_bridge.memory import MemoryCluster
+from k8s_bridge.port import Change, Ref
+from statemachine.engine.clock import LoopClock
+from statemachine.ids import JobUid
+from statemachine.log.inbox import MemoryInbox
+from statemachine.log.memory import MemoryLog
+from statemachine.phases import Phase
+from statemachine.state import JobState
+from tests.support.simulated import run_simulated
+from tests.unit.api.words import job
+
+REF: Final = Ref("batch.tensorstack.dev/v1beta1", "PyTorchTrainingJob", "demo", "train")
+
+Processes = list[frozenset[Role]]
+
+by_processes = pytest.mark.parametrize(
+    "processes",
+    [[ALL], [frozenset({Role.BRIDGE, Role.ENGINE}), frozenset({Role.PROJECTORS})]],
+    ids=["together", "apart"],
+)
+
+
+class World:
+    """A job called `train` in a cluster whose watches can be made to tell nothing."""
+
+    def __init__(self, processes: Processes) -> None:
+        clock = LoopClock(datetime(2024, 1, 9, 15, tzinfo=UTC))
+        self.cluster = MemoryCluster(admit=admit, clock=clock.now)
+        log, inbox = MemoryLog(), MemoryInbox()
+        self.controllers = [
+            Controller(log, self.cluster, clock, roles=each, inbox=inbox) for each in processes
+        ]
+
+    async def submit(self) -> None:
+        """The job is there, and the watches have told of it."""
+        wish = job(REF.name)
+        wish["metadata"]["namespace"] = REF.namespace
+        await self.cluster.create(wish)
+        await asyncio.sleep(0)
+
+    def close_eyes(self) -> None:
+        """The watches are as open as ever, and bring nothing."""
+        self.cluster.disturbance = lambda _: ()
+
+    async def open_eyes(self) -> None:
+        """The watches begin anew, and whatever follows from what they tell is done."""
+        self.cluster.disturbance = None
+        self.cluster.drop_watches()
+        await asyncio.sleep(30)
+
+    def edit(self, **spec: Any) -> None:
+        """A user has a wish, of which the controller learns before all else."""
+        self.cluster.disturbance = None
+        self.cluster.objects.patch(REF, {"spec": spec})
+        self.close_eyes()
+
+    def remove(self, kind: str) -> None:
+        """The only object of a kind is gone at once, whatever held it."""
+        (found,) = self.cluster.objects.peek_all(kind)
+        if kind == "Pod":
+            self.cluster.delete_pod(REF.namespace, found["metadata"]["name"], force=True)
+        else:
+            self.cluster.objects.delete(Ref.of(found))
+
+    async def begins_to_go(self, kind: str) -> None:
+        """Somebody deletes the only object of a kind, which does not go at once."""
+        begun = asyncio.Event()
+
+        def look(change: Change) -> None:
+            if change.object["kind"] == kind and "deletionTimestamp" in change.object["metadata"]:
+                begun.set()
+
+        self.cluster.objects.subscribe(look)
+        await begun.wait()
+
+    def number(self, kind: str) -> int:
+        """How many objects of a kind there are."""
+        return len(list(self.cluster.objects.peek_all(kind)))
+
+    @property
+    def state(self) -> JobState:
+        """The job as the log has it."""
+        found = self.cluster.objects.peek(REF)
+        assert found is not None
+        state = self.controllers[0].states.state(JobUid(found["metadata"]["uid"]))
+        assert state is not None
+        return state
+
+
+def lives(processes: Processes, story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+    """The story of a world, told on simulated time."""
+
+    async def whole() -> None:
+        world = World(processes)
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(each.run()) for each in world.controllers]
+            await asyncio.sleep(1)
+            try:
+                await story(world)
+            finally:
+                for each in running:
+                    each.cancel()
+
+    run_simulated(whole(), seed=1)
+
+
+@by_processes
+def test_a_pod_that_vanished_before_any_watch_showed_it_is_made_again(processes: Processes) -> None:
+    async def story(world: World) -> None:
+        await world.submit()
+        world.close_eyes()
+        await asyncio.sleep(3)
+        world.remove("Pod")
+        await world.open_eyes()
+        assert (world.number("Pod"), world.state.phase) == (1, Phase.RUNNING)
+
+    lives(processes, story)
+
+
+@by_processes
+def test_a_dismissed_pod_that_vanished_before_any_watch_showed_it_is_not_waited_for(
+    processes: Processes,
+) -> None:
+    async def story(world: World) -> None:
+        await world.submit()
+        world.close_eyes()
+        await asyncio.sleep(3)
+        world.edit(runMode={"pause": {"enabled": True}})
+        await world.begins_to_go("Pod")
+        world.remove("Pod")
+        await world.open_eyes()
+        assert [each.has_pod for each in world.state.replicas.values()] == [False]
+        await asyncio.sleep(1)
+        world.cluster.objects.patch(REF, {"spec": {"runMode": {"pause": {"enabled": False}}}})
+        await asyncio.sleep(30)
+        assert (world.number("Pod"), world.state.phase) == (1, Phase.RUNNING)
+
+    lives(processes, story)
+
+
+@by_processes
+def test_a_tensorboard_that_vanished_before_any_watch_showed_it_is_made_again(processes: Processes) -> None:
+    async def story(world: World) -> None:
+        await world.submit()
+        await asyncio.sleep(30)
+        world.edit(tensorboardSpec={"image": "tensorboard"})
+        await asyncio.sleep(3)
+        world.remove("TensorBoard")
+        await world.open_eyes()
+        assert world.number("TensorBoard") == 1
+
+    lives(processes, story)
+
+
+@pytest.mark.parametrize(
+    ("wish", "phase"),
+    [
+        ({}, Phase.RUNNING),
+        ({"runMode": {"pause": {"enabled": True}}}, Phase.PAUSED),
+        ({"runPolicy": {"activeDeadlineSeconds": 40}}, Phase.FAILED),
+    ],
+)
+def test_a_job_of_whose_children_everything_is_known_is_left_alone(
+    wish: dict[str, Any], phase: Phase
+) -> None:
+    async def story(world: World) -> None:
+        await world.submit()
+        await asyncio.sleep(30)
+        world.cluster.objects.patch(REF, {"spec": {**wish, "tensorboardSpec": {"image": "tensorboard"}}})
+        await asyncio.sleep(90)
+        children = world.controllers[0].queues["children"]
+        before = children.visits
+        await asyncio.sleep(3600)
+        assert (children.visits, world.state.phase) == (before, phase)
+
+    lives([ALL], story)
