@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,18 +9,15 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed: it drives the browser")
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
+
+from tests.integration.browser import ROOT, axe, barriers
+from tests.integration.browser import browser as chromium
 from tests.integration.cli_words import Place, script, wait_until
 
-pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
-
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
-
-pytestmark = [
-    pytest.mark.integration,
-    pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: apt-get install chromium"),
-]
+pytestmark = pytest.mark.integration
 
 STEPS = r"""
 import os, pathlib, sys, time
@@ -70,10 +66,8 @@ def address(place: Place) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture
@@ -349,30 +343,42 @@ def test_a_job_that_was_deleted_is_still_told_of(place: Place, address: str, pag
 # ---- every screen ------------------------------------------------------------------------------------------
 
 
+PAGES = {
+    "details": "",
+    "history": "/history?at=8",
+    "replicas": "/replicas",
+    "replica": "/replicas/worker-1",
+    "monitoring": "/monitoring",
+    "log": "/log?replica=worker-1&attempt=1",
+    "manifest": "/manifest",
+}
+
+
 @pytest.mark.parametrize("width", [390, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_fits_its_screen(
-    train: str, browser: Browser, tmp_path: Path, width: int, scheme: Any
+def test_every_page_fits_its_screen_and_is_in_nobodys_way(
+    train: str, browser: Browser, width: int, scheme: Any
 ) -> None:
+    tool = axe()
     size: Any = {"width": width, "height": 900}
-    context = browser.new_context(viewport=size, color_scheme=scheme, locale="zh-CN")
+    context = browser.new_context(viewport=size, color_scheme=scheme, locale="en-GB", timezone_id="UTC")
     page = context.new_page()
-    shots = Path(os.environ.get("JOBLEDGER_SCREENSHOTS", tmp_path))
-    for below in (
-        "",
-        "/history?at=8",
-        "/replicas",
-        "/replicas/worker-1",
-        "/monitoring",
-        "/log?replica=worker-0",
-    ):
+    for name, below in PAGES.items():
         page.goto(train + below)
-        page.wait_for_timeout(300)
-        name = re.sub(r"\W+", "-", below) or "job"
-        page.screenshot(path=shots / f"{name}-{width}-{scheme}.png")
+        expect(page.locator("#piece")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), below
+        assert barriers(page, tool) == [], below
+        if os.environ.get("JOBLEDGER_SCREENSHOTS") and name in ("details", "history", "log"):
+            page.screenshot(path=ROOT / "docs" / "console" / f"{name}-{width}-{scheme}.png")
+    context.close()
+
+
+def test_the_pages_speak_chinese(train: str, browser: Browser) -> None:
+    context = browser.new_context(locale="zh-CN")
+    page = context.new_page()
     page.goto(f"{train}/history")
     expect(page.locator(".tabs [aria-current=page]")).to_have_text("历史")
+    expect(page.locator(".tl-label").first).to_contain_text("阶段")
     context.close()
 
 

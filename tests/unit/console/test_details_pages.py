@@ -41,7 +41,9 @@ async def one_job(**more: Any) -> AsyncIterator[tuple[App, httpx.AsyncClient]]:
             yield app, client
 
 
-async def text(client: httpx.AsyncClient, path: str, status: int = 200, **headers: str) -> str:
+async def text(
+    client: httpx.AsyncClient, path: str, status: int = 200, headers: dict[str, str] | None = None
+) -> str:
     answer = await client.get(path, headers=headers)
     assert answer.status_code == status, answer.text
     return answer.text
@@ -61,7 +63,7 @@ async def test_every_page_of_a_job_is_there() -> None:
             found = await text(client, PATH + below)
             assert "train" in found
             assert "<html" in found
-            piece = await text(client, PATH + below, **{"HX-Request": "true"})
+            piece = await text(client, PATH + below, headers={"HX-Request": "true"})
             assert "<html" not in piece
 
 
@@ -76,7 +78,7 @@ async def test_a_moment_that_never_was_is_one_sentence_and_the_present(at: str) 
 
 async def test_a_page_speaks_the_readers_language() -> None:
     async with one_job() as (_, client):
-        found = await text(client, f"{PATH}/history", **{"Accept-Language": "zh-CN"})
+        found = await text(client, f"{PATH}/history", headers={"Accept-Language": "zh-CN"})
         assert "此时刻的 Job" in found
         assert "Timeline of the job" not in found
 
