@@ -163,7 +163,7 @@ def test_the_cursor_moves_to_where_the_moment_is(train: str, page: Page) -> None
 def test_a_mark_shows_the_entry_behind_it_with_its_cause(train: str, page: Page) -> None:
     page.goto(f"{train}/history")
     mark = page.locator("a.tl-mark[data-kind=restart]").first
-    assert "exit code 7" in (mark.get_attribute("aria-label") or "")
+    expect(mark).to_have_accessible_name(re.compile("exit code 7"))
     mark.focus()
     page.keyboard.press("Enter")
     expect(page.locator("#moment .says")).to_contain_text("exit code 7")

@@ -151,7 +151,6 @@ def _bands(drawn: Timeline, wanted: Wanted) -> Iterator[Markup]:
             text,
             href=wanted.link(band.begin.seq),
             class_="tl-go",
-            aria_label=title,
             data_seq=band.begin.seq,
         )
 
@@ -238,7 +237,6 @@ def _mark(cluster: Cluster, wanted: Wanted, middle: float) -> Markup:
         drawn,
         href=wanted.link(loudest.when.seq),
         class_="tl-go tl-mark",
-        aria_label=title,
         data_seq=loudest.when.seq,
         data_kind=loudest.kind.value,
     )
