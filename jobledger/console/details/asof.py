@@ -3,7 +3,7 @@
 Everything is folded from the entries up to that moment, as the controller folds them; nothing is stored for it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -50,12 +50,22 @@ class View:
     follows: bool
 
     @property
+    def conditions(self) -> Sequence[Mapping[str, Any]]:
+        """The conditions of that moment, those that had changed last first."""
+        return newest(self.status.get("conditions") or ())
+
+    @property
     def left(self) -> int | None:
         """Restarts that were left; None without a limit."""
         plan = self.state.plan
         if plan is None or plan.backoff_limit is None:
             return None
         return max(0, plan.backoff_limit - self.state.spent)
+
+
+def newest(conditions: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The conditions of a status, those that changed last first."""
+    return sorted(conditions, key=lambda each: str(each.get("lastTransitionTime", "")), reverse=True)
 
 
 def view(life: Life, at: str) -> View:

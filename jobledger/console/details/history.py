@@ -5,15 +5,14 @@ is drawn by time or by entries. Whoever gets the address sees the same.
 """
 
 import asyncio
-from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from jobledger.console.details.asof import entry_of, moment, told, view, whole
+from jobledger.console.details.asof import moment, told, view, whole
 from jobledger.console.details.lives import Life, Lives
-from jobledger.console.details.picturing import Asked, cursor, large, of_remembered, scale_of
+from jobledger.console.details.picturing import Asked, large, of_remembered
 from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import Console, is_fragment, url
@@ -80,7 +79,6 @@ def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: in
         note, asked = str(error), Asked(asked.at, asked.axis, every=asked.every)
         picture = large(request, subject, life, asked)
     drawn = life.timeline()
-    here = drawn.moments[seen.count - 1]
     number = page or (seen.count - 1) // ENTRIES + 1
     first = (number - 1) * ENTRIES + 1
     last = min(first + ENTRIES - 1, len(life))
@@ -93,7 +91,6 @@ def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: in
         "picture": picture,
         "note": note,
         "doubt": life.doubt,
-        "cursor": cursor(scale_of(life, asked, datetime.now(UTC)), here),
         "steps": {
             "previous": seen.count - 1 or None,
             "next": seen.count + 1 if seen.count < len(life) else None,
@@ -106,7 +103,6 @@ def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: in
         "many": len(drawn.lanes) > 24,
         "number": number,
         "pages": (len(life) - 1) // ENTRIES + 1,
-        "previous": entry_of(life, seen.count - 1) if seen.count > 1 else None,
     }
     return render(request, "history.html", subject, tab="history", **context)
 

@@ -5,14 +5,18 @@ slider over thousands of them answers at once.
 """
 
 import asyncio
-from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
+
+from markupsafe import Markup
 
 from jobledger.app import App
 from jobledger.console.timeline.build import timeline
 from jobledger.console.timeline.model import Timeline
+from jobledger.console.timeline.scale import Scale
 from statemachine.errors import EntryUnreadable
 from statemachine.evolve import fold
 from statemachine.ids import JobUid, Seq
@@ -29,6 +33,16 @@ _EVERY: Final = 64
 """Entries between two kept states."""
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A picture without a cursor, drawn `at` a time of the first `count` entries."""
+
+    picture: Markup
+    scale: Scale
+    count: int
+    at: datetime
+
+
 class Life:
     """A job as its entries tell it; those that cannot be read end it, and `doubt` says so."""
 
@@ -36,6 +50,7 @@ class Life:
         self.uid = uid
         self.doubt = ""
         self.entries: list[Entry] = []
+        self.pictures: dict[Hashable, Kept] = {}
         self._states: list[JobState] = [JobState(uid)]  # after 0, 64, 128 … entries
         self._reader = Reader()
         self._read: Seq = 0
@@ -58,12 +73,13 @@ class Life:
             self.doubt = self.doubt or tracked.quarantined or tracked.suspicious
             return
         try:
-            self.entries.append(decode(record.body))
+            entry = decode(record.body)
         except EntryUnreadable as error:
             self.doubt = self.doubt or f"entry {record.seq}: {error.reason}"
             return
-        if len(self.entries) % _EVERY == 0:
-            self._states.append(folded.state)
+        if (len(self.entries) + 1) % _EVERY == 0:
+            self._states.append(folded.state)  # first: pages are made beside the loop
+        self.entries.append(entry)
 
     def state(self, count: int | None = None) -> JobState:
         """The state after the first `count` entries; None: after all."""
@@ -83,11 +99,6 @@ class Life:
         if self._drawn is None or self._drawn[0] != len(self.entries):
             self._drawn = (len(self.entries), timeline(self.entries))
         return self._drawn[1]
-
-    def count_at(self, seconds: float) -> int:
-        """How many entries there were at this time of the epoch: at least one."""
-        times = [each.at.timestamp() for each in self.timeline().moments]
-        return max(bisect_right(times, seconds), 1)
 
 
 class Lives:

@@ -8,7 +8,8 @@ import yaml
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from jobledger.api.rights import Caller, Right, caller_of, demand
+from jobledger.api.rights import Caller, Right, caller_of
+from jobledger.console.details.asof import newest
 from jobledger.console.details.lives import Life, Lives
 from jobledger.console.details.overview import address_of, claims, containers, modes
 from jobledger.console.details.picturing import of_remembered, small
@@ -99,7 +100,7 @@ class _Pages:
             subject,
             tab="job",
             state=state,
-            conditions=(subject.job.get("status") or {}).get("conditions") or [],
+            conditions=newest((subject.job.get("status") or {}).get("conditions") or ()),
             picture=small(request, subject, life) if life.entries else "",
             doubt=life.doubt,
             claims=claims(spec),
@@ -180,9 +181,9 @@ class _Pages:
         return []
 
     async def _events(self, subject: Subject, caller: Caller) -> list[Any]:
-        if subject.job is None:
+        """The job's events, the newest first; none where the caller may not read them."""
+        if subject.job is None or not await caller.may(Right("list", "", "events", subject.namespace)):
             return []
-        await demand(caller, Right("list", "", "events", subject.namespace))
         with suppress(ClusterError):
             return list(await self._app.events(subject.job))[::-1]
         return []

@@ -1,25 +1,34 @@
 """Timelines as pages show them: with links to moments, in the reader's language, whole or zoomed in."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Final
 
 from fastapi import Request
 from markupsafe import Markup
 
 from jobledger.console.details.asof import moment
-from jobledger.console.details.lives import Life
+from jobledger.console.details.lives import Kept, Life
 from jobledger.console.details.render import word
 from jobledger.console.details.subject import Subject
 from jobledger.console.frame import url
 from jobledger.console.timeline.model import Band, Instant, Mark, Timeline
-from jobledger.console.timeline.picture import Wanted, picture
+from jobledger.console.timeline.picture import Wanted, picture, with_cursor
 from jobledger.console.timeline.scale import BySeq, ByTime, Scale, whole
+from jobledger.console.words import language_of
 from projectors.explain.model import IncidentKind, Nature
 from projectors.history import EntryRow
 from statemachine.errors import ConfigError
 from statemachine.ids import Seq
+
+FRESH: Final = timedelta(seconds=2)
+"""How old the picture of a job that goes on may be, whose right end is now."""
+
+
+SOME: Final = 4
+"""Pictures of one life that are kept: those that its readers have before their eyes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +64,17 @@ def small(request: Request, subject: Subject, life: Life) -> Markup:
 def large(request: Request, subject: Subject, life: Life, asked: Asked) -> Markup:
     """The part of the life that is asked for, with a cursor at the moment. Raises ConfigError: there is no such."""
     drawn = life.timeline()
-    scale = scale_of(life, asked, datetime.now(UTC))
     at = drawn.moments[moment(life, asked.at) - 1] if asked.at else None
-    return picture(drawn, _wanted(request, subject, asked, scale, at))
+    now = datetime.now(UTC)
+    key = (replace(asked, at=""), subject.link(), language_of(request))
+    kept = life.pictures.get(key)
+    if kept is None or kept.count != len(life) or (drawn.open and now - kept.at > FRESH):
+        scale = scale_of(life, asked, now)
+        svg = picture(drawn, _wanted(request, subject, asked, scale))
+        if len(life.pictures) > SOME:
+            life.pictures.clear()
+        kept = life.pictures[key] = Kept(svg, scale, len(life), now)
+    return with_cursor(kept.picture, kept.scale, at)
 
 
 def scale_of(life: Life, asked: Asked, now: datetime) -> Scale:
@@ -78,18 +95,11 @@ def _edge(life: Life, at: str) -> Instant:
     return life.timeline().moments[moment(life, at) - 1]
 
 
-def cursor(scale: Scale, when: Instant) -> float | None:
-    """Where the moment stands in percent; None outside of the picture."""
-    return scale.x(when) if scale.holds(when) else None
-
-
-def _wanted(
-    request: Request, subject: Subject, asked: Asked, scale: Scale, at: Instant | None = None
-) -> Wanted:
+def _wanted(request: Request, subject: Subject, asked: Asked, scale: Scale) -> Wanted:
     def link(seq: Seq) -> str:
         return url(request.app.state.console, subject.link("/history", **asked.but(at=seq)))
 
-    return Wanted(scale, link, partial(word, request), at, asked.every)
+    return Wanted(scale, link, partial(word, request), asked.every)
 
 
 # ---- jobs that only the history view knows -----------------------------------------------------------------

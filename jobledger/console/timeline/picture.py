@@ -5,7 +5,7 @@ can be reached with the mouse can be reached with the keyboard: marks and phases
 every shape says what it is in a `<title>`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -13,7 +13,7 @@ from typing import Final
 from markupsafe import Markup
 
 from jobledger.console.timeline.marks import SHAPES, Cluster, clusters
-from jobledger.console.timeline.model import Instant, Lane, Timeline
+from jobledger.console.timeline.model import Instant, Lane, Level, Timeline
 from jobledger.console.timeline.rows import Block, Crowd, Row, Single, rows
 from jobledger.console.timeline.scale import ByTime, Scale
 from jobledger.console.timeline.svg import element, joined, percent
@@ -40,18 +40,17 @@ class Wanted:
     """How a picture is wanted.
 
     `link` gives the address that shows the moment after an entry; `word` says a word in the reader's language;
-    `at` is where the cursor stands; `every` replica gets a row; `now` is where an open timeline ends.
+    `every` replica gets a row if that is wished.
     """
 
     scale: Scale
     link: Callable[[Seq], str]
     word: Callable[[str], str] = str
-    at: Instant | None = None
     every: bool = False
 
 
 def picture(drawn: Timeline, wanted: Wanted) -> Markup:
-    """The whole picture: labels, and the plot beside them, which takes what room there is."""
+    """The whole picture: labels, and the plot beside them, which takes what room there is. Its cursor is hidden."""
     parts, labels, top = [], [], _AXIS
     for row in _rows(drawn, wanted):
         labels.append(row.label_at(top))
@@ -59,11 +58,22 @@ def picture(drawn: Timeline, wanted: Wanted) -> Markup:
             element("g", row.content, class_=f"tl-row tl-{row.kind}", transform=f"translate(0 {top})")
         )
         top += row.height + _GAP
-    plot = joined([_grid(wanted, top), *parts, _cursor(wanted, top)])
+    plot = joined([_grid(wanted, top), *parts, _cursor(top)])
     beside = element("svg", *labels, class_="tl-labels", width="112", height=top)
     drawn_parts = element("svg", plot, class_="tl-plot", width="100%", height=top, **_data(wanted))
     name = wanted.word("Timeline of the job")
     return element("div", beside, drawn_parts, class_="timeline", role="group", aria_label=name)
+
+
+_HIDDEN: Final = 'class="tl-cursor tl-hidden" x="100%"'
+
+
+def with_cursor(drawn: Markup, scale: Scale, at: Instant | None) -> Markup:
+    """A picture that was drawn without a cursor, with one at the moment: a slider does not draw everything anew."""
+    if at is None or not scale.holds(at):
+        return drawn
+    shown = f'class="tl-cursor" x="{percent(scale.x(at))}"'
+    return Markup(str(drawn).replace(_HIDDEN, shown))  # noqa: S704 - a number stands for another
 
 
 def _data(wanted: Wanted) -> dict[str, object]:
@@ -186,7 +196,7 @@ def _levels(drawn: Timeline, wanted: Wanted) -> Iterator[Markup]:
     """A line in steps: only rectangles and lines can stand at percentages."""
     highest = max((each.limit for each in drawn.levels), default=0) or 1
     room, before = _LEVELS - 6, None
-    steps = list(drawn.levels)
+    steps = _apart(drawn.levels, wanted.scale)
     for level, following in zip(steps, [*steps[1:], None], strict=True):
         begin, end = _ends(level.begin, following.begin if following else None, wanted)
         y = 3 + room * (1 - min(level.left / highest, 1.0))
@@ -209,6 +219,17 @@ def _levels(drawn: Timeline, wanted: Wanted) -> Iterator[Markup]:
             if end - begin > 4:
                 yield element("text", str(level.left), class_="tl-small", x=percent(begin), dx=4, y=y + 11)
         before = y
+
+
+def _apart(levels: Sequence[Level], scale: Scale) -> list[Level]:
+    """The levels that can be told apart: of those at nearly the same place the last."""
+    found: list[Level] = []
+    for each in levels:
+        if found and scale.x(each.begin) - scale.x(found[-1].begin) < 0.3:
+            found[-1] = each._replace(begin=found[-1].begin)
+        else:
+            found.append(each)
+    return found
 
 
 def _mark(cluster: Cluster, wanted: Wanted, middle: float) -> Markup:
@@ -307,10 +328,8 @@ def _iso(at: datetime | None) -> str | None:
     return at.isoformat() if at else None
 
 
-def _cursor(wanted: Wanted, height: int) -> Markup:
-    hidden = wanted.at is None or not wanted.scale.holds(wanted.at)
-    x = percent(wanted.scale.x(wanted.at))
+def _cursor(height: int) -> Markup:
     line = element("line", x1=0, x2=0, y1=_AXIS - 6, y2=height)
     head = element("path", d="M-5 0 H5 L0 7 Z", transform=f"translate(0 {_AXIS - 8})")
-    look = "tl-cursor tl-hidden" if hidden else "tl-cursor"
-    return element("svg", line, head, class_=look, x=x, overflow="visible", aria_hidden="true")
+    hidden = "tl-cursor tl-hidden"
+    return element("svg", line, head, class_=hidden, x="100%", overflow="visible", aria_hidden="true")

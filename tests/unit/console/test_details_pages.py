@@ -212,3 +212,59 @@ async def test_a_job_that_only_the_history_view_knows_is_still_shown(tmp_path: P
         await app.cluster.close()
     finally:
         await store.close()
+
+
+async def test_a_job_that_was_refused_has_its_pages_too() -> None:
+    controller = Controller(
+        MemoryLog(), MemoryCluster(), WallClock()
+    )  # without admission, as without webhooks
+    app = App(controller)
+    async with running(controller):
+        broken = job()
+        broken["spec"]["replicaSpecs"] *= 2
+        await app.cluster.create({**broken, "metadata": {"name": "train", "namespace": "default"}})
+        await phase(app, "train", "Failed")
+        async with browsing(app) as client:
+            for below in ("", "/history", "/replicas", "/monitoring", "/log?replica=worker-0"):
+                assert "Failed" in await text(client, PATH + below)
+            assert 'data-kind="invalid spec"' in await text(client, f"{PATH}/history")
+            assert "replica types must be unique" in await text(client, f"{PATH}/history")
+    await app.cluster.close()
+
+
+async def test_of_several_containers_one_is_chosen() -> None:
+    async with app_in_memory() as app:
+        manifest = job()
+        pod = manifest["spec"]["replicaSpecs"][0]["template"]["spec"]
+        pod["containers"].append({"name": "sidecar", "image": "x"})
+        await app.submit(written(manifest), "tests")
+        found = await phase(app, "train", "Running")
+        name = found["status"]["tasks"][0]["replicas"][0]["name"]
+        logs = cast(MemoryCluster, app.cluster).sim_logs
+        logs.write("default", name, b"of the first\n", "pytorch")
+        logs.write("default", name, b"of the second\n", "sidecar")
+        for each in await app.cluster.children("default", found["metadata"]["uid"]):
+            logs.end(each["metadata"]["uid"])
+        async with browsing(app) as client:
+            page = await text(client, f"{PATH}/log?replica=worker-0")
+            assert "of the first" in page
+            assert "<option>sidecar</option>" in page
+            assert "of the second" in await text(client, f"{PATH}/log?replica=worker-0&container=sidecar")
+            unknown = await text(client, f"{PATH}/log?replica=worker-0&container=none")
+            assert "container &#34;none&#34; is not one of pod" in unknown
+
+
+async def test_four_hundred_replicas_are_shown_page_by_page() -> None:
+    async with app_in_memory() as app:
+        await app.submit(written(job(replicas=400)), "tests")
+        await phase(app, "train", "Running")
+        async with browsing(app) as client:
+            first = await text(client, f"{PATH}/replicas")
+            assert first.count('id="replica-worker-') == 100
+            assert "1–100 / 400" in first
+            last = await text(client, f"{PATH}/replicas?page=4")
+            assert 'id="replica-worker-399"' in last
+            condensed = await text(client, f"{PATH}/history")
+            assert "worker ×400" in condensed
+            assert len(condensed) < 300_000
+            assert "Every replica" in condensed

@@ -8,7 +8,7 @@ import pytest
 from jobledger.console.timeline.build import timeline
 from jobledger.console.timeline.marks import SHAPES, clusters
 from jobledger.console.timeline.model import Timeline
-from jobledger.console.timeline.picture import MANY, Wanted, picture
+from jobledger.console.timeline.picture import MANY, Wanted, picture, with_cursor
 from jobledger.console.timeline.scale import BySeq, ByTime
 from projectors.explain.model import IncidentKind
 from tests.unit.console.test_timeline import restarted, running
@@ -102,15 +102,27 @@ def test_marks_of_nearly_the_same_time_are_one_with_a_number_that_shows_the_wors
 
 def test_the_cursor_stands_where_the_moment_is_and_is_hidden_without_one() -> None:
     drawn = timeline(restarted().entries)
-    at = drawn.moments[-1]
-    shown, hidden = (picture_cursor(drawn, at=each) for each in (at, None))
-    assert shown == ("tl-cursor", "100%")
-    assert hidden[0] == "tl-cursor tl-hidden"
+    scale = ByTime(drawn.begin, drawn.last)
+    plain = picture(drawn, Wanted(scale, link=str))
+    assert cursor(plain) == ("tl-cursor tl-hidden", "100%")
+    assert cursor(with_cursor(plain, scale, drawn.moments[0])) == ("tl-cursor", "0%")
+    assert cursor(with_cursor(plain, scale, None)) == ("tl-cursor tl-hidden", "100%")
+    part = ByTime(drawn.moments[3], drawn.last)
+    assert cursor(with_cursor(plain, part, drawn.moments[0])) == ("tl-cursor tl-hidden", "100%")
 
 
-def picture_cursor(drawn: Timeline, **more: object) -> tuple[str, str]:
-    (found,) = (each for each in drawn_as(drawn, **more).iter("svg") if "tl-cursor" in each.get("class", ""))
+def cursor(drawn: str) -> tuple[str, str]:
+    root = ET.fromstring(drawn)  # noqa: S314 - our own
+    (found,) = (each for each in root.iter("svg") if "tl-cursor" in each.get("class", ""))
     return found.attrib["class"], found.attrib["x"]
+
+
+def test_a_thousand_restarts_make_no_more_steps_than_can_be_seen() -> None:
+    story = running(2, runPolicy={"backoffLimit": 2000})
+    for each in range(1000):
+        story.at(10 + each).pod("worker-1", "Failed", exit_code=7).gone("worker-1").pod("worker-1", "Running")
+    root = drawn_as(timeline(story.entries))
+    assert len([each for each in root.iter("rect") if each.get("class") == "tl-left"]) < 350
 
 
 @pytest.mark.parametrize("kind", IncidentKind)
