@@ -79,7 +79,19 @@ class ClusterGuard:
             except (Unauthenticated, ClusterUnavailable) as error:
                 await answer_to(error)(scope, receive, send)
                 return
+            wrong = _foreign(Headers(scope=scope))
+            if wrong:
+                await problem(403, "forbidden", wrong)(scope, receive, send)
+                return
         await self._app(scope, receive, send)
+
+
+def _foreign(headers: Headers) -> str:
+    """Why a request is refused that a page of another site makes: a proxy may add the token to whatever comes."""
+    origin = headers.get("origin")
+    if origin is None or origin.lower().partition("://")[2] == headers.get("host", "").lower():
+        return ""
+    return f'a page of "{origin}" asks; only pages of this server itself may'
 
 
 def token(headers: Headers) -> str:

@@ -23,9 +23,10 @@ from jobledger.redact import redacted
 from jobledger.views import is_gone
 from jobledger.wishes import paused, scaled
 from statemachine.errors import Conflict, JobledgerError, Problem, Refused, SpecInvalid
-from statemachine.kinds import KINDS, KNOWN
+from statemachine.kinds import KINDS, KNOWN, kind_of
 from statemachine.kinds.common.look import find, number
-from statemachine.phases import FINAL, Phase
+from statemachine.phases import Phase
+from statemachine.state import JobState, ReplicaPhase
 
 JOB: Final = "/jobs/{namespace}/{kind}/{name}"
 ACTOR: Final = "web console"
@@ -80,7 +81,7 @@ def _asking(router: APIRouter) -> None:
         """The question before a change."""
         if action not in _QUESTIONS:
             raise UnknownJob(job["metadata"]["namespace"], f"{job['metadata']['name']}/{action}")
-        if action not in offers(job):
+        if action not in offers(job, _state(request, job)):
             raise NotPossible(_not_now(job, action))
         return await _question(request, job, action)
 
@@ -107,14 +108,19 @@ def _changing(router: APIRouter, app: App) -> None:
 _QUESTIONS: Final = frozenset({"pause", "resume", "scale", "policy", "delete"})
 
 
-def offers(job: Manifest) -> frozenset[str]:
+def _state(request: Request, job: Manifest) -> JobState | None:
+    """What the log says of the job; None before it says anything."""
+    app: App = request.app.state.jobledger
+    return app.state(job["metadata"]["uid"])
+
+
+def offers(job: Manifest, state: JobState | None) -> frozenset[str]:
     """The actions that the job has now."""
-    spec, status = job.get("spec") or {}, job.get("status") or {}
-    phase = str(status.get("phase") or "New")
+    spec = job.get("spec") or {}
     return frozenset(
         actions(
             job["kind"],
-            Phase(phase) if phase in {*Phase} else Phase.UNKNOWN,
+            state.phase if state is not None else Phase.NEW,
             paused=is_paused(spec),
             elastic=is_elastic(spec),
             deleting=is_gone(job),
@@ -130,8 +136,6 @@ def is_paused(spec: Mapping[str, Any]) -> bool:
 
 def is_elastic(spec: Mapping[str, Any]) -> bool:
     """The number of replicas may be changed."""
-    if find(spec, "elasticPolicy.maxReplicas") is not None:
-        return True
     return find(spec, "elastic.enabled") is True or find(spec, "elastic.enable") is True
 
 
@@ -191,13 +195,13 @@ async def _question(
     error: JobledgerError | None = None,
 ) -> Response:
     """The dialog; again with what was typed and what is wrong with it."""
-    status = job.get("status") or {}
+    state = _state(request, job)
     context: dict[str, Any] = {
         "action": action,
         "conflict": isinstance(error, Conflict),
         "sentences": _sentences(error),
-        "finished": status.get("phase") in FINAL,
-        "left": _running(status),
+        "finished": state is not None and state.is_final,
+        "left": _running(state),
         "bounds": _bounds(job.get("spec") or {}),
         "typed": (form or {}).get("replicas", [""])[0],
         "fields": policies.fields(job, language_of(request), form, error) if action == "policy" else [],
@@ -212,21 +216,22 @@ def _sentences(error: JobledgerError | None) -> list[str]:
     return [str(each) for each in error.problems] if isinstance(error, SpecInvalid) else [told(error)[1]]
 
 
-def _running(status: Mapping[str, Any]) -> list[str]:
-    """The pods of the status that are not at their end."""
-    ended = {"Succeeded", "Failed", "Deleted"}
-    tasks = status.get("tasks") or []
-    return [
-        pod["name"] for task in tasks for pod in task.get("replicas", ()) if pod.get("phase") not in ended
-    ]
+def _running(state: JobState | None) -> list[str]:
+    """The pods of a job that are not at their end."""
+    if state is None:
+        return []
+    kind = kind_of(state.api_version, state.kind)
+    return [kind.pod_name(state, each.name) for each in state.members if each.phase not in _ENDED]
+
+
+_ENDED: Final = frozenset({ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED, ReplicaPhase.DELETED})
 
 
 def _bounds(spec: Mapping[str, Any]) -> tuple[int, int, int] | None:
-    for path in ("elastic", "elasticPolicy"):
-        low, most = number(spec, f"{path}.minReplicas"), number(spec, f"{path}.maxReplicas")
-        if low is not None and most is not None:
-            return low, most, number(spec, f"{path}.expectedReplicas") or low
-    return None
+    low, most = number(spec, "elastic.minReplicas"), number(spec, "elastic.maxReplicas")
+    if low is None or most is None:
+        return None
+    return low, most, number(spec, "elastic.expectedReplicas") or low
 
 
 def _page(request: Request, template: str, job: Manifest, /, **context: Any) -> Response:

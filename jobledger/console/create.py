@@ -25,6 +25,8 @@ from statemachine.errors import JobledgerError, Problem, SpecInvalid
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of
 from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.common.tree import unreadable
+from statemachine.rulebook import Notice
 
 Asking = Annotated[Caller, Depends(caller_of)]
 
@@ -32,6 +34,8 @@ _SUFFIX: Final = "-copy"
 """What the name of a copy ends in. Source: spec console.md, section 5."""
 
 _SAYS_PATH: Final = re.compile(r"(metadata|spec)(\.[A-Za-z0-9]+|\[[0-9]+\])+(?=[ :])")
+
+_RENAMED: Final = re.compile(r"spec\.(\S+) is deprecated, use spec\.(\S+)")
 
 Problems = Sequence[tuple[str, str]]
 
@@ -208,7 +212,7 @@ def routes(console: Console) -> APIRouter:
                     request, known, manifest, problems=problems, template="jobs/checked.html", touched=touched
                 )
             case "preview":
-                notices = [each.message for each in found.notices]
+                notices = [_noticed(each) for each in found.notices]
                 return pages.text(
                     request, known, drafts.text_of(manifest), problems=problems, notices=notices
                 )
@@ -232,7 +236,7 @@ def _applied(request: Request, pages: Creating, text: str) -> Response:
     kind = kind_of(written.raw["apiVersion"], written.kind)
     found = drafts.examined(kind, written.raw)
     manifest = {**found.manifest, "apiVersion": kind.names.api_version, "kind": kind.names.kind}
-    notices = [*_renamed(written.kind, kind), *(each.message for each in found.notices)]
+    notices = [*_renamed(written.kind, kind), *map(_noticed, found.notices)]
     problems = _pairs(found.problems)
     if isinstance(kind, ModelKind) and drafts.has_form(kind):
         return pages.form(request, kind, drafts.copied(manifest), problems=problems, notices=notices)
@@ -266,6 +270,12 @@ def _renamed(written: str, kind: Kind) -> list[str]:
     return [] if written == kind.names.kind else [f"kind {written} → {kind.names.kind}"]
 
 
+def _noticed(notice: Notice) -> str:
+    """The notice's sentence; of an older name of a field what became of it, as `old → new`."""
+    found = _RENAMED.fullmatch(notice.message) if notice.reason == "DeprecatedField" else None
+    return f"{found[1]} → {found[2]}" if found else notice.message
+
+
 def _known(kind: str) -> Kind:
     found = drafts.kind_named(kind)
     if found is None:
@@ -281,8 +291,8 @@ def _base(posted: Posted) -> Mapping[str, Any]:
     """The manifest that the form was made from."""
     try:
         found = json.loads(posted.get("base", ["{}"])[0])
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or unreadable(found):
         raise HTTPException(400, "the form cannot be read")
     return found

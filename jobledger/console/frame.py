@@ -116,7 +116,9 @@ def templates() -> Environment:
 
 def is_fragment(request: Request) -> bool:
     """Htmx asks for a piece of a page, not a browser for a whole one."""
-    return request.headers.get("hx-request") == "true" and request.headers.get("hx-boosted") != "true"
+    asked = request.headers
+    whole = "true" in (asked.get("hx-boosted"), asked.get("hx-history-restore-request"))
+    return asked.get("hx-request") == "true" and not whole
 
 
 def page(request: Request, template: str, /, *, status: int = 200, **context: Any) -> HTMLResponse:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.common.look import find, number, text
+from statemachine.kinds.common.look import find, flag, number, text
 from statemachine.kinds.common.quantities import quantity
 from statemachine.state import JobState
 
@@ -106,11 +106,10 @@ def _error(state: JobState) -> str:
 
 def _elastic(state: JobState) -> Sequence[int | None] | None:
     """The fewest, the most and the wished for replicas of an elastic job."""
-    for path in ("elastic", "elasticPolicy"):
-        low, most = (number(state.spec, f"{path}.{each}") for each in ("minReplicas", "maxReplicas"))
-        if low is not None and most is not None and find(state.spec, f"{path}.enabled") is not False:
-            return [low, most, state.plan.scale if state.plan else None]
-    return None
+    low, most = (number(state.spec, f"elastic.{each}") for each in ("minReplicas", "maxReplicas"))
+    if low is None or most is None or not flag(state.spec, "elastic.enabled"):
+        return None
+    return [low, most, state.plan.scale if state.plan else None]
 
 
 def _float(value: Decimal | None) -> float | None:

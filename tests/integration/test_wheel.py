@@ -53,6 +53,16 @@ def test_the_wheel_holds_the_four_packages_and_nothing_else(wheel: Path) -> None
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
 
 
+def test_the_wheel_holds_everything_that_the_console_shows(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    folder = ROOT / "jobledger" / "console"
+    needed = [
+        each for part in ("static", "templates") for each in (folder / part).rglob("*") if each.is_file()
+    ]
+    assert len(needed) > 10
+    assert {str(each.relative_to(ROOT)) for each in needed} <= names
+
+
 def test_a_job_runs_from_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
     """The packages of this environment stand in for the network; jobledger itself comes from the wheel."""
     target = tmp_path / "site"

@@ -55,7 +55,7 @@ class Builder:
         return [
             node
             for name in look.ordered(path, list(known))
-            if not known[name].ignored
+            if not look.is_old(known[name])
             for node in self._nodes(known[name], value.get(name), f"{path}.{name}")
         ]
 

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from jobledger.console.forms.tree import Control
 from statemachine.errors import Problem
 from statemachine.kinds.common.shape import FieldShape
+from statemachine.kinds.common.tree import unreadable
 
 
 class Kept(NamedTuple):
@@ -92,11 +93,13 @@ def typed(control: Control, text: str) -> Kept:
                 return Kept([text], is_set=True, problem="Invalid value: a quotation mark is not closed")
         case "yaml":
             try:
-                return Kept(yaml.safe_load(text), is_set=True)
-            except yaml.YAMLError as error:
+                value = yaml.safe_load(text)
+            except (yaml.YAMLError, RecursionError) as error:
                 mark = getattr(error, "problem_mark", None)
                 where = f" in line {mark.line + 1}" if mark else ""
                 return Kept(text, is_set=True, problem=f"Invalid value: no YAML{where}")
+            fault = unreadable(value)  # aliases make much out of little
+            return Kept(text, is_set=True, problem=fault.text) if fault else Kept(value, is_set=True)
         case _:
             return Kept(text, is_set=True)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from jobledger.console.words import Language, knows, say
+from statemachine.kinds.common.shape import FieldShape
 
 _ORDER: Final = (
     "torchrunConfig",
@@ -21,13 +22,21 @@ _ORDER: Final = (
 )
 """Order of the parts of `spec`; what is not named stands at the empty name, in the model's order."""
 
-OPEN: Final = frozenset({"spec.replicaSpecs", "spec.torchrunConfig"})
+USUAL: Final = ("config", "launcher", "worker")
+"""Parts of `spec` that a job may lack, but hardly any does: a new form has them."""
+
+OPEN: Final = frozenset({"spec.replicaSpecs", "spec.torchrunConfig", *(f"spec.{name}" for name in USUAL)})
 """Groups that are not folded to begin with."""
 
 NO_SWITCH: Final = frozenset({"spec.runMode.pause"})
 """Parts with `enabled` whose other fields matter also while that is off."""
 
 _INDEX: Final = re.compile(r"\[[0-9]+\]")
+
+
+def is_old(shape: FieldShape) -> bool:
+    """The field is of an older form of the spec: read, but not asked for."""
+    return bool(shape.ignored or getattr(shape, "moved", ""))
 
 
 def label(language: Language, path: str) -> str:

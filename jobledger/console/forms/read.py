@@ -52,7 +52,7 @@ class Reader:
 
     def _value(self, shape: FieldShape, base: Any, path: str) -> Any:
         """The value of a field; None if it has none."""
-        if shape.ignored or (path == "spec.scheduler" and not self._queues):
+        if look.is_old(shape) or (path == "spec.scheduler" and not self._queues):
             return base
         if shape.opaque == "PodTemplateSpec":
             held = base if is_object(base) else {}
@@ -91,12 +91,17 @@ class Reader:
 
 
 def starter(kind: ModelKind[Any]) -> Manifest:
-    """The manifest that a form for a new job begins with: one item in every list of replicas."""
+    """The manifest that a new form begins with: with what is usual, and an item in each list of replicas."""
     model: type[SpecPart] = kind.model
-    lists = {name: shape.part for name, shape in fields(model).items() if shape.many and shape.part}
-    spec = {
-        name: [{"type": "worker", **first_item(part)}] for name, part in lists.items() if first_item(part)
-    }
+    spec: Manifest = {}
+    for name, shape in fields(model).items():
+        if shape.part is None or look.is_old(shape):
+            continue
+        item = first_item(shape.part)
+        if shape.many and item:
+            spec[name] = [{"type": "worker", **item}]
+        elif not shape.many and name in look.USUAL:
+            spec[name] = item
     names = kind.names
     return {"apiVersion": names.api_version, "kind": names.kind, "metadata": {}, "spec": spec}
 

@@ -3,10 +3,14 @@
 
 // ---- times: written in UTC by the server, shown in the browser's zone -------------------------------------------
 
+// the browser's own way to write the page's language: en-GB is not en-US
+const written = document.documentElement.lang;
+const locale = navigator.languages.find((each) => each.split("-")[0] === written.split("-")[0]) || written;
+
 function localTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
-    const text = at.toLocaleString(document.documentElement.lang, {dateStyle: "medium", timeStyle: "medium"});
+    const text = at.toLocaleString(locale, {dateStyle: "medium", timeStyle: "medium"});
     if (!isNaN(at) && time.textContent !== text) {
       time.textContent = text;
       time.title = time.dateTime;
@@ -71,6 +75,8 @@ function notify(text) {
 
 // ---- dialogs: what htmx loads into #dialog is shown as one --------------------------------------------------------
 
+let opener = null;  // what the focus goes back to: the link itself is in a menu that has closed
+
 function closeDialog() {
   const dialog = document.getElementById("dialog");
   if (dialog.open) dialog.close();
@@ -82,6 +88,9 @@ document.addEventListener("DOMContentLoaded", () => {
   // attributes that belong to the user, not to the server, survive a refresh: data-keep="open hidden"
   Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) =>
     !(node.dataset && (node.dataset.keep || "").split(" ").includes(name));
+  document.getElementById("dialog").addEventListener("close", () => {
+    if (opener && opener.isConnected) opener.focus();
+  });
   localTimes(document);
   autoRefresh();
   const clean = new URL(location.href);
@@ -112,6 +121,10 @@ document.addEventListener("click", (event) => {
   if (target === document.getElementById("dialog")) closeDialog();
   for (const menu of document.querySelectorAll("details.menu[open]"))
     if (!menu.contains(target) || target.closest("a, button:not([aria-haspopup])")) menu.open = false;
+  if (target.closest("[hx-target='#dialog']") && !target.closest("dialog")) {
+    const menu = target.closest("details.menu");
+    opener = menu ? menu.querySelector("summary") : target.closest("a, button");
+  }
   const expand = target.closest("[data-expand]");
   if (expand) {
     const row = document.getElementById(expand.getAttribute("aria-controls"));

@@ -279,3 +279,14 @@ async def test_a_watch_shows_what_may_be_watched() -> None:
         fake.closing.close()
         first, *_ = (await watching).text.splitlines()
         assert '"name": "train"' in first
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "http://jobledger.jobledger-system.svc:8081"]
+)
+async def test_a_page_of_another_site_is_refused_also_with_a_token_that_a_proxy_adds(origin: str) -> None:
+    async with cluster() as (client, _, _):
+        assert (await client.get("/v1/jobs", headers={"Origin": BASE})).status_code == 200
+        answer = await client.post("/v1/jobs", headers={"Origin": origin}, json=job())
+        assert answer.status_code == 403
+        assert answer.json()["code"] == "forbidden"

@@ -9,6 +9,7 @@ import yaml
 
 from jobledger.api.rights import Caller, Right
 from jobledger.console import create
+from k8s_bridge.port import Ref
 from tests.unit.api.words import elastic, job, phase, until
 from tests.unit.console.words import HTMX, KIND, Browser, console, errors, hidden
 
@@ -83,18 +84,14 @@ async def test_a_change_by_somebody_else_is_told_and_not_overwritten(tmp_path: P
         assert "runMode" not in spec
 
 
-async def test_a_status_that_changed_meanwhile_is_no_change_by_somebody_else(tmp_path: Path) -> None:
+async def test_a_change_that_is_none_of_the_spec_stops_nobody(tmp_path: Path) -> None:
     async with console(tmp_path) as browser:
         await browser.submit(job())
         fields = await asked(browser, "pause")
-        before = (await browser.app.job("default", "train"))["metadata"]["resourceVersion"]
-        await phase(browser.app, "train", "Running")
-
-        async def written() -> bool:
-            found = await browser.app.job("default", "train")
-            return bool(found["metadata"]["resourceVersion"] != before)
-
-        await until(written)
+        found = await browser.app.job("default", "train")
+        note = {"metadata": {"annotations": {"somebody": "was here"}}}
+        changed = await browser.app.cluster.patch(Ref.of(found), note)
+        assert changed["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]
         assert (await browser.post(f"{JOB}/pause", fields)).status_code == 303
 
 
@@ -111,6 +108,19 @@ async def test_a_job_is_deleted_after_the_question_that_says_what_is_lost(tmp_pa
             return "No data" in (await browser.piece("/jobs")).text
 
         await until(empty)
+
+
+async def test_pods_that_a_finished_job_left_running_are_named_before_it_is_deleted(tmp_path: Path) -> None:
+    two = job(run_seconds="0")
+    endless = job()["spec"]["replicaSpecs"][0]
+    two["spec"]["replicaSpecs"].append({**endless, "type": "server"})
+    async with console(tmp_path) as browser:
+        await browser.submit(two)
+        await phase(browser.app, "train", "Succeeded")
+        text = (await browser.get(f"{JOB}/delete")).text
+        assert "still run and will be ended" in text
+        assert "server-0" in text
+        assert "frees none" not in text
 
 
 async def test_another_job_of_the_same_name_is_not_deleted(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobledger.console import drafts
-from jobledger.console.forms import controls
+from jobledger.console.forms import controls, look
 from jobledger.console.forms.build import Builder
 from jobledger.console.forms.posted import Posted
 from jobledger.console.forms.read import Reader, starter
@@ -86,9 +86,10 @@ def test_every_field_of_a_kind_is_in_its_form(kind: ModelKind[Any]) -> None:
         }
         manifest = read(kind, fields, manifest, grow=path)
         grown.add(path)
+    olds = [path for path, shape in walk(kind.model) if look.is_old(shape)]
     shown = {each.path.replace("[0]", "[]").removesuffix("?") for each in nodes(tree)}
-    for path, shape in walk(kind.model):
-        if not shape.ignored:
+    for path, _ in walk(kind.model):
+        if not any(f"{path}.".startswith((f"{old}.", f"{old}[")) for old in olds):
             assert path in shown, path
 
 
@@ -299,7 +300,7 @@ async def test_a_text_is_applied_to_the_form_with_a_notice_for_each_old_name(tmp
     async with console(tmp_path) as browser:
         await browser.get(NEW)
         answer = await browser.post(NEW, {"yaml": yaml.safe_dump(manifest), "do": "apply"})
-        assert "spec.torchrunConfig.enable is deprecated, use spec.torchrunConfig.enabled" in answer.text
+        assert "torchrunConfig.enable → torchrunConfig.enabled" in answer.text
         assert inputs(answer.text)["spec.torchrunConfig.enabled"] == "on"
         answer = await browser.post(NEW, {"yaml": yaml.safe_dump(manifest), "do": "create"})
         assert answer.status_code == 303
@@ -349,6 +350,25 @@ async def test_a_copy_has_another_name_and_no_secret(tmp_path: Path) -> None:
         fields[f"{CONTAINER}.env[0].value"] = "hunter3"
         assert (await browser.post(NEW, {**fields, "do": "create"})).status_code == 303
         assert "uid" not in json.loads(fields["base"])["metadata"]
+
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+def test_a_small_text_that_stands_for_a_large_value_is_refused() -> None:
+    assert "Too long" in controls.typed("yaml", BOMB).problem
+
+
+@pytest.mark.parametrize("base", ["", "[]", "{", "[" * 100_000, '{"a":' * 500 + "1" + "}" * 500])
+async def test_a_form_that_was_tampered_with_is_told_with_a_sentence(tmp_path: Path, base: str) -> None:
+    async with console(tmp_path) as browser:
+        await browser.get(NEW)
+        answer = await browser.post(NEW, {"base": base, "do": "check"})
+        assert answer.status_code == 400
+        assert "the form cannot be read" in answer.text
 
 
 async def test_an_unknown_kind_has_no_form(tmp_path: Path) -> None:

@@ -182,3 +182,9 @@ def test_a_query_is_written_as_it_is_read() -> None:
 def test_the_name_is_always_among_the_columns() -> None:
     assert columns("") == COLUMNS
     assert columns("gpu,nonsense") == ["name", "gpu"]
+
+
+async def test_going_back_in_the_browser_gives_a_whole_page(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        headers = {"HX-Request": "true", "HX-History-Restore-Request": "true"}
+        assert "<html" in (await browser.client.get("/jobs?q=a", headers=headers)).text
