@@ -47,6 +47,6 @@ def _offered(subject: Subject) -> list[str]:
     """The actions of the header, in order."""
     if subject.job is None or subject.gone:
         return []
-    has = offers(subject.job)
+    has = offers(subject.job, subject.state)
     order = ("pause", "resume", "scale", "policy", "clone", "yaml", "delete")
     return [each for each in order if each in has]

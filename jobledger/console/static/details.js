@@ -45,7 +45,7 @@ function localTicks(root) {
       : length <= 8 ? {hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false}
       : length <= 10 ? {dateStyle: "short"}
       : {month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", hour12: false};
-    tick.textContent = at.toLocaleString(document.documentElement.lang, style);
+    tick.textContent = at.toLocaleString(locale, style);
     tick.dataset.done = "1";
   }
 }
