@@ -80,6 +80,11 @@ class Log:
         """It can be read at any place."""
         return isinstance(self.cluster, SeekableLogs) and not self.previous
 
+    @property
+    def tailed(self) -> bool:
+        """It is a cluster's, which keeps what a container wrote before it was restarted in its pod."""
+        return isinstance(self.cluster, TailedLogs)
+
     async def source(self, lines: int) -> Bytes:
         """The log, or as much of its end as has `lines` lines. Raises Missing."""
         cluster, uid, container = self.cluster, self.attempt.uid, self.container

@@ -1,5 +1,6 @@
 """Overview, replicas, resources and YAML of a job."""
 
+import asyncio
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
@@ -26,6 +27,9 @@ from statemachine.kinds import kind_of
 
 ROWS: Final = 100
 """Replicas on a page."""
+
+LONG: Final = 500
+"""Entries from which on a life that goes on is not drawn anew at each of them."""
 
 Asking = Annotated[Caller, Depends(caller_of)]
 
@@ -101,8 +105,9 @@ class _Pages:
             tab="job",
             state=state,
             conditions=newest((subject.job.get("status") or {}).get("conditions") or ()),
-            picture=small(request, subject, life) if life.entries else "",
+            picture=await asyncio.to_thread(small, request, subject, life) if life.entries else "",
             doubt=life.doubt,
+            long=len(life) > LONG,
             claims=claims(spec),
             modes=modes(spec),
             group=await self._group(subject, spec),
@@ -168,7 +173,7 @@ class _Pages:
         if subject.state is None:
             return []
         life: Life = await self._lives.of(subject.uid)
-        marks = life.timeline().marks if life.entries else ()
+        marks = (await asyncio.to_thread(life.timeline)).marks if life.entries else ()
         return list(table(subject.state, await self._pods(subject, caller), marks))
 
     async def _pods(self, subject: Subject, caller: Caller) -> list[dict[str, Any]]:

@@ -131,6 +131,7 @@ _REPLICAS: Final[dict[str, tuple[str, str]]] = {
     "log.container": ("Container", "容器"),
     "log.attempt": ("Attempt", "尝试"),
     "log.newest": ("newest", "最新"),
+    "log.previous": ("Before its last restart", "上次重启之前"),
     "log.follow": ("Follow", "跟随"),
     "log.wrap": ("Wrap lines", "自动换行"),
     "log.search": ("Search", "搜索"),
