@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from math import ceil
 from typing import Any, Final
 
+from k8s_bridge.apiserver import tails
 from k8s_bridge.apiserver.api import FIELD_MANAGER, JSON_PATCH, MERGE, STRATEGIC, Api, NotServed
 from k8s_bridge.apiserver.index import Seen
 from k8s_bridge.apiserver.paths import Paths, not_served
@@ -252,9 +253,21 @@ class ApiServerCluster:
         self, namespace: str, pod: str, *, uid: str = "", container: str = "", follow: bool = False
     ) -> AsyncIterator[bytes]:
         """What the pod's container wrote. Raises Missing; Kubernetes keeps no log of a pod that is gone."""
-        query = {"follow": "true"} if follow else {}
-        async for piece in self._log(namespace, pod, uid, container, query):
-            yield piece
+        ref = Ref("v1", "Pod", namespace, pod)
+        found = await self.get(ref)
+        if uid and found["metadata"]["uid"] != uid:
+            raise Missing(f'pod "{pod}" was made anew since, and the log went with the old one')
+        names = [
+            each["name"]
+            for field in ("containers", "initContainers")
+            for each in found["spec"].get(field, ())
+        ]
+        if container and container not in names:
+            raise Missing(f'pod "{pod}" has no container "{container}"')
+        query = {"container": container or names[0], **({"follow": "true"} if follow else {})}
+        async with self.api.stream(f"{await self._to(ref)}/log", query, accept="*/*") as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def log_tail(
         self,
@@ -268,29 +281,11 @@ class ApiServerCluster:
         follow: bool = False,
     ) -> AsyncIterator[bytes]:
         """See `TailedLogs`."""
-        asked = {"follow": follow, "previous": previous}
-        query = {"tailLines": str(lines), **{name: "true" for name, wanted in asked.items() if wanted}}
-        async for piece in self._log(namespace, pod, uid, container, query):
-            yield piece
-
-    async def _log(
-        self, namespace: str, pod: str, uid: str, container: str, more: Mapping[str, str]
-    ) -> AsyncIterator[bytes]:
+        asked = tails.query(lines, container=container, previous=previous, follow=follow)
         ref = Ref("v1", "Pod", namespace, pod)
-        found = await self.get(ref)
-        if uid and found["metadata"]["uid"] != uid:
-            raise Missing(f'pod "{pod}" was made anew since, and the log went with the old one')
-        names = [
-            each["name"]
-            for field in ("containers", "initContainers")
-            for each in found["spec"].get(field, ())
-        ]
-        if container and container not in names:
-            raise Missing(f'pod "{pod}" has no container "{container}"')
-        query = {"container": container or names[0], **more}
-        async with self.api.stream(f"{await self._to(ref)}/log", query, accept="*/*") as pieces:
-            async for piece in pieces:
-                yield piece
+        path, found = await self._to(ref), await self.get(ref)
+        async for piece in tails.tail(self.api, path, found, uid, asked):
+            yield piece
 
     async def close(self) -> None:
         """Nothing is watched and no connection is left; idempotent. Pods live on."""

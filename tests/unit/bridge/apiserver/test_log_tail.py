@@ -8,7 +8,7 @@ from k8s_bridge.apiserver.api import Api
 from k8s_bridge.apiserver.cluster import ApiServerCluster
 from k8s_bridge.port import Ref, TailedLogs
 from statemachine.errors import Missing
-from tests.unit.bridge.apiserver.scripted import Answer, Server
+from tests.unit.bridge.apiserver.scripted import Answer, Server, no
 from tests.unit.bridge.apiserver.test_watching import POD, everything
 from tests.unit.bridge.words import listed
 
@@ -38,10 +38,19 @@ async def test_so_many_lines_are_asked_for_and_no_more(server: Server, cluster: 
 async def test_what_is_added_and_what_was_before_are_asked_for_in_kubernetes_words(
     server: Server, cluster: ApiServerCluster
 ) -> None:
-    async for _ in cluster.log_tail("demo", NAME, 5, previous=True, follow=True):
+    async for _ in cluster.log_tail("demo", NAME, 5, follow=True):
         pass
-    [asked] = server.asked("GET", f"{PATH}/log")
-    assert (asked.query["previous"], asked.query["follow"], asked.query["tailLines"]) == ("true", "true", "5")
+    async for _ in cluster.log_tail("demo", NAME, 5, previous=True):
+        pass
+    follow, previous = (each.query for each in server.asked("GET", f"{PATH}/log"))
+    assert (follow["follow"], follow["tailLines"]) == ("true", "5")
+    assert (previous["previous"], "follow" in previous) == ("true", False)
+
+
+async def test_a_run_before_that_there_was_not_is_missing(server: Server, cluster: ApiServerCluster) -> None:
+    server.instead("GET", f"{PATH}/log", no(400, "previous terminated container not found"))
+    with pytest.raises(Missing, match="not found"):
+        await anext(cluster.log_tail("demo", NAME, 5, previous=True))
 
 
 async def test_of_a_pod_that_was_made_anew_there_is_no_log_and_nobody_asks(
