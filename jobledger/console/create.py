@@ -113,7 +113,7 @@ class Creating:
                 manifest["metadata"] = {"namespace": self._console.options.new_jobs}
             if drafts.has_form(kind):
                 return self.form(request, kind, manifest)
-            return self.text(request, kind, drafts.text_of(_named(manifest)))
+            return self.text(request, kind, drafts.text_of(drafts.spelled_out(manifest, kind)))
         return self.text(request, kind, f"apiVersion: {kind.names.api_version}\nkind: {kind.names.kind}\n")
 
     def _crumbs(self, request: Request) -> list[tuple[str, str]]:
@@ -281,10 +281,6 @@ def _known(kind: str) -> Kind:
     if found is None:
         raise HTTPException(404, f'there is no kind of job called "{kind}"')
     return found
-
-
-def _named(manifest: dict[str, Any]) -> dict[str, Any]:
-    return {**manifest, "metadata": {"name": "", **manifest["metadata"]}}
 
 
 def _base(posted: Posted) -> Mapping[str, Any]:

@@ -97,6 +97,15 @@ def completed(manifest: Manifest, kind: ModelKind[Any]) -> Manifest:
     return manifest
 
 
+def spelled_out(manifest: Manifest, kind: ModelKind[Any]) -> Manifest:
+    """A new manifest with the places of what is to be written into it, for those who write it as YAML."""
+    for slot in kind.layout.slots(manifest["spec"]):
+        if not slot.containers:
+            containers: Any = slot.template["spec"]["containers"]
+            containers.append({"name": kind.layout.training_names[-1], "image": "", "args": []})
+    return {**manifest, "metadata": {"name": "", **manifest["metadata"]}}
+
+
 def copied(job: Mapping[str, Any], name: str = "") -> Manifest:
     """A manifest to make another job from: without what belongs to this one alone."""
     meta = {key: value for key, value in job["metadata"].items() if key not in _SERVERS_OWN}

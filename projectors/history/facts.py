@@ -11,6 +11,7 @@ from statemachine.kinds import kind_of
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.common.look import find, flag, number, text
 from statemachine.kinds.common.quantities import quantity
+from statemachine.phases import Phase
 from statemachine.state import JobState
 
 LAUNCHER: Final = "launcher"
@@ -18,13 +19,15 @@ LAUNCHER: Final = "launcher"
 
 _CPU_AND_MEMORY: Final = ("cpu", "memory", "ephemeral-storage")
 
+_TROUBLES: Final = ("ReplicaFailure", "Restarting")
+"""Conditions of a job that goes on with an error; the second is Kubeflow's. Source: spec console.md, section 2."""
+
 Row = Sequence[Any]
 
 
 def facts(state: JobState, seen_at: datetime) -> Row:
     """The row of a job in `history_listing`."""
-    failing = state.condition("ReplicaFailure")
-    is_error = state.phase.value == "Failed" or (failing is not None and failing.status == "True")
+    is_error = state.phase is Phase.FAILED or any(_holds(state, each) for each in _TROUBLES)
     asked, allowed = resources(state)
     extended = sorted({name for name in (*asked, *allowed) if name not in _CPU_AND_MEMORY})
     shown = {
@@ -97,11 +100,16 @@ def counts(state: JobState) -> Mapping[str, Mapping[str, int]]:
 
 def _error(state: JobState) -> str:
     """What the badge "Error" says when it is asked: the replica's failure, else the job's."""
-    for type_ in ("ReplicaFailure", "Failed"):
+    for type_ in (*_TROUBLES, "Failed"):
         condition = state.condition(type_)
         if condition is not None and condition.status == "True":
             return condition.message
     return next((each.message for each in state.conditions if each.reason == "InvalidSpec"), "")
+
+
+def _holds(state: JobState, type_: str) -> bool:
+    condition = state.condition(type_)
+    return condition is not None and condition.status == "True"
 
 
 def _elastic(state: JobState) -> Sequence[int | None] | None:

@@ -271,6 +271,27 @@ def test_what_is_open_and_typed_survives_a_refresh(site: Site) -> None:
     row(page, "two").wait_for()
 
 
+def test_filters_columns_and_order_are_chosen_on_the_page(site: Site) -> None:
+    site.submit(script("ends", "pass"), script("stays", SLEEPER, runPolicy={"backoffLimit": 9}))
+    page = site.page()
+    phase(page, "ends", "Succeeded")
+    phase(page, "stays", "Running")
+    page.get_by_text("Filter", exact=True).click()
+    page.get_by_label("Running", exact=True).check()
+    row(page, "ends").wait_for(state="detached")
+    page.keyboard.press("Escape")
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_label("Restarts", exact=True).check()
+    row(page, "stays").get_by_text("0 / 9").wait_for()
+    page.reload()
+    row(page, "stays").get_by_text("0 / 9").wait_for()
+    page.get_by_label("Remove the filter Status Running").click()
+    row(page, "ends").wait_for()
+    page.get_by_role("link", name="Name", exact=True).click()
+    page.locator("th[aria-sort=ascending]").get_by_text("Name").wait_for()
+    assert page.locator("td.name a").all_inner_texts() == ["ends", "stays"]
+
+
 def test_everything_is_reached_with_the_keyboard_alone(site: Site) -> None:
     site.submit(script("train", SLEEPER))
     page = site.page()

@@ -100,10 +100,16 @@ def starter(kind: ModelKind[Any]) -> Manifest:
         item = first_item(shape.part)
         if shape.many and item:
             spec[name] = [{"type": "worker", **item}]
-        elif not shape.many and name in look.USUAL:
-            spec[name] = item
+        elif not shape.many and (name in look.USUAL or _types(shape.part)):
+            spec[name] = item or _types(shape.part)
     names = kind.names
     return {"apiVersion": names.api_version, "kind": names.kind, "metadata": {}, "spec": spec}
+
+
+def _types(part: type[SpecPart]) -> Manifest:
+    """An item for each type of replicas, where these have names of their own instead of a list."""
+    inner = {name: shape.part for name, shape in fields(part).items() if shape.part and not shape.many}
+    return {name: first_item(each) for name, each in inner.items() if first_item(each)}
 
 
 def first_item(part: type[SpecPart]) -> Manifest:

@@ -172,8 +172,8 @@ def test_with_the_log_in_kafka_no_pod_needs_a_volume_and_each_may_reach_the_brok
     assert not [each for each in rendered if each["kind"] == "PersistentVolumeClaim"]
     (policy,) = [each for each in rendered if each["kind"] == "NetworkPolicy"]
     assert [each["port"] for each in policy["spec"]["egress"][-1]["ports"]] == [5432, 9092, 9093]
-    writers = [name for name, each in made.items() if "JOBLEDGER_HISTORY" in environment_of(each)]
-    assert writers == (["jobledger-projectors"] if split else ["jobledger"])
+    told = {name for name, each in made.items() if "JOBLEDGER_HISTORY" in environment_of(each)}
+    assert told == ({"jobledger-projectors", "jobledger-front"} if split else {"jobledger"})
     if split:
         engine = made["jobledger-engine"]
         assert (engine["kind"], engine["spec"]["replicas"]) == ("StatefulSet", 3)

@@ -90,7 +90,8 @@ async def test_a_change_that_is_none_of_the_spec_stops_nobody(tmp_path: Path) ->
         fields = await asked(browser, "pause")
         found = await browser.app.job("default", "train")
         note = {"metadata": {"annotations": {"somebody": "was here"}}}
-        changed = await browser.app.cluster.patch(Ref.of(found), note)
+        await browser.app.cluster.patch(Ref.of(found), note)
+        changed = await browser.app.job("default", "train")
         assert changed["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]
         assert (await browser.post(f"{JOB}/pause", fields)).status_code == 303
 

@@ -31,7 +31,7 @@ DEPLOYED = frozenset({"store", "server", "namespace", "python", "settle"})
 FROM_SECRETS = frozenset(f"kafka.{each}_file" for each in ("password", "ca", "certificate", "key"))
 """Settings that the chart makes of `kafka.password` and its like."""
 
-OF_PROJECTORS = frozenset({"history", "history_password_file"})
+OF_HISTORY = frozenset({"history", "history_password_file"})
 """Settings that the chart makes of `history` where they are needed."""
 
 BY_POD = frozenset({"kafka.instance"})
@@ -111,7 +111,7 @@ def test_the_chart_takes_every_setting_that_a_cluster_has_and_no_other() -> None
     wanted = {each for each in paths() if not each.startswith("controller.")}  # those are flags
     assert (
         set(schema["properties"]["settings"]["properties"])
-        == wanted - DEPLOYED - FROM_SECRETS - OF_PROJECTORS - BY_POD
+        == wanted - DEPLOYED - FROM_SECRETS - OF_HISTORY - BY_POD
     )
 
 

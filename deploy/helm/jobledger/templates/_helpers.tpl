@@ -29,7 +29,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 - name: JOBLEDGER_KAFKA__INSTANCE
   value: {{ include "jobledger.name" .root }}
 {{- end }}
-{{- if and .root.Values.history.url (has .role (list "" "projectors")) }}
+{{- if and .root.Values.history.url (has .role (list "" "projectors" "front")) }}
 - name: JOBLEDGER_HISTORY
   value: {{ .root.Values.history.url | quote }}
 {{- if include "jobledger.history.secret" . }}
@@ -39,9 +39,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- end -}}
 
-{{/* Name of the Secret with the password for the history's database, in pods that write to it. */}}
+{{/* Name of the Secret with the password for the history's database, in pods that write to it or show it. */}}
 {{- define "jobledger.history.secret" -}}
-{{- if and .root.Values.history.url (has .role (list "" "projectors")) -}}
+{{- if and .root.Values.history.url (has .role (list "" "projectors" "front")) -}}
 {{ .root.Values.history.password.secret }}
 {{- end -}}
 {{- end -}}
