@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 Manifest = dict[str, Any]
 """A Kubernetes object as plain data."""
@@ -140,3 +140,46 @@ class Cluster(Protocol):
 
     async def close(self) -> None:
         """Nothing of the adapter runs any more; idempotent. Pods live on."""
+
+
+class LogPart(NamedTuple):
+    """Bytes of a log from byte `start` on. It has `size` bytes, and gets no more if it has `ended`."""
+
+    data: bytes
+    start: int
+    size: int
+    ended: bool
+
+
+@runtime_checkable
+class SeekableLogs(Protocol):
+    """A cluster whose logs can be read at any place: those of a local one are files."""
+
+    def log_part(
+        self, namespace: str, pod: str, start: int, length: int, *, uid: str = "", container: str = ""
+    ) -> LogPart:
+        """Up to `length` bytes from `start` on; negative: from so many bytes before its end. Raises Missing.
+
+        It blocks as long as the disk does, and may be called from any thread.
+        """
+
+
+@runtime_checkable
+class TailedLogs(Protocol):
+    """A cluster that can begin a log at its last lines."""
+
+    def log_tail(
+        self,
+        namespace: str,
+        pod: str,
+        lines: int,
+        *,
+        uid: str = "",
+        container: str = "",
+        previous: bool = False,
+        follow: bool = False,
+    ) -> AsyncIterator[bytes]:
+        """The last `lines` lines, and with `follow` what is added. Raises Missing, Refused.
+
+        `previous`: what the container wrote before it was restarted in its pod.
+        """

@@ -13,7 +13,7 @@ from jobledger.api import create as create_api
 from jobledger.api.reviews import Reviews
 from jobledger.api.streams import Closing
 from jobledger.app import App
-from jobledger.console import about, actions, assets, listing, live
+from jobledger.console import about, actions, assets, details, listing, live
 from jobledger.console import create as creating
 from jobledger.console.frame import Console, Options
 
@@ -25,6 +25,7 @@ PAGES: Final[tuple[Callable[[Console], APIRouter], ...]] = (
     live.routes,
     listing.routes,
     creating.routes,
+    details.routes,  # before the actions, whose paths would fit
     actions.routes,
 )
 """The modules of the console, a line each; what is asked for goes to the first whose path fits."""

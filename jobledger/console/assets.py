@@ -14,6 +14,8 @@ from jobledger.console.frame import HEADERS, Console, Route
 TYPES: Final = {
     "console.css": "text/css; charset=utf-8",
     "console.js": "text/javascript; charset=utf-8",
+    "details.css": "text/css; charset=utf-8",
+    "details.js": "text/javascript; charset=utf-8",
     "htmx.min.js": "text/javascript; charset=utf-8",
     "idiomorph-ext.min.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from math import ceil
 from typing import Any, Final
 
+from k8s_bridge.apiserver import tails
 from k8s_bridge.apiserver.api import FIELD_MANAGER, JSON, JSON_PATCH, MERGE, STRATEGIC, Api, NotServed
 from k8s_bridge.apiserver.index import Seen
 from k8s_bridge.apiserver.paths import Paths, not_served
@@ -310,6 +311,24 @@ class ApiServerCluster:
             if not previous or error.status != 400:
                 raise
             raise Missing(f'pod "{pod}" has no log of the run before: {error.message}') from error
+
+    async def log_tail(
+        self,
+        namespace: str,
+        pod: str,
+        lines: int,
+        *,
+        uid: str = "",
+        container: str = "",
+        previous: bool = False,
+        follow: bool = False,
+    ) -> AsyncIterator[bytes]:
+        """See `TailedLogs`."""
+        asked = tails.query(lines, container=container, previous=previous, follow=follow)
+        ref = Ref("v1", "Pod", namespace, pod)
+        path, found = await self._to(ref), await self.get(ref)
+        async for piece in tails.tail(self.api, path, found, uid, asked):
+            yield piece
 
     async def close(self) -> None:
         """Nothing is watched and no connection is left; idempotent. Pods live on."""

@@ -19,7 +19,7 @@ from k8s_bridge.local.machine import this_machine
 from k8s_bridge.local.restarts import FIRST, again
 from k8s_bridge.local.storage import Storage, Store
 from k8s_bridge.objects import Admit, ObjectStore
-from k8s_bridge.port import Manifest, Ref
+from k8s_bridge.port import LogPart, Manifest, Ref
 from statemachine.errors import ClusterUnavailable, Missing
 
 _AT_ONCE = ("create", "patch", "delete", "emit")
@@ -117,6 +117,21 @@ class LocalCluster(StoredCluster):
         """
         ref = Ref("v1", "Pod", namespace, pod)
         return self._logs(ref, uid, container, previous=previous, follow=follow)
+
+    def log_part(
+        self, namespace: str, pod: str, start: int, length: int, *, uid: str = "", container: str = ""
+    ) -> LogPart:
+        """See `SeekableLogs`."""
+        ref = Ref("v1", "Pod", namespace, pod)
+        current = self.objects.peek(ref)
+        uid = uid or (current["metadata"]["uid"] if current else "")
+        names, folder = self._containers(ref, uid)
+        name = container or next(iter(names), "")
+        if name not in names:
+            raise Missing(f'container "{name}" is not one of pod "{pod}"')
+        over = not self._exists(namespace, pod, uid) or self._is_over(ref)
+        ended = over or folder.container(name).ended() is not None
+        return logs.part(folder.log(name), start, length, ended=ended)
 
     def purge(self, job_uid: str) -> None:
         """The logs of the job's pods that are gone are gone too."""

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+from k8s_bridge.port import LogPart
+
 _PIECE = 1 << 16
 LOOK = 0.05
 """Seconds between two looks at a file that may have grown: the standard library cannot be told."""
@@ -32,3 +34,18 @@ def _piece(path: Path, at: int) -> bytes:
             return file.read(_PIECE)
     except FileNotFoundError:
         return b""
+
+
+def part(path: Path, start: int, length: int, *, ended: bool) -> LogPart:
+    """Up to `length` bytes from `start` on; negative: from so many bytes before the end.
+
+    `ended` has to have been asked before, so that what was written until then is in the file.
+    """
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            start = max(size + start, 0) if start < 0 else start
+            file.seek(start)
+            return LogPart(file.read(length), start, size, ended)
+    except FileNotFoundError:
+        return LogPart(b"", 0, 0, ended)

@@ -1,0 +1,139 @@
+"""A job as it was at any moment, in the shape that the page shows. Pure.
+
+Everything is folded from the entries up to that moment, as the controller folds them; nothing is stored for it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from jobledger.console.details.lives import Life
+from jobledger.console.timeline.model import Mark
+from jobledger.telling.moments import Moment
+from jobledger.telling.words import fields, seen_words
+from projectors.explain import Explanation, explain
+from projectors.history.phrases import summary
+from statemachine.errors import ConfigError
+from statemachine.log.entry import Entry
+from statemachine.state import JobState, ReplicaState
+from statemachine.status import status
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An entry in words: what was noticed, by whom, what was decided, and the phases before and after."""
+
+    seq: int
+    at: datetime
+    delay: timedelta | None
+    cause: str
+    actor: str
+    events: tuple[str, ...]
+    types: tuple[str, ...]
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The job after `count` of its entries; `follows` when no moment was asked for, so that it is the present."""
+
+    count: int
+    of: int
+    entry: Told
+    state: JobState
+    status: dict[str, Any]
+    pods: tuple[ReplicaState, ...]
+    why: Explanation
+    marks: tuple[Mark, ...]
+    follows: bool
+
+    @property
+    def conditions(self) -> Sequence[Mapping[str, Any]]:
+        """The conditions of that moment, those that had changed last first."""
+        return newest(self.status.get("conditions") or ())
+
+    @property
+    def left(self) -> int | None:
+        """Restarts that were left; None without a limit."""
+        plan = self.state.plan
+        if plan is None or plan.backoff_limit is None:
+            return None
+        return max(0, plan.backoff_limit - self.state.spent)
+
+
+def newest(conditions: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The conditions of a status, those that changed last first."""
+    return sorted(conditions, key=lambda each: str(each.get("lastTransitionTime", "")), reverse=True)
+
+
+def view(life: Life, at: str) -> View:
+    """The job at the moment `at`: the number of an entry, a time, a while ago such as `-5m`, or empty for now.
+
+    Raises:
+        ConfigError: it is no moment of the job's life.
+    """
+    count = moment(life, at)
+    state = life.state(count)
+    told = life.timeline()
+    return View(
+        count=count,
+        of=len(life),
+        entry=entry_of(life, count),
+        state=state,
+        status=status(state),
+        pods=tuple(each for each in state.replicas.values() if each.has_pod),
+        why=explain(life.beginning(count)),
+        marks=tuple(each for each in told.marks if each.when.seq == count),
+        follows=not at.strip(),
+    )
+
+
+def moment(life: Life, at: str) -> int:
+    """How many entries there were at the moment. Raises ConfigError: it is none."""
+    try:
+        return len(Moment.parse(at).until(life.entries, "the job"))
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("--at", "at")) from None
+
+
+def entry_of(life: Life, count: int) -> Told:
+    """The entry number `count`, in words."""
+    entry = life.entries[count - 1]
+    before, after = life.state(count - 1), life.state(count)
+    return _told(entry, before.phase.value, after.phase.value)
+
+
+def told(life: Life, first: int, last: int) -> Sequence[Told]:
+    """The entries number `first` to `last`, in words."""
+    from statemachine.evolve import fold
+
+    found, state = [], life.state(first - 1)
+    for entry in life.entries[first - 1 : last]:
+        before, state = state.phase.value, fold(state, entry.events)
+        found.append(_told(entry, before, state.phase.value))
+    return found
+
+
+def _told(entry: Entry, before: str, after: str) -> Told:
+    delay = entry.seen_at - entry.happened_at if entry.happened_at else None
+    return Told(
+        seq=entry.seq,
+        at=entry.seen_at,
+        delay=delay if delay and delay > timedelta(seconds=1) else None,
+        cause=seen_words(entry.cause),
+        actor=entry.actor or str(getattr(entry.cause, "actor", "")),
+        events=tuple(summary([each]) for each in entry.events),
+        types=tuple(each.type for each in entry.events),
+        before=before,
+        after=after,
+    )
+
+
+def whole(entry: Entry) -> str:
+    """All fields of an entry as indented lines, secrets taken out."""
+    from jobledger.redact import redacted
+
+    plain = entry.model_dump(mode="json", exclude_defaults=True)
+    return "\n".join(fields(redacted(plain)))

@@ -1,0 +1,81 @@
+"""What the overview says of a job beside its status. Pure."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from statemachine.kinds.common.look import find
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container of a pod: what it starts, and what it may use."""
+
+    name: str
+    image: str
+    command: str
+    cpu: tuple[str, str]
+    memory: tuple[str, str]
+    others: tuple[str, ...]
+
+
+def containers(pod: Mapping[str, Any]) -> Sequence[Container]:
+    """The main containers of a pod's manifest."""
+    spec = pod.get("spec") or {}
+    return [_container(each) for each in spec.get("containers") or ()]
+
+
+def _container(raw: Mapping[str, Any]) -> Container:
+    resources = raw.get("resources") or {}
+    asked, allowed = resources.get("requests") or {}, resources.get("limits") or {}
+    others = sorted({*asked, *allowed} - {"cpu", "memory"})
+    command = [*map(str, raw.get("command") or ()), *map(str, raw.get("args") or ())]
+    return Container(
+        name=str(raw.get("name", "")),
+        image=str(raw.get("image", "")),
+        command=shlex.join(command),
+        cpu=(str(asked.get("cpu", "")), str(allowed.get("cpu", ""))),
+        memory=(str(asked.get("memory", "")), str(allowed.get("memory", ""))),
+        others=tuple(f"{each} {allowed.get(each, asked.get(each))}" for each in others),
+    )
+
+
+def claims(spec: Mapping[str, Any]) -> Sequence[str]:
+    """The persistent volume claims that the spec names anywhere, in order of their names."""
+    return sorted(set(_claims(spec)))
+
+
+def _claims(value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        name = find(value, "persistentVolumeClaim.claimName")
+        if isinstance(name, str):
+            yield name
+        for inner in value.values():
+            yield from _claims(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _claims(inner)
+
+
+def modes(spec: Mapping[str, Any]) -> Sequence[str]:
+    """The run modes that are on."""
+    found = []
+    for mode in ("debug", "pause"):
+        held = find(spec, f"runMode.{mode}")
+        if isinstance(held, Mapping) and (held.get("enabled") is True or held.get("enable") is True):
+            found.append(mode)
+    return found
+
+
+def address_of(board: Mapping[str, Any]) -> str:
+    """Where a TensorBoard object says that it answers; empty if it says nothing that a browser should follow."""
+    status = board.get("status") or {}
+    for name in ("url", "address", "endpoint"):
+        said = status.get(name)
+        if isinstance(said, str) and urlsplit(said).scheme in ("http", "https"):
+            return said
+        if isinstance(said, str) and said.startswith("/") and not said.startswith(("//", "/\\")):
+            return said
+    return ""

@@ -1,0 +1,229 @@
+"""Overview, replicas, resources and YAML of a job."""
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final
+
+import yaml
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response
+
+from jobledger.api.rights import Caller, Right, caller_of
+from jobledger.console.details.asof import newest
+from jobledger.console.details.lives import Life, Lives
+from jobledger.console.details.overview import address_of, claims, containers, modes
+from jobledger.console.details.picturing import of_remembered, small
+from jobledger.console.details.render import render
+from jobledger.console.details.replicas import Row, table
+from jobledger.console.details.subject import JOB, Job, Subject
+from jobledger.console.frame import HEADERS, Console
+from jobledger.errors import UnknownReplica
+from jobledger.redact import redacted
+from k8s_bridge.port import Ref
+from projectors.history.facts import resources
+from statemachine.errors import ClusterError, Missing
+from statemachine.kinds import kind_of
+
+ROWS: Final = 100
+"""Replicas on a page."""
+
+LONG: Final = 500
+"""Entries from which on a life that goes on is not drawn anew at each of them."""
+
+Asking = Annotated[Caller, Depends(caller_of)]
+
+
+def add(router: APIRouter, console: Console, lives: Lives) -> None:
+    """The routes."""
+    pages = _Pages(console, lives)
+
+    @router.get(JOB)
+    async def overview(request: Request, subject: Job, caller: Asking) -> Response:
+        """What the job is, its conditions and events, and its life in small."""
+        return await pages.overview(request, subject, caller)
+
+    @router.get(JOB + "/header")
+    async def header(request: Request, subject: Job) -> Response:
+        """Name, status and actions, as they refresh themselves."""
+        return render(request, "about.html", subject, tab="job")
+
+    @router.get(JOB + "/replicas")
+    async def replicas(
+        request: Request,
+        subject: Job,
+        caller: Asking,
+        *,
+        type_: Annotated[str, Query(alias="type")] = "",
+        page: Annotated[int, Query(ge=1, le=10**6)] = 1,
+    ) -> Response:
+        """The replicas with their pods and containers."""
+        return await pages.replicas(request, subject, caller, type_, page)
+
+    @router.get(JOB + "/replicas/{replica}")
+    async def replica(request: Request, subject: Job, caller: Asking, replica: str) -> Response:
+        """One replica: its containers and the pod's YAML."""
+        return await pages.replica(request, subject, caller, replica)
+
+    @router.get(JOB + "/monitoring")
+    async def monitoring(request: Request, subject: Job) -> Response:
+        """What the specs request and allow; usage needs a metrics source."""
+        asked, allowed = resources(subject.state) if subject.state else ({}, {})
+        names = sorted({*asked, *allowed})
+        rows = [(each, asked.get(each), allowed.get(each)) for each in names]
+        return render(request, "monitoring.html", subject, tab="monitoring", rows=rows)
+
+    @router.get(JOB + "/manifest")
+    async def manifest(request: Request, subject: Job) -> Response:
+        """The object as YAML; of a job that is gone as the log has it, secrets taken out."""
+        text = yaml.safe_dump(redacted(subject.job or {}), sort_keys=False, allow_unicode=True)
+        if "download" in request.query_params:
+            named = {"Content-Disposition": f'attachment; filename="{subject.name}.yaml"'}
+            return Response(text, media_type="application/yaml", headers={**HEADERS, **named})
+        return render(request, "manifest.html", subject, tab="yaml", text=text)
+
+
+class _Pages:
+    """What the pages are made of."""
+
+    def __init__(self, console: Console, lives: Lives) -> None:
+        self._app, self._console, self._lives = console.app, console, lives
+
+    async def overview(self, request: Request, subject: Subject, caller: Caller) -> Response:
+        """See `add`."""
+        if subject.state is None or subject.job is None:
+            return await self._remembered(request, subject)
+        life = await self._lives.of(subject.uid)
+        state = subject.state
+        pods = await self._pods(subject, caller)
+        asked, allowed = resources(state)
+        spec = subject.job.get("spec") or {}
+        return render(
+            request,
+            "overview.html",
+            subject,
+            tab="job",
+            state=state,
+            conditions=newest((subject.job.get("status") or {}).get("conditions") or ()),
+            picture=await asyncio.to_thread(small, request, subject, life) if life.entries else "",
+            doubt=life.doubt,
+            long=len(life) > LONG,
+            claims=claims(spec),
+            modes=modes(spec),
+            group=await self._group(subject, spec),
+            sums=[(each, asked.get(each), allowed.get(each)) for each in sorted({*asked, *allowed})],
+            launch=_launch(subject, pods),
+            events=await self._events(subject, caller),
+            board=await self._board(subject),
+            now=datetime.now(UTC),
+        )
+
+    async def _remembered(self, request: Request, subject: Subject) -> Response:
+        rows = await self._console.history.entries(subject.uid) if subject.remembered else []  # type: ignore[arg-type]
+        picture = of_remembered(request, subject, rows) if rows else ""
+        return render(request, "remembered.html", subject, tab="job", rows=rows, picture=picture)
+
+    async def replicas(
+        self, request: Request, subject: Subject, caller: Caller, type_: str, page: int
+    ) -> Response:
+        """See `add`."""
+        rows = await self._rows(subject, caller)
+        found = [each for each in rows if type_ in ("", each.type)]
+        start = (page - 1) * ROWS
+        return render(
+            request,
+            "replicas.html",
+            subject,
+            tab="replicas",
+            rows=found[start : start + ROWS],
+            total=len(found),
+            types=list(dict.fromkeys(each.type for each in rows)),
+            type=type_,
+            number=page,
+            start=start,
+            end=min(start + ROWS, len(found)),
+        )
+
+    async def replica(self, request: Request, subject: Subject, caller: Caller, replica: str) -> Response:
+        """See `add`. Raises UnknownReplica."""
+        rows = await self._rows(subject, caller)
+        found = next((each for each in rows if replica in (each.name, each.pod)), None)
+        if found is None:
+            raise UnknownReplica(f'job "{subject.name}" has no replica "{replica}"')
+        pods = await self._pods(subject, caller)
+        pod = next((each for each in pods if each["metadata"]["uid"] == found.uid), None)
+        text = yaml.safe_dump(redacted(pod), sort_keys=False, allow_unicode=True) if pod else ""
+        life = await self._lives.of(subject.uid)
+        marks = [each for each in life.timeline().marks if each.replica == found.name] if life.entries else []
+        conditions = ((pod or {}).get("status") or {}).get("conditions") or []
+        return render(
+            request,
+            "replica.html",
+            subject,
+            tab="replicas",
+            row=found,
+            text=text,
+            marks=marks,
+            conditions=conditions,
+        )
+
+    # ---- parts -----------------------------------------------------------------------------------------------
+
+    async def _rows(self, subject: Subject, caller: Caller) -> list[Row]:
+        if subject.state is None:
+            return []
+        life: Life = await self._lives.of(subject.uid)
+        marks = (await asyncio.to_thread(life.timeline)).marks if life.entries else ()
+        return list(table(subject.state, await self._pods(subject, caller), marks))
+
+    async def _pods(self, subject: Subject, caller: Caller) -> list[dict[str, Any]]:
+        """The pods that live; none where the cluster, or the caller's rights, do not give them."""
+        if not await caller.may(Right("list", "", "pods", subject.namespace)):
+            return []
+        with suppress(ClusterError):
+            children = await self._app.cluster.children(subject.namespace, subject.uid)
+            return [each for each in children if each["kind"] == "Pod"]
+        return []
+
+    async def _events(self, subject: Subject, caller: Caller) -> list[Any]:
+        """The job's events, the newest first; none where the caller may not read them."""
+        if subject.job is None or not await caller.may(Right("list", "", "events", subject.namespace)):
+            return []
+        with suppress(ClusterError):
+            return list(await self._app.events(subject.job))[::-1]
+        return []
+
+    async def _board(self, subject: Subject) -> dict[str, Any]:
+        """The job's TensorBoard: what the status says, and where it answers."""
+        said = ((subject.job or {}).get("status") or {}).get("tensorboard") or {}
+        if not said:
+            return {}
+        found = said["dependent"]
+        address = ""
+        if said.get("ready"):
+            with suppress(ClusterError, Missing):
+                ref = Ref(found["apiVersion"], found["kind"], subject.namespace, found["name"])
+                address = address_of(await self._app.cluster.get(ref))
+        return {**said, "address": address}
+
+    async def _group(self, subject: Subject, spec: dict[str, Any]) -> str:
+        """The phase of the job's PodGroup; empty if it has none."""
+        if not (spec.get("scheduler") or {}).get("t9kScheduler"):
+            return ""
+        with suppress(ClusterError, Missing):
+            for each in await self._app.cluster.children(subject.namespace, subject.uid):
+                if each["kind"] == "PodGroup":
+                    return str((each.get("status") or {}).get("phase") or "Pending")
+        return ""
+
+
+def _launch(subject: Subject, pods: list[dict[str, Any]]) -> str:
+    """The command line of the primary replica, as its pod has it."""
+    state = subject.state
+    if state is None or state.plan is None:
+        return ""
+    name = kind_of(state.api_version, state.kind).pod_name(state, state.plan.primary)
+    for pod in pods:
+        if pod["metadata"]["name"] == name:
+            return next((each.command for each in containers(redacted(pod))), "")
+    return ""

@@ -1,0 +1,52 @@
+"""A page of a job: the frame with its header and tabs, or the piece of it that refreshes itself."""
+
+from functools import partial
+from typing import Any, Final
+
+from fastapi import Request
+from starlette.responses import Response
+
+from jobledger.console.actions import offers
+from jobledger.console.details.subject import Subject
+from jobledger.console.frame import is_fragment, page
+from jobledger.console.words import knows, language_of, say
+from jobledger.redact import redacted
+
+TABS: Final = (("job", ""), ("history", "/history"), ("replicas", "/replicas"), ("monitoring", "/monitoring"))
+
+
+def render(request: Request, template: str, subject: Subject, /, *, tab: str, **context: Any) -> Response:
+    """The template in the frame of the job's pages; alone where htmx asks for it.
+
+    The template is the piece that refreshes itself, so that it is the same both times.
+    """
+    shown = {
+        "subject": subject,
+        "job": redacted(subject.job) if subject.job else {},
+        "tab": tab,
+        "tabs": TABS,
+        "word": partial(word, request),
+        "offered": _offered(subject),
+        **context,
+    }
+    if is_fragment(request):
+        return page(request, f"details/{template}", **shown)
+    crumbs = [(subject.name, "" if tab == "job" else subject.link())]
+    if tab != "job":
+        crumbs.append((say(language_of(request), f"details.tab.{tab}"), ""))
+    return page(request, "details/frame.html", piece=f"details/{template}", crumbs=crumbs, **shown)
+
+
+def word(request: Request, english: str) -> str:
+    """A word of a picture in the reader's language; what has none stays as it is."""
+    key = f"word.{english}"
+    return say(language_of(request), key) if knows(key) else english
+
+
+def _offered(subject: Subject) -> list[str]:
+    """The actions of the header, in order."""
+    if subject.job is None or subject.gone:
+        return []
+    has = offers(subject.job, subject.state)
+    order = ("pause", "resume", "scale", "policy", "clone", "yaml", "delete")
+    return [each for each in order if each in has]

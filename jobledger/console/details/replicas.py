@@ -1,0 +1,83 @@
+"""The rows of the replica table, from the state of a job and the pods that live. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jobledger.console.details.overview import Container, containers
+from jobledger.console.timeline.model import Mark
+from projectors.explain.model import IncidentKind, Nature
+from projectors.explain.says import exit_code
+from statemachine.ids import split_replica
+from statemachine.kinds import kind_of
+from statemachine.observations import Container as Seen
+from statemachine.state import JobState, ReplicaState
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A replica: its pod of now, or that it has none. `error` says what is or was wrong, the latest first."""
+
+    name: str
+    type: str
+    pod: str
+    uid: str
+    phase: str
+    attempt: int
+    restarts: int
+    ready: bool
+    node: str
+    error: str
+    labels: tuple[str, ...]
+    seen: tuple[Seen, ...]
+    containers: tuple[Container, ...]
+    primary: bool
+
+
+def table(state: JobState, pods: Iterable[Mapping[str, Any]], marks: Sequence[Mark]) -> Sequence[Row]:
+    """All replicas that the job has or had, in the order of the state."""
+    by_uid = {str(each["metadata"]["uid"]): each for each in pods if each.get("kind") == "Pod"}
+    said = {
+        each.replica: each.says for each in marks if each.replica and each.nature is Nature.ABNORMAL
+    }  # the last one stands
+    restarts = Counter(each.replica for each in marks if each.kind is IncidentKind.RESTART)
+    primary = state.plan.primary if state.plan else ""
+    rows = []
+    for each in state.replicas.values():
+        row = _row(
+            state, each, by_uid.get(each.uid, {}), said.get(each.name, ""), is_primary=each.name == primary
+        )
+        rows.append(replace(row, restarts=restarts[each.name]))
+    return rows
+
+
+def _row(
+    state: JobState, replica: ReplicaState, pod: Mapping[str, Any], said: str, *, is_primary: bool
+) -> Row:
+    meta = pod.get("metadata") or {}
+    return Row(
+        name=replica.name,
+        type=split_replica(replica.name)[0],
+        pod=kind_of(state.api_version, state.kind).pod_name(state, replica.name),
+        uid=replica.uid if replica.has_pod else "",
+        phase=replica.phase.value,
+        attempt=replica.attempt,
+        restarts=0,
+        ready=replica.ready,
+        node=replica.node,
+        error="; ".join(filter(None, (_codes(replica.containers), said))),
+        labels=tuple(f"{key}={value}" for key, value in sorted((meta.get("labels") or {}).items())),
+        seen=replica.containers,
+        containers=tuple(containers(pod)) if pod else (),
+        primary=is_primary,
+    )
+
+
+def _codes(seen: Iterable[Seen]) -> str:
+    found = [
+        f"{each.name}: {exit_code(each.exit_code)}{f' ({each.reason})' if each.reason else ''}"
+        for each in seen
+        if each.exit_code
+    ]
+    return ", ".join(found)

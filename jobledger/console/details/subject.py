@@ -1,0 +1,120 @@
+"""Which job a page is about: one that exists, one that is gone, or one of several that had the name."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request
+
+from jobledger.api.rights import Caller, Right, caller_of, demand, may_list
+from jobledger.app import App
+from jobledger.errors import UnknownJob
+from jobledger.telling.histories import Known
+from jobledger.views import manifest_of
+from projectors.history import EntryRow, JobRow
+from statemachine.errors import JobledgerError
+from statemachine.kinds import KINDS, KNOWN
+from statemachine.state import JobState
+
+JOB = "/jobs/{namespace}/{kind}/{name}"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A job: its object as it is, or as it was last. `asked` is the uid that the address names, if it does.
+
+    `state` is None for a job that the log does not know (yet, or any more); `remembered` is then what the history
+    view knows of it, if it does. `others` had the same name.
+    """
+
+    namespace: str
+    kind: str
+    name: str
+    job: dict[str, Any] | None
+    uid: str
+    state: JobState | None
+    gone: bool
+    asked: str = ""
+    others: Sequence[Known] = ()
+    remembered: JobRow | None = None
+
+    @property
+    def path(self) -> str:
+        """The address of its page, without the base."""
+        return JOB.format(namespace=self.namespace, kind=self.kind, name=self.name)
+
+    def link(self, below: str = "", /, **query: object) -> str:
+        """An address below its page; it names the uid where the name alone would mean another."""
+        from urllib.parse import urlencode
+
+        pairs = {key: value for key, value in query.items() if value not in ("", None, False)}
+        if self.asked or self.gone:
+            pairs["uid"] = self.uid
+        return self.path + below + (f"?{urlencode(pairs)}" if pairs else "")
+
+
+async def _subject(
+    request: Request,
+    caller: Annotated[Caller, Depends(caller_of)],
+    namespace: str,
+    kind: str,
+    name: str,
+    *,
+    uid: Annotated[str, Query(max_length=100)] = "",
+) -> Subject:
+    """The job that is meant, if the caller may see it. Raises UnknownJob, NoRight."""
+    app: App = request.app.state.jobledger
+    only = request.app.state.console.options.namespace
+    if kind not in KNOWN or (only and namespace != only):
+        raise UnknownJob(namespace, name)
+    await demand(caller, Right.over(KINDS[KNOWN.index(kind)].names, "get", namespace, name))
+    found = Subject(namespace, kind, name, None, uid, None, gone=False, asked=uid)
+    try:
+        return await _living(app, found) or await _gone(app, found) or await _remembered(request, found)
+    except UnknownJob:
+        if await may_list(caller, namespace):
+            raise
+        raise UnknownJob(namespace, name) from None  # no names are to be learnt by trying
+
+
+async def _living(app: App, wanted: Subject) -> Subject | None:
+    """The job that exists."""
+    try:
+        job = await app.job(wanted.namespace, wanted.name, kinds=[wanted.kind], uid=wanted.uid)
+    except UnknownJob:
+        return None
+    uid = job["metadata"]["uid"]
+    state = app.state(uid)
+    gone = state is not None and state.deleted
+    return replace(wanted, job=job, uid=uid, state=state, gone=gone)
+
+
+async def _gone(app: App, wanted: Subject) -> Subject | None:
+    """The newest job of the name that the log knows, or the one with the uid."""
+    named = [
+        each
+        for each in app.known(wanted.namespace)
+        if (each.kind, each.name) == (wanted.kind, wanted.name) and wanted.uid in ("", each.uid)
+    ]
+    if not named:
+        return None
+    last, state = named[-1], named[-1].state
+    job = manifest_of(state)
+    return replace(wanted, job=job, uid=last.uid, state=state, gone=True, others=named[:-1])
+
+
+async def _remembered(request: Request, wanted: Subject) -> Subject:
+    """A job that only the history view knows. Raises UnknownJob."""
+    console = request.app.state.console
+    try:
+        row: JobRow | None = await console.history.find_job(wanted.uid or wanted.name, wanted.namespace)
+    except JobledgerError:  # there is none, or it is out of reach: then nobody knows the job
+        row = None
+    if row is None or (row.namespace, row.kind, row.name) != (wanted.namespace, wanted.kind, wanted.name):
+        raise UnknownJob(wanted.namespace, wanted.name)
+    return replace(wanted, uid=row.uid, gone=True, remembered=row)
+
+
+Job = Annotated[Subject, Depends(_subject)]
+
+__all__ = ["JOB", "EntryRow", "Job", "Subject"]

@@ -1,0 +1,168 @@
+// The history and the logs of a job: a cursor that moves, a plot that can be clicked, lines that are added.
+"use strict";
+
+// ---- history ------------------------------------------------------------------------------------------------------
+
+// A slider in use keeps the value that the hand gives it, whatever answers come in late.
+document.addEventListener("DOMContentLoaded", () => { Idiomorph.defaults.ignoreActiveValue = true; });
+
+function go(address) {
+  // the link knows that what the hand asks for comes before what refreshes itself
+  htmx.ajax("GET", address, {source: "#permalink", target: "#piece", swap: "morph:outerHTML"});
+}
+
+function addressAt(at) {
+  const piece = document.querySelector(".history");
+  const address = new URL(piece.dataset.history, location.href);
+  address.searchParams.set("at", at);
+  return address.pathname + address.search;
+}
+
+document.addEventListener("click", (event) => {
+  const target = event.target.closest ? event.target : null;
+  if (!target || event.ctrlKey || event.metaKey || event.shiftKey || !document.querySelector(".history")) return;
+  const mark = target.closest("a.tl-go");
+  if (mark) {
+    event.preventDefault();
+    go(addressAt(mark.dataset.seq));
+    return;
+  }
+  const plot = target.closest("svg.tl-plot");
+  if (!plot) return;
+  const box = plot.getBoundingClientRect();
+  const share = Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
+  const begin = Number(plot.dataset.begin), end = Number(plot.dataset.end);
+  const at = begin + share * (end - begin);
+  go(addressAt(plot.dataset.axis === "time" ? new Date(at * 1000).toISOString() : Math.floor(at)));
+});
+
+function localTicks(root) {
+  for (const tick of root.querySelectorAll("text.tl-time[data-at]")) {
+    const at = new Date(tick.dataset.at);
+    const length = tick.textContent.length;
+    if (tick.dataset.done || isNaN(at)) continue;
+    const style = length <= 5 ? {hour: "2-digit", minute: "2-digit", hour12: false}
+      : length <= 8 ? {hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false}
+      : length <= 10 ? {dateStyle: "short"}
+      : {month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", hour12: false};
+    tick.textContent = at.toLocaleString(locale, style);
+    tick.dataset.done = "1";
+  }
+}
+
+// ---- logs ---------------------------------------------------------------------------------------------------------
+
+const MOST_LINES = 5000;
+
+class LogWindow {
+  constructor(box) {
+    this.box = box;
+    this.lines = document.getElementById("log-lines");
+    this.open = document.getElementById("log-open");
+    this.state = document.getElementById("log-state");
+    this.end = box.dataset.end;
+    this.fresh = Boolean(box.dataset.stream);
+    this.events = null;
+    this.box.scrollTop = this.box.scrollHeight;
+    const hit = box.querySelector(".hit");
+    if (box.dataset.q && hit && !box.dataset.live) hit.scrollIntoView({block: "center"});
+  }
+
+  follow(on) {
+    if (this.events) this.events.close();
+    this.events = null;
+    if (!on) return;
+    const address = new URL(this.box.dataset.follow, location.href);
+    address.searchParams.set("from", this.end);
+    this.events = new EventSource(address);
+    this.events.addEventListener("message", (event) => this.add(JSON.parse(event.data), event.lastEventId));
+    this.events.addEventListener("gone", (event) => {
+      this.state.textContent = JSON.parse(event.data);
+      this.follow(false);
+    });
+  }
+
+  add(news, end) {
+    const atEnd = this.box.scrollHeight - this.box.scrollTop - this.box.clientHeight < 40;
+    if (this.fresh) {  // a stream begins with the lines that are shown already
+      this.lines.replaceChildren();
+      this.fresh = false;
+    }
+    const empty = document.getElementById("log-empty");
+    if (empty && (news.lines.length || news.tail)) empty.remove();
+    const added = document.createDocumentFragment();
+    if (news.skipped) {
+      added.append(this.line(this.box.dataset.skipped.replace("{bytes}", news.skipped), "skipped"));
+      this.lines.classList.add("uncounted");
+    }
+    for (const text of news.lines.slice(-MOST_LINES)) added.append(this.line(text));
+    this.lines.append(added);
+    this.open.textContent = news.tail;
+    this.end = end;
+    const over = this.lines.children.length - MOST_LINES;
+    if (over > 0) {
+      for (let each = 0; each < over; each++) this.lines.firstElementChild.remove();
+      this.lines.start += over;
+    }
+    if (atEnd) this.box.scrollTop = this.box.scrollHeight;
+    if (news.ended) {
+      this.state.textContent = this.box.dataset.ended;
+      this.follow(false);
+    }
+  }
+
+  line(text, look) {
+    const item = document.createElement("li");
+    item.textContent = text;
+    const sought = this.box.dataset.q;
+    if (look) item.className = look;
+    else if (sought && text.toLowerCase().includes(sought.toLowerCase())) item.className = "hit";
+    return item;
+  }
+
+  async earlier(link) {
+    const address = new URL(link.dataset.earlier, location.href);
+    address.searchParams.set("before", link.dataset.before);
+    const answer = await fetch(address);
+    if (!answer.ok) return notify(`${answer.status} ${answer.statusText}`);
+    const news = await answer.json();
+    const height = this.box.scrollHeight;
+    const added = document.createDocumentFragment();
+    for (const text of news.lines) added.append(this.line(text));
+    this.lines.prepend(added);
+    if (news.first) this.lines.start = news.first;
+    this.box.scrollTop += this.box.scrollHeight - height;
+    link.dataset.before = news.begin;
+    if (!news.begin) link.parentElement.remove();
+  }
+}
+
+let shown = null;
+
+function openLog() {
+  const box = document.getElementById("log");
+  if (!box || (shown && shown.box === box)) return;
+  shown = new LogWindow(box);
+  const wrap = document.getElementById("log-wrap");
+  wrap.checked = localStorage.getItem("log-wrap") !== "off";
+  box.classList.toggle("wrap", wrap.checked);
+  if (box.dataset.live) shown.follow(true);
+}
+
+document.addEventListener("change", (event) => {
+  if (event.target.id === "log-follow" && shown) shown.follow(event.target.checked);
+  if (event.target.id === "log-wrap" && shown) {
+    shown.box.classList.toggle("wrap", event.target.checked);
+    localStorage.setItem("log-wrap", event.target.checked ? "on" : "off");
+  }
+  if (event.target.matches("[data-submit]")) event.target.form.submit();
+});
+document.addEventListener("click", (event) => {
+  const link = event.target.closest && event.target.closest("#log-earlier");
+  if (!link || !shown) return;
+  event.preventDefault();
+  shown.earlier(link);
+});
+
+document.addEventListener("DOMContentLoaded", () => { localTicks(document); openLog(); });
+document.addEventListener("htmx:afterSettle", () => localTicks(document));

@@ -1,0 +1,238 @@
+"""What the pages of a job are made of: lives, moments, facts, rows of replicas. Without a server."""
+
+from datetime import timedelta
+
+import pytest
+
+from jobledger.console.details.asof import entry_of, moment, told, view, whole
+from jobledger.console.details.lives import Life
+from jobledger.console.details.logs import attempts
+from jobledger.console.details.overview import address_of, claims, containers, modes
+from jobledger.console.details.picturing import timeline_of
+from jobledger.console.details.replicas import table
+from projectors.explain.model import IncidentKind
+from projectors.history import EntryRow
+from statemachine.errors import ConfigError
+from statemachine.evolve import fold
+from statemachine.ids import JobUid
+from statemachine.log.port import Record
+from statemachine.phases import Phase
+from statemachine.state import JobState
+from tests.support.scenario import START, Story, workers
+from tests.unit.console.test_timeline import restarted, running
+
+
+def life_of(story: Story) -> Life:
+    life = Life(story.uid)
+    for seq, body in enumerate(story.bodies, 1):
+        life.add(Record(seq, story.uid, seq, body))
+    return life
+
+
+def long_story() -> Story:
+    story = running()
+    for each in range(150):
+        story.at(100 + each).edit(runPolicy={"backoffLimit": 10 + each})
+    return story
+
+
+# ---- lives -------------------------------------------------------------------------------------------------
+
+
+def test_the_state_at_any_moment_is_what_folding_up_to_it_gives() -> None:
+    story = long_story()
+    life, state = life_of(story), JobState(story.uid)
+    assert len(life) > 128  # more than two kept states
+    for count, entry in enumerate(story.entries, 1):
+        state = fold(state, entry.events)
+        assert life.state(count) == state
+
+
+def test_a_life_that_cannot_be_read_on_says_why_and_keeps_what_it_has() -> None:
+    story = restarted()
+    life = Life(story.uid)
+    for seq, body in enumerate(story.bodies, 1):
+        life.add(Record(seq, story.uid, seq, body if seq != 5 else b"{}"))
+    assert len(life) == 4
+    assert life.doubt.startswith("entry 5: ")
+
+
+def test_a_timeline_is_drawn_again_only_when_something_was_added() -> None:
+    story = restarted()
+    life = life_of(story)
+    first = life.timeline()
+    assert life.timeline() is first
+    story.at(60).pause()
+    life.add(Record(99, story.uid, len(story.bodies), story.bodies[-1]))
+    assert life.timeline().bands[-1].phase is Phase.PAUSED
+
+
+def test_attempts_are_told_with_their_numbers() -> None:
+    found = attempts(restarted().entries)
+    assert [(each.replica, each.number, each.uid) for each in found] == [
+        ("worker-0", 1, "worker-0.1"),
+        ("worker-1", 1, "worker-1.1"),
+        ("worker-1", 2, "worker-1.2"),
+    ]
+
+
+# ---- moments -----------------------------------------------------------------------------------------------
+
+
+def test_a_moment_shows_status_conditions_and_children_as_they_were() -> None:
+    life = life_of(restarted())
+    seen = view(life, "6")  # worker-1 has just failed
+    assert [(each.name, each.phase.value, each.attempt) for each in seen.pods] == [
+        ("worker-0", "Running", 1),
+        ("worker-1", "Failed", 1),
+    ]
+    assert seen.state.phase is Phase.RUNNING
+    assert (seen.left, seen.follows) == (2, False)
+    assert {each["type"]: each["status"] for each in seen.status["conditions"]}["ReplicaFailure"] == "True"
+    assert [each.kind for each in seen.marks] == [IncidentKind.RESTART]
+    assert "1 abnormal incident, not made good" in seen.why.answer
+    assert view(life, "5").left == 3
+
+
+def test_the_present_is_what_is_seen_without_a_moment() -> None:
+    life = life_of(restarted())
+    seen = view(life, "")
+    assert (seen.count, seen.of, seen.follows) == (len(life), len(life), True)
+
+
+@pytest.mark.parametrize(
+    ("at", "count"), [("1", 1), ("2024-01-09T15:00:10Z", 5), ("2024-01-09T16:00:10+01:00", 5), ("", 9)]
+)
+def test_a_moment_is_a_number_or_a_time(at: str, count: int) -> None:
+    assert moment(life_of(restarted()), at) == count
+
+
+@pytest.mark.parametrize("at", ["0", "10", "soon", "1999-01-01", "-9999999h"])
+def test_a_moment_that_never_was_is_one_sentence(at: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        moment(life_of(restarted()), at)
+    assert "--at" not in str(error.value)
+
+
+def test_an_entry_is_told_with_its_cause_actor_and_effect_on_the_phase() -> None:
+    life = life_of(running().at(9).pause())
+    entry = entry_of(life, len(life))
+    assert entry.cause == "job, generation 2 by alice"
+    assert entry.actor == "alice"
+    assert (entry.before, entry.after) == ("Running", "Paused")
+    assert "worker-0 dismissed (pause)" in entry.events
+    assert told(life, len(life), len(life)) == [entry]
+    assert [each.seq for each in told(life, 2, 4)] == [2, 3, 4]
+
+
+def test_what_was_noticed_late_says_how_late() -> None:
+    story = running().at(50)
+    story.pod("worker-1", "Failed", exit_code=7, happened_at=START + timedelta(seconds=20))
+    life = life_of(story)
+    assert entry_of(life, len(life)).delay == timedelta(seconds=30)
+
+
+def test_a_whole_entry_shows_no_secret() -> None:
+    spec = workers(1)
+    container = spec["replicaSpecs"][0]["template"]["spec"]["containers"][0]
+    container["env"] = [{"name": "API_TOKEN", "value": "hunter2"}]
+    text = whole(Story(spec).submit().entries[0])
+    assert "API_TOKEN" in text
+    assert "hunter2" not in text
+
+
+# ---- facts -------------------------------------------------------------------------------------------------
+
+POD = {
+    "kind": "Pod",
+    "metadata": {"name": "mnist-7ac1b-worker-1", "uid": "worker-1.2", "labels": {"b": "2", "a": "1"}},
+    "spec": {
+        "containers": [
+            {
+                "name": "pytorch",
+                "image": "pytorch:2",
+                "command": ["python", "a file.py"],
+                "args": ["--x=$HOME"],
+                "resources": {
+                    "requests": {"cpu": "4", "memory": "8Gi"},
+                    "limits": {"cpu": 8, "memory": "16Gi", "nvidia.com/gpu": 4},
+                },
+            }
+        ]
+    },
+}
+
+
+def test_a_container_says_what_it_starts_and_may_use() -> None:
+    (found,) = containers(POD)
+    assert found.command == "python 'a file.py' '--x=$HOME'"
+    assert (found.cpu, found.memory, found.others) == (("4", "8"), ("8Gi", "16Gi"), ("nvidia.com/gpu 4",))
+
+
+def test_the_replica_table_has_a_row_for_each_with_what_was_wrong() -> None:
+    life = life_of(restarted())
+    first, second = table(life.state(), [POD], life.timeline().marks)
+    assert (first.name, first.error, first.restarts, first.primary) == ("worker-0", "", 0, True)
+    assert (second.name, second.restarts, second.attempt) == ("worker-1", 1, 2)
+    assert "exit code 7" in second.error
+    assert second.labels == ("a=1", "b=2")
+    assert second.containers[0].cpu == ("4", "8")
+
+
+def test_a_deleted_replica_stays_listed() -> None:
+    story = running().at(9).pause().gone("worker-0").gone("worker-1")
+    life = life_of(story)
+    assert [(each.phase, each.uid) for each in table(life.state(), [], ())] == [("Deleted", "")] * 2
+
+
+def test_claims_and_modes_are_found_wherever_the_spec_has_them() -> None:
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "tutorial"}}
+    spec = {
+        "replicaSpecs": [{"template": {"spec": {"volumes": [volume, volume, {"name": "x"}]}}}],
+        "runMode": {"debug": {"enabled": True}, "pause": {"enabled": False}},
+    }
+    assert claims(spec) == ["tutorial"]
+    assert modes(spec) == ["debug"]
+
+
+@pytest.mark.parametrize(
+    ("status", "address"),
+    [
+        ({"url": "https://board.example/x"}, "https://board.example/x"),
+        ({"address": "/apps/board"}, "/apps/board"),
+        ({"url": "javascript:alert(1)"}, ""),
+        ({"url": "//evil.example"}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_tensorboard_is_linked_only_where_a_browser_should_go(status: dict[str, str], address: str) -> None:
+    assert address_of({"status": status}) == address
+
+
+# ---- what only the history view knows --------------------------------------------------------------------------
+
+
+def test_rows_of_the_history_view_make_phases_and_marks() -> None:
+    def row(seq: int, phase: Phase, *types: str) -> EntryRow:
+        at = START + timedelta(seconds=seq)
+        return EntryRow(
+            0, seq, JobUid("u"), seq, at, None, "alice", "PodObserved", phase, types, f"entry {seq}"
+        )
+
+    drawn = timeline_of(
+        [
+            row(1, Phase.PENDING, "JobAdmitted", "PhaseEntered"),
+            row(2, Phase.RUNNING, "ReplicaStarted", "PhaseEntered"),
+            row(3, Phase.RUNNING, "ReplicaFailed", "RestartScheduled"),
+            row(4, Phase.FAILED, "PhaseEntered"),
+        ]
+    )
+    assert [(each.phase, each.begin.seq) for each in drawn.bands] == [
+        (Phase.PENDING, 1),
+        (Phase.RUNNING, 2),
+        (Phase.FAILED, 4),
+    ]
+    assert [(each.kind, each.when.seq, each.says) for each in drawn.marks] == [
+        (IncidentKind.RESTART, 3, "entry 3")
+    ]
+    assert not drawn.open

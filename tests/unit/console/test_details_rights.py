@@ -1,0 +1,70 @@
+"""The pages of a job on a cluster: everybody sees what their rights give them, and is told what they lack."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+
+from jobledger.api.reviews import Reviews
+from jobledger.console import create
+from tests.unit.api.kubernetes import FakeReviews
+from tests.unit.api.test_cluster_guard import BASE, Rules, both, only
+from tests.unit.api.words import app_in_memory, job, phase, written
+
+PATH = "/jobs/default/PyTorchTrainingJob/train"
+
+
+@asynccontextmanager
+async def alice(rule: Rules) -> AsyncIterator[httpx.AsyncClient]:
+    """A job that runs, and alice's browser, who has the rights that `rule` says."""
+    fake = FakeReviews({"alices": "alice"}, alice=rule)
+    async with app_in_memory() as app:
+        await app.submit(written(job()), "tests")
+        await phase(app, "train", "Running")
+        transport = httpx.ASGITransport(create(app, fake.closing, Reviews(fake)))
+        headers = {"X-Jobledger-Token": "alices"}
+        async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers) as client:
+            yield client
+
+
+async def test_who_may_read_the_job_alone_sees_its_pages_without_events_and_pods() -> None:
+    async with alice(only("get")) as client:
+        page = await client.get(PATH)
+        assert page.status_code == 200
+        assert "No events are kept." in page.text
+        assert "ReplicaRequested" not in page.text
+        assert (await client.get(f"{PATH}/history?at=1")).status_code == 200
+        replicas = await client.get(f"{PATH}/replicas")
+        assert "worker-0" in replicas.text
+        assert "pytorchtrainingjob=train" not in replicas.text  # a label: that is in the pod
+
+
+async def test_who_may_not_read_logs_is_told_so() -> None:
+    async with alice(only("get")) as client:
+        for below in (
+            "/log?replica=worker-0",
+            "/log/follow?replica=worker-0",
+            "/log/download?replica=worker-0",
+        ):
+            answer = await client.get(PATH + below)
+            assert answer.status_code == 403, below
+            assert "pods/log" in answer.text
+
+
+async def test_who_may_read_logs_does() -> None:
+    async with alice(both(only("get"), only("get", "pods", subresource="log"))) as client:
+        assert (await client.get(f"{PATH}/log?replica=worker-0")).status_code == 200
+
+
+async def test_who_may_not_read_jobs_learns_nothing_of_them() -> None:
+    async with alice(lambda _: False) as client:
+        for name in ("train", "nobody"):
+            for below in ("", "/history", "/replicas", "/log?replica=worker-0", "/manifest"):
+                answer = await client.get(f"/jobs/default/PyTorchTrainingJob/{name}{below}")
+                assert answer.status_code == 403
+                assert "Running" not in answer.text
+
+
+async def test_without_a_token_there_is_nothing() -> None:
+    async with alice(lambda _: True) as client:
+        assert (await client.get(PATH, headers={"X-Jobledger-Token": ""})).status_code == 401
