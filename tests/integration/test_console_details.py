@@ -246,7 +246,7 @@ def test_a_log_is_followed_and_hurts_nobody(train: str, page: Page) -> None:
     page.goto(f"{train}/log?replica=worker-0")
     expect(page.locator("#log-follow")).to_be_checked()
     before = len(log_lines(page))
-    page.wait_for_function("n => document.querySelectorAll('#log-lines > li').length > n + 10", arg=before)
+    wait_until(lambda: page.locator("#log-lines > li").count() > before + 10, "lines that are added")
     shown = log_lines(page)
     assert shown[0] == "starting rank 0 <b>not bold</b>"
     steps = [int(each.split()[1]) for each in shown[1:]]
@@ -291,7 +291,7 @@ def test_forty_megabytes_do_not_choke_the_page(place: Place, address: str, page:
     assert len(log_lines(page)) == 1000
     assert page.locator(".earlier").inner_text().startswith("Load earlier lines")
     page.locator("#log-earlier").click()
-    page.wait_for_function("document.querySelectorAll('#log-lines > li').length === 2000")
+    expect(page.locator("#log-lines > li")).to_have_count(2000)
     numbers = [int(each.split()[1]) for each in log_lines(page)]
     assert numbers == list(range(398_000, 400_000))
     page.locator("input[name=q]").fill("flood 0000001")

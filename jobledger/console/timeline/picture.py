@@ -313,10 +313,11 @@ def _grid(wanted: Wanted, height: int) -> Markup:
     for tick in wanted.scale.ticks():
         x, at = percent(tick.x), _iso(tick.at)
         parts.append(element("line", class_="tl-tick", x1=x, x2=x, y1=_AXIS - 4, y2=height))
-        near_end = tick.x > 92
-        if tick.x < beyond:
+        width = 2.9 * len(tick.words)  # percent of a narrow screen
+        near_end = tick.x + width > 102
+        if tick.x - (width if near_end else 0) < beyond:
             continue  # its words would touch those of the last
-        beyond = tick.x + 2 + 1.9 * len(tick.words)
+        beyond = tick.x + width
         anchor, shift = ("end", -2) if near_end else ("start", 2)
         parts.append(
             element("text", tick.words, class_="tl-time", x=x, dx=shift, y=12, text_anchor=anchor, data_at=at)
