@@ -62,6 +62,7 @@ def address(place: Place) -> Iterator[str]:
         while found is None:
             found = re.search(r"http://127\.0\.0\.1:\d+", server.stdout.readline())
         yield found[0]
+        place.run("delete", "--all", "--grace-period", "0")
 
 
 @pytest.fixture(scope="module")
