@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from k8s_bridge.labels import labels
 from k8s_bridge.port import Change, Verb
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName, replica_name
 from statemachine.observations import (
@@ -111,6 +112,7 @@ def job(change: Change) -> JobObserved | JobGone | None:
             generation=_number(meta.get("generation")) or 0,
             spec=dict(_map(raw.get("spec"))),
             actor=_actor(meta),
+            labels=labels(meta),
         )
     except ValidationError:
         return None

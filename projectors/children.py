@@ -70,6 +70,7 @@ _UNCONCERNING: Final = (
     e.PodGroupChanged,
     e.CleanedUp,
     e.UpdateIgnored,
+    e.LabelsChanged,
     e.JobClosed,
 )
 

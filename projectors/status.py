@@ -23,6 +23,9 @@ _REWRITES: Final = 3
 """How often in a row the same status is written over one that the cluster shows instead."""
 
 
+_NOT_SHOWN: Final = (e.Announced, e.TimerSet, e.TimerCleared, e.LabelsChanged)
+
+
 class Status:
     """The level projector of job statuses."""
 
@@ -38,7 +41,7 @@ class Status:
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
         """Some event shows in the status."""
-        return any(not isinstance(each, e.Announced | e.TimerSet | e.TimerCleared) for each in events)
+        return any(not isinstance(each, _NOT_SHOWN) for each in events)
 
     def is_urgent(self, events: Sequence[e.Event]) -> bool:
         """A phase is shown at once; counts of replicas may wait, and then take one write for several changes."""

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from statemachine.errors import Problem
 from statemachine.ids import PodUid, ReplicaName
-from statemachine.observations import Container
+from statemachine.observations import Container, Labels
 from statemachine.phases import Phase, Trigger
 from statemachine.spec import Plan, Wire
 
@@ -89,6 +89,14 @@ class SpecChanged(Wire):
     changes: dict[str, Any]
     spec: dict[str, Any]
     plan: Plan
+
+
+class LabelsChanged(Wire):
+    """The job object has these labels from now on, and no others. Nothing of the job depends on them."""
+
+    type: Literal["LabelsChanged"] = "LabelsChanged"
+    v: Literal[1] = 1
+    labels: Labels = Field(default_factory=dict)
 
 
 class UpdateIgnored(Wire):
@@ -369,6 +377,7 @@ class JobClosed(Wire):
 Event = Annotated[
     JobAdmitted
     | SpecChanged
+    | LabelsChanged
     | UpdateIgnored
     | PhaseEntered
     | ConditionsChanged

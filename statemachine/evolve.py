@@ -102,6 +102,8 @@ def _changes(state: JobState, event: e.Event) -> Changes:
             return _admitted(event)
         case "SpecChanged":
             return _spec_changed(state, event)
+        case "LabelsChanged":
+            return {"labels": event.labels}
         case "UpdateIgnored":
             return {"generation": event.generation, "ignored": event.problems}
         case "JobDeleted":
@@ -111,7 +113,7 @@ def _changes(state: JobState, event: e.Event) -> Changes:
             }
             return {"deleted": True, "replicas": leaving, "timers": {}}
         case "JobClosed":
-            return {"closed": True, "spec": {}, "replicas": {}, "timers": {}}
+            return {"closed": True, "spec": {}, "labels": {}, "replicas": {}, "timers": {}}
         case _:
             assert_never(event)
 

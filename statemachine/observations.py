@@ -8,12 +8,21 @@ decided again.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.spec import Wire
+
+MOST_LABELS: Final = 64
+"""Of one job; Kubernetes knows no such bound, and nobody reads more."""
+
+Labels = Annotated[
+    dict[Annotated[str, Field(max_length=317)], Annotated[str, Field(max_length=63)]],
+    Field(max_length=MOST_LABELS),
+]
+"""`metadata.labels`, within the lengths that Kubernetes allows: prefix 253, name 63, value 63 characters."""
 
 
 class PodPhase(StrEnum):
@@ -70,6 +79,8 @@ class JobObserved(Seen):
     actor: str = ""
     settings: dict[str, str] = Field(default_factory=dict)
     """What is configured for jobs of this kind, for the job to keep; by the kind's own keys."""
+    labels: Labels = Field(default_factory=dict)
+    """Those of the job object; they decide nothing, and are told on for lists."""
 
 
 class JobGone(Seen):

@@ -18,7 +18,7 @@ from statemachine.observations import Container
 from statemachine.phases import Phase
 from statemachine.spec import Launch, Plan
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 """Raised when the fields below change; a snapshot of another version is not used."""
 
 
@@ -125,6 +125,7 @@ class JobState:
     name: str = ""
     generation: int = 0
     spec: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
     plan: Plan | None = None
     phase: Phase = Phase.NEW
     created_at: datetime | None = None

@@ -1,7 +1,7 @@
 """An entry's events in one line, for lists; the words are those of the design page."""
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import Final, assert_never
 
 from statemachine import events as e
 
@@ -14,11 +14,16 @@ def summary(events: Sequence[e.Event]) -> str:
 
 _INNER = (e.TimerSet, e.TimerCleared, e.ConditionsChanged)
 
+_LABELS: Final = 5
+"""So many are named."""
+
 
 def _phrase(event: e.Event) -> str:
     match event.type:
         case "JobAdmitted" | "SpecChanged" | "UpdateIgnored" | "JobExpired" | "JobDeleted" | "JobClosed":
             return _of_job(event)
+        case "LabelsChanged":
+            return _labels(event)
         case "PhaseEntered":
             return f"phase {event.phase}{_why(event.cause)}"
         case "ConditionsChanged":
@@ -79,6 +84,14 @@ def _of_job(event: _OfJob) -> str:
             return "nothing of the job is left"
         case _:
             assert_never(event)
+
+
+def _labels(event: e.LabelsChanged) -> str:
+    """The new labels; of many the first, for this is one line."""
+    pairs = [f"{key}={value}" if value else key for key, value in event.labels.items()]
+    if len(pairs) > _LABELS:
+        pairs[_LABELS:] = [f"{len(pairs) - _LABELS} more"]
+    return f"labels are now {', '.join(pairs)}" if pairs else "labels removed"
 
 
 def _of_replica(event: _OfReplica) -> str:

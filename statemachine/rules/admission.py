@@ -9,6 +9,7 @@ from statemachine.events import (
     Event,
     JobAdmitted,
     JobDeleted,
+    LabelsChanged,
     PhaseEntered,
     SpecChanged,
     UpdateIgnored,
@@ -32,21 +33,30 @@ def admission(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
 
 
 def changes(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
-    """What becomes of a job that is known: newer generations change the spec or are ignored; it is deleted."""
+    """What becomes of a known job: newer generations change the spec or are ignored, labels change, it is deleted."""
     match seen:
         case JobObserved() if state.phase is Phase.NEW:
             return
-        case JobObserved() if not state.deleted and seen.generation > state.generation:
-            yield from _updated(kind, state, seen)
+        case JobObserved() if not state.deleted:
+            if seen.generation > state.generation:
+                yield from _updated(kind, state, seen)
+            yield from relabelled(state, seen)
         case JobGone() if state.phase is not Phase.NEW and not state.deleted:
             yield JobDeleted(at=seen.at, actor=seen.actor)
         case _:
             return
 
 
+def relabelled(state: JobState, seen: JobObserved) -> Iterator[Event]:
+    """The labels are others than those known. A job of an older generation is old news: its labels are, too."""
+    if seen.generation >= state.generation and seen.labels != state.labels:
+        yield LabelsChanged(labels=seen.labels)
+
+
 def _first_seen(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
     found = kind.admit(seen.name, seen.spec, uid=state.uid)
     yield admitted(kind, seen, found)
+    yield from relabelled(state, seen)
     yield Announced(reason="Created", message=f"A {kind.names.kind} has been created: {seen.name}")
     yield from noticed(found)
     if found.plan is None:

@@ -55,6 +55,7 @@ steps = st.lists(
         ),
         st.tuples(st.just("gone"), replica),
         st.tuples(st.just("late"), replica, st.sampled_from(PHASES), st.integers(1, 3)),
+        st.tuples(st.just("label"), st.sampled_from([{}, {"team": "a"}, {"team": "b", "tier": ""}])),
         st.tuples(st.sampled_from(["pause", "resume", "delete", "resync"])),
         st.tuples(st.just("limit"), st.integers(0, 5)),
         st.tuples(st.just("scale"), st.integers(0, 5)),
@@ -86,6 +87,8 @@ def perform(story: Story, step: tuple[Any, ...]) -> None:
                 story.timer(name)
         case ("refused", status):
             story.refused(status_=status)
+        case ("label", labels):
+            story.label(**labels)
         case ("unreadable", name):
             story.unreadable(name)
         case (verb, *_):
@@ -141,6 +144,18 @@ def test_folding_the_history_gives_the_state(spec: dict[str, Any], acts: list[An
     for body in story.bodies:
         state = fold(state, decode(body).events)
     assert state == story.state
+
+
+@many
+@given(specs(), steps)
+def test_the_labels_known_are_those_seen_last_until_the_job_is_deleted(
+    spec: dict[str, Any], acts: list[Any]
+) -> None:
+    story = Story(copy.deepcopy(spec)).submit()
+    for number, act in enumerate(acts):
+        perform(story.at(max(story.clock, number * 7.0)), act)
+        if act[0] in ("label", "resync") and not story.state.deleted:
+            assert story.state.labels == story.labels
 
 
 @many

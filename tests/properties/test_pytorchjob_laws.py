@@ -62,6 +62,7 @@ steps = st.lists(
         st.tuples(st.just("again"), replica, st.integers(0, 4)),
         st.tuples(st.just("gone"), replica),
         st.tuples(st.just("late"), replica, st.sampled_from(PHASES), st.integers(1, 3)),
+        st.tuples(st.just("label"), st.sampled_from([{}, {"team": "a"}, {"team": "b", "tier": ""}])),
         st.tuples(st.sampled_from(["delete", "resync", "up", "all_gone"])),
         st.tuples(st.just("group"), st.sampled_from(["Pending", "Inqueue", "Running"])),
         st.tuples(st.just("suspend"), st.booleans()),

@@ -67,6 +67,7 @@ class TorchStory(Story):
                 spec=copy.deepcopy(self.spec),
                 actor="alice",
                 settings=self.settings,
+                labels=dict(self.labels),
             )
         )
 

@@ -75,6 +75,7 @@ class Story:
         self.spec, self.name, self.kind = spec, name, kind
         self.uid = JobUid(uid)
         self.generation = 1
+        self.labels: dict[str, str] = {}
         self.clock = 0.0
         self.state = JobState(self.uid)
         self.entries: list[Entry] = []
@@ -121,8 +122,14 @@ class Story:
                 generation=self.generation,
                 spec=copy.deepcopy(self.spec),
                 actor="alice",
+                labels=dict(self.labels),
             )
         )
+
+    def label(self, **labels: str) -> Self:
+        """The job object has these labels now, and its generation is what it was; that is seen."""
+        self.labels = labels
+        return self.submit()
 
     def edit(self, **change: Any) -> Self:
         """The user changes the spec (merge patch); the change is seen."""

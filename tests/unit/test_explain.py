@@ -44,6 +44,14 @@ def test_a_healthy_job_says_that_nothing_abnormal_happened() -> None:
     assert (why.root_cause, why.waits_for) == (None, ())
 
 
+def test_labels_are_no_incident_and_change_nothing_that_is_said() -> None:
+    plain = running().at(9)
+    labelled = running().at(9).label(team="a").at(12).label()
+    assert len(labelled.entries) == len(plain.entries) + 2
+    told = explain(labelled.entries).model_copy(update={"entries": len(plain.entries)})
+    assert told == explain(plain.entries)
+
+
 def test_a_restart_tells_evidence_rule_budget_and_what_was_made_and_deleted() -> None:
     story = running().at(20).pod("worker-1", "Failed", containers=OOM, node="node-1")
     story.at(22).gone("worker-1").at(25).pod("worker-1", "Running")

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from projectors.history.phrases import summary
 from projectors.history.sqlite import text
-from statemachine.events import Announced, Cause, CauseClass, Event, ReplicaFailed, RestartScheduled, TimerSet
+from statemachine.events import (
+    Announced,
+    Cause,
+    CauseClass,
+    Event,
+    LabelsChanged,
+    ReplicaFailed,
+    RestartScheduled,
+    TimerSet,
+)
 from statemachine.ids import PodUid, replica_name
 from tests.support.arbitrary import arbitrary
 from tests.support.logs import START
@@ -30,6 +39,13 @@ def test_a_summary_leaves_timers_out_if_there_is_more_to_say() -> None:
     timer = TimerSet(timer="deadline", due_at=START)
     assert summary([timer, Announced(reason="Noted", message="yes")]) == "Noted: yes"
     assert summary([timer]) == "timer deadline set for 2024-05-17T09:30:00+00:00"
+
+
+def test_labels_are_one_phrase_however_many_there_are() -> None:
+    assert summary([LabelsChanged(labels={"team": "a", "batch": ""})]) == "labels are now team=a, batch"
+    assert summary([LabelsChanged()]) == "labels removed"
+    many = LabelsChanged(labels={f"k{at}": "v" for at in range(64)})
+    assert summary([many]) == "labels are now k0=v, k1=v, k2=v, k3=v, k4=v, 59 more"
 
 
 def test_an_entry_without_events_has_an_empty_summary() -> None:

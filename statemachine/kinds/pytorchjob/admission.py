@@ -9,7 +9,7 @@ from statemachine.kinds.pytorchjob import words
 from statemachine.kinds.pytorchjob.spec import ELSEWHERE
 from statemachine.observations import JobObserved, Observation
 from statemachine.phases import Phase, Trigger
-from statemachine.rules.admission import admitted, changes, entered, joined, noticed
+from statemachine.rules.admission import admitted, changes, entered, joined, noticed, relabelled
 from statemachine.rules.words import true
 from statemachine.state import JobState
 
@@ -25,6 +25,7 @@ def admission(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
 def _first_seen(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
     found = kind.admit(seen.name, seen.spec, uid=state.uid)
     yield admitted(kind, seen, found)
+    yield from relabelled(state, seen)
     yield from noticed(found)
     yield _set(seen, words.CREATED, words.reason(words.CREATED), words.created(seen.name))
     if found.plan is None:

@@ -95,6 +95,16 @@ async def test_a_relevant_change_is_passed_on() -> None:
         assert len(told) == 2
 
 
+async def test_other_labels_are_news_and_their_order_is_not() -> None:
+    some, turned = (
+        {**JOB, "metadata": {**JOB["metadata"], "labels": each}}
+        for each in ({"a": "1", "b": "2"}, {"b": "2", "a": "1"})
+    )
+    async with following([added(JOB), added(some), added(turned), Synced(AT)]) as (told, _, bridge):
+        assert [getattr(each, "labels", None) for each in told] == [{}, {"a": "1", "b": "2"}]
+        assert bridge.progress.skipped == 1
+
+
 async def test_what_the_log_knows_and_nobody_lists_is_gone_jobs_first() -> None:
     async with following([Synced(AT)], known=KNOWN) as (told, _, _):
         assert told == GONE

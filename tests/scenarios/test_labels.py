@@ -1,0 +1,119 @@
+"""Labels of the job object: noted whenever they are seen to be others, and nothing else comes of them."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from projectors.children import Children
+from projectors.expiry import Expiry
+from projectors.status import Status
+from statemachine.decide import decide
+from statemachine.events import LabelsChanged
+from statemachine.observations import MOST_LABELS, JobObserved
+from statemachine.phases import Phase
+from tests.support.pytorchjob import TorchStory, training
+from tests.support.scenario import Story, workers
+
+TEAM = {"team": "a"}
+
+
+def t9k() -> Story:
+    return Story(workers(1))
+
+
+def kubeflow() -> Story:
+    return TorchStory(training(workers=1))
+
+
+every_kind = pytest.mark.parametrize("new", [t9k, kubeflow])
+
+
+@every_kind
+def test_labels_at_first_sight_come_right_after_the_admission(new: Callable[[], Story]) -> None:
+    story = new().label(**TEAM)
+    assert story.last[0].type == "JobAdmitted"
+    assert story.last[1] == LabelsChanged(labels=TEAM)
+    assert story.state.labels == TEAM
+
+
+@every_kind
+def test_a_job_without_labels_is_decided_as_ever(new: Callable[[], Story]) -> None:
+    story = new().submit()
+    assert "LabelsChanged" not in [each.type for each in story.last]
+    assert b"labels" not in story.bodies[0]
+
+
+@every_kind
+def test_new_labels_are_the_whole_set_and_all_that_is_decided(new: Callable[[], Story]) -> None:
+    story = new().label(**TEAM).at(5).all_pods("Running").label(tier="gold")
+    assert story.last == (LabelsChanged(labels={"tier": "gold"}),)
+    assert story.state.labels == {"tier": "gold"}
+    assert story.label().last == (LabelsChanged(),)
+    assert story.state.labels == {}
+
+
+@every_kind
+def test_the_same_labels_say_nothing(new: Callable[[], Story]) -> None:
+    assert new().label(**TEAM).submit().last == ()
+
+
+def test_labels_change_with_the_spec_in_one_entry() -> None:
+    story = t9k().submit()
+    story.labels = TEAM
+    story.edit(runPolicy={"backoffLimit": 7})
+    assert [each.type for each in story.last][:: len(story.last) - 1] == ["SpecChanged", "LabelsChanged"]
+
+
+def test_a_finished_job_and_one_that_was_refused_have_labels_too() -> None:
+    done = t9k().submit().at(5).pod("worker-0", "Running").at(6).pod("worker-0", "Succeeded", exit_code=0)
+    assert done.phase is Phase.SUCCEEDED
+    assert done.label(**TEAM).state.labels == TEAM
+    refused = Story(workers(1, elastic={"enabled": True, "minReplicas": 2, "maxReplicas": 1})).label(**TEAM)
+    assert refused.phase is Phase.FAILED
+    assert refused.label(tier="x").last == (LabelsChanged(labels={"tier": "x"}),)
+
+
+def test_a_deleted_job_gets_no_labels_and_a_closed_one_has_none() -> None:
+    story = t9k().label(**TEAM).at(5).all_pods("Running").delete()
+    assert story.label(tier="late").last == ()
+    assert story.state.labels == TEAM
+    story.gone("worker-0")
+    assert story.state.closed
+    assert story.state.labels == {}
+
+
+def test_an_older_generation_says_nothing_about_labels() -> None:
+    story = t9k().label(**TEAM)
+    old = story.entries[0].cause
+    story.labels = {"tier": "gold"}
+    story.edit(runPolicy={"backoffLimit": 7})
+    assert decide(story.state, old) == ()
+
+
+def test_labels_beyond_the_bounds_are_refused_by_the_model() -> None:
+    seen = t9k().submit().entries[0].cause
+    assert isinstance(seen, JobObserved)
+    for labels in (
+        {"k" * 318: ""},
+        {"k": "v" * 64},
+        {str(at): "" for at in range(MOST_LABELS + 1)},
+        {"k": 1},
+    ):
+        with pytest.raises(ValueError, match="labels"):
+            JobObserved.model_validate(seen.model_dump() | {"labels": labels})
+
+
+@every_kind
+def test_nobody_who_writes_to_the_cluster_has_anything_to_do(new: Callable[[], Story]) -> None:
+    story = new().submit().at(5).all_pods("Running")
+    children, status = story.children, story.status
+    events = story.label(**TEAM).last
+    nothing = cast(Any, None)  # nobody is asked
+    views = (
+        Status(nothing, nothing),
+        Expiry(nothing, nothing),
+        Children(nothing, nothing, nothing, nothing),
+    )
+    assert not any(each.concerns(events) for each in views)
+    assert (story.children, story.status) == (children, status)
