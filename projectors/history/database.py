@@ -73,6 +73,10 @@ LIST: Final = """INSERT INTO history_listing VALUES ($1, $2, $3, $4, $5, $6, $7,
 
 UNLIST: Final = "DELETE FROM history_listing WHERE uid = $1"
 
+UNLABEL: Final = "DELETE FROM history_labels WHERE uid = $1"
+
+LABEL: Final = "INSERT INTO history_labels VALUES ($1, $2, $3)"
+
 REACHED: Final = "SELECT position, latest FROM history_positions WHERE partition = $1"
 
 MOVE: Final = "UPDATE history_positions SET position = $2, latest = $3 WHERE partition = $1"

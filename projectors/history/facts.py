@@ -43,6 +43,7 @@ def facts(state: JobState, seen_at: datetime) -> Row:
         "paused": bool(state.plan and state.plan.paused),
         "elastic": _elastic(state),
         "error": _error(state) if is_error else "",
+        "labels": dict(state.labels),
         "counts": counts(state),
         "conditions": [
             [each.type, each.status, each.reason, each.message, _iso(each.changed_at)]

@@ -17,6 +17,7 @@ _ORDER: Final[Mapping[Sort, str]] = {"name": "name", "created": "created_at", "p
 _COUNT: Final = "SELECT count(*) FROM history_listing"
 _UIDS: Final = "SELECT uid FROM history_listing"
 _FILTERS: Final = "SELECT DISTINCT scheduler, queue, resources FROM history_listing"
+_LABELLED: Final = "SELECT uid FROM history_labels WHERE"
 _SHOWN: Final = (
     "SELECT uid, namespace, api_version, kind, name, phase, is_error, created_at, scheduler, queue, shown "
     "FROM history_listing WHERE uid IN"
@@ -37,6 +38,8 @@ class Wanted:
     schedulers: Sequence[str] = ()
     queues: Sequence[str] = ()
     resources: Sequence[str] = ()
+    labels: Sequence[str] = ()
+    """Each `key=value`, or `key` for any value; those of one key are values of one filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,21 @@ def _where(wanted: Wanted) -> _Condition:
     if wanted.resources:
         named = [_contains(f" {each} ") for each in wanted.resources]
         where.any_of([f"resources LIKE {where.place(each)} ESCAPE '!'" for each in named])
+    for key, held in _by_key(wanted.labels).items():
+        fits = f"key = {where.place(key)}"
+        if None not in held:
+            fits += f" AND {where.one_of('value', [each for each in held if each is not None])}"
+        where.parts.append(f"uid IN ({_LABELLED} {fits})")
     return where
+
+
+def _by_key(labels: Sequence[str]) -> Mapping[str, Sequence[str | None]]:
+    """The values wanted of each key; None is any."""
+    found: dict[str, list[str | None]] = {}
+    for each in labels:
+        key, equals, value = each.partition("=")
+        found.setdefault(key, []).append(value if equals else None)
+    return found
 
 
 def _contains(text: str) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SCHEMAS: Final = ("0001", "0002")
+SCHEMAS: Final = ("0001", "0002", "0003")
 """Every schema that this release can start from, the present one last: the revisions in `migrations/versions`."""
 
 VERSION_TABLE: Final = "history_schema"
@@ -83,7 +83,9 @@ class PostgresDatabase:
         await self.prepare()
         async with self._transaction() as connection:
             await connection.execute("LOCK TABLE history_positions IN EXCLUSIVE MODE")
-            await connection.execute("TRUNCATE history_entries, history_jobs, history_listing")
+            await connection.execute(
+                "TRUNCATE history_entries, history_jobs, history_labels, history_listing"
+            )
             await connection.execute("DELETE FROM history_positions")
 
     async def close(self) -> None:

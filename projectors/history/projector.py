@@ -1,12 +1,14 @@
 """Entries of the log → rows of the history view."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from projectors.history.database import (
     ADD_ENTRY,
+    LABEL,
     LIST,
     MOVE,
     PUT_JOB,
+    UNLABEL,
     UNLIST,
     Database,
     Reached,
@@ -120,11 +122,17 @@ class HistoryProjector:
                 begun[record.job] = (began_at, self._partition, record.position)
             last[record.job] = (record, entry, state)  # one row a job and batch, however many entries
         here = [step for step in last.values() if not step[2].closed]
+        relabelled = {
+            entry.job for _, entry, _ in new if any(each.type == "LabelsChanged" for each in entry.events)
+        }
+        labelled = [state for _, _, state in last.values() if state.closed or state.uid in relabelled]
         return [
             Statement(ADD_ENTRY, [(self._partition, *_entry_row(step)) for step in new]),
             Statement(PUT_JOB, [(*_job_row(step), *begun[job]) for job, step in last.items()]),
             Statement(LIST, [facts(step[2], step[1].seen_at) for step in here]),
             Statement(UNLIST, [(step[2].uid,) for step in last.values() if step[2].closed]),
+            Statement(UNLABEL, [(state.uid,) for state in labelled]),
+            Statement(LABEL, [row for state in labelled for row in _label_rows(state)]),
             Statement(MOVE, [(self._partition, max(upto, found.position), latest)]),
         ]
 
@@ -146,6 +154,12 @@ def _entry_row(step: Step) -> Row:
         *(entry.cause.type, state.phase.value),
         *([each.type for each in entry.events], _text(summary(entry.events))),
     )
+
+
+def _label_rows(state: JobState) -> Iterator[Row]:
+    """A job that is closed has none."""
+    for key, value in state.labels.items():
+        yield state.uid, _text(key), _text(value)
 
 
 def _text(said: str) -> str:

@@ -11,7 +11,7 @@ from projectors.history.database import BEGIN, NOWHERE, REACHED, Change, Reached
 from statemachine.errors import StoreUnusable
 from statemachine.log.store import SqliteStore
 
-LAYOUT: Final = "3"
+LAYOUT: Final = "4"
 """Raised when the tables below change: tables of another layout are thrown away and made from the log again."""
 
 _DDL: Final = (
@@ -37,10 +37,13 @@ _DDL: Final = (
         scheduler TEXT NOT NULL, queue TEXT NOT NULL, resources TEXT NOT NULL, shown TEXT NOT NULL)""",
     """CREATE INDEX history_listing_all ON history_listing
         (created_at, uid, namespace, kind, name, phase, is_error, scheduler, queue, resources)""",
+    """CREATE TABLE history_labels (
+        uid TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (uid, key)) WITHOUT ROWID""",
+    "CREATE INDEX history_labels_by_label ON history_labels (key, value, uid)",
     """CREATE TABLE history_positions (
         partition INTEGER PRIMARY KEY, position INTEGER NOT NULL, latest TEXT NOT NULL)""",
 )
-_TABLES: Final = ("history_entries", "history_jobs", "history_listing", "history_positions")
+_TABLES: Final = ("history_entries", "history_jobs", "history_labels", "history_listing", "history_positions")
 _LAYOUT_KEY: Final = "history layout"
 
 

@@ -92,7 +92,8 @@ async def test_tables_that_are_dropped_under_a_projector_are_made_and_filled_aga
         await log.append(history(3))
         await projector.advance()
         await database.fetch(
-            "DROP TABLE history_jobs, history_entries, history_listing, history_positions, history_schema"
+            "DROP TABLE history_jobs, history_entries, history_labels, history_listing, history_positions, "
+            "history_schema"
         )
         await log.append(history(4)[3:])
         with pytest.raises(ViewUnavailable, match="does not exist"):

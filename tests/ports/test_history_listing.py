@@ -9,7 +9,15 @@ import pytest
 from projectors.history import Database, HistoryProjector, SqliteDatabase, Wanted
 from projectors.history.address import Address
 from projectors.history.facts import facts
-from statemachine.events import Condition, ConditionsChanged, Event, JobAdmitted, JobClosed, JobDeleted
+from statemachine.events import (
+    Condition,
+    ConditionsChanged,
+    Event,
+    JobAdmitted,
+    JobClosed,
+    JobDeleted,
+    LabelsChanged,
+)
 from statemachine.evolve import fold
 from statemachine.ids import JobUid
 from statemachine.log.memory import MemoryLog
@@ -52,6 +60,10 @@ def job(uid: str, name: str, namespace: str = "team-a", *more: Sequence[Event], 
     return chain((first, entered(Phase.PENDING)), *more, job=JobUid(uid))
 
 
+def labels(**wanted: str) -> LabelsChanged:
+    return LabelsChanged(labels={key.replace("__", "/"): value for key, value in wanted.items()})
+
+
 FAILING = (
     ConditionsChanged(
         at=at(2),
@@ -69,10 +81,17 @@ async def projector(database: Database) -> HistoryProjector:
     log = MemoryLog()
     await log.append(
         [
-            *job("u1", "alpha", "team-a", [entered(Phase.RUNNING, at(2))]),
-            *job("u2", "beta_x", "team-b", FAILING, **QUEUED),
-            *job("u3", "alphabet", "team-a", [entered(Phase.FAILED, at(2))]),
-            *job("u4", "gone", "team-a", [JobDeleted(at=at(2)), JobClosed()]),
+            *job("u1", "alpha", "team-a", [labels(team="a", tier="gold")], [entered(Phase.RUNNING, at(2))]),
+            *job("u2", "beta_x", "team-b", [labels(team="b", example_com__x="")], FAILING, **QUEUED),
+            *job(
+                "u3",
+                "alphabet",
+                "team-a",
+                [labels(team="c")],
+                [labels(team="A")],
+                [entered(Phase.FAILED, at(2))],
+            ),
+            *job("u4", "gone", "team-a", [labels(team="a")], [JobDeleted(at=at(2)), JobClosed()]),
             *job("u5", "leaving", "team-a", [JobDeleted(at=at(2))]),
         ]
     )
@@ -99,6 +118,21 @@ async def projector(database: Database) -> HistoryProjector:
         (Wanted(schedulers=["default"], phases=["Running"]), ["alpha"]),
         (Wanted(resources=["nvidia.com/gpu"], text="bet"), ["alphabet", "beta_x"]),
         (Wanted(resources=["nvidia.com"]), []),
+        (Wanted(labels=["team"]), ["alphabet", "beta_x", "alpha"]),
+        (Wanted(labels=["team=a"]), ["alpha"]),
+        (Wanted(labels=["team=A"]), ["alphabet"]),
+        (Wanted(labels=["team=c"]), []),
+        (Wanted(labels=["team=a", "team=b"]), ["beta_x", "alpha"]),
+        (Wanted(labels=["team=b", "team"]), ["alphabet", "beta_x", "alpha"]),
+        (Wanted(labels=["team=a", "tier"]), ["alpha"]),
+        (Wanted(labels=["team=b", "tier"]), []),
+        (Wanted(labels=["example_com/x"]), ["beta_x"]),
+        (Wanted(labels=["example_com/x="]), ["beta_x"]),
+        (Wanted(labels=["team="]), []),
+        (Wanted(labels=["tea"]), []),
+        (Wanted(labels=["team=%"]), []),
+        (Wanted(labels=["team' OR '1'='1"]), []),
+        (Wanted(labels=["team"], phases=["Running"]), ["alpha"]),
     ],
 )
 async def test_jobs_that_exist_are_filtered(
@@ -132,6 +166,43 @@ async def test_a_row_says_what_the_list_shows(projector: HistoryProjector) -> No
     ]
 
 
+async def test_a_row_has_the_labels_of_now(projector: HistoryProjector) -> None:
+    rows = (await projector.history.listing.page(Wanted())).rows
+    assert {each.name: each.shown["labels"] for each in rows} == {
+        "alpha": {"team": "a", "tier": "gold"},
+        "beta_x": {"example_com/x": "", "team": "b"},
+        "alphabet": {"team": "A"},
+        "leaving": {},
+    }
+
+
+async def test_labels_of_before_and_of_jobs_that_are_gone_are_not_kept(
+    projector: HistoryProjector, database: Database
+) -> None:
+    found = await database.fetch("SELECT uid, key, value FROM history_labels ORDER BY uid, key")
+    assert [tuple(each) for each in found] == [
+        *(("u1", "team", "a"), ("u1", "tier", "gold")),
+        *(("u2", "example_com/x", ""), ("u2", "team", "b")),
+        ("u3", "team", "A"),
+    ]
+
+
+async def test_labels_that_change_later_are_found_and_the_old_ones_are_not(database: Database) -> None:
+    log = MemoryLog()
+    drafts = job("u1", "alpha", "team-a", [labels(team="a", tier="x")], [labels(team="b")], [labels()])
+    projector = HistoryProjector(log, database)
+    found = []
+    for some in (drafts[:2], drafts[2:3], drafts[3:]):
+        await log.append(some)
+        await projector.advance()
+        pages = [
+            await projector.history.listing.page(Wanted(labels=[each]))
+            for each in ("team=a", "team=b", "tier")
+        ]
+        found.append([each.total for each in pages])
+    assert found == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+
+
 async def test_a_job_that_is_being_deleted_says_so(projector: HistoryProjector) -> None:
     rows = (await projector.history.listing.page(Wanted())).rows
     assert {each.name for each in rows if each.shown["deleting"]} == {"leaving"}
@@ -150,13 +221,14 @@ async def test_a_view_that_is_made_again_lists_the_same(
     before = await projector.history.listing.page(Wanted())
     await database.clear()
     assert (await projector.history.listing.page(Wanted())).total == 0
+    assert await database.fetch("SELECT * FROM history_labels") == []
     projector.forget()
     await projector.advance()
     assert await projector.history.listing.page(Wanted()) == before
 
 
 async def test_the_position_grows_with_what_there_is_to_see(projector: HistoryProjector) -> None:
-    assert await projector.history.positions() == 10
+    assert await projector.history.positions() == 15
 
 
 def test_a_launcher_is_left_out_of_the_sums() -> None:
