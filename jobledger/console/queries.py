@@ -1,7 +1,8 @@
 """The list's query string: which jobs, in which order, which page; what links of the list change. Pure."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final, get_args
 from urllib.parse import urlencode
 
@@ -15,12 +16,12 @@ SIZES: Final = (10, 20, 50)
 SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
 PHASES: Final = (*(each.value for each in Phase if each is not Phase.NEW), ERROR)
 
-COLUMNS: Final = ("status", "name", "namespace", "kind", "cpu", "memory", "created")
+COLUMNS: Final = ("status", "name", "labels", "namespace", "kind", "cpu", "memory", "created")
 """What the list shows unless told otherwise; the name is always there."""
 
 ALL_COLUMNS: Final = (*COLUMNS, "gpu", "restarts", "queue", "priority", "duration")
 
-FILTERS: Final = ("phase", "kind", "scheduler", "queue", "resource")
+FILTERS: Final = ("phase", "kind", "scheduler", "queue", "resource", "label")
 
 _LONGEST: Final = 100
 """Values of one filter, and characters of a search: more are no question that a person asks."""
@@ -36,6 +37,8 @@ class Query:
     scheduler: tuple[str, ...] = ()
     queue: tuple[str, ...] = ()
     resource: tuple[str, ...] = ()
+    label: tuple[str, ...] = ()
+    """Each `key=value`, or `key` for any value."""
     sort: Sort = "created"
     descending: bool = True
     page: int = 1
@@ -44,9 +47,9 @@ class Query:
     @classmethod
     def of(cls, asked: QueryParams) -> "Query":
         """As the address says it; what makes no sense there is as if it were not said."""
-        chosen = {
-            each: tuple(dict.fromkeys(filter(None, asked.getlist(each)[:_LONGEST]))) for each in FILTERS
-        }
+        said = {each: asked.getlist(each)[:_LONGEST] for each in FILTERS}
+        said["label"] = [*islice(_labels(said["label"]), _LONGEST)]
+        chosen = {each: tuple(dict.fromkeys(filter(None, values))) for each, values in said.items()}
         sort, size = asked.get("sort", ""), asked.get("size", "")
         way, page = asked.get("way", ""), asked.get("page", "")
         found: Sort = next((each for each in SORTS if each == sort), "created")
@@ -104,7 +107,16 @@ class Query:
             self.scheduler,
             self.queue,
             self.resource,
+            self.label,
         )
+
+
+def _labels(said: Iterable[str]) -> Iterator[str]:
+    """Each label wanted; several may stand in one text, as people type them: `team=a, tier`."""
+    for each in ",".join(said).split(","):
+        key, equals, value = each.partition("=")
+        if key.strip():
+            yield f"{key.strip()}{equals}{value.strip()}"
 
 
 def columns(said: str) -> Sequence[str]:

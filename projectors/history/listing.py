@@ -17,7 +17,9 @@ _ORDER: Final[Mapping[Sort, str]] = {"name": "name", "created": "created_at", "p
 _COUNT: Final = "SELECT count(*) FROM history_listing"
 _UIDS: Final = "SELECT uid FROM history_listing"
 _FILTERS: Final = "SELECT DISTINCT scheduler, queue, resources FROM history_listing"
-_LABELLED: Final = "SELECT uid FROM history_labels WHERE"
+_LABELLED: Final = "SELECT 1 FROM history_labels WHERE uid = history_listing.uid AND"
+"""Asked job by job: SQLite would make a list of all that have the label first, which may be nearly all."""
+
 _SHOWN: Final = (
     "SELECT uid, namespace, api_version, kind, name, phase, is_error, created_at, scheduler, queue, shown "
     "FROM history_listing WHERE uid IN"
@@ -150,7 +152,7 @@ def _where(wanted: Wanted) -> _Condition:
         fits = f"key = {where.place(key)}"
         if None not in held:
             fits += f" AND {where.one_of('value', [each for each in held if each is not None])}"
-        where.parts.append(f"uid IN ({_LABELLED} {fits})")
+        where.parts.append(f"EXISTS ({_LABELLED} {fits})")
     return where
 
 

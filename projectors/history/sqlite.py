@@ -39,7 +39,6 @@ _DDL: Final = (
         (created_at, uid, namespace, kind, name, phase, is_error, scheduler, queue, resources)""",
     """CREATE TABLE history_labels (
         uid TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (uid, key)) WITHOUT ROWID""",
-    "CREATE INDEX history_labels_by_label ON history_labels (key, value, uid)",
     """CREATE TABLE history_positions (
         partition INTEGER PRIMARY KEY, position INTEGER NOT NULL, latest TEXT NOT NULL)""",
 )

@@ -16,7 +16,7 @@ from jobledger.console import create
 from jobledger.wiring import Controller
 from k8s_bridge.memory import MemoryCluster
 from projectors.history import HistoryProjector, SqliteDatabase
-from projectors.history.database import LIST, Statement
+from projectors.history.database import LABEL, LIST, Statement
 from statemachine.engine.clock import WallClock
 from statemachine.log.sqlite import SqliteLog
 from tests.bench.results import Result
@@ -33,6 +33,8 @@ _PAGES: Final = {
     "found by a part of the name": "q=job-499",
     "nothing found": "q=there-is-no-such-job",
     "with errors, of a queue": "phase=Error&queue=queue-3",
+    "with a label that many have": "label=team",
+    "with labels that few have": "label=team=team-7&label=experiment=17",
     "with GPUs, paused or pending": "resource=nvidia.com/gpu&phase=Paused&phase=Pending",
 }
 
@@ -47,7 +49,9 @@ async def _measured() -> Sequence[Result]:
         log = await SqliteLog.open(Path(folder) / "bench.db")
         database = SqliteDatabase(log.store)
         await database.prepare()
-        await database.change(0, lambda _: [Statement(LIST, [_row(number) for number in range(JOBS)])])
+        labels = [row for number in range(JOBS) for row in _label_rows(number)]
+        rows = [_row(number) for number in range(JOBS)]
+        await database.change(0, lambda _: [Statement(LIST, rows), Statement(LABEL, labels)])
         controller = Controller(
             log, MemoryCluster(), WallClock(), streams=[[HistoryProjector(log, database)]]
         )
@@ -68,6 +72,15 @@ async def _asked(client: httpx.AsyncClient, path: str, headers: dict[str, str]) 
     spent = (time.perf_counter() - began) * 1000
     assert answer.status_code == 200
     return spent
+
+
+def _labels(number: int) -> dict[str, str]:
+    """Every job has a team, and is one of a few of its experiment."""
+    return {"team": f"team-{number % 20}", "experiment": str(number // 20), "app.kubernetes.io/name": "train"}
+
+
+def _label_rows(number: int) -> Iterator[Sequence[Any]]:
+    return ((f"uid-{number}", key, value) for key, value in _labels(number).items())
 
 
 def _row(number: int) -> Sequence[Any]:
@@ -94,6 +107,7 @@ def _row(number: int) -> Sequence[Any]:
         "extended": {"nvidia.com/gpu": 4.0},
         "elastic": None,
         "error": "",
+        "labels": _labels(number),
         "counts": {"worker": {"Running": 4}},
         "conditions": conditions * 5,
     }

@@ -1,5 +1,6 @@
 """The list of jobs: what a row says, filters, order, pages, columns."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from starlette.datastructures import QueryParams
 
 from jobledger.console.frame import Options
 from jobledger.console.queries import COLUMNS, Query, columns
+from k8s_bridge.port import Ref
 from tests.unit.api.words import elastic, gone, job
 from tests.unit.console.words import KIND, console, names, row
 
@@ -76,6 +78,57 @@ async def test_filters_are_joined_by_and_their_values_by_or(tmp_path: Path) -> N
             ("kind=NoSuchKind", set()),
         ):
             assert set(names((await browser.piece(f"/jobs?{query}")).text)) == expected, query
+
+
+def labelled(name: str, **labels: str) -> dict[str, Any]:
+    found = job(name)
+    found["metadata"]["labels"] = labels
+    return found
+
+
+async def test_a_row_shows_two_labels_and_all_of_them_when_asked(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        await browser.submit(labelled("many", team="a", tier="gold", batch="7"), labelled("none"))
+        found = await browser.listed("many")
+        shown, _, more = found.partition("<details")
+        assert re.findall(r'class="badge" title="([^"]*)"', shown) == ["batch=7", "team=a"]
+        assert "show all" in more
+        assert more.count(">tier=gold</span>") == 2  # unfolded in its column, and in the row below
+        assert '<details id="labels' not in await browser.listed("none")
+        page = (await browser.get("/jobs?columns=name,kind")).text
+        assert row(page, "many").count(">tier=gold</span>") == 1
+
+
+async def test_jobs_are_filtered_by_labels_as_they_are_now(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        await browser.submit(
+            labelled("first", team="a", tier="gold"), labelled("second", team="b"), labelled("third")
+        )
+        for query, expected in (
+            ("label=team", {"first", "second"}),
+            ("label=team=a", {"first"}),
+            ("label=team%3DA", set()),
+            ("label=team=a&label=team=b", {"first", "second"}),
+            ("label=team%3Da%2C+team+%3D+b", {"first", "second"}),
+            ("label=team,tier", {"first"}),
+            ("label=tier=", set()),
+            ("label=,=x,", {"first", "second", "third"}),
+            ("label=team&q=sec", {"second"}),
+        ):
+            assert set(names((await browser.piece(f"/jobs?{query}")).text)) == expected, query
+        ref = Ref("batch.tensorstack.dev/v1beta1", KIND, "default", "third")
+        await browser.app.cluster.patch(ref, {"metadata": {"labels": {"team": "late"}}})
+        await browser.listed("third", "team=late")
+        assert names((await browser.piece("/jobs?label=team=late")).text) == ["third"]
+
+
+async def test_the_field_for_labels_says_what_is_filtered_by_and_chips_take_it_away(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        page = (await browser.get("/jobs?label=team=a,tier&q=x")).text
+        assert 'name="label" value="team=a, tier"' in page
+        assert "Label: team=a" in page
+        assert 'href="/jobs?q=x&amp;label=tier"' in page
+        assert 'href="/jobs?q=x&amp;label=team%3Da"' in page
 
 
 async def test_a_filter_in_use_is_a_chip_that_takes_it_away(tmp_path: Path) -> None:
@@ -160,7 +213,7 @@ async def test_the_menu_offers_what_the_job_can_do_now(tmp_path: Path) -> None:
 
 async def test_what_a_job_says_is_text_and_no_markup(tmp_path: Path) -> None:
     async with console(tmp_path) as browser:
-        page = (await browser.get('/jobs?q=<script>alert(1)</script>&queue="><b>')).text
+        page = (await browser.get('/jobs?q=<script>alert(1)</script>&queue="><b>&label="><b>')).text
         assert "<script>alert" not in page
         assert "<b>" not in page
 
@@ -175,7 +228,7 @@ def test_a_query_that_makes_no_sense_is_the_usual_one(said: str) -> None:
 
 
 def test_a_query_is_written_as_it_is_read() -> None:
-    said = "q=a+b&phase=Running&phase=Error&queue=x%26y&sort=name&way=asc&page=3&size=50"
+    said = "q=a+b&phase=Running&phase=Error&queue=x%26y&label=team%3Da&label=tier&sort=name&way=asc&page=3&size=50"
     assert Query.of(QueryParams(said)).address == said
 
 

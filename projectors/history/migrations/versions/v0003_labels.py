@@ -10,6 +10,7 @@ _STATEMENTS = (
     # exactly as it is written, which LIKE does not promise on every database
     """CREATE TABLE history_labels (
         uid text NOT NULL, key text NOT NULL, value text NOT NULL, PRIMARY KEY (uid, key))""",
+    # for its planner, which begins with the labels where few jobs have them
     "CREATE INDEX history_labels_by_label ON history_labels (key, value, uid)",
     "TRUNCATE history_entries, history_jobs, history_listing",
     "DELETE FROM history_positions",
