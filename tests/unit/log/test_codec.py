@@ -29,12 +29,21 @@ from statemachine.events import (
 )
 from statemachine.evolve import fold
 from statemachine.ids import PodUid, replica_name
-from statemachine.log.codec import decode, decode_events, decode_state, encode, encode_state, entry_hash
+from statemachine.log.codec import (
+    decode,
+    decode_events,
+    decode_observation,
+    decode_state,
+    encode,
+    encode_observation,
+    encode_state,
+    entry_hash,
+)
 from statemachine.log.entry import GENESIS, Entry
-from statemachine.observations import Container, ContainerStatus
+from statemachine.observations import Container, ContainerStatus, JobObserved, Observation
 from statemachine.phases import Phase, Trigger
 from statemachine.state import JobState
-from tests.support.arbitrary import ENTRIES, arbitrary
+from tests.support.arbitrary import ENTRIES, OBSERVATIONS, arbitrary
 from tests.support.logs import JOB, START, accepted, admitted, entry, history
 
 WORKER = replica_name("worker", 1)
@@ -118,6 +127,19 @@ def test_the_order_of_the_users_fields_is_kept() -> None:
     assert first.type == "JobAdmitted"
     assert list(first.spec) == ["replicaSpecs"]
     assert list(first.spec["replicaSpecs"][0]) == ["type", "replicas"]
+
+
+@given(OBSERVATIONS)
+def test_an_observation_by_itself_is_read_as_it_was_written(seen: Observation) -> None:
+    assert decode_observation(encode_observation(seen)) == seen
+
+
+def test_an_observation_without_labels_does_not_speak_of_them() -> None:
+    seen = entry(JOB, 1, GENESIS, admitted()).cause
+    assert isinstance(seen, JobObserved)
+    assert b"labels" not in encode_observation(seen)
+    some = seen.model_copy(update={"labels": {"team": "a"}})
+    assert b'"labels":{"team":"a"}' in encode_observation(some)
 
 
 # ---- reading ----
