@@ -26,6 +26,17 @@ SLEEPER = "import time; time.sleep(600)"
 SIZES = {"390": (390, 844), "1440": (1440, 900)}
 
 
+LABELS = {
+    "experiment": "17",
+    "team": "language",
+    "app.kubernetes.io/part-of": "a-name-as-long-as-it-may-be-and-nobody-would-like-to-type-it",
+}
+
+
+def labelled(job: dict[str, Any], **labels: str) -> dict[str, Any]:
+    return {**job, "metadata": {**job["metadata"], "labels": labels}}
+
+
 def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -271,6 +282,21 @@ def test_what_is_open_and_typed_survives_a_refresh(site: Site) -> None:
     row(page, "two").wait_for()
 
 
+def test_jobs_are_filtered_by_labels_as_one_types_them(site: Site) -> None:
+    site.submit(labelled(script("stays", SLEEPER), team="a"), labelled(script("other", SLEEPER), **LABELS))
+    page = site.page()
+    row(page, "other").wait_for()
+    field = page.get_by_label("Filter by labels")
+    field.fill("team=a")
+    field.press("Enter")
+    row(page, "other").wait_for(state="detached")
+    assert page.locator("td.name a").all_inner_texts() == ["stays"]
+    assert "label=team%3Da" in page.url
+    page.get_by_label("Remove the filter Label team=a").click()
+    row(page, "other").wait_for()
+    assert page.get_by_label("Filter by labels").input_value() == ""
+
+
 def test_filters_columns_and_order_are_chosen_on_the_page(site: Site) -> None:
     site.submit(script("ends", "pass"), script("stays", SLEEPER, runPolicy={"backoffLimit": 9}))
     page = site.page()
@@ -332,9 +358,9 @@ def test_pages_keep_nobody_out_and_are_as_wide_as_the_window(site: Site, size: s
     looked = axe()
     site.submit(
         script("bert-finetuning", SLEEPER, runMode={"pause": {"enabled": True}}),
-        script("mnist", "pass"),
-        script("broken", "raise SystemExit(3)", runPolicy={"backoffLimit": 0}),
-        script("resnet", SLEEPER, replicas=2),
+        labelled(script("mnist", "pass"), team="vision"),
+        labelled(script("broken", "raise SystemExit(3)", runPolicy={"backoffLimit": 0}), **LABELS),
+        labelled(script("resnet", SLEEPER, replicas=2), team="vision", tier="gold"),
     )
     page = site.page(size, scheme)
     phase(page, "mnist", "Succeeded")
@@ -342,6 +368,7 @@ def test_pages_keep_nobody_out_and_are_as_wide_as_the_window(site: Site, size: s
     phase(page, "resnet", "Running")
     phase(page, "bert-finetuning", "Paused")
     page.get_by_label("Show conditions and replicas of broken").click()
+    row(page, "broken").get_by_text("show all").click()
     _look(page, looked, f"list-{size}-{scheme}")
     act(page, "mnist", "Delete")
     page.get_by_role("dialog").get_by_text("A finished job holds no compute resources").wait_for()
