@@ -14,7 +14,10 @@ from tests.harness.waiting import wait_for
 ROOT = Path(__file__).parents[2]
 
 JOB_CRDS = ROOT / "crds"
-"""The kinds of jobledger."""
+"""The kinds of jobledger, but for those that are opt-in."""
+
+OPT_IN_CRDS = JOB_CRDS / "opt-in"
+"""Kinds that have to be switched on."""
 
 NEIGHBOUR_CRDS = Path(__file__).parent / "crds"
 """PodGroup, Queue and TensorBoard as far as jobledger knows them; others run what stands behind. Source: spec R13."""
@@ -62,7 +65,12 @@ class Cluster:
     def install(self, folder: Path) -> None:
         """The CRDs of a folder are there and served; a repetition changes nothing."""
         self.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(folder))
-        self.kubectl("wait", "--for=condition=Established", "--timeout=90s", "-f", str(folder))
+        there = (
+            "--recursive=false",
+            "-f",
+            str(folder),
+        )  # of kubectl's verbs only this one looks into subfolders
+        self.kubectl("wait", "--for=condition=Established", "--timeout=90s", *there)
 
     def uninstall(self, folder: Path) -> None:
         """The CRDs of a folder and all objects of their kinds are gone."""
