@@ -5,6 +5,7 @@ import secrets
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +74,22 @@ class Cluster:
         self.kubectl("wait", "--for=condition=Established", "--timeout=90s", *there)
 
     def uninstall(self, folder: Path) -> None:
-        """The CRDs of a folder and all objects of their kinds are gone."""
-        self.kubectl("delete", "--ignore-not-found", "--wait", "-f", str(folder))
+        """The CRDs of a folder and all objects of their kinds are gone.
+
+        The API server's finalizer of CRDs was seen to let one wait that had only just been made. It looks again when
+        the CRD changes.
+        """
+        self.kubectl("delete", "--ignore-not-found", "--wait=false", "-f", str(folder))
+        looks = count()
+
+        def gone() -> bool:
+            left = self.kubectl("get", "--ignore-not-found", "-o", "name", "-f", str(folder)).split()
+            look = next(looks)
+            if left and look % 10 == 9:
+                self.answer("annotate", "--overwrite", *left, f"jobledger.dev/look={look}")
+            return not left
+
+        wait_for("the CRDs are gone", gone, within=120)
 
     @contextmanager
     def namespace(self, prefix: str = "test", labels: Mapping[str, str] | None = None) -> Iterator[str]:
