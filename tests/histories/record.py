@@ -14,7 +14,7 @@ from statemachine.evolve import fold
 from statemachine.log.codec import decode
 from statemachine.state import JobState
 from statemachine.status import status
-from tests.histories import lives
+from tests.histories import lives, lives_of_kinds
 from tests.support.scenario import Story
 
 HERE = Path(__file__).parent
@@ -29,6 +29,7 @@ LIVES: tuple[Life, ...] = (
     lives.deadline,
     lives.refused,
     lives.boarded,
+    *lives_of_kinds.LIVES,
 )
 
 

@@ -2,13 +2,16 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from statemachine.decide import POLICY, decide
+from statemachine.events import Event
 from statemachine.evolve import fold
 from statemachine.log.codec import decode, encode, entry_hash
 from statemachine.log.entry import GENESIS
+from statemachine.observations import Observation
 from statemachine.state import JobState
 from tests.histories import record
 from tests.histories.record import HERE, LIVES, folded
@@ -42,6 +45,12 @@ def test_a_recorded_history_is_chained_and_decided_again_to_the_byte(path: Path)
 def test_every_life_has_been_recorded() -> None:
     recorded = {path.stem for path in RECORDED}
     assert {life.__name__ for life in LIVES} <= recorded
+
+
+def test_every_event_and_every_observation_is_in_a_history() -> None:
+    entries = [decode(body) for path in RECORDED for body in lines(path)]
+    assert {*get_args(get_args(Event)[0])} <= {type(event) for each in entries for event in each.events}
+    assert {*get_args(get_args(Observation)[0])} <= {type(each.cause) for each in entries}
 
 
 def test_lives_that_are_named_are_recorded_and_no_other(
