@@ -11,7 +11,7 @@ import yaml
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from jobledger.api.rights import Caller, Right, caller_of, demand, may_list, over
+from jobledger.api.rights import Caller, caller_of, demand, may_list, over, permitted
 from jobledger.app import App
 from jobledger.console import policies
 from jobledger.console.frame import HEADERS, Console, Route, done, is_fragment, page, told
@@ -23,7 +23,7 @@ from jobledger.redact import redacted
 from jobledger.views import is_gone
 from jobledger.wishes import paused, scaled
 from statemachine.errors import Conflict, JobledgerError, Problem, Refused, SpecInvalid
-from statemachine.kinds import KINDS, KNOWN, kind_of
+from statemachine.kinds import KNOWN, kind_of
 from statemachine.kinds.common.look import find, number
 from statemachine.phases import Phase
 from statemachine.state import JobState, ReplicaPhase
@@ -43,9 +43,9 @@ async def job_of(request: Request, caller: Asking, namespace: str, kind: str, na
     only = request.app.state.console.options.namespace
     if kind not in KNOWN or (only and namespace != only):
         raise UnknownJob(namespace, name)
-    await demand(caller, Right.over(KINDS[KNOWN.index(kind)].names, "get", namespace, name))
+    kinds = await permitted(caller, "get", namespace, name=name, kind=kind)  # under an older name, too
     try:
-        return await app.job(namespace, name, kinds=[kind])
+        return await app.job(namespace, name, kinds=kinds)
     except UnknownJob:
         if await may_list(caller, namespace):
             raise
