@@ -119,6 +119,10 @@ class Kind(Protocol):
         """Key of a label that every child of the kind's jobs carries: watches ask for it."""
 
     @property
+    def name_label(self) -> str:
+        """Key of the label that says a child's job by its name: users, and `kubectl jobledger`, select by it."""
+
+    @property
     def aliases(self) -> tuple[Names, ...]:
         """Other names under which the API server serves the same kind, deprecated ones (spec R17, 1)."""
 
