@@ -143,7 +143,7 @@ class Kind(Protocol):
         """The rules of a job's life, in the order in which facts become consequences."""
 
     def pausing(self, on: bool) -> dict[str, Any]:
-        """What to merge into a spec to pause the job, or to let it go on."""
+        """What to merge into a spec to pause the job, or to let it go on. Nothing: its jobs cannot be paused."""
 
     def is_retryable(self, exit_code: int) -> bool:
         """Restart policy ExitCode restarts a replica that ended so (spec R8)."""

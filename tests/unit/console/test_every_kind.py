@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from jobledger.console import drafts
+from k8s_bridge.memory import MemoryCluster
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
 from statemachine.kinds.common.kind import ModelKind
+from statemachine.spec import Launch
 from tests.support.examples import job_of
-from tests.unit.console.words import console, errors, inputs
+from tests.unit.console.words import console, errors, hidden, inputs
 
 BY_NAME = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
 
@@ -86,3 +88,56 @@ async def test_a_switch_that_is_on_where_nobody_says_so_is_shown_on_and_can_be_s
         assert (await browser.post(new, {**fields, "do": "create"})).status_code == 303
         (job,) = await browser.app.jobs()
         assert job["spec"]["config"]["localRank"] is False
+
+
+@BY_NAME
+async def test_a_job_is_paused_and_resumed_from_its_page(kind: Kind, tmp_path: Path) -> None:
+    job = job_of(kind).raw
+    name = job["metadata"]["name"]
+    path = f"/jobs/default/{kind.names.kind}/{name}"
+    async with console(tmp_path) as browser:
+        await browser.submit(job)
+        await browser.listed(name, "Running")
+        for action, phase in (("pause", "Paused"), ("resume", "Running")):
+            asked = await browser.get(f"{path}/{action}")
+            assert asked.status_code == 200
+            assert (await browser.post(f"{path}/{action}", hidden(asked.text))).status_code == 303
+            await browser.listed(name, phase)
+            assert ("<dd>pause</dd>" in (await browser.get(path)).text) is (action == "pause")
+
+
+@BY_NAME
+async def test_who_succeeded_by_a_launcher_is_told_whose_log_to_read(kind: Kind, tmp_path: Path) -> None:
+    job = job_of(kind).raw
+    name = job["metadata"]["name"]
+    plan = kind.admit(name, job["spec"]).plan
+    assert plan is not None
+    async with console(tmp_path) as browser:
+        await browser.submit(job)
+        await browser.listed(name, "Running")
+        path = f"/jobs/default/{kind.names.kind}/{name}"
+        says = "Check the launcher log for the training result"
+        assert says not in (await browser.get(path)).text
+        (found,) = await browser.app.jobs()
+        state = browser.app.state(found["metadata"]["uid"])
+        assert state is not None
+        assert isinstance(browser.app.cluster, MemoryCluster)
+        browser.app.cluster.end_pod("default", kind.pod_name(state, plan.primary))
+        await browser.listed(name, "Succeeded")
+        assert (says in (await browser.get(path)).text) is (plan.launch is not Launch.NONE)
+
+
+async def test_a_job_under_an_older_name_of_its_kind_has_its_pages_and_actions(tmp_path: Path) -> None:
+    alias, kind = next((alias, kind) for kind in KINDS for alias in kind.aliases)
+    job = {**job_of(kind).raw, "kind": alias.kind}
+    name = job["metadata"]["name"]
+    path = f"/jobs/default/{kind.names.kind}/{name}"
+    async with console(tmp_path) as browser:
+        await browser.submit(job)
+        await browser.listed(name, "Running")
+        for below in ("", "/replicas", "/history", "/yaml", "/clone"):
+            assert (await browser.get(path + below)).status_code == 200, below
+        assert f"kind: {alias.kind}" in (await browser.get(f"{path}/manifest")).text
+        asked = await browser.get(f"{path}/pause")
+        assert (await browser.post(f"{path}/pause", hidden(asked.text))).status_code == 303
+        await browser.listed(name, "Paused")
