@@ -32,11 +32,12 @@ _PAGE: Final = "500"
 
 
 class KindPath(NamedTuple):
-    """A kind and where its objects are."""
+    """A kind and where its objects are. `words`: other names by which users may call it, in lower case."""
 
     api_version: str
     kind: str
     plural: str
+    words: frozenset[str] = frozenset()
 
     def path(self, namespace: str | None = None, name: str = "") -> str:
         """Of an object, of all in a namespace, or of all."""
@@ -52,13 +53,21 @@ class Cluster:
         self._kinds: list[KindPath] = []
 
     def kinds(self, kind: str = "") -> list[KindPath]:
-        """The job kinds of this cluster, or the one that is meant. Raises ConfigError if there is none."""
+        """The job kinds of this cluster, or those that are called `kind`: one, and its older name.
+
+        Raises ConfigError if there is none.
+        """
         self._kinds = self._kinds or [each for group in GROUP_VERSIONS for each in self._discovered(group)]
         if not self._kinds:
             raise ConfigError(
                 f"{self._api.context.server} has no job kinds: `jobledger crds | kubectl apply -f -` installs them"
             )
-        found = [each for each in self._kinds if kind.lower() in ("", each.kind.lower(), each.plural)]
+        word = kind.lower()
+        called = [each for each in self._kinds if word in ("", each.kind.lower(), each.plural, *each.words)]
+        meant = {
+            each.kind.lower() for each in called
+        }  # an older name may differ in its case alone, and has no short one
+        found = [each for each in self._kinds if each.kind.lower() in meant]
         if not found:
             known = ", ".join(each.kind for each in self._kinds)
             raise ConfigError(f'there is no job kind "{kind}" in this cluster; there is {known}')
@@ -71,7 +80,8 @@ class Cluster:
             return
         for each in found.get("resources") or ():
             if CATEGORY in (each.get("categories") or ()) and "/" not in each["name"]:
-                yield KindPath(group_version, each["kind"], each["name"])
+                words = (each.get("singularName") or "", *(each.get("shortNames") or ()))
+                yield KindPath(group_version, each["kind"], each["name"], frozenset(filter(None, words)))
 
     # ---- reading -------------------------------------------------------------------------------------------
 
@@ -92,6 +102,8 @@ class Cluster:
         """
         found = [job for each in self.kinds(kind) for job in self._named(each, namespace, name)]
         found = [each for each in found if uid in ("", each["metadata"]["uid"])]
+        if len(found) > 1 and kind:
+            found = [each for each in found if each["kind"] == kind] or found
         if len(found) > 1:
             raise several(name, [each["kind"] for each in found])
         if not found:
@@ -165,7 +177,8 @@ class Cluster:
 
     def _path(self, job: Manifest) -> str:
         meta = job["metadata"]
-        (kind,) = [each for each in self.kinds(job["kind"]) if each.api_version == job["apiVersion"]]
+        meant = (job["apiVersion"], job["kind"])
+        (kind,) = [each for each in self.kinds() if (each.api_version, each.kind) == meant]
         return kind.path(meta["namespace"], meta["name"])
 
     def _lists(self, namespace: str | None) -> list["_List"]:
