@@ -12,14 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from statemachine.kinds import SERVED
 from tests.harness import Cluster, ControlPlane, wait_for
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, job, replica_type
-from tests.support.cluster_people import JOBS, Person
-
-ANY = " or ".join(f"{each.plural}.{each.group}" for each in SERVED)
-"""What who says no kind asks for."""
+from tests.support.cluster_people import ANY, JOBS, Person
 
 pytestmark = pytest.mark.integration
 
