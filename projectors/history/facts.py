@@ -12,10 +12,8 @@ from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.common.look import find, flag, number, text
 from statemachine.kinds.common.quantities import quantity
 from statemachine.phases import Phase
+from statemachine.rules.launcher import has_launcher
 from statemachine.state import JobState
-
-LAUNCHER: Final = "launcher"
-"""The replica type that only starts the others; sums of resources leave it out (spec console.md, section 2)."""
 
 _CPU_AND_MEMORY: Final = ("cpu", "memory", "ephemeral-storage")
 
@@ -60,7 +58,10 @@ def facts(state: JobState, seen_at: datetime) -> Row:
 
 
 def resources(state: JobState) -> tuple[Mapping[str, Decimal], Mapping[str, Decimal]]:
-    """Requests and limits of all containers of all main replicas, by resource."""
+    """Requests and limits of all containers of all main replicas, by resource.
+
+    A launcher, which only starts the others, is none of them. Source: spec console.md, section 2.
+    """
     asked: dict[str, Decimal] = {}
     allowed: dict[str, Decimal] = {}
     for scale, container in _containers(state):
@@ -75,7 +76,8 @@ def _containers(state: JobState) -> Iterator[tuple[int, Mapping[str, Any]]]:
     kind = kind_of(state.api_version, state.kind)
     if state.plan is None or not isinstance(kind, ModelKind):
         return
-    scales = {each.type: each.scale for each in state.plan.types if each.type != LAUNCHER}
+    launcher = split_replica(state.plan.primary)[0] if has_launcher(state) else ""
+    scales = {each.type: each.scale for each in state.plan.types if each.type != launcher}
     for slot in kind.layout.slots(state.spec):
         for _, container in slot.containers:
             if slot.type in scales:

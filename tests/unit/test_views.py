@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jobledger.errors import NotPossible
-from jobledger.views import phase_of, running_of
+from jobledger.views import phase_of, replicas_of, running_of
 from jobledger.wishes import wished
 from tests.support.pytorchjob import API, TorchStory, training
 
@@ -68,3 +68,13 @@ def test_a_job_without_workers_cannot_be_scaled_nor_an_ended_one_paused() -> Non
     alone.pod("master-0", "Succeeded")
     with pytest.raises(NotPossible, match=r"it has ended \(Succeeded\)"):
         wished("pause", job(alone), {})
+
+
+def test_replicas_are_those_of_the_status_else_those_that_the_kind_makes_of_the_spec() -> None:
+    assert replicas_of(job(TorchStory(training()).submit())) == ["master-0", "worker-0", "worker-1"]
+    tasks = [{"type": "launcher", "replicas": [{}]}, {"type": "worker", "replicas": [{}, {}]}]
+    assert replicas_of({"status": {"tasks": tasks}}) == ["launcher-0", "worker-0", "worker-1"]
+    newer = {"apiVersion": "batch.tensorstack.dev/v2", "kind": "NewerJob", "metadata": {"name": "x"}}
+    assert replicas_of({**newer, "spec": {}}) == []
+    torch = job(TorchStory(training()).submit())
+    assert replicas_of({**torch, "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 7}}}}) == []

@@ -24,6 +24,7 @@ from k8s_bridge.port import Ref
 from projectors.history.facts import resources
 from statemachine.errors import ClusterError, Missing
 from statemachine.kinds import kind_of
+from statemachine.rules.launcher import has_launcher
 
 ROWS: Final = 100
 """Replicas on a page."""
@@ -109,7 +110,8 @@ class _Pages:
             doubt=life.doubt,
             long=len(life) > LONG,
             claims=claims(spec),
-            modes=modes(spec),
+            modes=modes(state.spec, state.plan),
+            by_launcher=has_launcher(state),
             group=await self._group(subject, spec),
             sums=[(each, asked.get(each), allowed.get(each)) for each in sorted({*asked, *allowed})],
             launch=_launch(subject, pods),
