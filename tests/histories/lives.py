@@ -61,3 +61,11 @@ def boarded() -> Story:
     story = Story(workers(1, tensorboardSpec={"image": "tb:1"})).submit().board(running=False).board()
     story.all_pods("Running").edit(tensorboardSpec={"image": "tb:2"}).board()
     return story.refused("TensorBoard", 404, "no such kind", name="mnist-7ac1b").pod("worker-0", "Succeeded")
+
+
+def labelled() -> Story:
+    """Labels from the beginning, changed beside the spec, while it runs, and after its end, and taken off."""
+    story = Story(workers(1)).label(team="a", batch="").at(3).all_pods("Running").at(5).label(team="b")
+    story.labels = {"team": "c"}
+    story.at(7).edit(runPolicy={"backoffLimit": 5}).at(9).pod("worker-0", "Succeeded").at(20).label()
+    return story.at(30).label(team="late").at(40).delete().gone("worker-0")

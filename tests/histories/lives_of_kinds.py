@@ -135,6 +135,12 @@ def let_in() -> Story:
     return story.at(60).pod("master-0", "Succeeded").at(61).delete().gone("master-0").gone("worker-0")
 
 
+def labelled_while_suspended() -> Story:
+    """A PyTorchJob with labels from the beginning, which are changed while it is suspended."""
+    story = TorchStory(training(workers=1, suspend=True)).label(queue="night").at(5).label(queue="day")
+    return story.at(9).suspend(False).at(11).up().at(20).label()
+
+
 LIVES: tuple[Callable[[], Story], ...] = (
     launched,
     not_launched,
@@ -148,4 +154,5 @@ LIVES: tuple[Callable[[], Story], ...] = (
     expired,
     without_master,
     let_in,
+    labelled_while_suspended,
 )

@@ -29,6 +29,7 @@ LIVES: tuple[Life, ...] = (
     lives.deadline,
     lives.refused,
     lives.boarded,
+    lives.labelled,
     *lives_of_kinds.LIVES,
 )
 
