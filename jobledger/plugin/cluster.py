@@ -4,7 +4,7 @@ Kinds are found by discovery, so that a cluster may have kinds of a newer jobled
 not read is left out as long as something is left, as kubectl does with categories.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
@@ -100,7 +100,7 @@ class Cluster:
             UnknownJob: there is none of this name (and uid).
             NotPossible: jobs of several kinds have it.
         """
-        found = [job for each in self.kinds(kind) for job in self._named(each, namespace, name)]
+        found = self._named(self.kinds(kind), namespace, name)
         found = [each for each in found if uid in ("", each["metadata"]["uid"])]
         if len(found) > 1 and kind:
             found = [each for each in found if each["kind"] == kind] or found
@@ -209,11 +209,19 @@ class Cluster:
                 return _List(path, redacted(items), str(meta["resourceVersion"]))
             query = {"limit": _PAGE, "continue": meta["continue"]}
 
-    def _named(self, kind: KindPath, namespace: str, name: str) -> Iterator[Manifest]:
-        try:
-            yield self._api.get(kind.path(namespace, name))
-        except Missing:
-            return
+    def _named(self, kinds: Sequence[KindPath], namespace: str, name: str) -> list[Manifest]:
+        """What is called so of the kinds that the user may get. Raises NoRight if that is none."""
+        found, refusals = [], []
+        for kind in kinds:
+            try:
+                found.append(self._api.get(kind.path(namespace, name)))
+            except Missing:
+                continue
+            except NoRight as error:
+                refusals.append(error)
+        if len(refusals) == len(kinds):
+            raise refusals[0]
+        return found
 
     def _names(self, namespace: str) -> list[str]:
         """The names of jobs here, as far as we may know them."""
