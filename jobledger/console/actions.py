@@ -20,7 +20,7 @@ from jobledger.console.session import Form, Posted
 from jobledger.console.words import language_of, say
 from jobledger.errors import NotPossible, UnknownJob
 from jobledger.redact import redacted
-from jobledger.views import is_gone
+from jobledger.views import is_gone, phase_of
 from jobledger.wishes import paused, scaled
 from statemachine.errors import Conflict, JobledgerError, Problem, Refused, SpecInvalid
 from statemachine.kinds import KNOWN, kind_of
@@ -141,8 +141,7 @@ def is_elastic(spec: Mapping[str, Any]) -> bool:
 
 
 def _not_now(job: Manifest, action: str) -> str:
-    name, phase = job["metadata"]["name"], (job.get("status") or {}).get("phase", "New")
-    return f'job "{name}" ({phase}) does not offer "{action}" now'
+    return f'job "{job["metadata"]["name"]}" ({phase_of(job)}) does not offer "{action}" now'
 
 
 async def _patched(app: App, job: Manifest, form: Posted, action: str, actor: str) -> None:

@@ -25,7 +25,7 @@ Row = Sequence[Any]
 
 def facts(state: JobState, seen_at: datetime) -> Row:
     """The row of a job in `history_listing`."""
-    is_error = state.phase is Phase.FAILED or any(_holds(state, each) for each in _TROUBLES)
+    is_error = has_error(state)
     asked, allowed = resources(state)
     extended = sorted({name for name in (*asked, *allowed) if name not in _CPU_AND_MEMORY})
     shown = {
@@ -40,7 +40,7 @@ def facts(state: JobState, seen_at: datetime) -> Row:
         "priority": number(state.spec, "scheduler.t9kScheduler.priority") or 0,
         "paused": bool(state.plan and state.plan.paused),
         "elastic": _elastic(state),
-        "error": _error(state) if is_error else "",
+        "error": error(state) if is_error else "",
         "labels": dict(state.labels),
         "counts": counts(state),
         "conditions": [
@@ -101,7 +101,12 @@ def counts(state: JobState) -> Mapping[str, Mapping[str, int]]:
     return found
 
 
-def _error(state: JobState) -> str:
+def has_error(state: JobState) -> bool:
+    """The job has the badge "Error" beside its phase. Source: spec console.md, section 2."""
+    return state.phase is Phase.FAILED or any(_holds(state, each) for each in _TROUBLES)
+
+
+def error(state: JobState) -> str:
     """What the badge "Error" says when it is asked: the replica's failure, else the job's."""
     for type_ in (*_TROUBLES, "Failed"):
         condition = state.condition(type_)

@@ -210,6 +210,8 @@ class _Pages:
 
     async def _group(self, subject: Subject, spec: dict[str, Any]) -> str:
         """The phase of the job's PodGroup; empty if it has none."""
+        if subject.state and subject.state.pod_group:  # the log knows those that pods wait for
+            return subject.state.pod_group.phase or "Pending"
         if not (spec.get("scheduler") or {}).get("t9kScheduler"):
             return ""
         with suppress(ClusterError, Missing):

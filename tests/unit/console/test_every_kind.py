@@ -1,6 +1,8 @@
 """The console for every kind of jobs: none of its pages knows the kinds, so a new one has them all."""
 
+import html
 import json
+import re
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 
 from jobledger.console import drafts
+from jobledger.console.offers import has
 from k8s_bridge.memory import MemoryCluster
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
@@ -15,6 +18,8 @@ from statemachine.kinds.common.kind import ModelKind
 from statemachine.spec import Launch
 from tests.support.examples import job_of
 from tests.unit.console.words import console, errors, hidden, inputs
+
+DEADLINE = "spec.runPolicy.activeDeadlineSeconds"
 
 BY_NAME = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
 
@@ -141,3 +146,27 @@ async def test_a_job_under_an_older_name_of_its_kind_has_its_pages_and_actions(t
         asked = await browser.get(f"{path}/pause")
         assert (await browser.post(f"{path}/pause", hidden(asked.text))).status_code == 303
         await browser.listed(name, "Paused")
+
+
+@BY_NAME
+async def test_a_job_that_failed_has_a_badge_that_says_why_in_the_list_and_on_its_page(
+    kind: Kind, tmp_path: Path
+) -> None:
+    job = deepcopy(job_of(kind).raw)
+    name = job["metadata"]["name"]
+    job["spec"]["runPolicy"] = {"activeDeadlineSeconds": 1} if has(kind.names.kind, DEADLINE) else {}
+    async with console(tmp_path) as browser:
+        await browser.submit(job)
+        if not job["spec"]["runPolicy"]:  # its launcher's end is the job's
+            await browser.listed(name, "Running")
+            assert isinstance(browser.app.cluster, MemoryCluster)
+            browser.app.cluster.end_pod("default", f"{name}-launcher", 1)
+        found = await browser.listed(name, "Failed")
+        assert 'class="badge error"' in found
+        page = (await browser.get(f"/jobs/default/{kind.names.kind}/{name}")).text
+        (shown,) = await browser.app.jobs()
+        said = [each["message"] for each in shown["status"]["conditions"] if each["status"] == "True"]
+        titles = [re.search(r'class="badge error"[^>]* title="([^"]*)"', text) for text in (found, page)]
+        (in_list, on_page) = [html.unescape(title[1]) for title in titles if title]
+        assert in_list == on_page
+        assert in_list in said
