@@ -5,6 +5,8 @@ is drawn by time or by entries. Whoever gets the address sees the same.
 """
 
 import asyncio
+from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -12,7 +14,7 @@ from starlette.responses import Response
 
 from jobledger.console.details.asof import moment, told, view, whole
 from jobledger.console.details.lives import Life, Lives
-from jobledger.console.details.picturing import Asked, large, of_remembered
+from jobledger.console.details.picturing import Asked, large, of_remembered, place_of, seq_at
 from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import Console, is_fragment, url
@@ -47,11 +49,18 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         subject: Job,
         asked: Wanted,
         page: Annotated[int | None, Query(ge=1, le=10**6)] = None,
+        place: Annotated[float | None, Query(ge=0, le=100)] = None,
     ) -> Response:
-        """The whole page: picture, slider, the moment, and the entries around it."""
+        """The whole page: picture, slider, the moment, and the entries around it.
+
+        `place` is where the slider was moved to, in percent of the picture: the address then names the entry there.
+        """
         life = await lives.of(subject.uid)
         if not life.entries:
             return await _without_log(request, console, subject)
+        if place is not None:
+            with suppress(ConfigError):  # no such part of the picture: the page says so below
+                asked = replace(asked, at=str(seq_at(life, asked, place)))
         answer = await asyncio.to_thread(_page, request, subject, life, asked, page)
         if is_fragment(request) and asked.at:
             answer.headers["HX-Replace-Url"] = url(
@@ -89,6 +98,7 @@ def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: in
         "paged": page or "",
         "view": seen,
         "picture": picture,
+        "place": place_of(life, asked),
         "note": note,
         "doubt": life.doubt,
         "steps": {

@@ -1,5 +1,6 @@
 """Timelines as pages show them: with links to moments, in the reader's language, whole or zoomed in."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -75,6 +76,28 @@ def large(request: Request, subject: Subject, life: Life, asked: Asked) -> Marku
             life.pictures.clear()
         kept = life.pictures[key] = Kept(svg, scale, len(life), now)
     return with_cursor(kept.picture, kept.scale, at)
+
+
+def place_of(life: Life, asked: Asked) -> float:
+    """Where the slider stands: where the picture has its cursor, in percent of its width; at its end in the present.
+
+    Raises ConfigError, as `scale_of`.
+    """
+    if not asked.at:
+        return 100.0
+    return scale_of(life, asked, datetime.now(UTC)).x(life.timeline().moments[moment(life, asked.at) - 1])
+
+
+def seq_at(life: Life, asked: Asked, place: float) -> Seq:
+    """The entry that the cursor stands at when the slider is moved to `place`: the last one that is not behind it.
+
+    Raises ConfigError, as `scale_of`.
+    """
+    moments, scale = life.timeline().moments, scale_of(life, asked, datetime.now(UTC))
+    inside = [each for each in moments if scale.holds(each)]
+    if not inside:  # a part of the picture between two entries
+        return max((each.seq for each in moments if each.at <= scale.first.at), default=moments[0].seq)
+    return inside[max(bisect_right(inside, place, key=scale.x) - 1, 0)].seq
 
 
 def scale_of(life: Life, asked: Asked, now: datetime) -> Scale:
