@@ -76,7 +76,8 @@ class JobEvent:
     at: datetime
 
 
-class Happening(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Happening:
     """An Event about an object, by whomever: it happened `count` times between two moments."""
 
     about: Ref

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from jobledger.console.details.asof import moment, told, view, whole
+from jobledger.console.details.asof import by_change, moment, told, view, whole
 from jobledger.console.details.lives import Life, Lives
 from jobledger.console.details.picturing import Asked, large, of_remembered, place_of, seq_at
 from jobledger.console.details.render import render
@@ -33,8 +33,9 @@ def _asked(
     begin: Annotated[str, Query(max_length=64, alias="from")] = "",
     end: Annotated[str, Query(max_length=64, alias="to")] = "",
     every: _Text = "",
+    oldest: _Text = "",
 ) -> Asked:
-    return Asked(at, "entries" if axis == "entries" else "time", begin, end, bool(every))
+    return Asked(at, "entries" if axis == "entries" else "time", begin, end, bool(every), bool(oldest))
 
 
 Wanted = Annotated[Asked, Depends(_asked)]
@@ -80,12 +81,12 @@ def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: in
     try:
         seen = view(life, asked.at)
     except ConfigError as error:  # a moment that never was: say so, and show the present
-        note, asked = str(error), Asked("", asked.axis, asked.begin, asked.end, asked.every)
+        note, asked = str(error), replace(asked, at="")
         seen = view(life, "")
     try:
         picture = large(request, subject, life, asked)
     except ConfigError as error:
-        note, asked = str(error), Asked(asked.at, asked.axis, every=asked.every)
+        note, asked = str(error), replace(asked, begin="", end="")
         picture = large(request, subject, life, asked)
     drawn = life.timeline()
     number = page or (seen.count - 1) // ENTRIES + 1
@@ -97,6 +98,7 @@ def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: in
         "again": again,  # what was asked for, so that a refresh says the same about it
         "paged": page or "",
         "view": seen,
+        "conditions": by_change(seen.status.get("conditions") or (), oldest=asked.oldest),
         "picture": picture,
         "place": place_of(life, asked),
         "note": note,

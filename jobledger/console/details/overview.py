@@ -1,12 +1,13 @@
 """What the overview says of a job beside its status. Pure."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from statemachine.kinds.common.look import find
+from projectors.history.facts import placing
+from statemachine.kinds.common.look import find, number, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,30 @@ def modes(spec: Mapping[str, Any]) -> Sequence[str]:
         if isinstance(held, Mapping) and (held.get("enabled") is True or held.get("enable") is True):
             found.append(mode)
     return found
+
+
+class Placed(NamedTuple):
+    """Where the pods wait: the scheduler, its queue, and how important they are; empty: nothing is said."""
+
+    scheduler: str
+    queue: str
+    priority: str
+
+
+def placed(spec: Mapping[str, Any]) -> Placed:
+    """Where the pods of a job with this spec wait."""
+    scheduler, queue = placing(spec)
+    if scheduler != "default":
+        return Placed(scheduler, queue, str(number(spec, "scheduler.t9kScheduler.priority") or 0))
+    return Placed(scheduler, queue, text(spec, "runPolicy.schedulingPolicy.priorityClass"))
+
+
+def group_phase(children: Iterable[Mapping[str, Any]]) -> str:
+    """The phase of the PodGroup among a job's children; empty if there is none."""
+    for each in children:
+        if each["kind"] == "PodGroup":
+            return str((each.get("status") or {}).get("phase") or "Pending")
+    return ""
 
 
 def address_of(board: Mapping[str, Any]) -> str:

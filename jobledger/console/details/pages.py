@@ -1,6 +1,7 @@
 """Overview, replicas, resources and YAML of a job."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
@@ -10,9 +11,11 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from jobledger.api.rights import Caller, Right, caller_of
-from jobledger.console.details.asof import newest
+from jobledger.console.details.asof import by_change
+from jobledger.console.details.events import SHOWN, events_of, may_read
+from jobledger.console.details.launching import launch
 from jobledger.console.details.lives import Life, Lives
-from jobledger.console.details.overview import address_of, claims, containers, modes
+from jobledger.console.details.overview import address_of, claims, group_phase, modes, placed
 from jobledger.console.details.picturing import of_remembered, small
 from jobledger.console.details.render import render
 from jobledger.console.details.replicas import Row, table
@@ -23,7 +26,6 @@ from jobledger.redact import redacted
 from k8s_bridge.port import Ref
 from projectors.history.facts import resources
 from statemachine.errors import ClusterError, Missing
-from statemachine.kinds import kind_of
 
 ROWS: Final = 100
 """Replicas on a page."""
@@ -32,6 +34,7 @@ LONG: Final = 500
 """Entries from which on a life that goes on is not drawn anew at each of them."""
 
 Asking = Annotated[Caller, Depends(caller_of)]
+Short = Annotated[str, Query(max_length=64)]
 
 
 def add(router: APIRouter, console: Console, lives: Lives) -> None:
@@ -39,9 +42,14 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
     pages = _Pages(console, lives)
 
     @router.get(JOB)
-    async def overview(request: Request, subject: Job, caller: Asking) -> Response:
-        """What the job is, its conditions and events, and its life in small."""
-        return await pages.overview(request, subject, caller)
+    async def overview(
+        request: Request, subject: Job, caller: Asking, events: Short = "", oldest: Short = ""
+    ) -> Response:
+        """What the job is, its conditions and events, and its life in small.
+
+        `events=all` adds the events of its children; `oldest` turns the conditions round.
+        """
+        return await pages.overview(request, subject, caller, events == "all", bool(oldest))
 
     @router.get(JOB + "/header")
     async def header(request: Request, subject: Job) -> Response:
@@ -89,31 +97,38 @@ class _Pages:
     def __init__(self, console: Console, lives: Lives) -> None:
         self._app, self._console, self._lives = console.app, console, lives
 
-    async def overview(self, request: Request, subject: Subject, caller: Caller) -> Response:
+    async def overview(
+        self, request: Request, subject: Subject, caller: Caller, detailed: bool, oldest: bool
+    ) -> Response:
         """See `add`."""
         if subject.state is None or subject.job is None:
             return await self._remembered(request, subject)
         life = await self._lives.of(subject.uid)
-        state = subject.state
-        pods = await self._pods(subject, caller)
+        state, spec = subject.state, subject.job.get("spec") or {}
+        children = await self._children(subject)
+        pods = await self._pods(subject, caller, children)
         asked, allowed = resources(state)
-        spec = subject.job.get("spec") or {}
         return render(
             request,
             "overview.html",
             subject,
             tab="job",
             state=state,
-            conditions=newest((subject.job.get("status") or {}).get("conditions") or ()),
+            conditions=by_change((subject.job.get("status") or {}).get("conditions") or (), oldest=oldest),
+            oldest=oldest,
             picture=await asyncio.to_thread(small, request, subject, life) if life.entries else "",
             doubt=life.doubt,
             long=len(life) > LONG,
             claims=claims(spec),
             modes=modes(spec),
-            group=await self._group(subject, spec),
+            placed=placed(state.spec or spec),
+            group=group_phase(children),
             sums=[(each, asked.get(each), allowed.get(each)) for each in sorted({*asked, *allowed})],
-            launch=_launch(subject, pods),
-            events=await self._events(subject, caller),
+            launch=launch(state, pods),
+            events=await events_of(self._app, subject, life, children, caller, detailed=detailed),
+            detailed=detailed,
+            may_events=await may_read(caller, subject.namespace),
+            shown=SHOWN,
             board=await self._board(subject),
             now=datetime.now(UTC),
         )
@@ -176,22 +191,20 @@ class _Pages:
         marks = (await asyncio.to_thread(life.timeline)).marks if life.entries else ()
         return list(table(subject.state, await self._pods(subject, caller), marks))
 
-    async def _pods(self, subject: Subject, caller: Caller) -> list[dict[str, Any]]:
-        """The pods that live; none where the cluster, or the caller's rights, do not give them."""
-        if not await caller.may(Right("list", "", "pods", subject.namespace)):
-            return []
+    async def _children(self, subject: Subject) -> Sequence[dict[str, Any]]:
+        """The objects of the job that live; none where the cluster does not give them."""
         with suppress(ClusterError):
-            children = await self._app.cluster.children(subject.namespace, subject.uid)
-            return [each for each in children if each["kind"] == "Pod"]
+            return await self._app.cluster.children(subject.namespace, subject.uid)
         return []
 
-    async def _events(self, subject: Subject, caller: Caller) -> list[Any]:
-        """The job's events, the newest first; none where the caller may not read them."""
-        if subject.job is None or not await caller.may(Right("list", "", "events", subject.namespace)):
+    async def _pods(
+        self, subject: Subject, caller: Caller, children: Sequence[dict[str, Any]] | None = None
+    ) -> list[dict[str, Any]]:
+        """The pods that live, of the `children` if these are known; none where the caller's rights forbid it."""
+        if not await caller.may(Right("list", "", "pods", subject.namespace)):
             return []
-        with suppress(ClusterError):
-            return list(await self._app.events(subject.job))[::-1]
-        return []
+        found = await self._children(subject) if children is None else children
+        return [each for each in found if each["kind"] == "Pod"]
 
     async def _board(self, subject: Subject) -> dict[str, Any]:
         """The job's TensorBoard: what the status says, and where it answers."""
@@ -205,25 +218,3 @@ class _Pages:
                 ref = Ref(found["apiVersion"], found["kind"], subject.namespace, found["name"])
                 address = address_of(await self._app.cluster.get(ref))
         return {**said, "address": address}
-
-    async def _group(self, subject: Subject, spec: dict[str, Any]) -> str:
-        """The phase of the job's PodGroup; empty if it has none."""
-        if not (spec.get("scheduler") or {}).get("t9kScheduler"):
-            return ""
-        with suppress(ClusterError, Missing):
-            for each in await self._app.cluster.children(subject.namespace, subject.uid):
-                if each["kind"] == "PodGroup":
-                    return str((each.get("status") or {}).get("phase") or "Pending")
-        return ""
-
-
-def _launch(subject: Subject, pods: list[dict[str, Any]]) -> str:
-    """The command line of the primary replica, as its pod has it."""
-    state = subject.state
-    if state is None or state.plan is None:
-        return ""
-    name = kind_of(state.api_version, state.kind).pod_name(state, state.plan.primary)
-    for pod in pods:
-        if pod["metadata"]["name"] == name:
-            return next((each.command for each in containers(redacted(pod))), "")
-    return ""

@@ -34,13 +34,17 @@ SOME: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the address says of the picture: the moment, the axis, the part of it, and whether all rows are wanted."""
+    """What the address says: the moment, the axis, the part of the picture, and whether all rows are wanted.
+
+    `oldest` turns the conditions of the moment round.
+    """
 
     at: str = ""
     axis: str = "time"
     begin: str = ""
     end: str = ""
     every: bool = False
+    oldest: bool = False
 
     def but(self, **changed: object) -> dict[str, object]:
         """The query of an address that differs in `changed`; what is usual is left out."""
@@ -51,6 +55,7 @@ class Asked:
             "from": self.begin,
             "to": self.end,
             "every": self.every and "1",
+            "oldest": self.oldest and "1",
         }
         pairs = {**given, **{key.rstrip("_"): value for key, value in changed.items()}}
         return {key: value for key, value in pairs.items() if value and usual.get(key) != value}
