@@ -12,13 +12,14 @@ from starlette.responses import Response
 
 from jobledger.api.rights import Caller, Right, caller_of
 from jobledger.console.details.asof import by_change
-from jobledger.console.details.events import SHOWN, events_of, may_read
+from jobledger.console.details.events import SHOWN, events_of, events_of_pod, may_read
 from jobledger.console.details.launching import launch
 from jobledger.console.details.lives import Life, Lives
 from jobledger.console.details.overview import address_of, claims, group_phase, modes, placed
 from jobledger.console.details.picturing import of_remembered, small
 from jobledger.console.details.render import render
-from jobledger.console.details.replicas import Row, table
+from jobledger.console.details.replicas import ALL_COLUMNS, ALWAYS, Row, table
+from jobledger.console.details.replicas import columns as chosen_columns
 from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import HEADERS, Console
 from jobledger.errors import UnknownReplica
@@ -29,6 +30,8 @@ from statemachine.errors import ClusterError, Missing
 
 ROWS: Final = 100
 """Replicas on a page."""
+
+COLUMNS_COOKIE: Final = "jobledger_replica_columns"
 
 LONG: Final = 500
 """Entries from which on a life that goes on is not drawn anew at each of them."""
@@ -49,7 +52,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
 
         `events=all` adds the events of its children; `oldest` turns the conditions round.
         """
-        return await pages.overview(request, subject, caller, events == "all", bool(oldest))
+        return await pages.overview(request, subject, caller, detailed=events == "all", oldest=bool(oldest))
 
     @router.get(JOB + "/header")
     async def header(request: Request, subject: Job) -> Response:
@@ -64,9 +67,15 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         *,
         type_: Annotated[str, Query(alias="type")] = "",
         page: Annotated[int, Query(ge=1, le=10**6)] = 1,
+        columns: Annotated[str | None, Query(max_length=500)] = None,
     ) -> Response:
-        """The replicas with their pods and containers."""
-        return await pages.replicas(request, subject, caller, type_, page)
+        """The replicas with their pods and containers; `columns` are kept by the browser."""
+        shown = chosen_columns(request.cookies.get(COLUMNS_COOKIE, "") if columns is None else columns)
+        answer = await pages.replicas(request, subject, caller, type_=type_, page=page, columns=shown)
+        if columns is not None:
+            kept = ",".join(shown)
+            answer.set_cookie(COLUMNS_COOKIE, kept, max_age=365 * 86400, path="/", samesite="strict")
+        return answer
 
     @router.get(JOB + "/replicas/{replica}")
     async def replica(request: Request, subject: Job, caller: Asking, replica: str) -> Response:
@@ -98,7 +107,7 @@ class _Pages:
         self._app, self._console, self._lives = console.app, console, lives
 
     async def overview(
-        self, request: Request, subject: Subject, caller: Caller, detailed: bool, oldest: bool
+        self, request: Request, subject: Subject, caller: Caller, *, detailed: bool, oldest: bool
     ) -> Response:
         """See `add`."""
         if subject.state is None or subject.job is None:
@@ -139,7 +148,14 @@ class _Pages:
         return render(request, "remembered.html", subject, tab="job", rows=rows, picture=picture)
 
     async def replicas(
-        self, request: Request, subject: Subject, caller: Caller, type_: str, page: int
+        self,
+        request: Request,
+        subject: Subject,
+        caller: Caller,
+        *,
+        type_: str,
+        page: int,
+        columns: Sequence[str],
     ) -> Response:
         """See `add`."""
         rows = await self._rows(subject, caller)
@@ -150,6 +166,8 @@ class _Pages:
             "replicas.html",
             subject,
             tab="replicas",
+            columns=columns,
+            all_columns=[each for each in ALL_COLUMNS if each != ALWAYS],
             rows=found[start : start + ROWS],
             total=len(found),
             types=list(dict.fromkeys(each.type for each in rows)),
@@ -179,7 +197,8 @@ class _Pages:
             row=found,
             text=text,
             marks=marks,
-            conditions=conditions,
+            conditions=by_change(conditions),
+            events=await events_of_pod(self._app, subject, found.uid, caller),
         )
 
     # ---- parts -----------------------------------------------------------------------------------------------

@@ -85,6 +85,16 @@ function localTicks(root) {
   }
 }
 
+// ---- replicas: the columns, kept by the server in a cookie ----------------------------------------------------------
+
+document.addEventListener("change", (event) => {
+  if (!event.target.matches("[data-replica-column]")) return;
+  const chosen = [...document.querySelectorAll("[data-replica-column]:checked")].map((box) => box.value);
+  const address = new URL(document.getElementById("piece").getAttribute("hx-get"), location.href);
+  address.searchParams.set("columns", ["name", ...chosen].join(","));
+  htmx.ajax("GET", address.pathname + address.search, {target: "#piece", swap: "morph:outerHTML"});
+});
+
 // ---- logs ---------------------------------------------------------------------------------------------------------
 
 const MOST_LINES = 5000;
