@@ -10,15 +10,15 @@ import yaml
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from jobledger.api.rights import Caller, Right, caller_of
+from jobledger.api.rights import Caller, caller_of
 from jobledger.console.details.asof import by_change
+from jobledger.console.details.children import pods_of, rows_of
 from jobledger.console.details.events import SHOWN, events_of, events_of_pod, may_read
-from jobledger.console.details.launching import launch
-from jobledger.console.details.lives import Life, Lives
-from jobledger.console.details.overview import address_of, claims, group_phase, modes, placed
+from jobledger.console.details.lives import Lives
+from jobledger.console.details.overview import address_of, claims, containers, group_phase, modes, placed
 from jobledger.console.details.picturing import of_remembered, small
 from jobledger.console.details.render import render
-from jobledger.console.details.replicas import ALL_COLUMNS, ALWAYS, Row, table
+from jobledger.console.details.replicas import ALL_COLUMNS, ALWAYS, Row
 from jobledger.console.details.replicas import columns as chosen_columns
 from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import HEADERS, Console
@@ -27,6 +27,7 @@ from jobledger.redact import redacted
 from k8s_bridge.port import Ref
 from projectors.history.facts import resources
 from statemachine.errors import ClusterError, Missing
+from statemachine.kinds import kind_of
 
 ROWS: Final = 100
 """Replicas on a page."""
@@ -115,7 +116,7 @@ class _Pages:
         life = await self._lives.of(subject.uid)
         state, spec = subject.state, subject.job.get("spec") or {}
         children = await self._children(subject)
-        pods = await self._pods(subject, caller, children)
+        pods = await self._pods(subject, caller)
         asked, allowed = resources(state)
         return render(
             request,
@@ -133,7 +134,7 @@ class _Pages:
             placed=placed(state.spec or spec),
             group=group_phase(children),
             sums=[(each, asked.get(each), allowed.get(each)) for each in sorted({*asked, *allowed})],
-            launch=launch(state, pods),
+            launch=launch(subject, pods),
             events=await events_of(self._app, subject, life, children, caller, detailed=detailed),
             detailed=detailed,
             may_events=await may_read(caller, subject.namespace),
@@ -204,26 +205,16 @@ class _Pages:
     # ---- parts -----------------------------------------------------------------------------------------------
 
     async def _rows(self, subject: Subject, caller: Caller) -> list[Row]:
-        if subject.state is None:
-            return []
-        life: Life = await self._lives.of(subject.uid)
-        marks = (await asyncio.to_thread(life.timeline)).marks if life.entries else ()
-        return list(table(subject.state, await self._pods(subject, caller), marks))
+        return await rows_of(self._app, self._lives, subject, caller)
+
+    async def _pods(self, subject: Subject, caller: Caller) -> list[dict[str, Any]]:
+        return await pods_of(self._app, subject, caller)
 
     async def _children(self, subject: Subject) -> Sequence[dict[str, Any]]:
         """The objects of the job that live; none where the cluster does not give them."""
         with suppress(ClusterError):
             return await self._app.cluster.children(subject.namespace, subject.uid)
         return []
-
-    async def _pods(
-        self, subject: Subject, caller: Caller, children: Sequence[dict[str, Any]] | None = None
-    ) -> list[dict[str, Any]]:
-        """The pods that live, of the `children` if these are known; none where the caller's rights forbid it."""
-        if not await caller.may(Right("list", "", "pods", subject.namespace)):
-            return []
-        found = await self._children(subject) if children is None else children
-        return [each for each in found if each["kind"] == "Pod"]
 
     async def _board(self, subject: Subject) -> dict[str, Any]:
         """The job's TensorBoard: what the status says, and where it answers."""
@@ -237,3 +228,20 @@ class _Pages:
                 ref = Ref(found["apiVersion"], found["kind"], subject.namespace, found["name"])
                 address = address_of(await self._app.cluster.get(ref))
         return {**said, "address": address}
+
+
+def launch(subject: Subject, pods: Sequence[dict[str, Any]]) -> str:
+    """The command line of the primary replica, as its pod has it; empty where its image says what runs.
+
+    A job that has ended, or is paused, has no pod that could tell: then it is what the kind makes of the spec.
+    """
+    state = subject.state
+    if state is None or state.plan is None:
+        return ""
+    kind = kind_of(state.api_version, state.kind)
+    name = kind.pod_name(state, state.plan.primary)
+    pod = next((each for each in pods if each["metadata"]["name"] == name), None)
+    if pod is None:
+        wanted = (each for each in kind.children(state) if each.replica == state.plan.primary)
+        pod = next((each.build() for each in wanted if each.kind == "Pod"), {})
+    return next((each.command for each in containers(redacted(pod))), "")
