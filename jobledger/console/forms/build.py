@@ -84,6 +84,7 @@ class Builder:
             choices,
             required,
             asked.placeholder,
+            look.offered(path),
         )
 
     def _group(self, shape: FieldShape, part: type[SpecPart], value: Any, path: str) -> Group:
