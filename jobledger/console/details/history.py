@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from jobledger.console.details.asof import by_change, moment, told, view, whole
 from jobledger.console.details.lives import Life, Lives
-from jobledger.console.details.picturing import Asked, large, of_remembered, place_of, seq_at
+from jobledger.console.details.picturing import Asked, large, of_remembered, seq_at
 from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import Console, is_fragment, url
@@ -84,10 +84,10 @@ def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: in
         note, asked = str(error), replace(asked, at="")
         seen = view(life, "")
     try:
-        picture = large(request, subject, life, asked)
+        shown = large(request, subject, life, asked)
     except ConfigError as error:
         note, asked = str(error), replace(asked, begin="", end="")
-        picture = large(request, subject, life, asked)
+        shown = large(request, subject, life, asked)
     drawn = life.timeline()
     number = page or (seen.count - 1) // ENTRIES + 1
     first = (number - 1) * ENTRIES + 1
@@ -99,8 +99,8 @@ def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: in
         "paged": page or "",
         "view": seen,
         "conditions": by_change(seen.status.get("conditions") or (), oldest=asked.oldest),
-        "picture": picture,
-        "place": place_of(life, asked),
+        "picture": shown.picture,
+        "place": shown.place,
         "note": note,
         "doubt": life.doubt,
         "steps": {

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from fastapi import Request
 from markupsafe import Markup
@@ -67,7 +67,14 @@ def small(request: Request, subject: Subject, life: Life) -> Markup:
     return picture(drawn, _wanted(request, subject, Asked(), whole(drawn, datetime.now(UTC))))
 
 
-def large(request: Request, subject: Subject, life: Life, asked: Asked) -> Markup:
+class Large(NamedTuple):
+    """A picture with its cursor, and where that stands, in percent of the width: the slider's place."""
+
+    picture: Markup
+    place: float
+
+
+def large(request: Request, subject: Subject, life: Life, asked: Asked) -> Large:
     """The part of the life that is asked for, with a cursor at the moment. Raises ConfigError: there is no such."""
     drawn = life.timeline()
     at = drawn.moments[moment(life, asked.at) - 1] if asked.at else None
@@ -80,17 +87,7 @@ def large(request: Request, subject: Subject, life: Life, asked: Asked) -> Marku
         if len(life.pictures) > SOME:
             life.pictures.clear()
         kept = life.pictures[key] = Kept(svg, scale, len(life), now)
-    return with_cursor(kept.picture, kept.scale, at)
-
-
-def place_of(life: Life, asked: Asked) -> float:
-    """Where the slider stands: where the picture has its cursor, in percent of its width; at its end in the present.
-
-    Raises ConfigError, as `scale_of`.
-    """
-    if not asked.at:
-        return 100.0
-    return scale_of(life, asked, datetime.now(UTC)).x(life.timeline().moments[moment(life, asked.at) - 1])
+    return Large(with_cursor(kept.picture, kept.scale, at), kept.scale.x(at))
 
 
 def seq_at(life: Life, asked: Asked, place: float) -> Seq:

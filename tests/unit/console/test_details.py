@@ -1,6 +1,5 @@
 """What the pages of a job are made of: lives, moments, facts, rows of replicas. Without a server."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,7 +8,7 @@ from jobledger.console.details.asof import entry_of, moment, told, view, whole
 from jobledger.console.details.lives import Life
 from jobledger.console.details.logs import attempts
 from jobledger.console.details.overview import address_of, claims, containers, modes
-from jobledger.console.details.picturing import Asked, place_of, scale_of, seq_at, timeline_of
+from jobledger.console.details.picturing import Asked, scale_of, seq_at, timeline_of
 from jobledger.console.details.replicas import table
 from projectors.explain.model import IncidentKind
 from projectors.history import EntryRow
@@ -116,22 +115,12 @@ def test_a_moment_that_never_was_is_one_sentence(at: str) -> None:
 
 
 @pytest.mark.parametrize("axis", ["time", "entries"])
-def test_the_slider_stands_where_the_cursor_of_the_picture_does(axis: str) -> None:
-    life = life_of(restarted())
-    for seq in range(1, len(life) + 1):
-        asked = Asked(str(seq), axis)
-        cursor = scale_of(life, asked, datetime.now(UTC)).x(life.timeline().moments[seq - 1])
-        assert place_of(life, asked) == pytest.approx(cursor, abs=0.01)
-    assert place_of(life, Asked("", axis)) == 100.0
-
-
-@pytest.mark.parametrize("axis", ["time", "entries"])
 def test_the_slider_moved_to_an_entry_is_at_that_moment(axis: str) -> None:
     life = life_of(restarted().at(600).pause())
     part = Asked("", axis, "1", str(len(life)))  # the story is years ago, and its whole picture ends now
     moments = life.timeline().moments
     for seq in range(1, len(life) + 1):
-        found = seq_at(life, part, place_of(life, replace(part, at=str(seq))))
+        found = seq_at(life, part, scale_of(life, part, datetime.now(UTC)).x(moments[seq - 1]))
         assert moments[found - 1].at == moments[seq - 1].at
         assert axis == "time" or found == seq
     assert seq_at(life, part, 100.0) == len(life)
