@@ -120,13 +120,11 @@ class Creating:
 
     async def fresh(self, request: Request, kind: Kind, caller: Caller) -> Response:
         """What a new job of the kind begins with."""
-        if isinstance(kind, ModelKind):
+        if drafts.has_form(kind):
             manifest = starter(kind)
             if not self._console.options.namespace:
                 manifest["metadata"] = {"namespace": self._console.options.new_jobs}
-            if drafts.has_form(kind):
-                return self.form(request, kind, manifest, offers=await self.offers(caller, manifest))
-            return self.text(request, kind, drafts.text_of(drafts.spelled_out(manifest, kind)))
+            return self.form(request, kind, manifest, offers=await self.offers(caller, manifest))
         return self.text(request, kind, f"apiVersion: {kind.names.api_version}\nkind: {kind.names.kind}\n")
 
     def _crumbs(self, request: Request) -> list[tuple[str, str]]:
@@ -193,7 +191,7 @@ def routes(console: Console) -> APIRouter:
         kind = kind_of(job["apiVersion"], job["kind"])
         name = f"{job['metadata']['name']}{_SUFFIX}"
         manifest = redacted(drafts.copied({**job, "kind": kind.names.kind}, name))
-        if isinstance(kind, ModelKind) and drafts.has_form(kind):
+        if drafts.has_form(kind):
             found = drafts.examined(kind, manifest)
             offers = await pages.offers(caller, manifest)
             return pages.form(request, kind, found.manifest, problems=_pairs(found.problems), offers=offers)
@@ -212,7 +210,7 @@ def routes(console: Console) -> APIRouter:
             except (JobledgerError, HTTPException) as error:
                 status, problems = _wrong(error)
                 return pages.text(request, known, text, problems=problems, status=status)
-        if not isinstance(known, ModelKind):
+        if not drafts.has_form(known):
             raise HTTPException(400, f"there is no form for {kind}")
         manifest, unread = pages.read(known, form, do)
         found = drafts.examined(known, manifest)
@@ -255,7 +253,7 @@ async def _applied(request: Request, pages: Creating, caller: Caller, text: str)
     manifest = {**found.manifest, "apiVersion": kind.names.api_version, "kind": kind.names.kind}
     notices = [*_renamed(written.kind, kind), *map(_noticed, found.notices)]
     problems = _pairs(found.problems)
-    if isinstance(kind, ModelKind) and drafts.has_form(kind):
+    if drafts.has_form(kind):
         offers = await pages.offers(caller, manifest)
         copy = drafts.copied(manifest)
         return pages.form(request, kind, copy, problems=problems, notices=notices, offers=offers)

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from projectors.history.facts import placing
-from statemachine.kinds.common.look import find, number, text
+from statemachine.kinds.common.look import find, flag, number, text
+from statemachine.spec import Plan
+from statemachine.state import JobState
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +62,10 @@ def _claims(value: object) -> Iterator[str]:
             yield from _claims(inner)
 
 
-def modes(spec: Mapping[str, Any]) -> Sequence[str]:
-    """The run modes that are on."""
-    found = []
-    for mode in ("debug", "pause"):
-        held = find(spec, f"runMode.{mode}")
-        if isinstance(held, Mapping) and (held.get("enabled") is True or held.get("enable") is True):
-            found.append(mode)
-    return found
+def modes(spec: Mapping[str, Any], plan: Plan | None) -> Sequence[str]:
+    """The run modes that are on: what kinds without debug mode call pause, `plan` knows."""
+    on = {"debug": flag(spec, "runMode.debug.enabled"), "pause": plan is not None and plan.paused}
+    return [mode for mode, is_on in on.items() if is_on]
 
 
 class Placed(NamedTuple):
@@ -86,8 +84,10 @@ def placed(spec: Mapping[str, Any]) -> Placed:
     return Placed(scheduler, queue, text(spec, "runPolicy.schedulingPolicy.priorityClass"))
 
 
-def group_phase(children: Iterable[Mapping[str, Any]]) -> str:
-    """The phase of the PodGroup among a job's children; empty if there is none."""
+def group_phase(state: JobState, children: Iterable[Mapping[str, Any]]) -> str:
+    """The phase of the job's PodGroup; empty if it has none. The log knows those that pods wait for."""
+    if state.pod_group:
+        return state.pod_group.phase or "Pending"
     for each in children:
         if each["kind"] == "PodGroup":
             return str((each.get("status") or {}).get("phase") or "Pending")

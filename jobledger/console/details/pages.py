@@ -28,6 +28,7 @@ from k8s_bridge.port import Ref
 from projectors.history.facts import resources
 from statemachine.errors import ClusterError, Missing
 from statemachine.kinds import kind_of
+from statemachine.rules.launcher import has_launcher
 
 ROWS: Final = 100
 """Replicas on a page."""
@@ -130,9 +131,10 @@ class _Pages:
             doubt=life.doubt,
             long=len(life) > LONG,
             claims=claims(spec),
-            modes=modes(spec),
+            modes=modes(state.spec, state.plan),
+            by_launcher=has_launcher(state),
             placed=placed(state.spec or spec),
-            group=group_phase(children),
+            group=group_phase(state, children),
             sums=[(each, asked.get(each), allowed.get(each)) for each in sorted({*asked, *allowed})],
             launch=launch(subject, pods),
             events=await events_of(self._app, subject, life, children, caller, detailed=detailed),
