@@ -221,7 +221,5 @@ def told(error: Exception) -> tuple[int, str]:
     if isinstance(error, RequestValidationError):
         first = error.errors()[0]
         return 400, f"{'.'.join(map(str, first['loc'][1:]))}: {first['msg']}"
-    if isinstance(error, ViewUnavailable):
-        return 503, str(error)
     problem = answer_to(error)
     return problem.status_code, str(json.loads(bytes(problem.body))["detail"])

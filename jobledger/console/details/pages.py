@@ -11,11 +11,12 @@ from starlette.responses import Response
 
 from jobledger.api.rights import Caller, Right, caller_of
 from jobledger.console.details.asof import newest
-from jobledger.console.details.lives import Life, Lives
+from jobledger.console.details.children import pods_of, rows_of
+from jobledger.console.details.lives import Lives
 from jobledger.console.details.overview import address_of, claims, containers, modes
 from jobledger.console.details.picturing import of_remembered, small
 from jobledger.console.details.render import render
-from jobledger.console.details.replicas import Row, table
+from jobledger.console.details.replicas import Row
 from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import HEADERS, Console
 from jobledger.errors import UnknownReplica
@@ -112,7 +113,7 @@ class _Pages:
             modes=modes(spec),
             group=await self._group(subject, spec),
             sums=[(each, asked.get(each), allowed.get(each)) for each in sorted({*asked, *allowed})],
-            launch=_launch(subject, pods),
+            launch=launch(subject, pods),
             events=await self._events(subject, caller),
             board=await self._board(subject),
             now=datetime.now(UTC),
@@ -170,20 +171,10 @@ class _Pages:
     # ---- parts -----------------------------------------------------------------------------------------------
 
     async def _rows(self, subject: Subject, caller: Caller) -> list[Row]:
-        if subject.state is None:
-            return []
-        life: Life = await self._lives.of(subject.uid)
-        marks = (await asyncio.to_thread(life.timeline)).marks if life.entries else ()
-        return list(table(subject.state, await self._pods(subject, caller), marks))
+        return await rows_of(self._app, self._lives, subject, caller)
 
     async def _pods(self, subject: Subject, caller: Caller) -> list[dict[str, Any]]:
-        """The pods that live; none where the cluster, or the caller's rights, do not give them."""
-        if not await caller.may(Right("list", "", "pods", subject.namespace)):
-            return []
-        with suppress(ClusterError):
-            children = await self._app.cluster.children(subject.namespace, subject.uid)
-            return [each for each in children if each["kind"] == "Pod"]
-        return []
+        return await pods_of(self._app, subject, caller)
 
     async def _events(self, subject: Subject, caller: Caller) -> list[Any]:
         """The job's events, the newest first; none where the caller may not read them."""
@@ -217,7 +208,7 @@ class _Pages:
         return ""
 
 
-def _launch(subject: Subject, pods: list[dict[str, Any]]) -> str:
+def launch(subject: Subject, pods: list[dict[str, Any]]) -> str:
     """The command line of the primary replica, as its pod has it."""
     state = subject.state
     if state is None or state.plan is None:

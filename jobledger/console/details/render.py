@@ -26,7 +26,7 @@ def render(request: Request, template: str, subject: Subject, /, *, tab: str, **
         "tab": tab,
         "tabs": TABS,
         "word": partial(word, request),
-        "offered": _offered(subject),
+        "offered": offered(subject),
         **context,
     }
     if is_fragment(request):
@@ -43,7 +43,7 @@ def word(request: Request, english: str) -> str:
     return say(language_of(request), key) if knows(key) else english
 
 
-def _offered(subject: Subject) -> list[str]:
+def offered(subject: Subject) -> list[str]:
     """The actions of the header, in order."""
     if subject.job is None or subject.gone:
         return []
