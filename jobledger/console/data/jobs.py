@@ -14,6 +14,7 @@ from jobledger.console.data.asking import JOB, Asking, Job, Namespace, place
 from jobledger.console.details.asof import told
 from jobledger.console.details.children import pods_of, rows_of
 from jobledger.console.details.lives import Lives
+from jobledger.console.details.monitoring import Measurer, Wanted, failed
 from jobledger.console.details.pages import launch
 from jobledger.console.details.render import offered
 from jobledger.console.frame import HEADERS, Console
@@ -28,7 +29,7 @@ Data = dict[str, Any]
 
 def add(router: APIRouter, console: Console, lives: Lives) -> None:
     """The routes."""
-    app = console.app
+    app, measurer = console.app, Measurer(console, lives)
 
     @router.get("/jobs")
     async def jobs(request: Request, caller: Asking, namespace: Namespace = "") -> Data:
@@ -84,6 +85,20 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
     async def replicas(subject: Job, caller: Asking) -> Data:
         """Every replica with its pod, containers, restarts and what was wrong."""
         return {"items": [shown.fields(each) for each in await rows_of(app, lives, subject, caller)]}
+
+    @router.get(JOB + "/metrics")
+    async def metrics(subject: Job, caller: Asking, asked: Wanted) -> Data:
+        """What the pods use over time; without a source, requests and limits alone."""
+        await demand(caller, Right("list", "", "pods", subject.namespace))
+        found = await measurer.of(subject, caller, asked)
+        panels = await found.all() if found else ()
+        return {
+            "source": measurer.is_configured,
+            "range": asked.range,
+            "by": asked.by,
+            "sums": shown.sums(subject),
+            "panels": [shown.panel(each, failed("en", each)) for each in panels],
+        }
 
     @router.get(JOB + "/yaml")
     async def manifest(subject: Job) -> Response:

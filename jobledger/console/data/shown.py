@@ -10,6 +10,7 @@ from jobledger.console.details.asof import Told
 from jobledger.console.details.replicas import Row
 from jobledger.console.details.subject import Subject
 from jobledger.console.drafts import examined
+from jobledger.console.monitoring.panels import Shown
 from jobledger.redact import redacted
 from projectors.history import EntryRow, Listed
 from projectors.history.facts import resources
@@ -96,6 +97,22 @@ def sums(subject: Subject) -> Mapping[str, Mapping[str, float | None]]:
     return {
         name: {"request": plain(asked.get(name)), "limit": plain(allowed.get(name))}
         for name in sorted({*asked, *allowed})
+    }
+
+
+def panel(shown: Shown, error: str) -> Data:
+    """A panel: its bounds and lines, points as `[seconds since 1970, value]`."""
+    return {
+        "name": shown.panel.name,
+        "unit": shown.panel.unit,
+        "request": shown.request,
+        "limit": shown.limit,
+        "start": shown.span.start,
+        "end": shown.span.end,
+        "step": shown.span.step,
+        "lines": [fields(each) for each in shown.lines],
+        "linesInAll": shown.of,
+        "error": error,
     }
 
 

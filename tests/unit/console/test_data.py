@@ -369,7 +369,7 @@ async def alice(rule: Rules) -> AsyncIterator[httpx.AsyncClient]:
 
 
 READS = (
-    *(TRAIN + below for below in ("", "/events", "/history", "/replicas", "/yaml")),
+    *(TRAIN + below for below in ("", "/events", "/history", "/replicas", "/metrics", "/yaml")),
     f"{TRAIN}/replicas/worker-0/log",
     "/api/pvcs",
     "/api/queues",
