@@ -31,10 +31,11 @@ class Prometheus:
             return 400, _error("exceeded maximum resolution of 11,000 points per timeseries")
         if self.mode == "refuses":
             return 400, _error("parse error: unexpected\ncharacter")
+        share = 0.01 if "/ 100" in asked["query"] else 1
         found = [
             {
                 "metric": {"pod": labels.get("exported_pod", labels["pod"])},
-                "values": _values(start, end, step, value),
+                "values": _values(start, end, step, value * share),
             }
             for metric, matchers in _selectors(asked["query"])
             for labels, value in self.series.get(metric, [])

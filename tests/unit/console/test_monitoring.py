@@ -102,7 +102,7 @@ async def test_every_panel_shows_usage_request_and_limit(tmp_path: Path) -> None
             assert legend(panel(page, "network")) == ["worker · receive 2.00 KiB/s, at most 2.00 KiB/s"]
             assert "No data" in panel(page, "storage")
             device = panel(page, "nvidia_com_gpu")
-            assert legend(device)[-1] == "Limit 2"
+            assert legend(device) == ["worker 0.75, at most 0.75", "Request 2", "Limit 2"]
             assert "Usage of this resource is not measured." in panel(page, "amd_com_gpu")
             per_pod = panel((await browser.get(f"{TRAIN}/monitoring?by=pod&range=15m")).text, "cpu")
             assert legend(per_pod) == [
