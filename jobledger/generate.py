@@ -37,6 +37,10 @@ CHART: Final = "deploy/helm/jobledger"
 
 CRD_FOLDERS: Final = ("crds", f"{CHART}/crds")
 
+OPT_IN_CRDS: Final = "crds/opt-in"
+"""CRDs of opt-in kinds stand apart: where somebody else looks after such jobs the CRD is theirs, and `kubectl apply
+-f crds/` and the chart leave it as it is."""
+
 Maker = Callable[[], str]
 
 
@@ -44,7 +48,8 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
     """Path below the checkout → what the file must hold. Add a line for a new file."""
     found: dict[str, Maker] = {}
     for kind in KINDS:
-        for names, folder in product((kind.names, *kind.aliases), CRD_FOLDERS):
+        folders = (OPT_IN_CRDS,) if kind.opt_in else CRD_FOLDERS
+        for names, folder in product((kind.names, *kind.aliases), folders):
             found[f"{folder}/{_crd_name(names)}"] = partial(crd_file, kind, names)
         found[f"docs/kinds/{kind.names.singular}.md"] = partial(kind_page, kind, root)
     found["crds/Kustomization"] = crd_list
@@ -89,10 +94,7 @@ def crd_file(kind: Kind, names: Names) -> str:
 
 
 def crd_list() -> str:
-    """The CRDs, for kustomize. By this name, without an ending, `kubectl apply -f crds/` does not read it.
-
-    Those of opt-in kinds are somebody else's where they are installed already.
-    """
+    """The CRDs, for kustomize. By this name, without an ending, `kubectl apply -f crds/` does not read it."""
     head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
     always = (names for kind in KINDS if not kind.opt_in for names in (kind.names, *kind.aliases))
     return yaml_file({**head, "resources": [_crd_name(names) for names in always]})
@@ -165,7 +167,10 @@ def stale(root: Path = ROOT) -> list[str]:
     wrong = [path for path, make in wanted.items() if _text(root / path) != make()]
     left = [
         path.relative_to(root).as_posix()
-        for folder, ending in (*((each, "*.yaml") for each in CRD_FOLDERS), ("docs/schemas", "*.json"))
+        for folder, ending in (
+            *((each, "*.yaml") for each in (*CRD_FOLDERS, OPT_IN_CRDS)),
+            ("docs/schemas", "*.json"),
+        )
         for path in sorted((root / folder).glob(ending))
     ]
     return wrong + [path for path in left if path not in wanted]

@@ -8,6 +8,7 @@ from jobledger.errors import UnknownJob, UnknownReplica
 from jobledger.places import data_folder
 from jobledger.replicas import Attempt, attempts
 from statemachine.ids import JobUid
+from statemachine.kinds import meant_by
 from statemachine.log.port import EventLog
 from statemachine.log.reader import Reader
 from statemachine.state import JobState
@@ -22,10 +23,12 @@ class Ledger:
 
     def newest(self, namespace: str, name: str, kind: str = "") -> JobState:
         """The last job that had this name, deleted or not. Raises UnknownJob."""
+        objects = {each.kind for each in meant_by(kind)}
         found = [
             state
             for state in self.states
-            if (state.namespace, state.name) == (namespace, name) and kind in ("", state.kind)
+            if (state.namespace, state.name) == (namespace, name)
+            and (not kind or state.object_kind in objects)
         ]
         if not found:
             raise UnknownJob(namespace, name, sorted({state.name for state in self.states}))

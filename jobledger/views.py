@@ -3,6 +3,7 @@
 Client commands import this for the words alone, so what it takes to make a status is imported late.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -82,5 +83,26 @@ def running_of(job: Manifest) -> tuple[int, int]:
     if counts := status.get("aggregate"):
         return counts.get("running", 0), sum(counts.values())
     active = sum(each.get("active", 0) for each in (status.get("replicaStatuses") or {}).values())
-    wished = ((job.get("spec") or {}).get("pytorchReplicaSpecs") or {}).values()
-    return active, sum(each.get("replicas", 1) for each in wished if isinstance(each, dict))
+    return active, sum(each.get("replicas", 1) for each in _kubeflow_specs(job))
+
+
+def _kubeflow_specs(job: Manifest) -> Iterator[Manifest]:
+    """The replica types of a kind of Kubeflow's, each of which has a field called `<framework>ReplicaSpecs`."""
+    for name, types in (job.get("spec") or {}).items():
+        if name.endswith("ReplicaSpecs") and isinstance(types, dict):
+            yield from (each for each in types.values() if isinstance(each, dict))
+
+
+def replicas_of(job: Manifest) -> list[str]:
+    """The names of the job's replicas: those its status counts, else those its kind makes of its spec."""
+    status = job.get("status") or {}
+    if tasks := status.get("tasks"):
+        return [f"{task['type']}-{index}" for task in tasks for index in range(len(task["replicas"]))]
+    from statemachine.kinds import UnknownKind, kind_of
+
+    try:
+        kind = kind_of(job["apiVersion"], job["kind"])
+    except UnknownKind:
+        return []  # a cluster may have kinds of a newer jobledger
+    plan = kind.admit(job["metadata"]["name"], job.get("spec") or {}).plan
+    return list(plan.replicas()) if plan else []

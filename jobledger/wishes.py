@@ -24,7 +24,10 @@ def paused(job: Manifest, on: bool) -> MergePatch:
     _unfinished(job, "paused" if on else "resumed")
     from statemachine.kinds import kind_of
 
-    return {"spec": kind_of(job["apiVersion"], job["kind"]).pausing(on)}
+    change = kind_of(job["apiVersion"], job["kind"]).pausing(on)
+    if not change:
+        raise NotPossible(f'job "{job["metadata"]["name"]}" cannot be paused: no {job["kind"]} can')
+    return {"spec": change}
 
 
 def scaled(job: Manifest, replicas: int) -> MergePatch:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from k8s_bridge.port import Change, Verb
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName, replica_name
+from statemachine.kinds import SERVED
 from statemachine.observations import (
     Container,
     ContainerStatus,
@@ -27,8 +28,8 @@ from statemachine.observations import (
     TensorBoardObserved,
 )
 
-JOB_GROUPS = ("batch.tensorstack.dev", "kubeflow.org")
-"""API groups whose objects are jobs. Source: design 6."""
+JOB_GROUPS = frozenset(names.group for names in SERVED)
+"""API groups whose objects are jobs: those of all kinds. Source: design 6."""
 
 TENSORBOARD_GROUP = "tensorstack.dev"
 

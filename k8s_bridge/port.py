@@ -156,10 +156,19 @@ class SeekableLogs(Protocol):
     """A cluster whose logs can be read at any place: those of a local one are files."""
 
     def log_part(
-        self, namespace: str, pod: str, start: int, length: int, *, uid: str = "", container: str = ""
+        self,
+        namespace: str,
+        pod: str,
+        start: int,
+        length: int,
+        *,
+        uid: str = "",
+        container: str = "",
+        previous: bool = False,
     ) -> LogPart:
         """Up to `length` bytes from `start` on; negative: from so many bytes before its end. Raises Missing.
 
+        `previous`: of the container's run before the last restart in the same pod, as with `Cluster.logs`.
         It blocks as long as the disk does, and may be called from any thread.
         """
 

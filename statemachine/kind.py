@@ -119,6 +119,10 @@ class Kind(Protocol):
         """Key of a label that every child of the kind's jobs carries: watches ask for it."""
 
     @property
+    def name_label(self) -> str:
+        """Key of the label that says a child's job by its name: users, and `kubectl jobledger`, select by it."""
+
+    @property
     def aliases(self) -> tuple[Names, ...]:
         """Other names under which the API server serves the same kind, deprecated ones (spec R17, 1)."""
 
@@ -139,7 +143,7 @@ class Kind(Protocol):
         """The rules of a job's life, in the order in which facts become consequences."""
 
     def pausing(self, on: bool) -> dict[str, Any]:
-        """What to merge into a spec to pause the job, or to let it go on."""
+        """What to merge into a spec to pause the job, or to let it go on. Nothing: its jobs cannot be paused."""
 
     def is_retryable(self, exit_code: int) -> bool:
         """Restart policy ExitCode restarts a replica that ended so (spec R8)."""

@@ -13,7 +13,7 @@ from fastapi import Request
 from jobledger.errors import NoRight, lacking
 from statemachine.errors import InvariantBroken
 from statemachine.kind import Manifest, Names
-from statemachine.kinds import SERVED, kind_of, names_of
+from statemachine.kinds import SERVED, meant_by, names_of
 
 
 class Right(NamedTuple):
@@ -85,14 +85,12 @@ async def demand(caller: Caller, *rights: Right) -> None:
 async def permitted(
     caller: Caller, verb: str, namespace: str, *, name: str = "", kind: str = ""
 ) -> Sequence[str]:
-    """The kinds of job objects with which the caller may do `verb`, of all or of the kind called `kind`.
+    """The kinds of job objects with which the caller may do `verb`, of all or of the kind that is called `kind`.
 
     Raises:
         NoRight: with none of them.
     """
-    asked = [
-        each for each in SERVED if kind in ("", each.kind, kind_of(each.api_version, each.kind).names.kind)
-    ]
+    asked = meant_by(kind) if kind else SERVED
     rights = [Right.over(each, verb, namespace, name) for each in asked]
     allowed = await asyncio.gather(*map(caller.may, rights))
     found = [each.kind for each, has in zip(asked, allowed, strict=True) if has]

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 def crds(
     kinds: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[KIND...]", help="Kinds, by name, plural or short name; none: all."),
+        typer.Argument(
+            metavar="[KIND...]",
+            help="Kinds, by name, plural or short name; none: all but those that have to be switched on.",
+        ),
     ] = None,
 ) -> None:
     """Print the CustomResourceDefinitions as YAML, for `kubectl apply -f -`."""
@@ -27,7 +30,8 @@ def crds(
                 spelling.lower(), names
             )  # an alias may be spelled like its kind but for capitals
     chosen: dict[Names, None] = {}
-    for name in kinds or [names.plural for names in SERVED]:
+    usual = (each for each in SERVED if not kind_of(each.api_version, each.kind).opt_in)
+    for name in kinds or [names.plural for names in usual]:
         if name.lower() not in served:
             near = nearest(name, [*KNOWN, *served])
             hint = f'; did you mean "{near}"?' if near else f"; known are {', '.join(KNOWN)}"

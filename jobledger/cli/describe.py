@@ -1,7 +1,7 @@
 """`jobledger describe`: one job in full, for people."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from jobledger.cli import common
 
@@ -51,6 +51,9 @@ def _lines(job: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[str]:
         yield _indented(
             common.columns(("POD", "PHASE", "CONTAINERS"), (_replica(each) for _, each in replicas))
         )
+    if counts := status.get("replicaStatuses"):
+        yield "Replicas:"
+        yield _indented(common.columns(("TYPE", *map(str.upper, _COUNTS)), map(_counted, counts.items())))
     yield "Events:" if events else "Events: none"
     if events:
         rows4 = [
@@ -72,7 +75,7 @@ def _head(job: dict[str, Any]) -> Iterator[str]:
         "Phase": phase_of(job),
         "Started": status.get("startTime", ""),
         "Ended": status.get("completionTime", ""),
-        "Restarts": str(status.get("backoffCount", 0)),
+        "Restarts": str(status.get("backoffCount", "")),  # Kubeflow's kinds do not count them there
     }
     for title, value in notes.items():
         if value:
@@ -85,6 +88,15 @@ def _replica(replica: dict[str, Any]) -> tuple[str, str, str]:
         code = f" (exit code {each['exitCode']})" if "exitCode" in each else ""
         said.append(f"{each['name']} {each['state']}{code}")
     return replica["name"], replica["phase"], ", ".join(said)
+
+
+_COUNTS: Final = ("active", "succeeded", "failed")
+"""What the status of Kubeflow's kinds counts of each replica type. Source: kubeflow-pytorchjob.md, section 4."""
+
+
+def _counted(of_type: tuple[str, dict[str, Any]]) -> tuple[str, ...]:
+    type_, counts = of_type
+    return type_, *(str(counts.get(each, 0)) for each in _COUNTS)
 
 
 def _indented(text: str) -> str:

@@ -75,9 +75,10 @@ def show(
         with asked.logs(namespace, name, replica=replica, follow=follow, **wanted) as pieces:
             _write(pieces)
         return
+    from jobledger.views import replicas_of
+
     job = asked.job(namespace, name, kind=str(wanted["kind"]))
-    tasks = (job.get("status") or {}).get("tasks") or ()
-    names = [f"{task['type']}-{index}" for task in tasks for index in range(len(task["replicas"]))]
+    names = replicas_of(job)
     if follow:
         _together(asked, namespace, name, names, wanted)
         return

@@ -25,7 +25,7 @@ def story(state: JobState, shown: Shown, stopped: str) -> Iterator[str]:
             yield f"{state.name} is {phase} and goes on; the next `jobledger run` or `serve` on this store adopts it."
     left = [each.name for each in state.replicas.values() if each.has_pod and not each.ended]
     if state.is_final and left:
-        yield f"  still running: {', '.join(left)}, for cleanUpPolicy None leaves them alone; to end them,"
+        yield f"  still running: {', '.join(left)}, for the job's clean-up policy leaves them alone; to end them,"
         yield f"  start `jobledger serve`, then `jobledger delete {state.name}`"
 
 

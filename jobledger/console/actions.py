@@ -11,7 +11,7 @@ import yaml
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from jobledger.api.rights import Caller, Right, caller_of, demand, may_list, over
+from jobledger.api.rights import Caller, caller_of, demand, may_list, over, permitted
 from jobledger.app import App
 from jobledger.console import policies
 from jobledger.console.frame import HEADERS, Console, Route, done, is_fragment, page, told
@@ -20,10 +20,10 @@ from jobledger.console.session import Form, Posted
 from jobledger.console.words import language_of, say
 from jobledger.errors import NotPossible, UnknownJob
 from jobledger.redact import redacted
-from jobledger.views import is_gone
+from jobledger.views import is_gone, phase_of
 from jobledger.wishes import paused, scaled
 from statemachine.errors import Conflict, InvariantBroken, JobledgerError, Problem, Refused, SpecInvalid
-from statemachine.kinds import KINDS, KNOWN, kind_of
+from statemachine.kinds import KNOWN, kind_of
 from statemachine.kinds.common.look import find, number
 from statemachine.phases import Phase
 from statemachine.state import JobState, ReplicaPhase
@@ -43,9 +43,9 @@ async def job_of(request: Request, caller: Asking, namespace: str, kind: str, na
     only = request.app.state.console.options.namespace
     if kind not in KNOWN or (only and namespace != only):
         raise UnknownJob(namespace, name)
-    await demand(caller, Right.over(KINDS[KNOWN.index(kind)].names, "get", namespace, name))
+    kinds = await permitted(caller, "get", namespace, name=name, kind=kind)  # under an older name, too
     try:
-        return await app.job(namespace, name, kinds=[kind])
+        return await app.job(namespace, name, kinds=kinds)
     except UnknownJob:
         if await may_list(caller, namespace):
             raise
@@ -125,19 +125,20 @@ def offers(job: Manifest, state: JobState | None) -> frozenset[str]:
     spec = job.get("spec") or {}
     return frozenset(
         actions(
-            job["kind"],
+            kind_of(job["apiVersion"], job["kind"]).names.kind,  # it may be an older name that the job has
             state.phase if state is not None else Phase.NEW,
-            paused=is_paused(spec),
+            paused=is_paused(job, state),
             elastic=is_elastic(spec),
             deleting=is_gone(job),
         )
     )
 
 
-def is_paused(spec: Mapping[str, Any]) -> bool:
-    """The spec wishes the job to be paused."""
-    paths = ("runMode.pause.enabled", "runMode.pause.enable", "runPolicy.suspend")
-    return any(find(spec, path) is True for path in paths)
+def is_paused(job: Manifest, state: JobState | None) -> bool:
+    """The spec wishes the job to be paused; where it cannot be read, the one that is followed does."""
+    kind = kind_of(job["apiVersion"], job["kind"])
+    plan = kind.admit(job["metadata"]["name"], job.get("spec") or {}).plan or (state.plan if state else None)
+    return plan is not None and plan.paused
 
 
 def is_elastic(spec: Mapping[str, Any]) -> bool:
@@ -146,8 +147,7 @@ def is_elastic(spec: Mapping[str, Any]) -> bool:
 
 
 def _not_now(job: Manifest, action: str) -> str:
-    name, phase = job["metadata"]["name"], (job.get("status") or {}).get("phase", "New")
-    return f'job "{name}" ({phase}) does not offer "{action}" now'
+    return f'job "{job["metadata"]["name"]}" ({phase_of(job)}) does not offer "{action}" now'
 
 
 async def patched(
@@ -248,7 +248,8 @@ def _bounds(spec: Mapping[str, Any]) -> tuple[int, int, int] | None:
 def _page(request: Request, template: str, job: Manifest, /, **context: Any) -> Response:
     """A dialog where htmx asks, a page otherwise."""
     meta = job["metadata"]
-    path = JOB.format(namespace=meta["namespace"], kind=job["kind"], name=meta["name"])
+    kind = kind_of(job["apiVersion"], job["kind"]).names.kind
+    path = JOB.format(namespace=meta["namespace"], kind=kind, name=meta["name"])
     said, key = language_of(request), f"action.{context.get('action', 'yaml')}"
     frame = "bare.html" if is_fragment(request) else "layout.html"
     return page(

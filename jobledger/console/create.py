@@ -108,13 +108,11 @@ class Creating:
 
     def fresh(self, request: Request, kind: Kind) -> Response:
         """What a new job of the kind begins with."""
-        if isinstance(kind, ModelKind):
+        if drafts.has_form(kind):
             manifest = starter(kind)
             if not self._console.options.namespace:
                 manifest["metadata"] = {"namespace": self._console.options.new_jobs}
-            if drafts.has_form(kind):
-                return self.form(request, kind, manifest)
-            return self.text(request, kind, drafts.text_of(drafts.spelled_out(manifest, kind)))
+            return self.form(request, kind, manifest)
         return self.text(request, kind, f"apiVersion: {kind.names.api_version}\nkind: {kind.names.kind}\n")
 
     def _crumbs(self, request: Request) -> list[tuple[str, str]]:
@@ -189,7 +187,7 @@ def routes(console: Console) -> APIRouter:
         kind = kind_of(job["apiVersion"], job["kind"])
         name = f"{job['metadata']['name']}{_SUFFIX}"
         manifest = redacted(drafts.copied({**job, "kind": kind.names.kind}, name))
-        if isinstance(kind, ModelKind) and drafts.has_form(kind):
+        if drafts.has_form(kind):
             found = drafts.examined(kind, manifest)
             return pages.form(request, kind, found.manifest, problems=pairs(found.problems))
         return pages.text(request, kind, drafts.text_of(manifest))
@@ -207,7 +205,7 @@ def routes(console: Console) -> APIRouter:
             except (JobledgerError, HTTPException) as error:
                 status, problems = _wrong(error)
                 return pages.text(request, known, text, problems=problems, status=status)
-        if not isinstance(known, ModelKind):
+        if not drafts.has_form(known):
             raise HTTPException(400, f"there is no form for {kind}")
         manifest, unread = pages.read(known, form, do)
         found = drafts.examined(known, manifest)
@@ -247,7 +245,7 @@ def _applied(request: Request, pages: Creating, text: str) -> Response:
     manifest = {**found.manifest, "apiVersion": kind.names.api_version, "kind": kind.names.kind}
     notices = [*renamed(written.kind, kind), *map(noticed, found.notices)]
     problems = pairs(found.problems)
-    if isinstance(kind, ModelKind) and drafts.has_form(kind):
+    if drafts.has_form(kind):
         return pages.form(request, kind, drafts.copied(manifest), problems=problems, notices=notices)
     return pages.text(request, kind, drafts.text_of(manifest), problems=problems, notices=notices)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import yaml
 
@@ -49,16 +49,9 @@ def kind_named(name: str) -> Kind | None:
     return next((each for each in KINDS if each.names.kind == name), None)
 
 
-def has_form(kind: Kind) -> bool:
-    """There is a form for the kind; the others are written as YAML (spec console.md, section 3).
-
-    Those are the kinds of other API groups: their users bring manifests, and know them.
-    """
-    return isinstance(kind, ModelKind) and kind.names.group == "batch.tensorstack.dev" and _has_replicas(kind)
-
-
-def _has_replicas(kind: ModelKind[Any]) -> bool:
-    return kind.names.kind != "BeamJob"
+def has_form(kind: Kind) -> TypeGuard[ModelKind[Any]]:
+    """There is a form for the kind: forms are made of models. The others are written as YAML."""
+    return isinstance(kind, ModelKind)
 
 
 def examined(kind: Kind, manifest: Manifest) -> Examined:
@@ -95,15 +88,6 @@ def completed(manifest: Manifest, kind: ModelKind[Any]) -> Manifest:
         if container.get("args") and not container.get("command"):
             container["command"] = ["python"]
     return manifest
-
-
-def spelled_out(manifest: Manifest, kind: ModelKind[Any]) -> Manifest:
-    """A new manifest with the places of what is to be written into it, for those who write it as YAML."""
-    for slot in kind.layout.slots(manifest["spec"]):
-        if not slot.containers:
-            containers: Any = slot.template["spec"]["containers"]
-            containers.append({"name": kind.layout.training_names[-1], "image": "", "args": []})
-    return {**manifest, "metadata": {"name": "", **manifest["metadata"]}}
 
 
 def copied(job: Mapping[str, Any], name: str = "") -> Manifest:

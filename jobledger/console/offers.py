@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from projectors.history import Listed
 from statemachine.kinds import KINDS, KNOWN
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.common.shape import walk
 from statemachine.phases import ACTIVE, FINAL, Phase
-
-_PAUSES: Final = ("spec.runMode.pause.enabled", "spec.runPolicy.suspend")
 
 
 def offered(job: Listed) -> Sequence[str]:
@@ -30,7 +28,7 @@ def actions(kind: str, phase: Phase, *, paused: bool, elastic: bool, deleting: b
     if deleting:
         return found
     if phase not in FINAL:
-        if has(kind, *_PAUSES):
+        if KINDS[KNOWN.index(kind)].pausing(True):
             found += ["resume"] if paused else ["pause"] if phase in ACTIVE or phase is Phase.NEW else []
         if elastic:
             found.append("scale")

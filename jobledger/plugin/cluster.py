@@ -4,7 +4,7 @@ Kinds are found by discovery, so that a cluster may have kinds of a newer jobled
 not read is left out as long as something is left, as kubectl does with categories.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
@@ -32,11 +32,12 @@ _PAGE: Final = "500"
 
 
 class KindPath(NamedTuple):
-    """A kind and where its objects are."""
+    """A kind and where its objects are. `words`: other names by which users may call it, in lower case."""
 
     api_version: str
     kind: str
     plural: str
+    words: frozenset[str] = frozenset()
 
     def path(self, namespace: str | None = None, name: str = "") -> str:
         """Of an object, of all in a namespace, or of all."""
@@ -52,13 +53,21 @@ class Cluster:
         self._kinds: list[KindPath] = []
 
     def kinds(self, kind: str = "") -> list[KindPath]:
-        """The job kinds of this cluster, or the one that is meant. Raises ConfigError if there is none."""
+        """The job kinds of this cluster, or those that are called `kind`: one, and its older name.
+
+        Raises ConfigError if there is none.
+        """
         self._kinds = self._kinds or [each for group in GROUP_VERSIONS for each in self._discovered(group)]
         if not self._kinds:
             raise ConfigError(
                 f"{self._api.context.server} has no job kinds: `jobledger crds | kubectl apply -f -` installs them"
             )
-        found = [each for each in self._kinds if kind.lower() in ("", each.kind.lower(), each.plural)]
+        word = kind.lower()
+        called = [each for each in self._kinds if word in ("", each.kind.lower(), each.plural, *each.words)]
+        meant = {
+            each.kind.lower() for each in called
+        }  # an older name may differ in its case alone, and has no short one
+        found = [each for each in self._kinds if each.kind.lower() in meant]
         if not found:
             known = ", ".join(each.kind for each in self._kinds)
             raise ConfigError(f'there is no job kind "{kind}" in this cluster; there is {known}')
@@ -71,7 +80,8 @@ class Cluster:
             return
         for each in found.get("resources") or ():
             if CATEGORY in (each.get("categories") or ()) and "/" not in each["name"]:
-                yield KindPath(group_version, each["kind"], each["name"])
+                words = (each.get("singularName") or "", *(each.get("shortNames") or ()))
+                yield KindPath(group_version, each["kind"], each["name"], frozenset(filter(None, words)))
 
     # ---- reading -------------------------------------------------------------------------------------------
 
@@ -90,8 +100,10 @@ class Cluster:
             UnknownJob: there is none of this name (and uid).
             NotPossible: jobs of several kinds have it.
         """
-        found = [job for each in self.kinds(kind) for job in self._named(each, namespace, name)]
+        found = self._named(self.kinds(kind), namespace, name)
         found = [each for each in found if uid in ("", each["metadata"]["uid"])]
+        if len(found) > 1 and kind:
+            found = [each for each in found if each["kind"] == kind] or found
         if len(found) > 1:
             raise several(name, [each["kind"] for each in found])
         if not found:
@@ -165,7 +177,8 @@ class Cluster:
 
     def _path(self, job: Manifest) -> str:
         meta = job["metadata"]
-        (kind,) = [each for each in self.kinds(job["kind"]) if each.api_version == job["apiVersion"]]
+        meant = (job["apiVersion"], job["kind"])
+        (kind,) = [each for each in self.kinds() if (each.api_version, each.kind) == meant]
         return kind.path(meta["namespace"], meta["name"])
 
     def _lists(self, namespace: str | None) -> list["_List"]:
@@ -196,11 +209,19 @@ class Cluster:
                 return _List(path, redacted(items), str(meta["resourceVersion"]))
             query = {"limit": _PAGE, "continue": meta["continue"]}
 
-    def _named(self, kind: KindPath, namespace: str, name: str) -> Iterator[Manifest]:
-        try:
-            yield self._api.get(kind.path(namespace, name))
-        except Missing:
-            return
+    def _named(self, kinds: Sequence[KindPath], namespace: str, name: str) -> list[Manifest]:
+        """What is called so of the kinds that the user may get. Raises NoRight if that is none."""
+        found, refusals = [], []
+        for kind in kinds:
+            try:
+                found.append(self._api.get(kind.path(namespace, name)))
+            except Missing:
+                continue
+            except NoRight as error:
+                refusals.append(error)
+        if len(refusals) == len(kinds):
+            raise refusals[0]
+        return found
 
     def _names(self, namespace: str) -> list[str]:
         """The names of jobs here, as far as we may know them."""

@@ -8,13 +8,16 @@ from typing import Any, Final
 from jobledger.errors import NotPossible, UnknownReplica, nearest
 from jobledger.plugin.apiserver import ApiServer
 from jobledger.plugin.connection import path_of
-from jobledger.views import stated_phase
+from jobledger.views import replicas_of, stated_phase
 from statemachine.errors import Missing, Refused
 
 Manifest = dict[str, Any]
 
 _LOOK: Final = 0.5
 """Seconds between two looks at a replica that has not begun."""
+
+ANY_REPLICA: Final = "replica-type,replica-index"
+"""Selects the pods of jobs of all kinds: what is asked for where the kind is a newer jobledger's. Source: spec R3."""
 
 _OVER: Final = ("Succeeded", "Failed")
 
@@ -64,7 +67,7 @@ class Pods:
     def _pod(self, replica: str) -> Manifest:
         """The pod of a replica, or of that name."""
         pods = self._all()
-        name, names = self._job["metadata"]["name"], self._replicas() or sorted(map(_name, pods))
+        name, names = self._job["metadata"]["name"], replicas_of(self._job) or sorted(map(_name, pods))
         wanted = replica or next((_name(pod) for pod in pods if _is_primary(pod)), names[0] if names else "")
         for pod in pods:
             if wanted in (_name(pod), pod["metadata"]["name"]):
@@ -81,20 +84,19 @@ class Pods:
         )
 
     def _all(self) -> list[Manifest]:
-        """Source of the labels: spec R3."""
-        labels = {
-            "tensorstack.dev/owner-kind": self._job["kind"],
-            "tensorstack.dev/owner-name": self._job["metadata"]["name"],
-        }
-        selector = ",".join(f"{label}={value}" for label, value in labels.items())
+        """By the label that the kind has for it. Several jobs may have had the name, and kinds share labels."""
         uid = self._job["metadata"]["uid"]
-        found = self._api.get(self._path, {"labelSelector": selector})["items"]
+        found = self._api.get(self._path, {"labelSelector": self._selector()})["items"]
         return [pod for pod in found if uid in _owners(pod)]
 
-    def _replicas(self) -> list[str]:
-        """Their names, as the job's status counts them."""
-        tasks = (self._job.get("status") or {}).get("tasks") or ()
-        return [f"{task['type']}-{index}" for task in tasks for index in range(len(task["replicas"]))]
+    def _selector(self) -> str:
+        from statemachine.kinds import UnknownKind, kind_of
+
+        try:
+            kind = kind_of(self._job["apiVersion"], self._job["kind"])
+        except UnknownKind:
+            return ANY_REPLICA
+        return f"{kind.name_label}={self._job['metadata']['name']}"
 
     def _phase(self) -> str:
         return stated_phase(self._job) or "New"
@@ -126,8 +128,8 @@ def _no_log(pod: Manifest, error: Refused, *, previous: bool) -> Exception:
     """Why the kubelet has no log. Its own words name containers by ids that say nothing to users."""
     if previous:
         return UnknownReplica(
-            f"replica {_name(pod)} has no previous attempt in its pod {pod['metadata']['name']}: jobledger restarts "
-            "replicas in new pods, and the log of a pod goes with it"
+            f"replica {_name(pod)} has no earlier run in its pod {pod['metadata']['name']}: only a container that "
+            "was restarted in its pod has one; the log of an earlier pod went with it"
         )
     if (pod.get("status") or {}).get("phase", "Pending") == "Pending":
         return NotPossible(f"replica {_name(pod)} has no log yet: it has not been started (Pending)")

@@ -119,19 +119,25 @@ class LocalCluster(StoredCluster):
         return self._logs(ref, uid, container, previous=previous, follow=follow)
 
     def log_part(
-        self, namespace: str, pod: str, start: int, length: int, *, uid: str = "", container: str = ""
+        self,
+        namespace: str,
+        pod: str,
+        start: int,
+        length: int,
+        *,
+        uid: str = "",
+        container: str = "",
+        previous: bool = False,
     ) -> LogPart:
         """See `SeekableLogs`."""
         ref = Ref("v1", "Pod", namespace, pod)
         current = self.objects.peek(ref)
         uid = uid or (current["metadata"]["uid"] if current else "")
-        names, folder = self._containers(ref, uid)
-        name = container or next(iter(names), "")
-        if name not in names:
-            raise Missing(f'container "{name}" is not one of pod "{pod}"')
-        over = not self._exists(namespace, pod, uid) or self._is_over(ref)
-        ended = over or folder.container(name).ended() is not None
-        return logs.part(folder.log(name), start, length, ended=ended)
+        name, run, folder = self._run(ref, uid, container, previous=previous)
+        over = previous or not self._exists(namespace, pod, uid) or self._is_over(ref)
+        how = folder.container(name, run).ended()
+        ended = over or (how is not None and not self._comes_again(ref, how, name))
+        return logs.part(folder.log(name, run), start, length, ended=ended)
 
     def purge(self, job_uid: str) -> None:
         """The logs of the job's pods that are gone are gone too."""
@@ -166,13 +172,7 @@ class LocalCluster(StoredCluster):
     ) -> AsyncIterator[bytes]:
         current = self.objects.peek(ref)
         uid = uid or (current["metadata"]["uid"] if current else "")
-        names, folder = self._containers(ref, uid)
-        name = container or next(iter(names), "")
-        if name not in names:
-            raise Missing(f'container "{name}" is not one of pod "{ref.name}"')
-        run = folder.restarts(name) - (1 if previous else 0)
-        if run < 0:
-            raise Missing(f'container "{name}" of pod "{ref.name}" has not been restarted')
+        name, run, folder = self._run(ref, uid, container, previous=previous)
 
         def is_over() -> bool:
             return not self._exists(ref.namespace, ref.name, uid) or self._is_over(ref)
@@ -198,6 +198,20 @@ class LocalCluster(StoredCluster):
             return False
         init = any(each["name"] == container for each in pod["spec"].get("initContainers") or ())
         return again(pod, ended, init=init)
+
+    def _run(self, ref: Ref, uid: str, container: str, *, previous: bool) -> tuple[str, int, PodFolder]:
+        """The container that is meant, the number of its last run or the one before, and the pod's folder.
+
+        Raises Missing.
+        """
+        names, folder = self._containers(ref, uid)
+        name = container or next(iter(names), "")
+        if name not in names:
+            raise Missing(f'container "{name}" is not one of pod "{ref.name}"')
+        run = folder.restarts(name) - (1 if previous else 0)
+        if run < 0:
+            raise Missing(f'container "{name}" of pod "{ref.name}" has not been restarted')
+        return name, run, folder
 
     def _containers(self, ref: Ref, uid: str) -> tuple[tuple[str, ...], PodFolder]:
         """The pod's containers, main ones first, and its folder. Raises Missing."""

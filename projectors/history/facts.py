@@ -12,10 +12,8 @@ from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.common.look import find, flag, number, text
 from statemachine.kinds.common.quantities import quantity
 from statemachine.phases import Phase
+from statemachine.rules.launcher import has_launcher
 from statemachine.state import JobState
-
-LAUNCHER: Final = "launcher"
-"""The replica type that only starts the others; sums of resources leave it out (spec console.md, section 2)."""
 
 _CPU_AND_MEMORY: Final = ("cpu", "memory", "ephemeral-storage")
 
@@ -27,7 +25,7 @@ Row = Sequence[Any]
 
 def facts(state: JobState, seen_at: datetime) -> Row:
     """The row of a job in `history_listing`."""
-    is_error = state.phase is Phase.FAILED or any(_holds(state, each) for each in _TROUBLES)
+    is_error = has_error(state)
     asked, allowed = resources(state)
     extended = sorted({name for name in (*asked, *allowed) if name not in _CPU_AND_MEMORY})
     shown = {
@@ -42,7 +40,7 @@ def facts(state: JobState, seen_at: datetime) -> Row:
         "priority": number(state.spec, "scheduler.t9kScheduler.priority") or 0,
         "paused": bool(state.plan and state.plan.paused),
         "elastic": _elastic(state),
-        "error": _error(state) if is_error else "",
+        "error": error(state) if is_error else "",
         "counts": counts(state),
         "conditions": [
             [each.type, each.status, each.reason, each.message, _iso(each.changed_at)]
@@ -59,7 +57,10 @@ def facts(state: JobState, seen_at: datetime) -> Row:
 
 
 def resources(state: JobState) -> tuple[Mapping[str, Decimal], Mapping[str, Decimal]]:
-    """Requests and limits of all containers of all main replicas, by resource."""
+    """Requests and limits of all containers of all main replicas, by resource.
+
+    A launcher, which only starts the others, is none of them. Source: spec console.md, section 2.
+    """
     asked: dict[str, Decimal] = {}
     allowed: dict[str, Decimal] = {}
     for scale, container in _containers(state):
@@ -74,7 +75,8 @@ def _containers(state: JobState) -> Iterator[tuple[int, Mapping[str, Any]]]:
     kind = kind_of(state.api_version, state.kind)
     if state.plan is None or not isinstance(kind, ModelKind):
         return
-    scales = {each.type: each.scale for each in state.plan.types if each.type != LAUNCHER}
+    launcher = split_replica(state.plan.primary)[0] if has_launcher(state) else ""
+    scales = {each.type: each.scale for each in state.plan.types if each.type != launcher}
     for slot in kind.layout.slots(state.spec):
         for _, container in slot.containers:
             if slot.type in scales:
@@ -98,7 +100,12 @@ def counts(state: JobState) -> Mapping[str, Mapping[str, int]]:
     return found
 
 
-def _error(state: JobState) -> str:
+def has_error(state: JobState) -> bool:
+    """The job has the badge "Error" beside its phase. Source: spec console.md, section 2."""
+    return state.phase is Phase.FAILED or any(_holds(state, each) for each in _TROUBLES)
+
+
+def error(state: JobState) -> str:
     """What the badge "Error" says when it is asked: the replica's failure, else the job's."""
     for type_ in (*_TROUBLES, "Failed"):
         condition = state.condition(type_)

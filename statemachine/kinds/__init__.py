@@ -10,7 +10,7 @@ from statemachine.kinds.deepspeedjob import KIND as DEEPSPEED_JOB
 from statemachine.kinds.pytorchjob import KIND as PYTORCH_JOB
 from statemachine.kinds.pytorchtrainingjob import KIND as PYTORCH_TRAINING_JOB
 
-__all__ = ["KINDS", "KNOWN", "SERVED", "UnknownKind", "kind_of", "names_of"]
+__all__ = ["KINDS", "KNOWN", "SERVED", "UnknownKind", "kind_of", "meant_by", "names_of"]
 
 KINDS: tuple[Kind, ...] = (PYTORCH_TRAINING_JOB, DEEPSPEED_JOB, COLOSSALAI_JOB, PYTORCH_JOB)
 """Every kind, in the order of spec R1."""
@@ -22,6 +22,20 @@ SERVED: tuple[Names, ...] = tuple(names for kind in KINDS for names in (kind.nam
 """Every name under which an API server serves a kind, aliases behind the kind that they stand for."""
 
 _BY_NAME = {(names.api_version, names.kind): kind for kind in KINDS for names in (kind.names, *kind.aliases)}
+
+
+def _spellings() -> dict[str, tuple[Names, ...]]:
+    found: dict[str, tuple[Names, ...]] = {}
+    for kind in KINDS:
+        served = (kind.names, *kind.aliases)
+        for each in served:
+            for word in (each.kind.lower(), each.plural, each.singular, *each.short):
+                found.setdefault(word, served)
+    return found
+
+
+_SPELLED = _spellings()
+_ALIASES = {each.kind: (each,) for kind in KINDS for each in kind.aliases}
 
 
 class UnknownKind(SpecInvalid):
@@ -38,6 +52,15 @@ def kind_of(api_version: str, kind: str) -> Kind:
     if found is None:
         raise UnknownKind([_unknown(api_version, kind)])
     return found
+
+
+def meant_by(word: str) -> tuple[Names, ...]:
+    """The names under which objects of the kind are served that a user calls so, as `kubectl` lets users call it.
+
+    That is by kind, plural, singular or short name, in any case; an alias spelled as it is means itself alone. Empty:
+    there is no such kind.
+    """
+    return _ALIASES.get(word) or _SPELLED.get(word.lower(), ())
 
 
 def names_of(api_version: str, kind: str) -> Names:

@@ -146,9 +146,12 @@ def requests(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
 
 
 def _is_emptying(state: JobState) -> bool:
-    """Pods of another scale are still there: new ones would find them in place of those to come (R12)."""
+    """Pods of another scale may still be there: new ones would find them in place of those to come (R12).
+
+    Those that leave for a pause may be: the scale can change until they are gone.
+    """
     return state.running_plan.anew_on_scale and any(
-        each.has_pod and each.leaving == "scale" for each in state.replicas.values()
+        each.has_pod and each.leaving in ("scale", "pause") for each in state.replicas.values()
     )
 
 

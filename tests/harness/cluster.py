@@ -5,6 +5,7 @@ import secrets
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ from tests.harness.waiting import wait_for
 ROOT = Path(__file__).parents[2]
 
 JOB_CRDS = ROOT / "crds"
-"""The kinds of jobledger."""
+"""The kinds of jobledger, but for those that are opt-in."""
+
+OPT_IN_CRDS = JOB_CRDS / "opt-in"
+"""Kinds that have to be switched on."""
 
 NEIGHBOUR_CRDS = Path(__file__).parent / "crds"
 """PodGroup, Queue and TensorBoard as far as jobledger knows them; others run what stands behind. Source: spec R13."""
@@ -62,11 +66,30 @@ class Cluster:
     def install(self, folder: Path) -> None:
         """The CRDs of a folder are there and served; a repetition changes nothing."""
         self.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(folder))
-        self.kubectl("wait", "--for=condition=Established", "--timeout=90s", "-f", str(folder))
+        there = (
+            "--recursive=false",
+            "-f",
+            str(folder),
+        )  # of kubectl's verbs only this one looks into subfolders
+        self.kubectl("wait", "--for=condition=Established", "--timeout=90s", *there)
 
     def uninstall(self, folder: Path) -> None:
-        """The CRDs of a folder and all objects of their kinds are gone."""
-        self.kubectl("delete", "--ignore-not-found", "--wait", "-f", str(folder))
+        """The CRDs of a folder and all objects of their kinds are gone.
+
+        The API server's finalizer of CRDs was seen to let one wait that had only just been made. It looks again when
+        the CRD changes.
+        """
+        self.kubectl("delete", "--ignore-not-found", "--wait=false", "-f", str(folder))
+        looks = count()
+
+        def gone() -> bool:
+            left = self.kubectl("get", "--ignore-not-found", "-o", "name", "-f", str(folder)).split()
+            look = next(looks)
+            if left and look % 10 == 9:
+                self.answer("annotate", "--overwrite", *left, f"jobledger.dev/look={look}")
+            return not left
+
+        wait_for("the CRDs are gone", gone, within=120)
 
     @contextmanager
     def namespace(self, prefix: str = "test", labels: Mapping[str, str] | None = None) -> Iterator[str]:

@@ -18,7 +18,7 @@ import pytest
 
 from statemachine.log.kafka.address import Address
 from tests.harness.broker import Kafka
-from tests.harness.cluster import JOB_CRDS, NEIGHBOUR_CRDS, Cluster
+from tests.harness.cluster import JOB_CRDS, NEIGHBOUR_CRDS, OPT_IN_CRDS, Cluster
 from tests.harness.control_plane import ControlPlane
 from tests.harness.postgres import Postgres, binaries
 from tests.harness.programs import HELM, KAFKA, KUBE, built
@@ -58,6 +58,7 @@ def simulated(control_plane: Cluster) -> ControlPlane:
 def job_crds(control_plane: Cluster) -> Cluster:
     """The shared cluster with the kinds of jobledger."""
     control_plane.install(JOB_CRDS)
+    control_plane.install(OPT_IN_CRDS)
     return control_plane
 
 

@@ -1,89 +1,35 @@
-"""Writes the histories of a release: `python -m tests.histories.record VERSION`. An existing folder is refused."""
+"""Writes the histories of a release: `python -m tests.histories.record VERSION [LIFE ...]`.
 
+All lives, or those that are named, go into a new folder; one that exists is refused.
+"""
+
+import argparse
 import hashlib
 import json
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from statemachine.evolve import fold
 from statemachine.log.codec import decode
-from statemachine.observations import Container, ContainerStatus
 from statemachine.state import JobState
 from statemachine.status import status
-from tests.support.scenario import Story, replica_type, workers
+from tests.histories import lives, lives_of_kinds
+from tests.support.scenario import Story
 
 HERE = Path(__file__).parent
 
+Life = Callable[[], Story]
 
-def succeeded() -> Story:
-    """Four workers, all goes well, the job is deleted afterwards."""
-    story = Story(workers(4)).submit().at(1).all_pods("Pending").at(3).all_pods("Running")
-    story.at(60).pod("worker-0", "Succeeded").at(90).delete()
-    for index in range(4):
-        story.at(91 + index).gone(f"worker-{index}")
-    return story
-
-
-def restarted() -> Story:
-    """137 and an eviction are restarted, the next failure uses up the budget."""
-    story = Story(workers(2, policy="ExitCode", runPolicy={"backoffLimit": 2})).submit().all_pods("Running")
-    story.at(20).pod("worker-0", "Failed", exit_code=137, node="n1").at(21).gone("worker-0")
-    story.at(25).pod("worker-0", "Running").at(30).pod("worker-1", "Failed", containers=(), reason="Evicted")
-    story.at(31).gone("worker-1").at(33).pod("worker-1", "Running")
-    oom = Container(name="pytorch", state=ContainerStatus.TERMINATED, exit_code=137, reason="OOMKilled")
-    return story.at(40).pod("worker-0", "Failed", containers=(oom,))
-
-
-def paused_and_resumed() -> Story:
-    """A pause in the middle, with a pod that ends meanwhile, and a node that is lost after it."""
-    story = Story(workers(2, runMode={"pause": {"enable": False}})).submit().all_pods("Running")
-    story.at(10).pause().at(11).pod("worker-0", "Failed", exit_code=143).gone("worker-0").gone("worker-1")
-    story.at(100).resume().at(101).all_pods("Running").at(110).pod("worker-0", "Unknown")
-    return story.at(120).pod("worker-0", "Running").at(130).gone("worker-1").pod("worker-1", "Running")
-
-
-def elastic() -> Story:
-    """Scaled down and up, while the API server refuses a pod for a while."""
-    spec = workers(1, torchrunConfig={"enabled": True}, scheduler={"t9kScheduler": {"priority": 10}})
-    spec["replicaSpecs"][0]["template"]["spec"]["containers"][0]["args"] = ["train.py"]
-    spec["elastic"] = {"enabled": True, "minReplicas": 2, "maxReplicas": 5, "expectedReplicas": 3}
-    story = Story(spec).submit().refused(status_=403, message="exceeded quota", replica="worker-2", attempt=1)
-    story.timer("retry").all_pods("Running").at(20).edit(elastic={"expectedReplicas": 2}).gone("worker-2")
-    story.at(30).edit(elastic={"expectedReplicas": 4}).pod("worker-2", "Running").pod("worker-3", "Running")
-    return story.edit(elastic={"expectedReplicas": 9}).at(40).pod("worker-0", "Succeeded")
-
-
-def deadline() -> Story:
-    """Two types share a budget; the deadline ends the job."""
-    spec = workers(1, replica_type("ps", 1), runPolicy={"activeDeadlineSeconds": 60, "cleanUpPolicy": "All"})
-    story = Story(spec).submit().all_pods("Running").at(30).pod("ps-0", "Failed", exit_code=2).gone("ps-0")
-    return story.pod("ps-0", "Running").timer("deadline").gone("ps-0").gone("worker-0")
-
-
-def refused() -> Story:
-    """Never ran: the spec breaks a rule of the controller."""
-    spec = workers(1)
-    del spec["replicaSpecs"][0]["template"]["spec"]["containers"][0]["image"]
-    return Story(spec).submit().edit(runPolicy={"backoffLimit": 1})
-
-
-def boarded() -> Story:
-    """With a TensorBoard that is made, changed, and refused."""
-    story = Story(workers(1, tensorboardSpec={"image": "tb:1"})).submit().board(running=False).board()
-    story.all_pods("Running").edit(tensorboardSpec={"image": "tb:2"}).board()
-    return story.refused("TensorBoard", 404, "no such kind", name="mnist-7ac1b").pod("worker-0", "Succeeded")
-
-
-LIVES: tuple[Callable[[], Story], ...] = (
-    succeeded,
-    restarted,
-    paused_and_resumed,
-    elastic,
-    deadline,
-    refused,
-    boarded,
+LIVES: tuple[Life, ...] = (
+    lives.succeeded,
+    lives.restarted,
+    lives.paused_and_resumed,
+    lives.elastic,
+    lives.deadline,
+    lives.refused,
+    lives.boarded,
+    *lives_of_kinds.LIVES,
 )
 
 
@@ -97,16 +43,31 @@ def folded(uid: str, bodies: list[bytes]) -> dict[str, Any]:
     return {"phases": phases, "statuses": digests, "last": status(state)}
 
 
-def main(version: str) -> None:
-    """Write every life of `LIVES` into the folder of `version`."""
-    folder = HERE / version
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write lives of `LIVES` into the folder of a version."""
+    by_name = {life.__name__: life for life in LIVES}
+    parser = argparse.ArgumentParser("python -m tests.histories.record", description="Record histories.")
+    parser.add_argument("version", help="name of the folder to make")
+    parser.add_argument("lives", nargs="*", metavar="LIFE", help="what to record (default: all)")
+    asked = parser.parse_args(arguments)
+    unknown = [name for name in asked.lives if name not in by_name]
+    if unknown:
+        parser.error(f"no such life: {', '.join(unknown)}; there are {', '.join(by_name)}")
+    folder = HERE / asked.version
+    if folder.exists():
+        parser.error(f"there are histories of {asked.version} already, and those are never written again")
     folder.mkdir()
-    for life in LIVES:
-        story = life()
-        (folder / f"{life.__name__}.jsonl").write_bytes(b"".join(body + b"\n" for body in story.bodies))
-        expected = json.dumps(folded(story.uid, story.bodies), indent=1) + "\n"
-        (folder / f"{life.__name__}.expected.json").write_text(expected)
+    for name in asked.lives or by_name:
+        write(folder, by_name[name])
+
+
+def write(folder: Path, life: Life) -> None:
+    """One life: its entries, and what they fold to."""
+    story = life()
+    (folder / f"{life.__name__}.jsonl").write_bytes(b"".join(body + b"\n" for body in story.bodies))
+    expected = json.dumps(folded(story.uid, story.bodies), indent=1) + "\n"
+    (folder / f"{life.__name__}.expected.json").write_text(expected)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

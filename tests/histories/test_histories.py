@@ -2,14 +2,18 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from statemachine.decide import POLICY, decide
+from statemachine.events import Event
 from statemachine.evolve import fold
 from statemachine.log.codec import decode, encode, entry_hash
 from statemachine.log.entry import GENESIS
+from statemachine.observations import Observation
 from statemachine.state import JobState
+from tests.histories import record
 from tests.histories.record import HERE, LIVES, folded
 
 RECORDED = sorted(HERE.glob("*/*.jsonl"))
@@ -41,3 +45,41 @@ def test_a_recorded_history_is_chained_and_decided_again_to_the_byte(path: Path)
 def test_every_life_has_been_recorded() -> None:
     recorded = {path.stem for path in RECORDED}
     assert {life.__name__ for life in LIVES} <= recorded
+
+
+def test_every_event_and_every_observation_is_in_a_history() -> None:
+    entries = [decode(body) for path in RECORDED for body in lines(path)]
+    assert {*get_args(get_args(Event)[0])} <= {type(event) for each in entries for event in each.events}
+    assert {*get_args(get_args(Observation)[0])} <= {type(each.cause) for each in entries}
+
+
+def test_lives_that_are_named_are_recorded_and_no_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(record, "HERE", tmp_path)
+    record.main(["9.9.9", "deadline"])
+    names = {each.name for each in (tmp_path / "9.9.9").iterdir()}
+    assert names == {"deadline.jsonl", "deadline.expected.json"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["9.9.9"], "there are histories of 9.9.9 already"),
+        (["9.9.10", "deadline", "dedline"], "no such life: dedline; there are succeeded, "),
+    ],
+)
+def test_what_cannot_be_recorded_is_said_and_nothing_is_written(
+    arguments: list[str],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(record, "HERE", tmp_path)
+    (tmp_path / "9.9.9").mkdir()
+    with pytest.raises(SystemExit):
+        record.main(arguments)
+    assert says in capsys.readouterr().err
+    assert not list(tmp_path.glob("*/*"))
+    assert [each.name for each in tmp_path.iterdir()] == ["9.9.9"]

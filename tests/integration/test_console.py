@@ -174,6 +174,64 @@ def test_worked_example_a_from_the_empty_list_to_its_deletion(site: Site) -> Non
     page.get_by_text("No data").wait_for()
 
 
+FIRST_MANIFEST = """\
+apiVersion: batch.tensorstack.dev/v1beta1
+kind: DeepspeedJob
+metadata:
+  name: deepspeed-example
+spec:
+  config:
+    slotPerWorker: 1
+    run:
+      python: /t9k/mnt/train.py
+  worker:
+    replicas: 4
+    template:
+      spec:
+        restartPolicy: OnFailure
+        containers:
+        - image: deepspeed/deepspeed:v072_torch112_cu117
+          imagePullPolicy: IfNotPresent
+          name: worker
+          resources:
+            limits: {cpu: 4, memory: 4Gi}
+            requests: {cpu: 2, memory: 2Gi}
+          volumeMounts:
+          - {mountPath: /t9k/mnt, name: code}
+        volumes:
+        - name: code
+          persistentVolumeClaim: {claimName: deepspeed}
+"""
+"""The first manifest of `001`, in its older spelling. Source: spec console.md, section 7, B."""
+
+
+def test_worked_example_b_an_older_manifest_is_taken_over_in_canonical_form(site: Site) -> None:
+    page = site.page()
+    page.get_by_text("Create", exact=True).click()
+    page.get_by_role("link", name=KIND).click()
+    page.get_by_role("button", name="Preview YAML").click()
+    page.locator("#yaml").fill(FIRST_MANIFEST)
+    page.get_by_role("button", name="Apply to form").click()
+    notices = page.locator("ul.notices > li")
+    notices.filter(has_text="kind DeepspeedJob → DeepSpeedJob").wait_for()
+    notices.filter(has_text="config.slotPerWorker → config.slotsPerWorker").wait_for()
+    page.get_by_role("heading", name="DeepSpeedJob").wait_for()  # another kind switches the form
+    assert page.get_by_label("Slots per worker").input_value() == "1"
+    page.get_by_role("button", name="Create", exact=True).last.click()
+    page.get_by_text("DeepSpeedJob deepspeed-example has been created.").wait_for()
+    row(page, "deepspeed-example").wait_for()
+    job = site.job("deepspeed-example")
+    assert job["kind"] == "DeepSpeedJob"
+    assert job["spec"]["config"] == {"slotsPerWorker": 1, "run": {"python": ["/t9k/mnt/train.py"]}}
+    assert row(page, "deepspeed-example").locator("td.cpu").inner_text() == "8.00 / 16.00"
+    page.goto(f"{site.address}/jobs/new/{KIND}?text")
+    page.locator("#yaml").fill(FIRST_MANIFEST.replace("deepspeed-example", "at-once"))
+    page.get_by_role("button", name="Create", exact=True).last.click()
+    page.get_by_text("DeepSpeedJob at-once has been created.").wait_for()
+    found = site.job("at-once")
+    assert (found["kind"], found["spec"]) == (job["kind"], job["spec"])
+
+
 def test_errors_stand_at_their_fields_while_typing_and_again_on_create(site: Site) -> None:
     page = site.page()
     page.goto(f"{site.address}/jobs/new/{KIND}")

@@ -11,11 +11,12 @@ from projectors.history.address import Address
 from projectors.history.facts import facts
 from statemachine.events import Condition, ConditionsChanged, Event, JobAdmitted, JobClosed, JobDeleted
 from statemachine.evolve import fold
-from statemachine.ids import JobUid
+from statemachine.ids import JobUid, ReplicaName
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft
 from statemachine.log.sqlite import SqliteLog
 from statemachine.phases import Phase
+from statemachine.spec import Launch
 from statemachine.state import JobState
 from tests.support.logs import START, admitted, at, chain, entered
 
@@ -170,6 +171,7 @@ def test_a_launcher_is_left_out_of_the_sums() -> None:
             for each in ("launcher", "worker")
         ]
     }
-    both = plan.model_copy(update={"types": (launcher, *plan.types)})
+    leads = {"primary": ReplicaName("launcher-0"), "launch": Launch.WHEN_READY}
+    both = plan.model_copy(update={"types": (launcher, *plan.types), **leads})
     state = fold(JobState(JobUid("u")), [drafted.model_copy(update={"plan": both, "spec": spec})])
     assert '"cpu": [1.0, 4.0]' in facts(state, START)[-1]

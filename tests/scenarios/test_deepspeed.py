@@ -197,6 +197,21 @@ def test_a_change_while_paused_waits_for_the_end_of_the_pause() -> None:
     assert told.resume().pods == ["worker-0.2", "worker-1.2"]
 
 
+def test_a_scale_changed_in_a_short_pause_waits_for_the_pods_of_the_one_before() -> None:
+    told = story(elastic(3)).all_pods("Running").pause().gone("worker-0")
+    told.edit(elastic={"expectedReplicas": 2}).resume()
+    assert told.phase is Phase.RESUMING
+    assert told.gone("worker-2").pods == []
+    assert told.gone("worker-1").pods == ["worker-0.2", "worker-1.2"]
+    assert told.all_pods("Running").phase is Phase.RUNNING
+
+
+def test_without_elastic_training_each_worker_comes_back_by_itself() -> None:
+    told = story(workers(2)).all_pods("Running").pause().gone("worker-0").resume()
+    assert told.pods == ["worker-0.2"]
+    assert told.gone("worker-1").pods == ["worker-0.2", "worker-1.2"]
+
+
 def test_pausing_and_scaling_at_once_is_pausing() -> None:
     told = story(elastic(3)).all_pods("Running")
     told.edit(elastic={"expectedReplicas": 2}, runMode={"pause": {"enabled": True}})

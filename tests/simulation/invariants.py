@@ -151,6 +151,20 @@ def launchers_come_when_workers_wait(_: World, story: Story) -> Findings:
             yield f"the launcher was asked for while the workers are {waiting}"
 
 
+def pods_of_two_scales_do_not_meet(_: World, story: Story) -> Findings:
+    """Where another scale starts all anew, no pod is asked for while one of another scale is there."""
+    scales: dict[str, int] = {}
+    for before, event in story.events():
+        if not isinstance(event, e.ReplicaRequested):
+            continue
+        scale = scales[event.replica] = before.running_plan.scale
+        if before.running_plan.anew_on_scale:
+            there = [each.name for each in before.replicas.values() if each.has_pod]
+            met = {name: scales[name] for name in there if scales[name] != scale}
+            if met:
+                yield f"{event.replica} was asked for at scale {scale} while there were {met}"
+
+
 def timers_end(_: World, story: Story) -> Findings:
     """An ended job waits for nothing."""
     if (story.state.is_final or story.state.deleted) and story.state.timers:
@@ -166,6 +180,7 @@ OF_HISTORIES: Final = (
     every_failure_is_judged_once,
     attempts_count_up,
     launchers_come_when_workers_wait,
+    pods_of_two_scales_do_not_meet,
     timers_end,
 )
 
@@ -178,7 +193,8 @@ def _live(world: World, job: JobUid) -> list[Manifest]:
 
 
 def _is_there(world: World, state: JobState) -> Manifest | None:
-    found = world.cluster.objects.peek(Ref(state.api_version, state.kind, state.namespace, state.name))
+    ref = Ref(state.api_version, state.object_kind, state.namespace, state.name)
+    found = world.cluster.objects.peek(ref)
     return found if found and found["metadata"]["uid"] == state.uid else None
 
 

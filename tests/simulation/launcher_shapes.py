@@ -89,4 +89,4 @@ class LauncherFates:
         return up, Step(lasts, "Failed" if code else "Succeeded", (code,) * len(containers))
 
 
-LAUNCHER: Final = Shape(KIND, manifest, edit, LauncherFates)
+LAUNCHER: Final = Shape((KIND,), manifest, edit, LauncherFates)

@@ -31,10 +31,10 @@ class Script(Protocol):
 class Shape:
     """Random jobs of one kind: new ones by name, edits of a spec (merge patches), what their pods do.
 
-    `fates` gets the seed and how likely an end is a failure.
+    `kinds` are the spellings of that kind; `fates` gets the seed and how likely an end is a failure.
     """
 
-    kind: str
+    kinds: tuple[str, ...]
     manifest: Callable[[Random, str], Manifest]
     edit: Callable[[Random, Spec], Spec]
     fates: Callable[[int, float], Script]
@@ -191,4 +191,4 @@ class Fates:
         return up, Step(lasts, "Failed" if code else "Succeeded", (code,) * len(containers))
 
 
-PYTORCH: Final = Shape(KIND, manifest, edit, Fates)
+PYTORCH: Final = Shape((KIND,), manifest, edit, Fates)

@@ -1,6 +1,7 @@
 """Seeds → the whole system on simulated time, with faults. A failure prints the command that repeats it.
 
-`JOBLEDGER_SIM_SEEDS` says how many seeds, `JOBLEDGER_SIM_SEED` picks one.
+`JOBLEDGER_SIM_SEEDS` says how many seeds, `JOBLEDGER_SIM_SEED` picks one. A test is fifty seeds: enough of them to
+share out, few to report.
 """
 
 import os
@@ -10,47 +11,66 @@ from typing import Final
 import pytest
 
 from tests.simulation import chaos
+from tests.simulation.deepspeed_shapes import DEEPSPEED
 from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.run import simulate
+from tests.simulation.shapes import PYTORCH, Shape
 from tests.simulation.torch_shapes import TORCH
 
 _SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 200)
 _ONE: Final = os.environ.get("JOBLEDGER_SIM_SEED")
 _CHUNK: Final = 50
-_FORCED: Final = _SEEDS // 4
 
 
-def _chunks() -> list[Sequence[int]]:
+def _seeds(number: int) -> pytest.MarkDecorator:
+    """The first `number` seeds, at least one, a chunk a test; or the one that is asked for."""
+    chunks: list[Sequence[int]] = [
+        range(first, min(first + _CHUNK, number)) for first in range(0, number, _CHUNK)
+    ]
     if _ONE:
-        return [(int(_ONE),)]
-    return [range(first, min(first + _CHUNK, _SEEDS)) for first in range(0, _SEEDS, _CHUNK)]
+        chunks = [(int(_ONE),)]
+    return pytest.mark.parametrize("seeds", chunks, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 
 
-@pytest.mark.parametrize("seeds", _chunks(), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
-def test_whatever_happens_the_promises_hold(seeds: Sequence[int]) -> None:
+all_seeds: Final = _seeds(max(1, _SEEDS))
+some_seeds: Final = _seeds(max(1, _SEEDS // 4))
+
+
+def _simulate(seeds: Sequence[int], shape: Shape = PYTORCH) -> None:
     for seed in seeds:
-        simulate(seed)
+        simulate(seed, shape)
 
 
-@pytest.mark.parametrize("seed", [int(_ONE)] if _ONE else range(_FORCED))
-def test_launchers_come_after_their_workers_whatever_happens(seed: int) -> None:
-    simulate(seed, LAUNCHER)
+@all_seeds
+def test_whatever_happens_the_promises_hold(seeds: Sequence[int]) -> None:
+    _simulate(seeds)
 
 
+@some_seeds
 def test_pods_that_are_removed_by_force_while_the_log_is_down_are_not_made_twice(
-    monkeypatch: pytest.MonkeyPatch,
+    seeds: Sequence[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chaos, "ACTIONS", chaos.FORCE)
-    for seed in [int(_ONE)] if _ONE else range(_FORCED):
-        simulate(seed)
+    _simulate(seeds)
 
 
-def test_the_promises_hold_for_jobs_of_kubeflow_s() -> None:
-    for seed in [int(_ONE)] if _ONE else range(_FORCED):
-        simulate(seed, TORCH)
+@some_seeds
+def test_launchers_come_after_their_workers_whatever_happens(seeds: Sequence[int]) -> None:
+    _simulate(seeds, LAUNCHER)
 
 
+@some_seeds
+def test_workers_of_two_scales_do_not_meet_whatever_happens(seeds: Sequence[int]) -> None:
+    _simulate(seeds, DEEPSPEED)
+
+
+@some_seeds
+def test_the_promises_hold_for_jobs_of_kubeflow_s(seeds: Sequence[int]) -> None:
+    _simulate(seeds, TORCH)
+
+
+@pytest.mark.parametrize("shape", [PYTORCH, LAUNCHER, DEEPSPEED, TORCH], ids=lambda shape: shape.kinds[0])
 @pytest.mark.parametrize("seed", [3, 17])
-def test_the_same_seed_writes_the_same_bytes(seed: int) -> None:
-    first, second = ([record.body for record in simulate(seed).records()] for _ in range(2))
+def test_the_same_seed_writes_the_same_bytes(seed: int, shape: Shape) -> None:
+    first, second = ([record.body for record in simulate(seed, shape).records()] for _ in range(2))
     assert first == second

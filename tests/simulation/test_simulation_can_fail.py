@@ -11,6 +11,7 @@ from projectors.workqueue import WorkQueue
 from statemachine.engine.embedded import Engine
 from statemachine.ids import JobUid
 from tests.simulation import chaos
+from tests.simulation.deepspeed_shapes import DEEPSPEED
 from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
@@ -81,3 +82,20 @@ def test_what_is_broken_about_launchers_is_found(breaking: Breaking, monkeypatch
     breaking(monkeypatch)
     with pytest.raises(Broken, match=r"launchers_come_when_workers_wait|was asked for"):
         _simulate_many(LAUNCHER)
+
+
+def another_scale_starts_nothing_anew(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(import_module("statemachine.rules.admission"), "rescaled", lambda *_: iter(()))
+
+
+def the_pods_of_another_scale_are_not_waited_for(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(import_module("statemachine.rules.creation"), "_is_emptying", lambda _: False)
+
+
+@pytest.mark.parametrize(
+    "breaking", [another_scale_starts_nothing_anew, the_pods_of_another_scale_are_not_waited_for]
+)
+def test_what_is_broken_about_scales_is_found(breaking: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:
+    breaking(monkeypatch)
+    with pytest.raises(Broken, match="pods_of_two_scales_do_not_meet"):
+        _simulate_many(DEEPSPEED)

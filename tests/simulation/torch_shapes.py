@@ -70,4 +70,4 @@ def edit(chance: Random, spec: Spec) -> Spec:
     return chance.choice(wishes)
 
 
-TORCH: Final = Shape(KIND, manifest, edit, Fates, API)
+TORCH: Final = Shape((KIND,), manifest, edit, Fates, API)

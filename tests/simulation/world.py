@@ -190,17 +190,17 @@ class World:
 
     async def submit(self, name: str) -> None:
         """Somebody creates a job called `name`, if the name is free."""
-        ref = Ref(self.shape.api, self.shape.kind, NAMESPACE, name)
-        if self.cluster.objects.peek(ref) is not None:
+        spelled = [Ref(self.shape.api, kind, NAMESPACE, name) for kind in self.shape.kinds]
+        if any(self.cluster.objects.peek(ref) is not None for ref in spelled):
             return
         wish = self.shape.manifest(self.chance, name)
         stored = await self.cluster.create(wish)
-        self.jobs.append(ref)
+        self.jobs.append(Ref.of(stored))
         self.note(f"job {name} created, uid {stored['metadata']['uid']}")
 
     def live_jobs(self) -> list[Manifest]:
         """The job objects that exist, uncopied."""
-        return list(self.cluster.objects.peek_all(self.shape.kind))
+        return [job for kind in self.shape.kinds for job in self.cluster.objects.peek_all(kind)]
 
     def change(self, job: Manifest, merge: Manifest) -> None:
         """Somebody edits the spec of a job; what the API server refuses is not stored."""

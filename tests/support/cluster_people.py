@@ -8,9 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from statemachine.kinds import SERVED
 from tests.harness import Cluster
 
 JOBS: Final = "pytorchtrainingjobs.batch.tensorstack.dev"
+
+ANY: Final = " or ".join(f"{each.plural}.{each.group}" for each in SERVED)
+"""What who says no kind asks the controller for."""
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 

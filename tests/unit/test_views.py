@@ -1,13 +1,20 @@
 """What users read of a job whose status has conditions and counts, but no phase."""
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from jobledger.cli.common import Output
+from jobledger.cli.describe import show
+from jobledger.cli.get import table
 from jobledger.errors import NotPossible
-from jobledger.views import phase_of, running_of
+from jobledger.plugin.cluster import Cluster
+from jobledger.views import phase_of, replicas_of, running_of
 from jobledger.wishes import wished
+from projectors.history.facts import error, has_error
 from tests.support.pytorchjob import API, TorchStory, training
+from tests.unit.plugin.words import discovery, listed, server
 
 
 def job(story: TorchStory) -> dict[str, Any]:
@@ -68,3 +75,52 @@ def test_a_job_without_workers_cannot_be_scaled_nor_an_ended_one_paused() -> Non
     alone.pod("master-0", "Succeeded")
     with pytest.raises(NotPossible, match=r"it has ended \(Succeeded\)"):
         wished("pause", job(alone), {})
+
+
+def test_replicas_are_those_of_the_status_else_those_that_the_kind_makes_of_the_spec() -> None:
+    assert replicas_of(job(TorchStory(training()).submit())) == ["master-0", "worker-0", "worker-1"]
+    tasks = [{"type": "launcher", "replicas": [{}]}, {"type": "worker", "replicas": [{}, {}]}]
+    assert replicas_of({"status": {"tasks": tasks}}) == ["launcher-0", "worker-0", "worker-1"]
+    newer = {"apiVersion": "batch.tensorstack.dev/v2", "kind": "NewerJob", "metadata": {"name": "x"}}
+    assert replicas_of({**newer, "spec": {}}) == []
+    torch = job(TorchStory(training()).submit())
+    assert replicas_of({**torch, "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 7}}}}) == []
+
+
+def test_a_job_that_goes_on_after_a_failure_has_an_error_until_it_runs_again() -> None:
+    story = TorchStory(training(policy="ExitCode")).submit().up()
+    assert not has_error(story.state)
+    story.pod("worker-0", "Failed", exit_code=137)
+    assert has_error(story.state)
+    assert "restarting" in error(story.state)
+
+
+def test_what_a_status_does_not_count_is_no_number_in_lists() -> None:
+    running = job(TorchStory(training()).submit().up())
+    assert table([running]).splitlines()[-1].split()[2:5] == ["Running", "3/3", "-"]
+
+
+def test_a_description_shows_what_the_status_counts_of_each_type(
+    cluster_of_one: Callable[[dict[str, Any]], Cluster], capsys: pytest.CaptureFixture[str]
+) -> None:
+    story = TorchStory(training()).submit().up().pod("worker-1", "Succeeded")
+    show(cluster_of_one(job(story)), "demo", story.name, kind="", output=Output.TABLE)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["TYPE", "ACTIVE", "SUCCEEDED", "FAILED"] in lines
+    assert ["Worker", "1", "1", "0"] in lines
+    assert not [line for line in lines if line[0] == "Restarts:"]
+
+
+@pytest.fixture
+def cluster_of_one() -> Iterator[Callable[[dict[str, Any]], Cluster]]:
+    """A cluster whose API server has one job."""
+    with server() as fake:
+
+        def shown(only: dict[str, Any]) -> Cluster:
+            group = discovery(only["kind"], group=only["apiVersion"])
+            meta, (found,) = only["metadata"], group
+            place = f"{found}/namespaces/{meta['namespace']}/{only['kind'].lower()}s/{meta['name']}"
+            fake.answers |= {**group, place: only, "/api/v1/namespaces/demo/events": listed()}
+            return Cluster(fake.api())
+
+        yield shown

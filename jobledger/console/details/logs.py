@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Final, TypedDict
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -20,7 +20,7 @@ from jobledger.console.logs.sources import Bytes, Seekable, heard
 from jobledger.console.logs.window import Matches, Window
 from jobledger.errors import NotPossible, UnknownReplica
 from jobledger.replicas import Attempt, chosen
-from k8s_bridge.port import Cluster, SeekableLogs, TailedLogs
+from k8s_bridge.port import Cluster, LogPart, SeekableLogs, TailedLogs
 from statemachine.errors import Missing
 from statemachine.events import ReplicaCreated, ReplicaRequested
 from statemachine.ids import ReplicaName
@@ -61,9 +61,18 @@ Chosen = Annotated[Choice, Depends(_choice)]
 Place = Annotated[int | None, Query(ge=0)]
 
 
+class _Which(TypedDict):
+    uid: str
+    container: str
+    previous: bool
+
+
 @dataclass(frozen=True)
 class Log:
-    """One container's log of one attempt: what its pod is called, and what else could be looked at."""
+    """One container's log of one attempt: what its pod is called, and what else could be looked at.
+
+    `restarted`: the container has been started again in its pod, which keeps what it wrote before.
+    """
 
     cluster: Cluster
     namespace: str
@@ -72,60 +81,48 @@ class Log:
     newest: bool
     container: str
     previous: bool
+    restarted: bool
     containers: Sequence[str]
     attempts: Sequence[Attempt]
 
     @property
     def seekable(self) -> bool:
         """It can be read at any place."""
-        return isinstance(self.cluster, SeekableLogs) and not self.previous
-
-    @property
-    def tailed(self) -> bool:
-        """It is a cluster's, which keeps what a container wrote before it was restarted in its pod."""
-        return isinstance(self.cluster, TailedLogs)
+        return isinstance(self.cluster, SeekableLogs)
 
     async def source(self, lines: int) -> Bytes:
         """The log, or as much of its end as has `lines` lines. Raises Missing."""
-        cluster, uid, container = self.cluster, self.attempt.uid, self.container
-        if self.seekable and isinstance(cluster, SeekableLogs):
+        cluster = self.cluster
+        if isinstance(cluster, SeekableLogs):
             return Seekable(partial(self._part, cluster))
         if isinstance(cluster, TailedLogs):
-            return await heard(
-                cluster.log_tail(
-                    self.namespace, self.pod, lines, uid=uid, container=container, previous=self.previous
-                )
-            )
-        return await heard(cluster.logs(self.namespace, self.pod, uid=uid, container=container))
+            return await heard(cluster.log_tail(self.namespace, self.pod, lines, **self._which()))
+        return await heard(cluster.logs(self.namespace, self.pod, **self._which()))
 
-    def _part(self, cluster: SeekableLogs, start: int, length: int) -> Any:
-        return cluster.log_part(
-            self.namespace, self.pod, start, length, uid=self.attempt.uid, container=self.container
-        )
+    def _part(self, cluster: SeekableLogs, start: int, length: int) -> LogPart:
+        return cluster.log_part(self.namespace, self.pod, start, length, **self._which())
+
+    def _which(self) -> "_Which":
+        return {"uid": self.attempt.uid, "container": self.container, "previous": self.previous}
 
     async def news(self, at: int) -> AsyncIterator[follow.News]:
         """What is added behind byte `at`; of a stream, its last lines again and what is added."""
         if self.seekable:
             return follow.added(await self.source(0), at)
-        cluster, uid, container = self.cluster, self.attempt.uid, self.container
+        cluster, goes_on = self.cluster, not self.previous
         if isinstance(cluster, TailedLogs):
             return follow.heard_on(
-                cluster.log_tail(
-                    self.namespace, self.pod, window.LINES, uid=uid, container=container, follow=True
-                )
+                cluster.log_tail(self.namespace, self.pod, window.LINES, **self._which(), follow=goes_on)
             )
         return follow.heard_on(self.followed())
 
     def followed(self) -> AsyncIterator[bytes]:
         """All of it, and what is added."""
-        uid, container = self.attempt.uid, self.container
-        return self.cluster.logs(self.namespace, self.pod, uid=uid, container=container, follow=True)
+        return self.cluster.logs(self.namespace, self.pod, **self._which(), follow=not self.previous)
 
     def whole(self) -> AsyncIterator[bytes]:
         """All of it, as it was written."""
-        return self.cluster.logs(
-            self.namespace, self.pod, uid=self.attempt.uid, container=self.container, follow=False
-        )
+        return self.cluster.logs(self.namespace, self.pod, **self._which(), follow=False)
 
 
 def add(router: APIRouter, console: Console, lives: Lives) -> None:
@@ -217,7 +214,8 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
                 if piece:
                     yield piece
 
-        named = f'attachment; filename="{log.pod}.{log.attempt.number}.{log.container or "log"}.log"'
+        before = ".previous" if log.previous else ""
+        named = f'attachment; filename="{log.pod}.{log.attempt.number}.{log.container or "log"}{before}.log"'
         headers = {**HEADERS, "Content-Disposition": named, "Cache-Control": "no-store"}
         return StreamingResponse(body(), media_type="application/octet-stream", headers=headers)
 
@@ -259,15 +257,21 @@ def chosen_log(cluster: Cluster, subject: Subject, known: Sequence[Attempt], cho
             raise UnknownReplica(f"replica {newest.replica} has no attempt {choice.attempt}")
         meant = found
     replica = state.replicas.get(newest.replica)
-    names = [each.name for each in replica.containers] if replica else []
+    seen = replica.containers if replica else ()
+    names = [
+        each.name for each in sorted(seen, key=lambda each: each.init)
+    ]  # the first is the one that trains
+    container = choice.container or next(iter(names), "")
+    restarted = meant == newest and any(each.restarts for each in seen if each.name == container)
     return Log(
         cluster,
         subject.namespace,
         kind_of(state.api_version, state.kind).pod_name(state, newest.replica),
         meant,
         meant == newest,
-        choice.container or next(iter(names), ""),
+        container,
         choice.previous,
+        restarted,
         names,
         of_replica,
     )

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from statemachine.kinds.common.look import find
+from statemachine.kinds.common.look import find, flag
+from statemachine.spec import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +60,10 @@ def _claims(value: object) -> Iterator[str]:
             yield from _claims(inner)
 
 
-def modes(spec: Mapping[str, Any]) -> Sequence[str]:
-    """The run modes that are on."""
-    found = []
-    for mode in ("debug", "pause"):
-        held = find(spec, f"runMode.{mode}")
-        if isinstance(held, Mapping) and (held.get("enabled") is True or held.get("enable") is True):
-            found.append(mode)
-    return found
+def modes(spec: Mapping[str, Any], plan: Plan | None) -> Sequence[str]:
+    """The run modes that are on: what kinds without debug mode call pause, `plan` knows."""
+    on = {"debug": flag(spec, "runMode.debug.enabled"), "pause": plan is not None and plan.paused}
+    return [mode for mode, is_on in on.items() if is_on]
 
 
 def address_of(board: Mapping[str, Any]) -> str:

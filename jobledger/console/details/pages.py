@@ -25,6 +25,7 @@ from k8s_bridge.port import Ref
 from projectors.history.facts import resources
 from statemachine.errors import ClusterError, Missing
 from statemachine.kinds import kind_of
+from statemachine.rules.launcher import has_launcher
 
 ROWS: Final = 100
 """Replicas on a page."""
@@ -102,7 +103,8 @@ class _Pages:
             doubt=life.doubt,
             long=len(life) > LONG,
             claims=claims(spec),
-            modes=modes(spec),
+            modes=modes(state.spec, state.plan),
+            by_launcher=has_launcher(state),
             group=await self._group(subject, spec),
             sums=[(each, asked.get(each), allowed.get(each)) for each in sorted({*asked, *allowed})],
             launch=launch(subject, pods),
@@ -191,6 +193,8 @@ class _Pages:
 
     async def _group(self, subject: Subject, spec: dict[str, Any]) -> str:
         """The phase of the job's PodGroup; empty if it has none."""
+        if subject.state and subject.state.pod_group:  # the log knows those that pods wait for
+            return subject.state.pod_group.phase or "Pending"
         if not (spec.get("scheduler") or {}).get("t9kScheduler"):
             return ""
         with suppress(ClusterError, Missing):

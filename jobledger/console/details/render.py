@@ -11,6 +11,7 @@ from jobledger.console.details.subject import Subject
 from jobledger.console.frame import is_fragment, page
 from jobledger.console.words import knows, language_of, say
 from jobledger.redact import redacted
+from projectors.history.facts import error, has_error
 
 TABS: Final = (("job", ""), ("history", "/history"), ("replicas", "/replicas"), ("monitoring", "/monitoring"))
 
@@ -27,6 +28,7 @@ def render(request: Request, template: str, subject: Subject, /, *, tab: str, **
         "tabs": TABS,
         "word": partial(word, request),
         "offered": offered(subject),
+        "failure": error(subject.state) if subject.state and has_error(subject.state) else None,
         **context,
     }
     if is_fragment(request):

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 
-from jobledger.api.rights import Caller, Right, caller_of, demand, may_list
+from jobledger.api.rights import Caller, caller_of, may_list, permitted
 from jobledger.app import App
 from jobledger.errors import UnknownJob
 from jobledger.telling.histories import Known
 from jobledger.views import manifest_of
 from projectors.history import EntryRow, JobRow
 from statemachine.errors import JobledgerError
-from statemachine.kinds import KINDS, KNOWN
+from statemachine.kinds import KNOWN
 from statemachine.state import JobState
 
 JOB = "/jobs/{namespace}/{kind}/{name}"
@@ -67,20 +67,21 @@ async def subject_of(
     only = request.app.state.console.options.namespace
     if kind not in KNOWN or (only and namespace != only):
         raise UnknownJob(namespace, name)
-    await demand(caller, Right.over(KINDS[KNOWN.index(kind)].names, "get", namespace, name))
+    kinds = await permitted(caller, "get", namespace, name=name, kind=kind)  # under an older name, too
     found = Subject(namespace, kind, name, None, uid, None, gone=False, asked=uid)
     try:
-        return await _living(app, found) or await _gone(app, found) or await _remembered(request, found)
+        living = await _living(app, found, kinds)
+        return living or await _gone(app, found, kinds) or await _remembered(request, found)
     except UnknownJob:
         if await may_list(caller, namespace):
             raise
         raise UnknownJob(namespace, name) from None  # no names are to be learnt by trying
 
 
-async def _living(app: App, wanted: Subject) -> Subject | None:
+async def _living(app: App, wanted: Subject, kinds: Sequence[str]) -> Subject | None:
     """The job that exists."""
     try:
-        job = await app.job(wanted.namespace, wanted.name, kinds=[wanted.kind], uid=wanted.uid)
+        job = await app.job(wanted.namespace, wanted.name, kinds=kinds, uid=wanted.uid)
     except UnknownJob:
         return None
     uid = job["metadata"]["uid"]
@@ -89,12 +90,12 @@ async def _living(app: App, wanted: Subject) -> Subject | None:
     return replace(wanted, job=job, uid=uid, state=state, gone=gone)
 
 
-async def _gone(app: App, wanted: Subject) -> Subject | None:
+async def _gone(app: App, wanted: Subject, kinds: Sequence[str]) -> Subject | None:
     """The newest job of the name that the log knows, or the one with the uid."""
     named = [
         each
         for each in app.known(wanted.namespace)
-        if (each.kind, each.name) == (wanted.kind, wanted.name) and wanted.uid in ("", each.uid)
+        if each.state.object_kind in kinds and each.name == wanted.name and wanted.uid in ("", each.uid)
     ]
     if not named:
         return None

@@ -74,6 +74,8 @@ class Builder:
         """The input for a value."""
         asked = input_of(shape)
         required = shape.info.is_required()
+        if asked.control == "switch" and value is None:
+            value = shape.info.default
         choices = asked.choices if required or not asked.choices else ("", *asked.choices)
         return Field(
             path,

@@ -11,6 +11,7 @@ COUNT: Final = "#"
 """Behind the path of a list: how many items the form shows."""
 
 _MOST: Final = 500
+_FRESH: Final = f"[{_MOST}]"
 
 
 class Posted:
@@ -35,6 +36,10 @@ class Posted:
     def has(self, path: str) -> bool:
         """The form shows the list at `path`."""
         return path + COUNT in self._fields
+
+    def is_fresh(self, path: str) -> bool:
+        """The field is of an item that no form has shown yet."""
+        return _FRESH in path
 
     def wrong(self, path: str, text: str) -> None:
         """What was typed at `path` cannot be read."""
@@ -63,7 +68,7 @@ class Posted:
 
 def _fresh(read: Callable[[str, Mapping[str, Any]], T], blank: Mapping[str, Any], path: str) -> T:
     """One more item, which nothing was typed into yet: its index is one that no form shows."""
-    return read(f"{path}[{_MOST}]", blank)
+    return read(f"{path}{_FRESH}", blank)
 
 
 def changed(tree: dict[str, Any], name: str, value: Any) -> None:

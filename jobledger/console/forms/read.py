@@ -66,8 +66,9 @@ class Reader:
     def _field(self, shape: FieldShape, base: Any, path: str) -> Any:
         control = input_of(shape).control
         if control == "switch":
-            on = self._posted[path] == "on"
-            return on if on or base is not None or shape.info.default is True else None
+            usual = shape.info.default is True
+            on = self._posted[path] == "on" or (usual and self._posted.is_fresh(path))
+            return None if base is None and on is usual else on
         if path not in self._posted:
             return base
         kept = typed(control, self._posted[path])

@@ -11,9 +11,10 @@ from typing import Final, Literal
 from jobledger.api.cache import Cache
 from jobledger.console.monitoring.queries import Panel, Span, expression, panels
 from jobledger.console.monitoring.source import Series, Source, SourceFailed
-from projectors.history.facts import LAUNCHER, resources
+from projectors.history.facts import resources
 from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
+from statemachine.rules.launcher import has_launcher
 from statemachine.state import JobState
 
 LINES: Final = 20
@@ -90,7 +91,8 @@ def measured(state: JobState) -> Measured:
     """What is to be measured of the job."""
     kind = kind_of(state.api_version, state.kind)
     asked, allowed = resources(state)
-    main = [each for each in state.plan.types if each.type != LAUNCHER] if state.plan else []
+    launcher = split_replica(state.plan.primary)[0] if state.plan and has_launcher(state) else ""
+    main = [each for each in state.plan.types if each.type != launcher] if state.plan else []
     pods = {kind.pod_name(state, name): split_replica(name)[0] for name in state.replicas}
     return Measured(state.namespace, state.uid, pods, asked, allowed, main[0].scale if len(main) == 1 else 0)
 

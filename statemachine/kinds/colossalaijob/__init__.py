@@ -11,7 +11,7 @@ from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.t9k.kind import t9k_served
 from statemachine.kinds.t9k.launcher import launcher_pod_name
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
-from statemachine.kinds.t9k.objects import OWNER_KIND
+from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME
 from statemachine.kinds.t9k.status import status
 
 KIND = ModelKind(
@@ -28,6 +28,7 @@ KIND = ModelKind(
         restarts=False,
     ),
     child_label=OWNER_KIND,
+    name_label=OWNER_NAME,
     lifecycle=LIFE,
     describe=partial(status, restarts=False),
     keep=keeps,

@@ -72,6 +72,7 @@ class ModelKind(Generic[S]):
     pod_name: Callable[[JobState, ReplicaName], str]
     served: Served
     child_label: str
+    name_label: str
     lifecycle: tuple[LifeRule, ...]
     describe: Callable[["ModelKind[S]", JobState], dict[str, Any]]
     keep: Callable[[JobState, Child], bool]

@@ -9,7 +9,7 @@ from statemachine.kinds.deepspeedjob.rules import RULES
 from statemachine.kinds.deepspeedjob.spec import DeepSpeedSpec
 from statemachine.kinds.t9k.kind import t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
-from statemachine.kinds.t9k.objects import OWNER_KIND, plain_pod_name
+from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, plain_pod_name
 from statemachine.kinds.t9k.status import status
 
 KIND = ModelKind(
@@ -27,6 +27,7 @@ KIND = ModelKind(
         elastic=True,
     ),
     child_label=OWNER_KIND,
+    name_label=OWNER_NAME,
     lifecycle=LIFE,
     describe=partial(status, restarts=True),
     keep=keeps,

@@ -7,7 +7,7 @@ from statemachine.kinds.pytorchjob.env import ENV, MODES
 from statemachine.kinds.pytorchjob.life import LIFE
 from statemachine.kinds.pytorchjob.replica_types import plan
 from statemachine.kinds.pytorchjob.restarts import is_retryable
-from statemachine.kinds.pytorchjob.roles import LAYOUT, NAMES, OPERATOR, pod_name
+from statemachine.kinds.pytorchjob.roles import JOB_NAME, LAYOUT, NAMES, OPERATOR, pod_name
 from statemachine.kinds.pytorchjob.rules import RULES
 from statemachine.kinds.pytorchjob.served import SERVED
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
@@ -23,6 +23,7 @@ KIND = ModelKind(
     pod_name=pod_name,
     served=SERVED,
     child_label=OPERATOR,
+    name_label=JOB_NAME,
     lifecycle=LIFE,
     describe=status,
     keep=keeps,

@@ -33,7 +33,9 @@ OPERATOR: Final = "training.kubeflow.org/operator-name"
 CONTROLLER: Final = "pytorchjob-controller"
 """What it says for this kind."""
 
-_JOB_NAME: Final = "training.kubeflow.org/job-name"
+JOB_NAME: Final = "training.kubeflow.org/job-name"
+"""Label of every child: the name of its job."""
+
 _TYPE: Final = "training.kubeflow.org/replica-type"
 _INDEX: Final = "training.kubeflow.org/replica-index"
 _ROLE: Final = "training.kubeflow.org/job-role"
@@ -77,7 +79,7 @@ def pod_name(job: JobState, replica: ReplicaName) -> str:
 
 def job_labels(job: JobState) -> dict[str, str]:
     """The labels that every child has."""
-    return {_JOB_NAME: job.name, OPERATOR: CONTROLLER}
+    return {JOB_NAME: job.name, OPERATOR: CONTROLLER}
 
 
 def type_labels(job: JobState, type_: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from statemachine.kinds.pytorchtrainingjob.rules import RULES
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
 from statemachine.kinds.t9k.kind import t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
-from statemachine.kinds.t9k.objects import OWNER_KIND, hashed_pod_name
+from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, hashed_pod_name
 from statemachine.kinds.t9k.status import status
 
 KIND = ModelKind(
@@ -28,6 +28,7 @@ KIND = ModelKind(
         elastic=True,
     ),
     child_label=OWNER_KIND,
+    name_label=OWNER_NAME,
     lifecycle=LIFE,
     describe=partial(status, restarts=True),
     keep=keeps,

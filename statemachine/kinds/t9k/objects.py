@@ -19,6 +19,9 @@ TENSORBOARD_VERSION: Final = "tensorstack.dev/v1beta1"
 OWNER_KIND: Final = "tensorstack.dev/owner-kind"
 """Label of every child: the kind of its job. Source: spec R3."""
 
+OWNER_NAME: Final = "tensorstack.dev/owner-name"
+"""Label of every child: the name of its job. Source: spec R3."""
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -76,7 +79,7 @@ def metadata(job: JobState, name: str, labels: Mapping[str, str]) -> dict[str, A
 def job_labels(job: JobState) -> dict[str, str]:
     """The four labels that every child has. Source: spec R3."""
     return {
-        "tensorstack.dev/owner-name": job.name,
+        OWNER_NAME: job.name,
         OWNER_KIND: job.object_kind,
         "tensorstack.dev/component": job.kind.lower(),
         "tensorstack.dev/component-type": "user",
@@ -100,7 +103,7 @@ def member_labels(job: JobState, member: Member) -> dict[str, str]:
 def selector(job: JobState, member: Member) -> dict[str, str]:
     """The labels by which a Service finds its pod: two kinds may share a job name. Source: spec R3, R4."""
     return {
-        "tensorstack.dev/owner-name": job.name,
+        OWNER_NAME: job.name,
         OWNER_KIND: job.object_kind,
         "replica-type": member.role,
         "replica-index": str(member.index),

@@ -15,7 +15,7 @@ import pytest
 from tests.harness import Cluster, ControlPlane, wait_for
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, job, replica_type
-from tests.support.cluster_people import JOBS, Person
+from tests.support.cluster_people import ANY, JOBS, Person
 
 pytestmark = pytest.mark.integration
 
@@ -112,9 +112,9 @@ def test_a_right_that_is_missing_is_named_with_verb_resource_namespace_and_user(
 ) -> None:
     home = person.namespace
     detail = said(ask(address, f"/v1/jobs?namespace={home}", person.token), 403)
-    assert detail == f'"{person.name}" has no right to list {JOBS} in namespace "{home}"'
+    assert detail == f'"{person.name}" has no right to list {ANY} in namespace "{home}"'
     detail = said(ask(address, f"/v1/jobs/{home}/train", person.token), 403)
-    assert detail == f'"{person.name}" has no right to get {JOBS} in namespace "{home}"'
+    assert detail == f'"{person.name}" has no right to get {ANY} in namespace "{home}"'
 
 
 def test_whoever_may_read_reads_and_does_not_write(address: str, jobs: Jobs, person: Person) -> None:

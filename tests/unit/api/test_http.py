@@ -12,7 +12,10 @@ import pytest
 from jobledger.api import create
 from jobledger.api.streams import Closing
 from jobledger.app import App
-from tests.unit.api.words import SECONDS, app_in_memory, elastic, gone, job, phase, until
+from statemachine.kind import Kind
+from statemachine.kinds import KINDS
+from tests.support.examples import job_of, manifests_of
+from tests.unit.api.words import SECONDS, app_in_memory, elastic, gone, job, phase, until, written
 
 BASE = "http://localhost"
 
@@ -300,3 +303,31 @@ async def test_streams_end_when_the_server_does() -> None:
             await call
         lines = b"".join(message.get("body", b"") for message in sent).splitlines()
         assert json.loads(lines[0]) == {"type": "SYNCED", "object": {}}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
+async def test_a_kind_may_be_called_by_any_of_its_names(kind: Kind) -> None:
+    names, other = kind.names, next(each.names.kind for each in KINDS if each is not kind)
+    name = job_of(kind).name
+    async with server() as (client, app):
+        await app.submit(manifests_of(kind), "tests")
+        for word in (names.kind, names.kind.lower(), names.plural, names.singular, *names.short):
+            found = await client.get(f"/v1/jobs/default/{name}?kind={word}")
+            assert found.json()["kind"] == names.kind
+            listed = (await client.get(f"/v1/jobs?kind={word}")).json()["items"]
+            assert [each["metadata"]["name"] for each in listed] == [name]
+        _is_problem(await client.get(f"/v1/jobs/default/{name}?kind={other}"), 404, "unknown-job")
+
+
+async def test_a_job_under_an_older_name_of_its_kind_is_one_of_the_kind() -> None:
+    alias, kind = next((alias, kind) for kind in KINDS for alias in kind.aliases)
+    name = job_of(kind).name
+    async with server() as (client, app):
+        await app.submit(written({**job_of(kind).raw, "kind": alias.kind}), "tests")
+        for word in (alias.kind, kind.names.kind, *kind.names.short):
+            found = await client.get(f"/v1/jobs/default/{name}?kind={word}")
+            assert found.json()["kind"] == alias.kind
+            await until(lambda: app.records(found.json()["metadata"]["uid"]))  # noqa: B023
+            for question in ("history", "why"):
+                answer = await client.get(f"/v1/lives/default/{name}/{question}?kind={word}")
+                assert answer.status_code == 200, answer.text

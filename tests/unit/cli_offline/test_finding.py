@@ -16,6 +16,7 @@ from tests.unit.cli_offline.conftest import Ask, failed, job, write
         ["bbbb"],
         ["mnist", "--uid", "bbbb"],
         ["mnist", "--kind", "PyTorchTrainingJob"],
+        ["mnist", "--kind", "pj"],
     ],
 )
 def test_a_job_is_found_by_name_namespace_or_the_beginning_of_its_uid(ask: Ask, arguments: list[str]) -> None:

@@ -461,7 +461,7 @@ class Files:
         self._data = data
 
     def log_part(
-        self, namespace: str, pod: str, start: int, length: int, *, uid: str = "", container: str = ""
+        self, namespace: str, pod: str, start: int, length: int, *, uid: str, container: str, previous: bool
     ) -> LogPart:
         """See SeekableLogs."""
         size = len(self._data)
@@ -476,7 +476,16 @@ class Files:
 async def test_the_last_lines_of_a_file_are_read_from_its_end(tail: int, text: bytes, follow: bool) -> None:
     attempt = Attempt(ReplicaName("worker-0"), 1, PodUid("u"))
     log = Log(
-        cast(Cluster, Files(b"one\ntwo\nthree")), "default", "pod", attempt, True, "", False, [], [attempt]
+        cluster=cast(Cluster, Files(b"one\ntwo\nthree")),
+        namespace="default",
+        pod="pod",
+        attempt=attempt,
+        newest=True,
+        container="",
+        previous=False,
+        restarted=False,
+        containers=[],
+        attempts=[attempt],
     )
     assert log.seekable
     assert b"".join([each async for each in await ended(log, tail, follow=follow)]) == text

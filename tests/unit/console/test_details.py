@@ -189,10 +189,12 @@ def test_claims_and_modes_are_found_wherever_the_spec_has_them() -> None:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "tutorial"}}
     spec = {
         "replicaSpecs": [{"template": {"spec": {"volumes": [volume, volume, {"name": "x"}]}}}],
-        "runMode": {"debug": {"enabled": True}, "pause": {"enabled": False}},
+        "runMode": {"debug": {"enabled": True}},
     }
     assert claims(spec) == ["tutorial"]
-    assert modes(spec) == ["debug"]
+    assert modes(spec, None) == ["debug"]
+    assert modes({}, running().state.plan) == []
+    assert modes({}, running().pause().state.plan) == ["pause"]
 
 
 @pytest.mark.parametrize(

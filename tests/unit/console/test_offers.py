@@ -2,13 +2,16 @@
 
 import pytest
 
-from jobledger.console.offers import actions, has
+from jobledger.console.actions import is_paused
+from jobledger.console.offers import actions
 from jobledger.wishes import paused
+from k8s_bridge.json_data import merged
+from statemachine.kind import Kind
 from statemachine.kinds import KINDS
-from statemachine.kinds.common.kind import ModelKind
 from statemachine.phases import FINAL, Phase
+from tests.support.examples import job_of
+from tests.unit.console.test_timeline import running
 
-NAMES = [each.names.kind for each in KINDS]
 T9K = "PyTorchTrainingJob"
 
 
@@ -41,20 +44,20 @@ def test_a_job_that_is_being_deleted_is_left_alone() -> None:
     assert offered(Phase.RUNNING, elastic=True, deleting=True) == ["yaml", "clone"]
 
 
-@pytest.mark.parametrize("kind", [each for each in KINDS if isinstance(each, ModelKind)], ids=NAMES)
-def test_pausing_writes_a_field_that_the_kind_has_or_is_not_offered(kind: ModelKind[object]) -> None:  # type: ignore[type-var]
-    job = {
-        "apiVersion": kind.names.api_version,
-        "kind": kind.names.kind,
-        "metadata": {"name": "a"},
-        "spec": {},
-    }
-    if "pause" not in actions(kind.names.kind, Phase.RUNNING, paused=False, elastic=False, deleting=False):
-        assert not has(kind.names.kind, "spec.runMode.pause.enabled", "spec.runPolicy.suspend")
-        return
-    patch = paused(job, True)["spec"]
-    ((part, fields),) = patch.items()
-    assert part in ("runMode", "runPolicy")
-    path = "spec.runMode.pause.enabled" if part == "runMode" else "spec.runPolicy.suspend"
-    assert has(kind.names.kind, path)
-    assert fields
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
+def test_pausing_is_offered_where_the_kind_says_how_and_is_seen_in_the_spec(kind: Kind) -> None:
+    for change, (offer, refused) in {True: ("pause", "resume"), False: ("resume", "pause")}.items():
+        found = actions(kind.names.kind, Phase.RUNNING, paused=not change, elastic=False, deleting=False)
+        assert (offer in found) is bool(kind.pausing(change))
+        assert refused not in found
+    job = job_of(kind).raw
+    asked = {**job, "spec": merged(job["spec"], paused(job, True)["spec"])}
+    assert is_paused(asked, None)
+    assert not is_paused({**job, "spec": merged(asked["spec"], paused(job, False)["spec"])}, None)
+
+
+def test_what_cannot_be_read_is_as_paused_as_the_job_that_is_followed() -> None:
+    job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "a"}, "spec": {}}
+    assert not is_paused(job, None)
+    assert not is_paused(job, running().state)
+    assert is_paused(job, running().pause().state)

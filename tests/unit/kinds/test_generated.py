@@ -33,7 +33,7 @@ def test_written_files_are_fresh(checkout: Path) -> None:
 
 def test_changed_missing_and_left_over_files_are_named(checkout: Path) -> None:
     (checkout / "docs" / "phases.md").write_text("old", encoding="utf-8")
-    crd = next((checkout / "crds").iterdir())
+    crd = next((checkout / "crds").glob("*.yaml"))
     crd.rename(crd.with_name("other.yaml"))
     assert sorted(generate.stale(checkout)) == sorted([
         f"crds/{crd.name}",

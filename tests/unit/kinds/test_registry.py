@@ -4,7 +4,7 @@ import pytest
 
 from statemachine.errors import SpecInvalid
 from statemachine.kind import Kind
-from statemachine.kinds import KINDS, KNOWN, UnknownKind, kind_of
+from statemachine.kinds import KINDS, KNOWN, UnknownKind, kind_of, meant_by
 from tests.unit.kinds.build import API, KIND
 
 
@@ -40,3 +40,16 @@ def test_a_kind_far_from_all_gets_no_guess(kind: str) -> None:
     with pytest.raises(UnknownKind) as caught:
         kind_of("v1", kind)
     assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
+def test_users_call_a_kind_as_with_kubectl_and_mean_its_older_names_too(kind: Kind) -> None:
+    names = kind.names
+    for word in (names.kind, names.kind.lower(), names.plural, names.singular, *names.short):
+        assert meant_by(word) == (names, *kind.aliases)
+    for alias in kind.aliases:
+        assert meant_by(alias.kind) == (alias,)
+
+
+def test_what_no_kind_is_called_means_none() -> None:
+    assert meant_by("") == meant_by("pods") == ()

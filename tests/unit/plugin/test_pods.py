@@ -82,9 +82,7 @@ def test_containers_and_earlier_runs_are_asked_for() -> None:
 
 def test_labels_choose_the_pods_on_the_server() -> None:
     def pods(asked: Asked) -> Any:
-        assert asked.query["labelSelector"] == (
-            "tensorstack.dev/owner-kind=PyTorchTrainingJob,tensorstack.dev/owner-name=train"
-        )
+        assert asked.query["labelSelector"] == "tensorstack.dev/owner-name=train"
         return ALL
 
     assert said(pods)[0] == "master-0"
@@ -127,7 +125,7 @@ def test_what_is_not_there_is_a_sentence(pods: Any, wanted: Any, error: type[Exc
     ("phase", "previous", "error", "says"),
     [
         ("Pending", False, NotPossible, "has not been started"),
-        ("Running", True, UnknownReplica, "restarts replicas in new pods"),
+        ("Running", True, UnknownReplica, "has no earlier run in its pod"),
         ("Running", False, NotPossible, "has no log: no such thing"),
     ],
 )

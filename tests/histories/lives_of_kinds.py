@@ -1,0 +1,151 @@
+"""Lives of the other kinds that a release records: jobs with launchers, DeepSpeedJobs, PyTorchJobs of Kubeflow's."""
+
+from collections.abc import Callable
+from typing import Any
+
+from statemachine.observations import Container, ContainerStatus
+from tests.support.pytorchjob import TorchStory, running, training
+from tests.support.scenario import Story
+from tests.unit.kinds import colossal, deepspeed
+
+# ---- ColossalAIJob ------------------------------------------------------------------------------------------------
+
+
+def launched() -> Story:
+    """The older form: a launcher after its workers, one of which is lost; it ends well and is cleaned up."""
+    spec = colossal.old_spec(runPolicy={"cleanUpWorkers": True})
+    story = Story(spec, name="gpt", kind=colossal.KIND).submit().at(1).all_pods("Pending")
+    story.at(3).ready("worker-0").gone("worker-0").at(5).ready("worker-0", "worker-1")
+    story.at(6).pod("launcher-0", "Running").at(20).gone("worker-1")
+    return story.at(60).pod("launcher-0", "Succeeded").at(61).gone("worker-0")
+
+
+def not_launched() -> Story:
+    """Paused and resumed; then a worker fails before there is a launcher again."""
+    story = Story(colossal.spec(), name="gpt", kind=colossal.KIND).submit()
+    story.at(2).ready("worker-0", "worker-1").at(3).pod("launcher-0", "Running").at(10).pause()
+    for name in ("launcher-0", "worker-0", "worker-1"):
+        story.at(12).gone(name)
+    return story.at(30).resume().at(31).ready("worker-0").at(32).pod("worker-1", "Failed", exit_code=255)
+
+
+def launcher_lost() -> Story:
+    """Somebody deletes the launcher's pod."""
+    story = Story(colossal.spec(), name="gpt", kind=colossal.KIND).submit().ready("worker-0", "worker-1")
+    return story.at(3).pod("launcher-0", "Running").at(9).gone("launcher-0")
+
+
+# ---- DeepSpeedJob -------------------------------------------------------------------------------------------------
+
+
+def _deepspeed(spec: dict[str, Any], kind: str = deepspeed.KIND) -> Story:
+    return Story(spec, name="gpt", kind=kind).submit().at(1).all_pods("Pending").at(3).all_pods("Running")
+
+
+def spelled_as_before() -> Story:
+    """The older spelling of the kind, of a field and of a command; paused once, and deleted at its end."""
+    config = {"slotPerWorker": 2, "run": {"python": "/t9k/mnt/train.py --lr 0.1"}}
+    worker = deepspeed.worker(2, deepspeed.container(env=[{"name": "NOTE", "value": "two\nlines"}]))
+    worker["template"]["spec"]["restartPolicy"] = "OnFailure"
+    story = _deepspeed(deepspeed.spec(worker, config=config), "DeepspeedJob")
+    story.at(10).edit(runMode={"pause": {"enable": True}}).at(12).gone("worker-0").gone("worker-1")
+    story.at(40).edit(runMode={"pause": {"enable": False}}).at(42).all_pods("Running")
+    story.at(90).pod("worker-1", "Succeeded").pod("worker-0", "Succeeded").at(200).delete()
+    return story.at(201).gone("worker-0").gone("worker-1")
+
+
+def started_anew() -> Story:
+    """Every other scale starts all workers again: smaller, changed once more meanwhile, larger."""
+    wish = {"enabled": True, "minReplicas": 1, "maxReplicas": 4, "expectedReplicas": 3}
+    story = _deepspeed(deepspeed.spec(elastic=wish)).at(10).pod("worker-1", "Failed", exit_code=1)
+    story.at(11).edit(elastic={"expectedReplicas": 1}).at(12).gone("worker-2").pod("worker-0", "Failed")
+    story.at(13).edit(elastic={"expectedReplicas": 2}).at(14).gone("worker-0").gone("worker-1")
+    story.at(16).all_pods("Running").at(20).edit(elastic={"expectedReplicas": 4})
+    story.at(21).gone("worker-1").at(22).gone("worker-0").at(24).all_pods("Running")
+    story.edit(elastic={"expectedReplicas": 9})
+    return story.at(60).pod("worker-0", "Succeeded").edit(elastic={"expectedReplicas": 1})
+
+
+def budget_used_up() -> Story:
+    """Workers that do not answer, then an eviction, then no restart is left; one cannot be seen for a while."""
+    policy = {"backoffLimit": 2, "cleanUpPolicy": "Unfinished"}
+    story = _deepspeed(deepspeed.spec(deepspeed.worker(3, restartPolicy="ExitCode"), runPolicy=policy))
+    story.at(300).pod("worker-0", "Failed", exit_code=138, node="n1").at(301).gone("worker-0")
+    story.at(303).pod("worker-0", "Running").at(320).pod(
+        "worker-2", "Failed", containers=(), reason="Evicted"
+    )
+    story.at(321).gone("worker-2").at(323).pod("worker-2", "Running")
+    story.at(340).unreadable("worker-0").at(350).pod("worker-0", "Running")
+    story.at(400).pod("worker-0", "Failed", exit_code=137)
+    return story.at(401).gone("worker-1").gone("worker-2")
+
+
+# ---- PyTorchJob ---------------------------------------------------------------------------------------------------
+
+
+def ended_by_exit_codes() -> Story:
+    """ExitCode: a pod that 137 ended is made again, and 1 fails the job."""
+    story = TorchStory(training()).submit().at(1).all_pods("Pending").at(3).up()
+    story.at(20).pod("worker-0", "Failed", exit_code=137, node="n1").at(22).gone("worker-0")
+    story.at(25).pod("worker-0", "Running").at(30).pod("worker-1", "Running", deleting=True).gone("worker-1")
+    return story.at(33).pod("worker-1", "Running").at(40).pod("worker-0", "Failed", exit_code=1)
+
+
+def restarted_in_place() -> Story:
+    """What the kubelet starts again in a pod counts towards the limit, as an eviction does."""
+    story = TorchStory(training(policy="OnFailure", backoffLimit=4)).submit().at(3).up()
+    story.at(20).pod("worker-0", "Running", containers=running(1, init=1))
+    waiting = (Container(name="pytorch", state=ContainerStatus.WAITING),)
+    story.at(30).pod("worker-1", "Failed", containers=waiting, reason="Evicted", message="low on memory")
+    story.at(31).gone("worker-1").at(33).pod("worker-1", "Running")
+    return story.at(50).pod("master-0", "Running", containers=running(1)).at(52).all_gone()
+
+
+def suspended() -> Story:
+    """Created suspended, resumed, suspended with a worker that fails meanwhile, resumed; ends by its deadline."""
+    story = TorchStory(training(suspend=True, activeDeadlineSeconds=60)).submit().at(40).suspend(on=False)
+    story.at(42).up().at(50).suspend().at(51).pod("worker-0", "Failed", exit_code=143).all_gone()
+    story.at(70).scale(3).at(100).suspend(on=False).at(103).up().timer("deadline")
+    return story.at(161).all_gone()
+
+
+def expired() -> Story:
+    """Cleaned up when it had ended, and deleted after its time, which was made longer and stood still once."""
+    story = TorchStory(training(cleanPodPolicy="Running", ttlSecondsAfterFinished=100)).submit().at(3).up()
+    story.at(50).pod("worker-1", "Succeeded").at(60).pod("master-0", "Succeeded").at(61).all_gone()
+    story.at(70).suspend().at(80).edit(runPolicy={"ttlSecondsAfterFinished": 200}).at(90).suspend(on=False)
+    story.timer("expiry").at(261).delete()
+    return story.gone("master-0").gone("worker-1")
+
+
+def without_master() -> Story:
+    """Elastic workers, an autoscaler that the cluster refuses, scaled up and down; one success is enough."""
+    elastic = {"minReplicas": 1, "maxReplicas": 3, "maxRestarts": 100, "metrics": [{"type": "Resource"}]}
+    story = TorchStory(training(master=False, elastic=elastic), name="elastic").submit()
+    story.refused("HorizontalPodAutoscaler", 403, "no rights", name="elastic").at(3).up()
+    story.at(20).scale(3).at(21).pod("worker-2", "Running").at(30).scale(1).at(31).all_gone()
+    return story.at(40).scale(2).at(43).pod("worker-1", "Running").at(60).pod("worker-1", "Succeeded")
+
+
+def let_in() -> Story:
+    """Pods that wait for Volcano to let their group in; what was refused is tried again."""
+    story = TorchStory(training(workers=1), gang_scheduler="volcano").submit().at(2).group("Pending")
+    story.at(9).group("Inqueue").refused(message="quota", replica="worker-0", attempt=1).timer("retry")
+    story.at(12).up().group("Running").at(20).pod("worker-0", "Succeeded")
+    return story.at(60).pod("master-0", "Succeeded").at(61).delete().gone("master-0").gone("worker-0")
+
+
+LIVES: tuple[Callable[[], Story], ...] = (
+    launched,
+    not_launched,
+    launcher_lost,
+    spelled_as_before,
+    started_anew,
+    budget_used_up,
+    ended_by_exit_codes,
+    restarted_in_place,
+    suspended,
+    expired,
+    without_master,
+    let_in,
+)
