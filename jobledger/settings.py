@@ -227,6 +227,10 @@ class ConsoleSettings(BaseModel):
     t9k_scheduler: bool = True
     """Offer the T9k scheduler's queue and priority in the form. Default on."""
 
+    metrics: Annotated[str, Field(pattern=r"^(https?://[^\s/?#@]+(/[^\s?#]*)?)?$")] = ""
+    """Base URL of a server with Prometheus' HTTP API, which knows what pods use: `http://prometheus.monitoring:9090`.
+    Default: none; resource monitoring then shows requests and limits alone."""
+
 
 class Settings(BaseSettings):
     """All settings of jobledger; nested ones are written with two underscores: `JOBLEDGER_LOG__LEVEL`."""

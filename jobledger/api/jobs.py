@@ -85,7 +85,7 @@ def _reading(router: APIRouter, app: App) -> None:
     async def events(job: Job, caller: Asking, namespace: str) -> dict[str, Any]:
         """The Kubernetes Events of a job, oldest first."""
         await demand(caller, Right("list", "", "events", namespace))
-        return {"items": [_event(each) for each in await app.events(job)]}
+        return {"items": [event_of(each) for each in await app.events(job)]}
 
     @router.get(JOB + "/history")
     async def history(job: Job) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def _writing(router: APIRouter, app: App) -> None:
     @router.post("/jobs", status_code=201)
     async def submit(request: Request, caller: Asking, actor: Actor) -> dict[str, Any]:
         """All objects of the body (one manifest, a List, or YAML documents) are created, or none is."""
-        manifests = read(await _body(request), "the request").usable()
+        manifests = read(await body_of(request), "the request").usable()
         await demand(caller, *to_create(each.raw for each in manifests))
         created = await app.submit(manifests, actor)
         return {"apiVersion": "v1", "kind": "List", "items": redacted(created)}
@@ -182,7 +182,7 @@ def _shown(job: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
-async def _body(request: Request) -> bytes:
+async def body_of(request: Request) -> bytes:
     """The body, cut where it is too long anyway."""
     data = bytearray()
     async for piece in request.stream():
@@ -194,7 +194,7 @@ async def _body(request: Request) -> bytes:
 
 async def _merge(request: Request) -> dict[str, Any]:
     try:
-        merge = json.loads(await _body(request))
+        merge = json.loads(await body_of(request))
     except ValueError as error:
         raise HTTPException(400, f"the body is not JSON: {error}") from error
     if not isinstance(merge, dict):
@@ -207,7 +207,8 @@ async def _merge(request: Request) -> dict[str, Any]:
     return dict(merge)
 
 
-def _event(event: JobEvent) -> dict[str, Any]:
+def event_of(event: JobEvent) -> dict[str, Any]:
+    """An Event as the API says it."""
     return {
         "name": event.name,
         "at": rfc3339(event.at),

@@ -28,6 +28,7 @@ from statemachine.errors import (
     Refused,
     SpecInvalid,
     StoreUnusable,
+    ViewUnavailable,
 )
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -102,7 +103,7 @@ def answer_to(error: Exception) -> JSONResponse:
             return problem(409, "conflict", str(error))
         case Missing():
             return problem(404, "gone", str(error))
-        case ClusterUnavailable() | LogUnavailable() | StoreUnusable():
+        case ClusterUnavailable() | LogUnavailable() | StoreUnusable() | ViewUnavailable():
             return problem(503, "unavailable", str(error))
         case ConfigError():
             return problem(400, "bad-request", str(error))

@@ -4,7 +4,7 @@ Writes go to the job object through the `App`, as those of the API do. A questio
 that it was asked about; where that was changed meanwhile the answer is refused: nobody overwrites unseen changes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
 import yaml
@@ -22,7 +22,7 @@ from jobledger.errors import NotPossible, UnknownJob
 from jobledger.redact import redacted
 from jobledger.views import is_gone, phase_of
 from jobledger.wishes import paused, scaled
-from statemachine.errors import Conflict, JobledgerError, Problem, Refused, SpecInvalid
+from statemachine.errors import Conflict, InvariantBroken, JobledgerError, Problem, Refused, SpecInvalid
 from statemachine.kinds import KNOWN, kind_of
 from statemachine.kinds.common.look import find, number
 from statemachine.phases import Phase
@@ -98,7 +98,13 @@ def _changing(router: APIRouter, app: App) -> None:
                 _same(job, form, generation=False)
                 await app.delete(job, caller.signature(ACTOR))
             else:
-                await _patched(app, job, form, action, caller.signature(ACTOR))
+                await patched(
+                    app,
+                    job,
+                    lambda now: _wish(action, now, form),
+                    lambda now: _same(now, form),
+                    caller.signature(ACTOR),
+                )
         except (Conflict, NotPossible, Refused, SpecInvalid) as error:
             return await _question(request, job, action, form, error)
         meta = job["metadata"]
@@ -144,23 +150,28 @@ def _not_now(job: Manifest, action: str) -> str:
     return f'job "{job["metadata"]["name"]}" ({phase_of(job)}) does not offer "{action}" now'
 
 
-async def _patched(app: App, job: Manifest, form: Posted, action: str, actor: str) -> None:
-    """The wish is in the job. Raises Conflict when its spec is not the one that was looked at.
+async def patched(
+    app: App,
+    job: Manifest,
+    wish: Callable[[Manifest], Mapping[str, Any]],
+    same: Callable[[Manifest], None],
+    actor: str,
+) -> Manifest:
+    """The merge patch `wish` is in the job, which is returned. Raises Conflict, or what `same` raises of another job.
 
     The object's version grows with every status, too, which is no reason to refuse: then it is looked at again.
     """
     for left in reversed(range(_TRIES)):
-        _same(job, form)
+        same(job)
         version = {"metadata": {"resourceVersion": job["metadata"]["resourceVersion"]}}
         try:
-            await app.patch(job, {**version, **_wish(action, job, form)}, actor)
+            return await app.patch(job, {**version, **wish(job)}, actor)
         except Conflict:
             if not left:
                 raise
             meta = job["metadata"]
             job = await app.job(meta["namespace"], meta["name"], kinds=[job["kind"]])
-        else:
-            return
+    raise InvariantBroken("no try was made")
 
 
 def _same(job: Manifest, form: Posted, *, generation: bool = True) -> None:

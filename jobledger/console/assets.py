@@ -16,6 +16,7 @@ TYPES: Final = {
     "console.js": "text/javascript; charset=utf-8",
     "details.css": "text/css; charset=utf-8",
     "details.js": "text/javascript; charset=utf-8",
+    "monitoring.css": "text/css; charset=utf-8",
     "htmx.min.js": "text/javascript; charset=utf-8",
     "idiomorph-ext.min.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",

@@ -21,6 +21,7 @@ from jobledger.console.frame import Console, Route, done, page, told
 from jobledger.console.session import Form, Posted
 from jobledger.console.words import language_of, say
 from jobledger.errors import JobExists
+from jobledger.manifests import Manifest as Written
 from jobledger.redact import redacted
 from statemachine.errors import JobledgerError, Problem, SpecInvalid
 from statemachine.kind import Kind
@@ -148,12 +149,11 @@ class Creating:
 
     # ---- creating ----------------------------------------------------------------------------------------------
 
-    async def create(self, caller: Caller, text: str) -> Mapping[str, Any]:
-        """The job that the text describes exists.
+    def draft(self, text: str) -> tuple[Written, Kind, drafts.Examined]:
+        """The job that the text describes, in the namespace that it is for, its kind, and all that is to say of it.
 
         Raises:
-            SpecInvalid: it is none, or breaks a rule of any layer.
-            JobExists, NoRight: the name is taken; the user may not.
+            SpecInvalid: it describes none, or one for a namespace that this console does not serve.
         """
         written = drafts.parsed(text)
         only = self._console.options.namespace
@@ -162,14 +162,23 @@ class Creating:
             raise SpecInvalid([Problem("", "metadata.namespace", f'Invalid value: must be "{only}"')])
         meta.setdefault("namespace", self._console.options.new_jobs)
         kind = kind_of(written.raw["apiVersion"], written.kind)
-        found = drafts.examined(kind, written.raw)
+        return written, kind, drafts.examined(kind, written.raw)
+
+    async def create(self, caller: Caller, text: str, actor: str = "") -> Mapping[str, Any]:
+        """The job that the text describes exists.
+
+        Raises:
+            SpecInvalid: it is none, or breaks a rule of any layer.
+            JobExists, NoRight: the name is taken; the user may not.
+        """
+        written, kind, found = self.draft(text)
         if found.problems:
             raise SpecInvalid(found.problems)
         written.raw.update(
             apiVersion=kind.names.api_version, kind=kind.names.kind, spec=found.manifest["spec"]
         )
         await demand(caller, *to_create([written.raw]))
-        return (await self._console.app.submit([written], caller.signature(ACTOR)))[0]
+        return (await self._console.app.submit([written], actor or caller.signature(ACTOR)))[0]
 
 
 def routes(console: Console) -> APIRouter:
@@ -194,7 +203,7 @@ def routes(console: Console) -> APIRouter:
         if drafts.has_form(kind):
             found = drafts.examined(kind, manifest)
             offers = await pages.offers(caller, manifest)
-            return pages.form(request, kind, found.manifest, problems=_pairs(found.problems), offers=offers)
+            return pages.form(request, kind, found.manifest, problems=pairs(found.problems), offers=offers)
         return pages.text(request, kind, drafts.text_of(manifest))
 
     @router.post("/jobs/new/{kind}")
@@ -214,7 +223,7 @@ def routes(console: Console) -> APIRouter:
             raise HTTPException(400, f"there is no form for {kind}")
         manifest, unread = pages.read(known, form, do)
         found = drafts.examined(known, manifest)
-        problems = [*_pairs(unread), *_pairs(found.problems)]
+        problems = [*pairs(unread), *pairs(found.problems)]
         match do.partition(":")[0]:
             case "grow" | "drop":
                 return pages.form(request, known, manifest, offers=await pages.offers(caller, manifest))
@@ -224,7 +233,7 @@ def routes(console: Console) -> APIRouter:
                     request, known, manifest, problems=problems, template="jobs/checked.html", touched=touched
                 )
             case "preview":
-                notices = [_noticed(each) for each in found.notices]
+                notices = [noticed(each) for each in found.notices]
                 return pages.text(
                     request, known, drafts.text_of(manifest), problems=problems, notices=notices
                 )
@@ -251,8 +260,8 @@ async def _applied(request: Request, pages: Creating, caller: Caller, text: str)
     kind = kind_of(written.raw["apiVersion"], written.kind)
     found = drafts.examined(kind, written.raw)
     manifest = {**found.manifest, "apiVersion": kind.names.api_version, "kind": kind.names.kind}
-    notices = [*_renamed(written.kind, kind), *map(_noticed, found.notices)]
-    problems = _pairs(found.problems)
+    notices = [*renamed(written.kind, kind), *map(noticed, found.notices)]
+    problems = pairs(found.problems)
     if drafts.has_form(kind):
         offers = await pages.offers(caller, manifest)
         copy = drafts.copied(manifest)
@@ -268,26 +277,27 @@ def _wrong(error: Exception) -> tuple[int, Problems]:
     """The status of an error, and its sentences by path."""
     status, sentence = told(error)
     if isinstance(error, SpecInvalid):
-        return status, _pairs(error.problems)
+        return status, pairs(error.problems)
     return status, [("metadata.name" if isinstance(error, JobExists) else "", sentence)]
 
 
-def _pairs(problems: Sequence[Problem]) -> Problems:
-    return [(each.path or _path_in(each.text), each.text) for each in problems]
+def pairs(problems: Sequence[Problem]) -> Problems:
+    """Each sentence with the path of its field, also where only the sentence names it."""
+    return [(each.path or path_in(each.text), each.text) for each in problems]
 
 
-def _path_in(sentence: str) -> str:
+def path_in(sentence: str) -> str:
     """The path of the field that a sentence without one begins with."""
     found = _SAYS_PATH.match(sentence)
     return found[0] if found else ""
 
 
-def _renamed(written: str, kind: Kind) -> list[str]:
+def renamed(written: str, kind: Kind) -> list[str]:
     """A notice for a kind under an older name. Source: spec console.md, section 7, B."""
     return [] if written == kind.names.kind else [f"kind {written} → {kind.names.kind}"]
 
 
-def _noticed(notice: Notice) -> str:
+def noticed(notice: Notice) -> str:
     """The notice's sentence; of an older name of a field what became of it, as `old → new`."""
     found = _RENAMED.fullmatch(notice.message) if notice.reason == "DeprecatedField" else None
     return f"{found[1]} → {found[2]}" if found else notice.message

@@ -51,7 +51,7 @@ class Options:
     """How a console is set up: `jobledger.settings.ConsoleSettings` as the pages need it.
 
     `namespace` is the one that it shows (empty: all that the user may see), `base` the path that a proxy in front
-    takes away, `gpus` the extended resources that the form offers.
+    takes away, `gpus` the extended resources that the form offers, `metrics` the URL of what pods use.
     """
 
     namespace: str = ""
@@ -59,6 +59,7 @@ class Options:
     base: str = ""
     gpus: tuple[str, ...] = ("nvidia.com/gpu.shared", "nvidia.com/gpu")
     t9k_scheduler: bool = True
+    metrics: str = ""
 
     @classmethod
     def of(cls, settings: Settings) -> "Options":
@@ -71,6 +72,7 @@ class Options:
             said.base_path,
             gpus,
             said.t9k_scheduler,
+            said.metrics,
         )
 
 
@@ -221,7 +223,5 @@ def told(error: Exception) -> tuple[int, str]:
     if isinstance(error, RequestValidationError):
         first = error.errors()[0]
         return 400, f"{'.'.join(map(str, first['loc'][1:]))}: {first['msg']}"
-    if isinstance(error, ViewUnavailable):
-        return 503, str(error)
     problem = answer_to(error)
     return problem.status_code, str(json.loads(bytes(problem.body))["detail"])

@@ -13,7 +13,8 @@ from jobledger.api.rights import Caller, caller_of, permitted
 from jobledger.console.frame import HEADERS, Console, Route, is_fragment, page, url
 from jobledger.console.offers import offered
 from jobledger.console.queries import ALL_COLUMNS, PHASES, SIZES, Query, columns
-from projectors.history import Listed
+from projectors.history import Listed, Page, Wanted
+from projectors.history.listing import Listing
 from statemachine.kinds import KNOWN
 
 COLUMNS_COOKIE: Final = "jobledger_columns"
@@ -39,13 +40,7 @@ def routes(console: Console) -> APIRouter:
         listing = (await console.ready()).listing
         kinds = await permitted(caller, "list", namespace)
         wanted = query.wanted(kinds, namespace)
-        found = await listing.page(
-            wanted,
-            sort=query.sort,
-            descending=query.descending,
-            start=(query.page - 1) * query.size,
-            size=query.size,
-        )
+        found = await page_of(listing, query, wanted)
         said = request.query_params.get("columns")
         context: dict[str, Any] = {
             "query": query,
@@ -77,6 +72,14 @@ def routes(console: Console) -> APIRouter:
         return answer
 
     return router
+
+
+async def page_of(listing: Listing, query: Query, wanted: Wanted) -> Page:
+    """The page of the list that the query means. Raises as `Listing.page`."""
+    start = (query.page - 1) * query.size
+    return await listing.page(
+        wanted, sort=query.sort, descending=query.descending, start=start, size=query.size
+    )
 
 
 def gpus(row: Listed) -> str:

@@ -55,7 +55,7 @@ async def posted(request: Request) -> Posted:
     Raises:
         HTTPException: another page sent it (403), or it is no form (400).
     """
-    _check_origin(request)
+    check_origin(request)
     body = bytearray()
     async for piece in request.stream():
         body += piece
@@ -76,7 +76,8 @@ async def posted(request: Request) -> Posted:
     return fields
 
 
-def _check_origin(request: Request) -> None:
+def check_origin(request: Request) -> None:
+    """A page of another site does not ask. Raises HTTPException (403)."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site not in (None, "same-origin", "none"):
         raise HTTPException(403, "a page of another site asks; only pages of this server may")

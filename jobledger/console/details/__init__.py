@@ -6,7 +6,7 @@ of the history view are shown. Routes are asked in this order, before those of t
 
 from fastapi import APIRouter
 
-from jobledger.console.details import history, logs, pages
+from jobledger.console.details import history, logs, monitoring, pages
 from jobledger.console.details.lives import Lives
 from jobledger.console.frame import Console, Route
 
@@ -16,6 +16,7 @@ def routes(console: Console) -> APIRouter:
     router, lives = APIRouter(route_class=Route), Lives(console.app)
     console_lives = router, console, lives
     pages.add(*console_lives)
+    monitoring.add(*console_lives)
     history.add(*console_lives)
     logs.add(*console_lives)
     return router

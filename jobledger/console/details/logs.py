@@ -114,7 +114,11 @@ class Log:
             return follow.heard_on(
                 cluster.log_tail(self.namespace, self.pod, window.LINES, **self._which(), follow=goes_on)
             )
-        return follow.heard_on(cluster.logs(self.namespace, self.pod, **self._which(), follow=goes_on))
+        return follow.heard_on(self.followed())
+
+    def followed(self) -> AsyncIterator[bytes]:
+        """All of it, and what is added."""
+        return self.cluster.logs(self.namespace, self.pod, **self._which(), follow=not self.previous)
 
     def whole(self) -> AsyncIterator[bytes]:
         """All of it, as it was written."""
@@ -128,7 +132,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
     async def log_of(subject: Job, caller: Asking, choice: Chosen) -> Log:
         await demand(caller, Right("get", "", "pods", subject.namespace, subresource="log"))
         life = await lives.of(subject.uid)
-        return _log(app.cluster, subject, attempts(life.entries), choice)
+        return chosen_log(app.cluster, subject, attempts(life.entries), choice)
 
     meant = Annotated[Log, Depends(log_of)]
 
@@ -239,7 +243,7 @@ async def _window(log: Log, lines: int, before: int | None, near: int | None) ->
     return await window.tail(source, lines)
 
 
-def _log(cluster: Cluster, subject: Subject, known: Sequence[Attempt], choice: Choice) -> Log:
+def chosen_log(cluster: Cluster, subject: Subject, known: Sequence[Attempt], choice: Choice) -> Log:
     """The log that is meant. Raises UnknownReplica, NotPossible."""
     state = subject.state
     if state is None:

@@ -84,14 +84,6 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         """One replica: its containers and the pod's YAML."""
         return await pages.replica(request, subject, caller, replica)
 
-    @router.get(JOB + "/monitoring")
-    async def monitoring(request: Request, subject: Job) -> Response:
-        """What the specs request and allow; usage needs a metrics source."""
-        asked, allowed = resources(subject.state) if subject.state else ({}, {})
-        names = sorted({*asked, *allowed})
-        rows = [(each, asked.get(each), allowed.get(each)) for each in names]
-        return render(request, "monitoring.html", subject, tab="monitoring", rows=rows)
-
     @router.get(JOB + "/manifest")
     async def manifest(request: Request, subject: Job) -> Response:
         """The object as YAML; of a job that is gone as the log has it, secrets taken out."""

@@ -27,7 +27,7 @@ def render(request: Request, template: str, subject: Subject, /, *, tab: str, **
         "tab": tab,
         "tabs": TABS,
         "word": partial(word, request),
-        "offered": _offered(subject),
+        "offered": offered(subject),
         "failure": error(subject.state) if subject.state and has_error(subject.state) else None,
         **context,
     }
@@ -45,7 +45,7 @@ def word(request: Request, english: str) -> str:
     return say(language_of(request), key) if knows(key) else english
 
 
-def _offered(subject: Subject) -> list[str]:
+def offered(subject: Subject) -> list[str]:
     """The actions of the header, in order."""
     if subject.job is None or subject.gone:
         return []

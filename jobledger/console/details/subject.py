@@ -53,7 +53,7 @@ class Subject:
         return self.path + below + (f"?{urlencode(pairs)}" if pairs else "")
 
 
-async def _subject(
+async def subject_of(
     request: Request,
     caller: Annotated[Caller, Depends(caller_of)],
     namespace: str,
@@ -116,6 +116,6 @@ async def _remembered(request: Request, wanted: Subject) -> Subject:
     return replace(wanted, uid=row.uid, gone=True, remembered=row)
 
 
-Job = Annotated[Subject, Depends(_subject)]
+Job = Annotated[Subject, Depends(subject_of)]
 
 __all__ = ["JOB", "EntryRow", "Job", "Subject"]

@@ -58,7 +58,7 @@ def picture(drawn: Timeline, wanted: Wanted) -> Markup:
             element("g", row.content, class_=f"tl-row tl-{row.kind}", transform=f"translate(0 {top})")
         )
         top += row.height + _GAP
-    plot = joined([_grid(wanted, top), *parts, _cursor(top)])
+    plot = joined([grid(wanted.scale, top), *parts, _cursor(top)])
     beside = element("svg", *labels, class_="tl-labels", width="112", height=top)
     drawn_parts = element("svg", plot, class_="tl-plot", width="100%", height=top, **_data(wanted))
     name = wanted.word("Timeline of the job")
@@ -308,9 +308,10 @@ def _while(begin: Instant, end: Instant | None, wanted: Wanted) -> str:
     return f"{instant(begin.at)}, {span(end.at - begin.at)}"
 
 
-def _grid(wanted: Wanted, height: int) -> Markup:
+def grid(scale: Scale, height: int) -> Markup:
+    """The ticks of the axis with their words, as lines down to `height`."""
     parts, beyond = [], 0.0
-    for tick in wanted.scale.ticks():
+    for tick in scale.ticks():
         x, at = percent(tick.x), _iso(tick.at)
         parts.append(element("line", class_="tl-tick", x1=x, x2=x, y1=_AXIS - 4, y2=height))
         width = 2.9 * len(tick.words)  # percent of a narrow screen

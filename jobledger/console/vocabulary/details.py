@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from jobledger.console.vocabulary.monitoring import MONITORING
+
 _OVERVIEW: Final[dict[str, tuple[str, str]]] = {
     "details.tabs": ("Parts of the job", "Job 的各部分"),
     "details.tab.job": ("Job", "Job"),
@@ -61,10 +63,6 @@ _OVERVIEW: Final[dict[str, tuple[str, str]]] = {
     "details.events.detailed": ("Detailed events", "详细事件"),
     "details.events.most": ("The newest {count} are shown.", "仅显示最新的 {count} 条。"),
     "details.no-events": ("No events are kept.", "没有保留的事件。"),
-    "monitoring.none": ("no metrics source configured", "未配置监测数据源"),
-    "monitoring.request": ("Request", "请求值"),
-    "monitoring.limit": ("Limit", "上限"),
-    "monitoring.empty": ("No data", "暂无数据"),
     "remembered.note": (
         "The log has no entries of this job any more. This is what the history remembers.",
         "日志中已没有该 Job 的记录，以下是历史库保存的内容。",
@@ -182,4 +180,4 @@ _REPLICAS: Final[dict[str, tuple[str, str]]] = {
     "log.search-on": ("Search earlier lines", "继续搜索更早的内容"),
 }
 
-DETAILS: Final[dict[str, tuple[str, str]]] = _OVERVIEW | _HISTORY | _REPLICAS
+DETAILS: Final[dict[str, tuple[str, str]]] = _OVERVIEW | _HISTORY | _REPLICAS | MONITORING

@@ -1,0 +1,107 @@
+"""Reading: the list, a job, its events, history, replicas, metrics and YAML."""
+
+from typing import Annotated, Any, Final
+
+import yaml
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from jobledger.api.jobs import event_of
+from jobledger.api.rights import Right, demand, permitted
+from jobledger.console import queries
+from jobledger.console.data import shown
+from jobledger.console.data.asking import JOB, Asking, Job, Namespace, place
+from jobledger.console.details.asof import told
+from jobledger.console.details.children import pods_of, rows_of
+from jobledger.console.details.lives import Lives
+from jobledger.console.details.monitoring import Measurer, Wanted, failed
+from jobledger.console.details.pages import launch
+from jobledger.console.details.render import offered
+from jobledger.console.frame import HEADERS, Console
+from jobledger.console.listing import page_of
+from jobledger.redact import redacted
+
+ENTRIES: Final = 1000
+"""Entries of a page of the history at most."""
+
+Data = dict[str, Any]
+
+
+def add(router: APIRouter, console: Console, lives: Lives) -> None:
+    """The routes."""
+    app, measurer = console.app, Measurer(console, lives)
+
+    @router.get("/jobs")
+    async def jobs(request: Request, caller: Asking, namespace: Namespace = "") -> Data:
+        """A page of the list; filters, order and paging are those of the list's own address."""
+        query, meant = queries.Query.of(request.query_params), place(console, namespace)
+        listing = (await console.ready()).listing
+        kinds = await permitted(caller, "list", meant)
+        found = await page_of(listing, query, query.wanted(kinds, meant))
+        return {
+            "items": [shown.listed(each) for each in found.rows],
+            "total": found.total,
+            "page": query.page,
+            "size": query.size,
+        }
+
+    @router.get(JOB)
+    async def job(subject: Job, caller: Asking) -> Data:
+        """The job: canonical spec, status, sums, restarts, command lines."""
+        rows = await rows_of(app, lives, subject, caller)
+        primary = launch(subject, await pods_of(app, subject, caller))
+        return shown.job(subject, rows, primary, offered(subject))
+
+    @router.get(JOB + "/events")
+    async def events(subject: Job, caller: Asking) -> Data:
+        """The Kubernetes Events of the job, oldest first."""
+        await demand(caller, Right("list", "", "events", subject.namespace))
+        found = await app.events(subject.job) if subject.job else ()
+        return {"items": [event_of(each) for each in found]}
+
+    @router.get(JOB + "/history")
+    async def history(
+        subject: Job,
+        *,
+        page: Annotated[int, Query(ge=1, le=10**6)] = 1,
+        size: Annotated[int, Query(ge=1, le=ENTRIES)] = ENTRIES,
+    ) -> Data:
+        """The entries of the job's life, oldest first: time, cause, actor, events, phases before and after."""
+        start = (page - 1) * size
+        life = await lives.of(subject.uid)
+        items: list[Data]
+        if life.entries:
+            total = len(life)
+            last = min(start + size, total)
+            items = [shown.entry(each) for each in told(life, start + 1, last)] if start < last else []
+        elif subject.remembered:
+            rows = await console.history.entries(subject.remembered.uid)
+            total, items = len(rows), [shown.remembered(each) for each in rows[start : start + size]]
+        else:
+            total, items = 0, []
+        return {"items": items, "total": total, "page": page, "size": size, "doubt": life.doubt}
+
+    @router.get(JOB + "/replicas")
+    async def replicas(subject: Job, caller: Asking) -> Data:
+        """Every replica with its pod, containers, restarts and what was wrong."""
+        return {"items": [shown.fields(each) for each in await rows_of(app, lives, subject, caller)]}
+
+    @router.get(JOB + "/metrics")
+    async def metrics(subject: Job, caller: Asking, asked: Wanted) -> Data:
+        """What the pods use over time; without a source, requests and limits alone."""
+        await demand(caller, Right("list", "", "pods", subject.namespace))
+        found = await measurer.of(subject, caller, asked)
+        panels = await found.all() if found else ()
+        return {
+            "source": measurer.is_configured,
+            "range": asked.range,
+            "by": asked.by,
+            "sums": shown.sums(subject),
+            "panels": [shown.panel(each, failed("en", each)) for each in panels],
+        }
+
+    @router.get(JOB + "/yaml")
+    async def manifest(subject: Job) -> Response:
+        """The object as YAML, secrets taken out."""
+        text = yaml.safe_dump(redacted(subject.job or {}), sort_keys=False, allow_unicode=True)
+        return Response(text, media_type="application/yaml", headers={**HEADERS, "Cache-Control": "no-store"})

@@ -1,0 +1,154 @@
+"""Writing: a manifest that is looked at, a job that is made, changed, deleted."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+
+from jobledger.api.jobs import Actor
+from jobledger.api.rights import demand, over
+from jobledger.console.actions import job_of, patched
+from jobledger.console.create import Creating, noticed, renamed
+from jobledger.console.data.asking import JOB, Asking, Body, Namespace, OwnPages, errors_of, place
+from jobledger.console.frame import Console
+from jobledger.console.words import say
+from jobledger.intake import inspect
+from jobledger.redact import redacted
+from jobledger.wishes import paused, scaled
+from k8s_bridge.json_data import merged
+from statemachine.errors import Conflict, Problem, SpecInvalid
+from statemachine.kinds import kind_of
+
+Manifest = dict[str, Any]
+
+
+async def _living(
+    request: Request, caller: Asking, kind: str, name: str, namespace: Namespace = ""
+) -> Manifest:
+    """The job that the path means, which exists. Raises UnknownJob, NoRight, ConfigError."""
+    served: Console = request.app.state.console
+    return await job_of(request, caller, place(served, namespace) or served.options.new_jobs, kind, name)
+
+
+Living = Annotated[Manifest, Depends(_living)]
+
+
+def add(router: APIRouter, console: Console) -> None:
+    """The routes."""
+    app, creating = console.app, Creating(console)
+
+    @router.post("/jobs/validate")
+    async def validate(body: Body) -> Manifest:
+        """The manifest in its canonical form, and what is wrong with it or worth knowing."""
+        return validated(creating, body)
+
+    @router.post("/jobs", status_code=201)
+    async def create(body: Body, caller: Asking, actor: Actor) -> Manifest:
+        """The job exists, in its canonical form."""
+        made: Manifest = redacted(await creating.create(caller, json.dumps(body), actor))
+        return made
+
+    @router.patch(JOB)
+    async def patch(job: Living, body: Body, caller: Asking, actor: Actor) -> Manifest:
+        """What the body says of `pause`, `expectedReplicas` and `runPolicy` (a merge patch) is wished."""
+        await demand(caller, over(job, "patch"))
+
+        def same(now: Manifest) -> None:
+            held, seen = now["metadata"], job["metadata"]
+            if (held["uid"], held.get("generation")) != (seen["uid"], seen.get("generation")):
+                raise Conflict(say("en", "conflict"))
+
+        try:
+            changed = await patched(app, job, lambda now: wish(now, body), same, actor)
+        except Conflict as error:
+            raise Conflict(say("en", "conflict")) from error
+        found: Manifest = redacted(changed)
+        return found
+
+    @router.delete(JOB, status_code=202, dependencies=[OwnPages])
+    async def delete(
+        job: Living,
+        caller: Asking,
+        actor: Actor,
+        *,
+        uid: Annotated[str, Query(max_length=100, description="refuse, if the job is another")] = "",
+    ) -> Manifest:
+        """The job's deletion has begun; what has been said of it stays in the log."""
+        await demand(caller, over(job, "delete"))
+        if uid and uid != job["metadata"]["uid"]:
+            raise Conflict("another job has this name by now")
+        await app.delete(job, actor)
+        found: Manifest = redacted(job)
+        return found
+
+
+def validated(creating: Creating, body: Mapping[str, Any]) -> Manifest:
+    """What all rules say of a manifest; `manifest` is None for what describes no job."""
+    try:
+        written, kind, found = creating.draft(json.dumps(body))
+    except SpecInvalid as error:
+        return {"manifest": None, "errors": errors_of(error.problems), "warnings": []}
+    problems = list(found.problems)
+    if not problems:
+        try:
+            inspect([written], as_api_server=True)
+        except SpecInvalid as error:
+            problems += error.problems
+    canonical = {**found.manifest, "apiVersion": kind.names.api_version, "kind": kind.names.kind}
+    warnings = [{"reason": "DeprecatedField", "text": each} for each in renamed(written.kind, kind)]
+    warnings += [{"reason": each.reason, "text": noticed(each)} for each in found.notices]
+    return {"manifest": canonical, "errors": errors_of(problems), "warnings": warnings}
+
+
+def wish(job: Manifest, body: Mapping[str, Any]) -> Manifest:
+    """The merge patch that the body means, if the rules allow it.
+
+    Raises:
+        SpecInvalid: every problem.
+        NotPossible: the job cannot be changed so.
+    """
+    _understood(body)
+    spec = job.get("spec") or {}
+    change: Manifest = {}
+    if "runPolicy" in body:
+        change = {"spec": {"runPolicy": body["runPolicy"]}}
+    if "pause" in body:
+        change = _united(change, paused(job, body["pause"]))
+    if "expectedReplicas" in body:
+        change = _united(change, scaled(job, body["expectedReplicas"]))
+    kind = kind_of(job["apiVersion"], job["kind"])
+    admission = kind.admit(job["metadata"]["name"], merged(spec, change["spec"]), spec)
+    if admission.problems:
+        raise SpecInvalid(admission.problems)
+    return change
+
+
+def _understood(body: Mapping[str, Any]) -> None:
+    """The body has fields that can be changed, each of its type. Raises SpecInvalid."""
+    problems = []
+    if not body:
+        problems.append(Problem("", "", "nothing is to be changed: say pause, expectedReplicas or runPolicy"))
+    for name, value in body.items():
+        match name:
+            case "pause" if not isinstance(value, bool):
+                problems.append(Problem("", name, "must be true or false"))
+            case "expectedReplicas" if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                problems.append(Problem("", name, "must be a whole number, and not negative"))
+            case "runPolicy" if not isinstance(value, dict):
+                problems.append(Problem("", name, "must be an object"))
+            case "pause" | "expectedReplicas" | "runPolicy":
+                pass
+            case _:
+                text = "cannot be changed here: only pause, expectedReplicas and runPolicy can"
+                problems.append(Problem("", name, text))
+    if problems:
+        raise SpecInvalid(problems)
+
+
+def _united(one: Any, other: Any) -> Any:
+    """Both merge patches as one; where they meet, `other` counts."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return other
+    both = {key: _united(one[key], other[key]) for key in one.keys() & other.keys()}
+    return {**one, **other, **both}

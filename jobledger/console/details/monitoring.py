@@ -1,0 +1,178 @@
+"""Resource monitoring: what a job's pods use over time, beside what its specs request and limit.
+
+Without a source of metrics there are the requests and limits, and a notice. A panel is a piece of its own, so that it
+can be asked for alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from jobledger.api.rights import Caller, Right, caller_of, demand
+from jobledger.console.details.lives import Lives
+from jobledger.console.details.render import render
+from jobledger.console.details.subject import JOB, Job, Subject
+from jobledger.console.frame import Console
+from jobledger.console.monitoring import chart
+from jobledger.console.monitoring.panels import By, Measured, Monitor, Shown, life, measured
+from jobledger.console.monitoring.queries import RANGES, Panel, Span, span
+from jobledger.console.monitoring.source import Source
+from jobledger.console.words import Language, language_of, say
+from jobledger.errors import NoRight
+from projectors.history.facts import resources
+
+Asking = Annotated[Caller, Depends(caller_of)]
+Ranges = Literal["all", "6h", "1h", "15m"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the address says: the last of the job's time, or all of it; sums by type, or pod by pod."""
+
+    range: Ranges = "all"
+    by: By = "type"
+
+
+def _asked(*, range_: Annotated[Ranges, Query(alias="range")] = "all", by: By = "type") -> Asked:
+    return Asked(range_, by)
+
+
+Wanted = Annotated[Asked, Depends(_asked)]
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """What there is to measure of one job, and when."""
+
+    monitor: Monitor
+    of: Measured
+    span: Span
+    by: By
+
+    async def all(self) -> Sequence[Shown]:
+        """Every panel."""
+        return await self.monitor.all(self.of, self.span, self.by)
+
+    async def one(self, panel: Panel) -> Shown:
+        """One of them."""
+        return await self.monitor.shown(self.of, panel, self.span, self.by)
+
+
+class Measurer:
+    """Measures jobs, if a source is configured."""
+
+    def __init__(self, console: Console, lives: Lives) -> None:
+        self._lives = lives
+        url = console.options.metrics
+        self._monitor = Monitor(Source(url)) if url else None
+
+    async def of(self, subject: Subject, caller: Caller, asked: Asked) -> Measuring | None:
+        """None where there is no source, or the job has had no time yet.
+
+        Raises:
+            NoRight: the caller may not list pods, and so is not told of them.
+        """
+        state = subject.state
+        if self._monitor is None or state is None:
+            return None
+        await demand(caller, Right("list", "", "pods", subject.namespace))
+        entries = (await self._lives.of(subject.uid)).entries
+        seen = [entries[0].seen_at, entries[-1].seen_at] if entries else []
+        lived = life(state, seen, datetime.now(UTC))
+        if lived is None:
+            return None
+        return Measuring(self._monitor, measured(state), span(*lived, asked.range), asked.by)
+
+    @property
+    def is_configured(self) -> bool:
+        """There is a source."""
+        return self._monitor is not None
+
+
+def add(router: APIRouter, console: Console, lives: Lives) -> None:
+    """The routes."""
+    measurer = Measurer(console, lives)
+
+    @router.get(JOB + "/monitoring")
+    async def monitoring(request: Request, subject: Job, caller: Asking, asked: Wanted) -> Response:
+        """All panels; without a source what the specs request and allow."""
+        note, found = "", None
+        try:
+            found = await measurer.of(subject, caller, asked)
+        except NoRight as error:  # what the specs say they may see
+            note = str(error)
+        if found is None:
+            requests, limits = resources(subject.state) if subject.state else ({}, {})
+            names = sorted({*requests, *limits})
+            rows = [(each, requests.get(each), limits.get(each)) for each in names]
+            if not measurer.is_configured:
+                note = say(language_of(request), "monitoring.none")
+            return render(request, "specs.html", subject, tab="monitoring", rows=rows, note=note)
+        return render(
+            request,
+            "monitoring.html",
+            subject,
+            tab="monitoring",
+            asked=asked,
+            ranges=RANGES,
+            panels=await found.all(),
+            **_words(request),
+        )
+
+    @router.get(JOB + "/monitoring/panel")
+    async def one_panel(
+        request: Request,
+        subject: Job,
+        caller: Asking,
+        asked: Wanted,
+        panel: Annotated[str, Query(max_length=300)],
+    ) -> Response:
+        """One panel, as its own button asks for it."""
+        found = await measurer.of(subject, caller, asked)
+        meant = next((each for each in found.of.panels if each.name == panel), None) if found else None
+        if found is None or meant is None:
+            raise HTTPException(404, f'there is no panel "{panel:.80}"')
+        shown = await found.one(meant)
+        return render(
+            request, "panel.html", subject, tab="monitoring", asked=asked, shown=shown, **_words(request)
+        )
+
+
+def _words(request: Request) -> dict[str, object]:
+    """What the templates of panels need beside their data."""
+    language = language_of(request)
+    titled = partial(title, language)
+    return {
+        "title": titled,
+        "metric": partial(_metric, language),
+        "failed": partial(failed, language),
+        "value": chart.value,
+        "colour": chart.colour,
+        "draw": lambda shown: chart.chart(shown, titled(shown.panel), partial(_metric, language)),
+    }
+
+
+_TITLES: Final = {"cpu": "details.cpu", "memory": "details.memory"}
+
+
+def title(language: Language, panel: Panel) -> str:
+    """What the panel is called: the device's own name, if it is one."""
+    if panel.name in ("network", "storage"):
+        return say(language, f"monitoring.{panel.name}")
+    return say(language, _TITLES[panel.name]) if panel.name in _TITLES else panel.name
+
+
+def _metric(language: Language, name: str) -> str:
+    return say(language, f"monitoring.{name}")
+
+
+def failed(language: Language, shown: Shown) -> str:
+    """Why a panel has no lines, in one sentence; empty if nothing went wrong."""
+    failure = shown.failure
+    return say(language, failure.key, **failure.values) if failure else ""

@@ -1,0 +1,164 @@
+"""Panels with their lines: what was measured of a job's pods, summed by type or pod by pod."""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Final, Literal
+
+from jobledger.api.cache import Cache
+from jobledger.console.monitoring.queries import Panel, Span, expression, panels
+from jobledger.console.monitoring.source import Series, Source, SourceFailed
+from projectors.history.facts import resources
+from statemachine.ids import split_replica
+from statemachine.kinds import kind_of
+from statemachine.rules.launcher import has_launcher
+from statemachine.state import JobState
+
+LINES: Final = 20
+"""Lines of a panel at most: those with the highest values."""
+
+_FRESH: Final = 10.0
+"""Seconds for which an answer is good. New points come more seldom."""
+
+_KEPT: Final = 256
+
+By = Literal["type", "pod"]
+Points = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line: of a type or a pod, and of one of the panel's metrics."""
+
+    name: str
+    metric: str
+    points: Points
+
+    @property
+    def last(self) -> float:
+        """The newest value."""
+        return self.points[-1][1]
+
+    @property
+    def most(self) -> float:
+        """The highest value."""
+        return max(value for _, value in self.points)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of a panel, `of` so many that there are."""
+
+    lines: Sequence[Line]
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A panel: request and limit (None: there is none), its lines, and what kept them from being had."""
+
+    panel: Panel
+    request: float | None
+    limit: float | None
+    span: Span
+    lines: Sequence[Line] = ()
+    of: int = 0
+    failure: SourceFailed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What is to be measured of a job: its pods by name with their types, and what its specs ask for."""
+
+    namespace: str
+    uid: str
+    pods: Mapping[str, str]
+    asked: Mapping[str, Decimal]
+    allowed: Mapping[str, Decimal]
+    each: int
+    """Over how many equal pods requests and limits are spread; 0 where pods of several types share them."""
+
+    @property
+    def panels(self) -> Sequence[Panel]:
+        """The job's panels."""
+        return panels([*self.asked, *self.allowed])
+
+
+def measured(state: JobState) -> Measured:
+    """What is to be measured of the job."""
+    kind = kind_of(state.api_version, state.kind)
+    asked, allowed = resources(state)
+    launcher = split_replica(state.plan.primary)[0] if state.plan and has_launcher(state) else ""
+    main = [each for each in state.plan.types if each.type != launcher] if state.plan else []
+    pods = {kind.pod_name(state, name): split_replica(name)[0] for name in state.replicas}
+    return Measured(state.namespace, state.uid, pods, asked, allowed, main[0].scale if len(main) == 1 else 0)
+
+
+class Monitor:
+    """Asks the source, once for all who look at the same."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._kept: Cache[tuple[str, str, str, By, Span, int], Lines] = Cache(lambda _: _FRESH, _KEPT)
+
+    async def all(self, of: Measured, span: Span, by: By) -> Sequence[Shown]:
+        """Every panel."""
+        return await asyncio.gather(*(self.shown(of, each, span, by) for each in of.panels))
+
+    async def shown(self, of: Measured, panel: Panel, span: Span, by: By) -> Shown:
+        """The panel; where the source fails it says so, and what the specs ask for stands there all the same."""
+        request, limit = (_bound(of, panel, each, by) for each in (of.asked, of.allowed))
+        if panel.unit == "count" and request is None:  # Kubernetes' rule for extended resources
+            request = limit
+        key = (of.uid, of.namespace, panel.name, by, span, len(of.pods))
+        try:
+            found = await self._kept.get(key, lambda: self._lines(of, panel, span, by))
+        except SourceFailed as failure:
+            return Shown(panel, request, limit, span, failure=failure)
+        return Shown(panel, request, limit, span, found.lines, found.of)
+
+    async def _lines(self, of: Measured, panel: Panel, span: Span, by: By) -> Lines:
+        if not of.pods:
+            return Lines((), 0)
+        names = sorted(of.pods)
+        found: list[Line] = []
+        for metric in panel.metrics:
+            query = expression(metric, of.namespace, names, span.step)
+            series = [each for each in await self._source.range(query, span) if each.pod in of.pods]
+            found += [Line(name, metric.name, points) for name, points in _grouped(of, series, by) if points]
+        highest = sorted(found, key=lambda each: -each.most)[:LINES]
+        return Lines([each for each in found if each in highest], len(found))
+
+
+def _grouped(of: Measured, series: Sequence[Series], by: By) -> Sequence[tuple[str, Points]]:
+    """The points of each pod, or the sums of those of each type, in the order of names."""
+    if by == "pod":
+        return sorted((each.pod, each.points) for each in series)
+    sums: defaultdict[str, Counter[float]] = defaultdict(Counter)
+    for each in series:
+        total = sums[of.pods[each.pod]]
+        for at, value in each.points:
+            total[at] += value  # type: ignore[assignment]
+    return [(name, sorted(total.items())) for name, total in sorted(sums.items())]
+
+
+def _bound(of: Measured, panel: Panel, section: Mapping[str, Decimal], by: By) -> float | None:
+    """What the specs say of the panel's resource: for all pods, or for one where they are equal."""
+    value = section.get(panel.resource)
+    if value is None:
+        return None
+    if by == "type":
+        return float(value)
+    return float(value / of.each) if of.each else None
+
+
+def life(state: JobState, seen: Sequence[datetime], now: datetime) -> tuple[datetime, datetime] | None:
+    """From the job's start to its end, or to now; None for one without a beginning. `seen`: when it was heard of."""
+    begin = state.started_at or state.created_at or next(iter(seen), None)
+    if begin is None:
+        return None
+    end = state.completed_at or (seen[-1] if state.closed and seen else now)
+    return begin, max(begin, end)
