@@ -126,6 +126,9 @@ GRANTS: Final[Mapping[Role, Mapping[Scope, Rules]]] = {
             Rule("", ("pods",), ("get",)),
             Rule("", ("pods/log",), ("get",)),
             Rule("", ("events",), ("list",)),
+            # what the form offers, to those who may list it themselves
+            Rule("", ("persistentvolumeclaims",), ("list",)),
+            Rule("scheduler.tensorstack.dev", ("queues",), ("list",)),
         ],
         Scope.CLUSTER: [
             Rule("authentication.k8s.io", ("tokenreviews",), ("create",)),

@@ -1,11 +1,11 @@
 """What the memory and the local cluster have in common: the Cluster port over an ObjectStore."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any
 
 from k8s_bridge.kept_events import KeptEvents
 from k8s_bridge.objects import ObjectStore
-from k8s_bridge.port import EVIDENCE, Change, JobEvent, Manifest, Ref, Synced
+from k8s_bridge.port import EVIDENCE, Change, Happening, JobEvent, Manifest, Ref, Synced
 from k8s_bridge.watching import is_watched
 
 
@@ -91,6 +91,18 @@ class StoredCluster:
         """The events of a job that are still kept, oldest first."""
         await self._before("events", Ref("", "", namespace, ""))
         return self.kept_events.of(namespace, job_uid)
+
+    async def events_about(self, namespace: str, uids: Collection[str]) -> Sequence[Happening]:
+        """All that happened to the objects with these uids, oldest first."""
+        await self._before("events", Ref("", "", namespace, ""))
+        found = [each for uid in dict.fromkeys(uids) for each in self.kept_events.of(namespace, uid)]
+        found.sort(key=lambda event: event.at)
+        return [
+            Happening(
+                each.about, each.uid, each.reason, each.message, each.level, each.at, each.at, by="jobledger"
+            )
+            for each in found
+        ]
 
 
 def _ref(manifest: Manifest) -> Ref:

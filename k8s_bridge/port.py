@@ -5,7 +5,7 @@ test suite runs on all of them (`tests/ports/test_cluster.py`). Objects travel a
 and `children` hand out may be shared, and are not to be modified.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -76,6 +76,21 @@ class JobEvent:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """An Event about an object, by whomever: it happened `count` times between two moments."""
+
+    about: Ref
+    uid: str
+    reason: str
+    message: str
+    level: str
+    first_at: datetime
+    last_at: datetime
+    count: int = 1
+    by: str = ""
+
+
 class Cluster(Protocol):
     """The objects of a cluster, and its pods' logs.
 
@@ -121,6 +136,9 @@ class Cluster(Protocol):
 
     async def events(self, namespace: str, job_uid: str) -> Sequence[JobEvent]:
         """The events of a job that are still kept, oldest first."""
+
+    async def events_about(self, namespace: str, uids: Collection[str]) -> Sequence[Happening]:
+        """What is still kept of all that happened to the objects with these uids, whoever said it; oldest first."""
 
     def logs(
         self,

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from jobledger.api.rights import Caller, caller_of, demand, to_create
 from jobledger.console import drafts
 from jobledger.console.actions import ACTOR, JOB, Job
+from jobledger.console.choices import Choices, Offering
 from jobledger.console.forms.build import Builder
 from jobledger.console.forms.posted import Posted as Fields
 from jobledger.console.forms.read import Reader, starter
@@ -26,6 +27,7 @@ from statemachine.errors import JobledgerError, Problem, SpecInvalid
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of
 from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.common.look import is_object
 from statemachine.kinds.common.tree import unreadable
 from statemachine.rulebook import Notice
 
@@ -45,7 +47,7 @@ class Creating:
     """The pages on which a job comes to be."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
+        self._console, self._offering = console, Offering(console)
 
     # ---- showing -----------------------------------------------------------------------------------------------
 
@@ -60,6 +62,7 @@ class Creating:
         status: int = 200,
         template: str = "jobs/form.html",
         touched: Sequence[str] | None = None,
+        offers: Choices | None = None,
     ) -> Response:
         """The form for the manifest, each problem at its field."""
         options, language = self._console.options, language_of(request)
@@ -76,6 +79,7 @@ class Creating:
             left=place(tree, shown),
             wrong=len(shown),
             notices=notices,
+            offers=offers or {},
             base=json.dumps(manifest, ensure_ascii=False),
             is_field=lambda each: isinstance(each, Field),
             is_many=lambda each: isinstance(each, Many),
@@ -106,13 +110,22 @@ class Creating:
             crumbs=self._crumbs(request),
         )
 
-    def fresh(self, request: Request, kind: Kind) -> Response:
+    async def offers(self, caller: Caller, manifest: Mapping[str, Any]) -> Choices:
+        """What the form for the manifest can offer to the caller."""
+        meta = manifest.get("metadata")
+        named = meta.get("namespace") if is_object(meta) else ""
+        options = self._console.options
+        return await self._offering.to(
+            caller, options.namespace or (named if isinstance(named, str) else "") or options.new_jobs
+        )
+
+    async def fresh(self, request: Request, kind: Kind, caller: Caller) -> Response:
         """What a new job of the kind begins with."""
         if drafts.has_form(kind):
             manifest = starter(kind)
             if not self._console.options.namespace:
                 manifest["metadata"] = {"namespace": self._console.options.new_jobs}
-            return self.form(request, kind, manifest)
+            return self.form(request, kind, manifest, offers=await self.offers(caller, manifest))
         return self.text(request, kind, f"apiVersion: {kind.names.api_version}\nkind: {kind.names.kind}\n")
 
     def _crumbs(self, request: Request) -> list[tuple[str, str]]:
@@ -174,22 +187,23 @@ def routes(console: Console) -> APIRouter:
     pages = Creating(console)
 
     @router.get("/jobs/new/{kind}")
-    async def new(request: Request, kind: str) -> Response:
+    async def new(request: Request, kind: str, caller: Asking) -> Response:
         """An empty form; a text to edit for kinds without one, and where a manifest is to be brought."""
         known = _known(kind)
         if "text" in request.query_params:
             return pages.text(request, known, "")
-        return pages.fresh(request, known)
+        return await pages.fresh(request, known, caller)
 
     @router.get(JOB + "/clone")
-    async def clone(request: Request, job: Job) -> Response:
+    async def clone(request: Request, job: Job, caller: Asking) -> Response:
         """The form, filled from a job."""
         kind = kind_of(job["apiVersion"], job["kind"])
         name = f"{job['metadata']['name']}{_SUFFIX}"
         manifest = redacted(drafts.copied({**job, "kind": kind.names.kind}, name))
         if drafts.has_form(kind):
             found = drafts.examined(kind, manifest)
-            return pages.form(request, kind, found.manifest, problems=pairs(found.problems))
+            offers = await pages.offers(caller, manifest)
+            return pages.form(request, kind, found.manifest, problems=pairs(found.problems), offers=offers)
         return pages.text(request, kind, drafts.text_of(manifest))
 
     @router.post("/jobs/new/{kind}")
@@ -200,7 +214,7 @@ def routes(console: Console) -> APIRouter:
             text = form["yaml"][0]
             try:
                 if do == "apply":
-                    return _applied(request, pages, text)
+                    return await _applied(request, pages, caller, text)
                 return _created(request, await pages.create(caller, text))
             except (JobledgerError, HTTPException) as error:
                 status, problems = _wrong(error)
@@ -212,7 +226,7 @@ def routes(console: Console) -> APIRouter:
         problems = [*pairs(unread), *pairs(found.problems)]
         match do.partition(":")[0]:
             case "grow" | "drop":
-                return pages.form(request, known, manifest)
+                return pages.form(request, known, manifest, offers=await pages.offers(caller, manifest))
             case "check":
                 touched = form.get("touched", [""])[0].split("\n")
                 return pages.form(
@@ -230,14 +244,17 @@ def routes(console: Console) -> APIRouter:
                     return _created(request, await pages.create(caller, drafts.text_of(manifest)))
                 except (JobledgerError, HTTPException) as error:
                     status, problems = _wrong(error)
-                    return pages.form(request, known, manifest, problems=problems, status=status)
+                    offers = await pages.offers(caller, manifest)
+                    return pages.form(
+                        request, known, manifest, problems=problems, status=status, offers=offers
+                    )
             case _:
                 raise HTTPException(400, f'"{do}" is nothing that this form does')
 
     return router
 
 
-def _applied(request: Request, pages: Creating, text: str) -> Response:
+async def _applied(request: Request, pages: Creating, caller: Caller, text: str) -> Response:
     """The form for what the text describes, or the text in its canonical form. Raises SpecInvalid."""
     written = drafts.parsed(text)
     kind = kind_of(written.raw["apiVersion"], written.kind)
@@ -246,7 +263,9 @@ def _applied(request: Request, pages: Creating, text: str) -> Response:
     notices = [*renamed(written.kind, kind), *map(noticed, found.notices)]
     problems = pairs(found.problems)
     if drafts.has_form(kind):
-        return pages.form(request, kind, drafts.copied(manifest), problems=problems, notices=notices)
+        offers = await pages.offers(caller, manifest)
+        copy = drafts.copied(manifest)
+        return pages.form(request, kind, copy, problems=problems, notices=notices, offers=offers)
     return pages.text(request, kind, drafts.text_of(manifest), problems=problems, notices=notices)
 
 

@@ -233,7 +233,7 @@ class TracedCluster:
             cluster.children,
         )
         self.orphans, self.events, self.logs = cluster.orphans, cluster.events, cluster.logs
-        self.close = cluster.close
+        self.events_about, self.close = cluster.events_about, cluster.close
 
     async def create(self, manifest: Manifest) -> Manifest:
         """See Cluster."""

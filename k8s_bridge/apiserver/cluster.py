@@ -5,31 +5,28 @@ Every write carries the uid it is meant for as a precondition; whatever the serv
 once, ahead of the watch.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from math import ceil
 from typing import Any, Final
 
 from k8s_bridge.apiserver import tails
 from k8s_bridge.apiserver.api import FIELD_MANAGER, JSON, JSON_PATCH, MERGE, STRATEGIC, Api, NotServed
+from k8s_bridge.apiserver.events import happening, ours, written
 from k8s_bridge.apiserver.index import Seen
 from k8s_bridge.apiserver.paths import Paths, not_served
 from k8s_bridge.apiserver.reflector import METADATA_ONLY, Patience, WatchProgress
 from k8s_bridge.apiserver.sources import UNWATCHED, child_sources
 from k8s_bridge.apiserver.watching import Watching
 from k8s_bridge.attended import Attended
-from k8s_bridge.port import EVIDENCE, Change, JobEvent, Manifest, Ref, Synced
-from k8s_bridge.timestamps import stamp
+from k8s_bridge.port import EVIDENCE, Change, Happening, JobEvent, Manifest, Ref, Synced
 from statemachine.errors import ClusterUnavailable, Conflict, Expired, Missing, Refused
 
 _MANAGED: Final = {"fieldManager": FIELD_MANAGER}
 _PAGE: Final = "500"
 _LIST_TRIES: Final = 3
 
-_MESSAGE: Final = 1024
-"""Characters of an Event's message. API servers take more; Kubernetes' API reference asks for about so many."""
 _PATIENCE: Final = Patience()
 
 Manifests = list[Manifest]
@@ -270,14 +267,27 @@ class ApiServerCluster:
         """The Event is there; nothing happens if one of its name was. Raises Missing (no namespace), Refused."""
         path = await self._paths.of("v1", "Event", event.about.namespace)
         with suppress(Conflict):
-            await self.api.call("POST", path, query=_MANAGED, body=_event(event), behind=True)
+            await self.api.call("POST", path, query=_MANAGED, body=written(event), behind=True)
 
     async def events(self, namespace: str, job_uid: str) -> Sequence[JobEvent]:
         """Our Events of a job that the server still keeps, oldest first."""
         path = await self._paths.of("v1", "Event", namespace)
         query = {"fieldSelector": f"involvedObject.uid={job_uid},source={FIELD_MANAGER}"}
-        found = map(_job_event, await self._paged(path, query))
+        found = map(ours, await self._paged(path, query))
         return sorted(found, key=lambda event: (event.at, event.name))
+
+    async def events_about(self, namespace: str, uids: Collection[str]) -> Sequence[Happening]:
+        """All that happened to the objects with these uids, as long as the server keeps it; oldest first.
+
+        A selector names one object only, and a job has many: the namespace's Events are read, a page at a time.
+        """
+        wanted, path = frozenset(uids), await self._paths.of("v1", "Event", namespace)
+        found = [
+            happening(each)
+            for each in await self._paged(path)
+            if (each.get("involvedObject") or {}).get("uid") in wanted
+        ]
+        return sorted(found, key=lambda each: each.last_at)
 
     async def logs(
         self,
@@ -393,36 +403,3 @@ def _controller(manifest: Manifest) -> str:
         if each.get("controller"):
             return str(each["uid"])
     return ""
-
-
-def _event(event: JobEvent) -> Manifest:
-    """A core/v1 Event: the kind that `kubectl describe` shows."""
-    at, about = stamp(event.at), event.about
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": event.name, "namespace": about.namespace},
-        "involvedObject": {
-            "apiVersion": about.api_version,
-            "kind": about.kind,
-            "namespace": about.namespace,
-            "name": about.name,
-            "uid": event.uid,
-        },
-        "reason": event.reason,
-        "message": event.message[:_MESSAGE],
-        "type": event.level,
-        "count": 1,
-        "firstTimestamp": at,
-        "lastTimestamp": at,
-        "source": {"component": FIELD_MANAGER},
-        "reportingComponent": FIELD_MANAGER,
-    }
-
-
-def _job_event(raw: Manifest) -> JobEvent:
-    about = raw["involvedObject"]
-    ref = Ref(about["apiVersion"], about["kind"], raw["metadata"]["namespace"], about["name"])
-    at = datetime.fromisoformat(raw["lastTimestamp"]).astimezone(UTC)
-    name, level = raw["metadata"]["name"], raw.get("type", "Normal")
-    return JobEvent(ref, about["uid"], name, raw["reason"], raw["message"], level, at)

@@ -12,6 +12,7 @@ from statemachine.kinds import KINDS, SERVED
 _PLURALS: Final = {
     ("v1", "ConfigMap"): "configmaps",
     ("v1", "Event"): "events",
+    ("v1", "PersistentVolumeClaim"): "persistentvolumeclaims",
     ("v1", "Pod"): "pods",
     ("v1", "Secret"): "secrets",
     ("v1", "Service"): "services",

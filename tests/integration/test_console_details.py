@@ -161,6 +161,52 @@ def test_the_cursor_moves_to_where_the_moment_is(train: str, page: Page) -> None
     assert float((cursor.get_attribute("x") or "").rstrip("%")) > first
 
 
+THUMB = """
+() => {
+  const slider = document.getElementById("slider"), box = slider.getBoundingClientRect(), half = 8;
+  const cursor = document.querySelector("svg.tl-cursor").getBoundingClientRect();
+  return [box.left + half + (box.width - 2 * half) * slider.value / 100, cursor.left + cursor.width / 2];
+}
+"""
+"""Where the middle of the slider's thumb stands, and where the cursor."""
+
+
+SETTLED = """
+() => {
+  const slider = document.getElementById("slider");
+  return !slider.matches(".htmx-request") && Number(slider.value) === Number(slider.dataset.place);
+}
+"""
+
+
+@pytest.mark.parametrize("axis", ["time", "entries"])
+@pytest.mark.parametrize("at", [1, 6, 12])
+def test_the_thumb_of_the_slider_stands_below_the_cursor(train: str, page: Page, axis: str, at: int) -> None:
+    for width in (390, 700, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(f"{train}/history?at={at}&axis={axis}")
+        thumb, cursor = page.evaluate(THUMB)
+        assert abs(thumb - cursor) < 4, (width, thumb, cursor)
+
+
+def test_a_hand_moves_the_slider_and_it_ends_below_the_cursor(train: str, page: Page) -> None:
+    page.goto(f"{train}/history?at=1&axis=entries")
+    box = page.locator("#slider").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 8, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 3, box["y"] + box["height"] / 2, steps=5)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=5)
+    page.mouse.up()
+    expect(page.locator("#moment")).not_to_have_attribute("data-seq", "1")
+    page.wait_for_function(SETTLED)
+    thumb, cursor = page.evaluate(THUMB)
+    assert abs(thumb - cursor) < 4
+    half = box["x"] + box["width"] / 2
+    assert abs(cursor - half) < box["width"] / 5  # the entry that is nearest before the hand
+    assert f"at={entry(page)}" in page.url
+
+
 def test_a_mark_shows_the_entry_behind_it_with_its_cause(train: str, page: Page) -> None:
     page.goto(f"{train}/history")
     mark = page.locator("a.tl-mark[data-kind=restart]").first
@@ -341,11 +387,63 @@ def test_a_job_that_was_deleted_is_still_told_of(place: Place, address: str, pag
     expect(page.locator("#log-lines")).to_contain_text("it was me")
 
 
+# ---- what a reader chooses -----------------------------------------------------------------------------------
+
+
+def test_the_switch_of_detailed_events_stays_while_the_page_lives(train: str, page: Page) -> None:
+    page.goto(train)
+    box = page.locator("#detailed-events")
+    box.check()
+    expect(page.locator("table.events th", has_text="About")).to_be_visible()
+    assert page.url.endswith("?events=all")
+    page.evaluate("htmx.trigger(document.body, 'refresh')")
+    expect(page.locator("table.events th", has_text="About")).to_be_visible()
+    expect(box).to_be_checked()
+    box.uncheck()
+    expect(page.locator("table.events th", has_text="About")).to_have_count(0)
+    assert "events=" not in page.url
+
+
+def test_conditions_are_turned_by_the_head_of_their_column(train: str, page: Page) -> None:
+    page.goto(train)
+    types = page.locator("table.conditions tbody tr td:first-child")
+    before = types.all_inner_texts()
+    page.locator("#turn-conditions").click()
+    expect(page.locator("table.conditions th[aria-sort=ascending]")).to_be_visible()
+    assert sorted(types.all_inner_texts()) == sorted(before)
+    assert page.url.endswith("?oldest=1")
+
+
+def test_the_columns_of_the_replicas_are_chosen_and_kept(train: str, page: Page) -> None:
+    page.goto(f"{train}/replicas")
+    page.locator("#replica-columns summary").click()
+    page.locator("#column-uid").check()
+    expect(page.locator("th", has_text="UID")).to_be_visible()
+    page.reload()
+    expect(page.locator("th", has_text="UID")).to_be_visible()
+    page.locator("#menu-worker-1 summary").click()
+    page.locator("#menu-worker-1 a", has_text="Events").click()
+    expect(page.locator("#pod-events")).to_be_in_viewport()
+
+
+def test_of_an_environment_variable_only_what_its_source_needs_is_asked(address: str, page: Page) -> None:
+    page.goto(f"{address}/jobs/new/PyTorchTrainingJob")
+    page.locator("fieldset.many", has_text="Environment variables").last.locator("button.add").click()
+    source = page.locator("select[name$='.source']")
+    value, key = page.locator("input[name$='.env[0].value']"), page.locator("input[name$='.env[0].key']")
+    expect(value).to_be_visible()
+    expect(key).to_be_hidden()
+    source.select_option("secretKeyRef")
+    expect(value).to_be_hidden()
+    expect(key).to_be_visible()
+
+
 # ---- every screen ------------------------------------------------------------------------------------------
 
 
 PAGES = {
     "details": "",
+    "all-events": "?events=all&oldest=1",
     "history": "/history?at=8",
     "replicas": "/replicas",
     "replica": "/replicas/worker-1",

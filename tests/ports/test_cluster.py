@@ -449,6 +449,29 @@ async def test_events_of_another_job_are_not_told(cluster: Cluster) -> None:
     assert not await cluster.events("other", owner["metadata"]["uid"])
 
 
+async def test_what_happened_to_several_objects_is_told_together_oldest_first(cluster: Cluster) -> None:
+    owner = await cluster.create(job())
+    other = {"metadata": {"uid": "another"}}
+    for each in (
+        happening(owner, "b", after=2),
+        happening(other, "a", after=1),
+        happening(owner, "c", after=3),
+    ):
+        await cluster.emit(each)
+    uid = owner["metadata"]["uid"]
+    found = await cluster.events_about(DEMO, [uid, "another"])
+    assert [each.message for each in found] == ["said by a", "said by b", "said by c"]
+    first = found[0]
+    assert (first.uid, first.first_at, first.count) == (
+        "another",
+        AT + timedelta(seconds=1),
+        1,
+    )
+    assert {each.by for each in found} == {"jobledger"}
+    assert [each.message for each in await cluster.events_about(DEMO, ["another"])] == ["said by a"]
+    assert not await cluster.events_about("other", [uid])
+
+
 async def written(cluster: Cluster, *, container: str = "", follow: bool = True, uid: str = "") -> bytes:
     async with asyncio.timeout(90):
         pieces = cluster.logs(DEMO, POD.name, container=container, follow=follow, uid=uid)

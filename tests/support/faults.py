@@ -7,14 +7,14 @@ ends in `CancelledError`, so that whatever its tasks still do in `finally` reach
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any, Final
 
 from k8s_bridge.memory import MemoryCluster
-from k8s_bridge.port import Change, JobEvent, Manifest, Ref, Synced
+from k8s_bridge.port import Change, Happening, JobEvent, Manifest, Ref, Synced
 from statemachine.engine.clock import LoopClock
 from statemachine.errors import ClusterError, ClusterUnavailable, Conflict, Expired, LogUnavailable, Refused
 from statemachine.ids import JobUid, Position, Seq
@@ -379,6 +379,11 @@ class FaultyCluster:
         """See Cluster."""
         await self._meet()
         return await self._cluster.events(namespace, job_uid)
+
+    async def events_about(self, namespace: str, uids: Collection[str]) -> Sequence[Happening]:
+        """See Cluster."""
+        await self._meet()
+        return await self._cluster.events_about(namespace, uids)
 
     def logs(
         self,

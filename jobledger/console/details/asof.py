@@ -50,11 +50,6 @@ class View:
     follows: bool
 
     @property
-    def conditions(self) -> Sequence[Mapping[str, Any]]:
-        """The conditions of that moment, those that had changed last first."""
-        return newest(self.status.get("conditions") or ())
-
-    @property
     def left(self) -> int | None:
         """Restarts that were left; None without a limit."""
         plan = self.state.plan
@@ -63,9 +58,9 @@ class View:
         return max(0, plan.backoff_limit - self.state.spent)
 
 
-def newest(conditions: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The conditions of a status, those that changed last first."""
-    return sorted(conditions, key=lambda each: str(each.get("lastTransitionTime", "")), reverse=True)
+def by_change(conditions: Iterable[Mapping[str, Any]], *, oldest: bool = False) -> list[Mapping[str, Any]]:
+    """The conditions of a status, those that changed last first; the `oldest` first if that is wished."""
+    return sorted(conditions, key=lambda each: str(each.get("lastTransitionTime", "")), reverse=not oldest)
 
 
 def view(life: Life, at: str) -> View:

@@ -5,14 +5,16 @@ is drawn by time or by entries. Whoever gets the address sees the same.
 """
 
 import asyncio
+from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from jobledger.console.details.asof import moment, told, view, whole
+from jobledger.console.details.asof import by_change, moment, told, view, whole
 from jobledger.console.details.lives import Life, Lives
-from jobledger.console.details.picturing import Asked, large, of_remembered
+from jobledger.console.details.picturing import Asked, large, of_remembered, seq_at
 from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import Console, is_fragment, url
@@ -31,8 +33,9 @@ def _asked(
     begin: Annotated[str, Query(max_length=64, alias="from")] = "",
     end: Annotated[str, Query(max_length=64, alias="to")] = "",
     every: _Text = "",
+    oldest: _Text = "",
 ) -> Asked:
-    return Asked(at, "entries" if axis == "entries" else "time", begin, end, bool(every))
+    return Asked(at, "entries" if axis == "entries" else "time", begin, end, bool(every), bool(oldest))
 
 
 Wanted = Annotated[Asked, Depends(_asked)]
@@ -47,11 +50,18 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         subject: Job,
         asked: Wanted,
         page: Annotated[int | None, Query(ge=1, le=10**6)] = None,
+        place: Annotated[float | None, Query(ge=0, le=100)] = None,
     ) -> Response:
-        """The whole page: picture, slider, the moment, and the entries around it."""
+        """The whole page: picture, slider, the moment, and the entries around it.
+
+        `place` is where the slider was moved to, in percent of the picture: the address then names the entry there.
+        """
         life = await lives.of(subject.uid)
         if not life.entries:
             return await _without_log(request, console, subject)
+        if place is not None:
+            with suppress(ConfigError):  # no such part of the picture: the page says so below
+                asked = replace(asked, at=str(seq_at(life, asked, place)))
         answer = await asyncio.to_thread(_page, request, subject, life, asked, page)
         if is_fragment(request) and asked.at:
             answer.headers["HX-Replace-Url"] = url(
@@ -71,13 +81,13 @@ def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: in
     try:
         seen = view(life, asked.at)
     except ConfigError as error:  # a moment that never was: say so, and show the present
-        note, asked = str(error), Asked("", asked.axis, asked.begin, asked.end, asked.every)
+        note, asked = str(error), replace(asked, at="")
         seen = view(life, "")
     try:
-        picture = large(request, subject, life, asked)
+        shown = large(request, subject, life, asked)
     except ConfigError as error:
-        note, asked = str(error), Asked(asked.at, asked.axis, every=asked.every)
-        picture = large(request, subject, life, asked)
+        note, asked = str(error), replace(asked, begin="", end="")
+        shown = large(request, subject, life, asked)
     drawn = life.timeline()
     number = page or (seen.count - 1) // ENTRIES + 1
     first = (number - 1) * ENTRIES + 1
@@ -88,7 +98,9 @@ def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: in
         "again": again,  # what was asked for, so that a refresh says the same about it
         "paged": page or "",
         "view": seen,
-        "picture": picture,
+        "conditions": by_change(seen.status.get("conditions") or (), oldest=asked.oldest),
+        "picture": shown.picture,
+        "place": shown.place,
         "note": note,
         "doubt": life.doubt,
         "steps": {

@@ -1,13 +1,15 @@
 """What the overview says of a job beside its status. Pure."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from statemachine.kinds.common.look import find, flag
+from projectors.history.facts import placing
+from statemachine.kinds.common.look import find, flag, number, text
 from statemachine.spec import Plan
+from statemachine.state import JobState
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,32 @@ def modes(spec: Mapping[str, Any], plan: Plan | None) -> Sequence[str]:
     """The run modes that are on: what kinds without debug mode call pause, `plan` knows."""
     on = {"debug": flag(spec, "runMode.debug.enabled"), "pause": plan is not None and plan.paused}
     return [mode for mode, is_on in on.items() if is_on]
+
+
+class Placed(NamedTuple):
+    """Where the pods wait: the scheduler, its queue, and how important they are; empty: nothing is said."""
+
+    scheduler: str
+    queue: str
+    priority: str
+
+
+def placed(spec: Mapping[str, Any]) -> Placed:
+    """Where the pods of a job with this spec wait."""
+    scheduler, queue = placing(spec)
+    if scheduler != "default":
+        return Placed(scheduler, queue, str(number(spec, "scheduler.t9kScheduler.priority") or 0))
+    return Placed(scheduler, queue, text(spec, "runPolicy.schedulingPolicy.priorityClass"))
+
+
+def group_phase(state: JobState, children: Iterable[Mapping[str, Any]]) -> str:
+    """The phase of the job's PodGroup; empty if it has none. The log knows those that pods wait for."""
+    if state.pod_group:
+        return state.pod_group.phase or "Pending"
+    for each in children:
+        if each["kind"] == "PodGroup":
+            return str((each.get("status") or {}).get("phase") or "Pending")
+    return ""
 
 
 def address_of(board: Mapping[str, Any]) -> str:

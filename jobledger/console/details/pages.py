@@ -1,6 +1,7 @@
 """Overview, replicas, resources and YAML of a job."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
@@ -9,14 +10,16 @@ import yaml
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from jobledger.api.rights import Caller, Right, caller_of
-from jobledger.console.details.asof import newest
+from jobledger.api.rights import Caller, caller_of
+from jobledger.console.details.asof import by_change
 from jobledger.console.details.children import pods_of, rows_of
+from jobledger.console.details.events import SHOWN, events_of, events_of_pod, may_read
 from jobledger.console.details.lives import Lives
-from jobledger.console.details.overview import address_of, claims, containers, modes
+from jobledger.console.details.overview import address_of, claims, containers, group_phase, modes, placed
 from jobledger.console.details.picturing import of_remembered, small
 from jobledger.console.details.render import render
-from jobledger.console.details.replicas import Row
+from jobledger.console.details.replicas import ALL_COLUMNS, ALWAYS, Row
+from jobledger.console.details.replicas import columns as chosen_columns
 from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import HEADERS, Console
 from jobledger.errors import UnknownReplica
@@ -30,10 +33,13 @@ from statemachine.rules.launcher import has_launcher
 ROWS: Final = 100
 """Replicas on a page."""
 
+COLUMNS_COOKIE: Final = "jobledger_replica_columns"
+
 LONG: Final = 500
 """Entries from which on a life that goes on is not drawn anew at each of them."""
 
 Asking = Annotated[Caller, Depends(caller_of)]
+Short = Annotated[str, Query(max_length=64)]
 
 
 def add(router: APIRouter, console: Console, lives: Lives) -> None:
@@ -41,9 +47,14 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
     pages = _Pages(console, lives)
 
     @router.get(JOB)
-    async def overview(request: Request, subject: Job, caller: Asking) -> Response:
-        """What the job is, its conditions and events, and its life in small."""
-        return await pages.overview(request, subject, caller)
+    async def overview(
+        request: Request, subject: Job, caller: Asking, events: Short = "", oldest: Short = ""
+    ) -> Response:
+        """What the job is, its conditions and events, and its life in small.
+
+        `events=all` adds the events of its children; `oldest` turns the conditions round.
+        """
+        return await pages.overview(request, subject, caller, detailed=events == "all", oldest=bool(oldest))
 
     @router.get(JOB + "/header")
     async def header(request: Request, subject: Job) -> Response:
@@ -58,9 +69,15 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         *,
         type_: Annotated[str, Query(alias="type")] = "",
         page: Annotated[int, Query(ge=1, le=10**6)] = 1,
+        columns: Annotated[str | None, Query(max_length=500)] = None,
     ) -> Response:
-        """The replicas with their pods and containers."""
-        return await pages.replicas(request, subject, caller, type_, page)
+        """The replicas with their pods and containers; `columns` are kept by the browser."""
+        shown = chosen_columns(request.cookies.get(COLUMNS_COOKIE, "") if columns is None else columns)
+        answer = await pages.replicas(request, subject, caller, type_=type_, page=page, columns=shown)
+        if columns is not None:
+            kept = ",".join(shown)
+            answer.set_cookie(COLUMNS_COOKIE, kept, max_age=365 * 86400, path="/", samesite="strict")
+        return answer
 
     @router.get(JOB + "/replicas/{replica}")
     async def replica(request: Request, subject: Job, caller: Asking, replica: str) -> Response:
@@ -83,32 +100,39 @@ class _Pages:
     def __init__(self, console: Console, lives: Lives) -> None:
         self._app, self._console, self._lives = console.app, console, lives
 
-    async def overview(self, request: Request, subject: Subject, caller: Caller) -> Response:
+    async def overview(
+        self, request: Request, subject: Subject, caller: Caller, *, detailed: bool, oldest: bool
+    ) -> Response:
         """See `add`."""
         if subject.state is None or subject.job is None:
             return await self._remembered(request, subject)
         life = await self._lives.of(subject.uid)
-        state = subject.state
+        state, spec = subject.state, subject.job.get("spec") or {}
+        children = await self._children(subject)
         pods = await self._pods(subject, caller)
         asked, allowed = resources(state)
-        spec = subject.job.get("spec") or {}
         return render(
             request,
             "overview.html",
             subject,
             tab="job",
             state=state,
-            conditions=newest((subject.job.get("status") or {}).get("conditions") or ()),
+            conditions=by_change((subject.job.get("status") or {}).get("conditions") or (), oldest=oldest),
+            oldest=oldest,
             picture=await asyncio.to_thread(small, request, subject, life) if life.entries else "",
             doubt=life.doubt,
             long=len(life) > LONG,
             claims=claims(spec),
             modes=modes(state.spec, state.plan),
             by_launcher=has_launcher(state),
-            group=await self._group(subject, spec),
+            placed=placed(state.spec or spec),
+            group=group_phase(state, children),
             sums=[(each, asked.get(each), allowed.get(each)) for each in sorted({*asked, *allowed})],
             launch=launch(subject, pods),
-            events=await self._events(subject, caller),
+            events=await events_of(self._app, subject, life, children, caller, detailed=detailed),
+            detailed=detailed,
+            may_events=await may_read(caller, subject.namespace),
+            shown=SHOWN,
             board=await self._board(subject),
             now=datetime.now(UTC),
         )
@@ -119,7 +143,14 @@ class _Pages:
         return render(request, "remembered.html", subject, tab="job", rows=rows, picture=picture)
 
     async def replicas(
-        self, request: Request, subject: Subject, caller: Caller, type_: str, page: int
+        self,
+        request: Request,
+        subject: Subject,
+        caller: Caller,
+        *,
+        type_: str,
+        page: int,
+        columns: Sequence[str],
     ) -> Response:
         """See `add`."""
         rows = await self._rows(subject, caller)
@@ -130,6 +161,8 @@ class _Pages:
             "replicas.html",
             subject,
             tab="replicas",
+            columns=columns,
+            all_columns=[each for each in ALL_COLUMNS if each != ALWAYS],
             rows=found[start : start + ROWS],
             total=len(found),
             types=list(dict.fromkeys(each.type for each in rows)),
@@ -159,7 +192,8 @@ class _Pages:
             row=found,
             text=text,
             marks=marks,
-            conditions=conditions,
+            conditions=by_change(conditions),
+            events=await events_of_pod(self._app, subject, found.uid, caller),
         )
 
     # ---- parts -----------------------------------------------------------------------------------------------
@@ -170,12 +204,10 @@ class _Pages:
     async def _pods(self, subject: Subject, caller: Caller) -> list[dict[str, Any]]:
         return await pods_of(self._app, subject, caller)
 
-    async def _events(self, subject: Subject, caller: Caller) -> list[Any]:
-        """The job's events, the newest first; none where the caller may not read them."""
-        if subject.job is None or not await caller.may(Right("list", "", "events", subject.namespace)):
-            return []
+    async def _children(self, subject: Subject) -> Sequence[dict[str, Any]]:
+        """The objects of the job that live; none where the cluster does not give them."""
         with suppress(ClusterError):
-            return list(await self._app.events(subject.job))[::-1]
+            return await self._app.cluster.children(subject.namespace, subject.uid)
         return []
 
     async def _board(self, subject: Subject) -> dict[str, Any]:
@@ -191,26 +223,19 @@ class _Pages:
                 address = address_of(await self._app.cluster.get(ref))
         return {**said, "address": address}
 
-    async def _group(self, subject: Subject, spec: dict[str, Any]) -> str:
-        """The phase of the job's PodGroup; empty if it has none."""
-        if subject.state and subject.state.pod_group:  # the log knows those that pods wait for
-            return subject.state.pod_group.phase or "Pending"
-        if not (spec.get("scheduler") or {}).get("t9kScheduler"):
-            return ""
-        with suppress(ClusterError, Missing):
-            for each in await self._app.cluster.children(subject.namespace, subject.uid):
-                if each["kind"] == "PodGroup":
-                    return str((each.get("status") or {}).get("phase") or "Pending")
-        return ""
 
+def launch(subject: Subject, pods: Sequence[dict[str, Any]]) -> str:
+    """The command line of the primary replica, as its pod has it; empty where its image says what runs.
 
-def launch(subject: Subject, pods: list[dict[str, Any]]) -> str:
-    """The command line of the primary replica, as its pod has it."""
+    A job that has ended, or is paused, has no pod that could tell: then it is what the kind makes of the spec.
+    """
     state = subject.state
     if state is None or state.plan is None:
         return ""
-    name = kind_of(state.api_version, state.kind).pod_name(state, state.plan.primary)
-    for pod in pods:
-        if pod["metadata"]["name"] == name:
-            return next((each.command for each in containers(redacted(pod))), "")
-    return ""
+    kind = kind_of(state.api_version, state.kind)
+    name = kind.pod_name(state, state.plan.primary)
+    pod = next((each for each in pods if each["metadata"]["name"] == name), None)
+    if pod is None:
+        wanted = (each for each in kind.children(state) if each.replica == state.plan.primary)
+        pod = next((each.build() for each in wanted if each.kind == "Pod"), {})
+    return next((each.command for each in containers(redacted(pod))), "")

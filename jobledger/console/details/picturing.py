@@ -1,10 +1,11 @@
 """Timelines as pages show them: with links to moments, in the reader's language, whole or zoomed in."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from fastapi import Request
 from markupsafe import Markup
@@ -33,13 +34,17 @@ SOME: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the address says of the picture: the moment, the axis, the part of it, and whether all rows are wanted."""
+    """What the address says: the moment, the axis, the part of the picture, and whether all rows are wanted.
+
+    `oldest` turns the conditions of the moment round.
+    """
 
     at: str = ""
     axis: str = "time"
     begin: str = ""
     end: str = ""
     every: bool = False
+    oldest: bool = False
 
     def but(self, **changed: object) -> dict[str, object]:
         """The query of an address that differs in `changed`; what is usual is left out."""
@@ -50,6 +55,7 @@ class Asked:
             "from": self.begin,
             "to": self.end,
             "every": self.every and "1",
+            "oldest": self.oldest and "1",
         }
         pairs = {**given, **{key.rstrip("_"): value for key, value in changed.items()}}
         return {key: value for key, value in pairs.items() if value and usual.get(key) != value}
@@ -61,7 +67,14 @@ def small(request: Request, subject: Subject, life: Life) -> Markup:
     return picture(drawn, _wanted(request, subject, Asked(), whole(drawn, datetime.now(UTC))))
 
 
-def large(request: Request, subject: Subject, life: Life, asked: Asked) -> Markup:
+class Large(NamedTuple):
+    """A picture with its cursor, and where that stands, in percent of the width: the slider's place."""
+
+    picture: Markup
+    place: float
+
+
+def large(request: Request, subject: Subject, life: Life, asked: Asked) -> Large:
     """The part of the life that is asked for, with a cursor at the moment. Raises ConfigError: there is no such."""
     drawn = life.timeline()
     at = drawn.moments[moment(life, asked.at) - 1] if asked.at else None
@@ -74,7 +87,19 @@ def large(request: Request, subject: Subject, life: Life, asked: Asked) -> Marku
         if len(life.pictures) > SOME:
             life.pictures.clear()
         kept = life.pictures[key] = Kept(svg, scale, len(life), now)
-    return with_cursor(kept.picture, kept.scale, at)
+    return Large(with_cursor(kept.picture, kept.scale, at), kept.scale.x(at))
+
+
+def seq_at(life: Life, asked: Asked, place: float) -> Seq:
+    """The entry that the cursor stands at when the slider is moved to `place`: the last one that is not behind it.
+
+    Raises ConfigError, as `scale_of`.
+    """
+    moments, scale = life.timeline().moments, scale_of(life, asked, datetime.now(UTC))
+    inside = [each for each in moments if scale.holds(each)]
+    if not inside:  # a part of the picture between two entries
+        return max((each.seq for each in moments if each.at <= scale.first.at), default=moments[0].seq)
+    return inside[max(bisect_right(inside, place, key=scale.x) - 1, 0)].seq
 
 
 def scale_of(life: Life, asked: Asked, now: datetime) -> Scale:

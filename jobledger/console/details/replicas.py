@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from jobledger.console.details.overview import Container, containers
 from jobledger.console.timeline.model import Mark
@@ -13,6 +13,20 @@ from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
 from statemachine.observations import Container as Seen
 from statemachine.state import JobState, ReplicaState
+
+COLUMNS: Final = ("status", "name", "labels", "error", "restarts", "node", "cpu", "memory")
+"""What the table shows at first. Source: spec console.md, section 4."""
+
+ALL_COLUMNS: Final = (*COLUMNS, "attempt", "ready", "image", "extended", "uid")
+
+ALWAYS: Final = "name"
+"""The column that leads on."""
+
+
+def columns(said: str) -> Sequence[str]:
+    """The columns in `name,status`, in the order of the table; the usual ones if none is said."""
+    wanted = {*said.split(",")} & {*ALL_COLUMNS}
+    return [each for each in ALL_COLUMNS if each in wanted or each == ALWAYS] if wanted else COLUMNS
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,7 @@ class Builder:
             choices,
             required,
             asked.placeholder,
+            look.offered(path),
         )
 
     def _group(self, shape: FieldShape, part: type[SpecPart], value: Any, path: str) -> Group:

@@ -31,6 +31,15 @@ OPEN: Final = frozenset({"spec.replicaSpecs", "spec.torchrunConfig", *(f"spec.{n
 NO_SWITCH: Final = frozenset({"spec.runMode.pause"})
 """Parts with `enabled` whose other fields matter also while that is off."""
 
+CLAIMS: Final = "claims"
+QUEUES: Final = "queues"
+
+_OFFERED: Final = {
+    "spec.scheduler.t9kScheduler.queue": QUEUES,
+    "spec.tensorboardSpec.logDir.pvc[].name": CLAIMS,
+}
+"""Fields whose values are names of objects in the namespace."""
+
 _INDEX: Final = re.compile(r"\[[0-9]+\]")
 
 
@@ -47,6 +56,12 @@ def label(language: Language, path: str) -> str:
         if knows(key):
             return say(language, key)
     return humanized(name)
+
+
+def offered(path: str) -> str:
+    """Which choices there are for a field; empty if there are none."""
+    plain = _INDEX.sub("[]", path)
+    return CLAIMS if plain.endswith("~volumes[].claim") else _OFFERED.get(plain, "")
 
 
 def humanized(name: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
+from jobledger.console.forms import look
 from jobledger.console.forms.controls import typed, written
 from jobledger.console.forms.posted import Posted, changed
 from jobledger.console.forms.tree import Control, Field, Group, Many
@@ -70,6 +71,7 @@ def _volumes(template: Mapping[str, Any], container: Mapping[str, Any], path: st
                 f"{at}.claim",
                 label("volume.claim"),
                 value=volume["persistentVolumeClaim"].get("claimName") or "",
+                offered=look.offered(f"{at}.claim"),
             ),
             Field(f"{at}.name", label("volume.name"), value=str(mount.get("name") or "")),
             Field(f"{at}.mountPath", label("volume.mountPath"), value=str(mount.get("mountPath") or "")),
@@ -215,18 +217,35 @@ def _set_shared_memory(posted: Posted, spec: Manifest, container: Manifest, path
 
 
 def _set_env(posted: Posted, container: Manifest, at: str) -> None:
-    def one(here: str, _: Mapping[str, Any]) -> Manifest:
+    def one(here: str, was: Mapping[str, Any]) -> Manifest:
         name, source = posted[f"{here}.name"].strip(), posted[f"{here}.source"] or "value"
         if source == "value":
             return {"name": name, "value": posted[f"{here}.value"]}
-        ref = {"name": posted[f"{here}.from"].strip(), "key": posted[f"{here}.key"].strip()}
+        old = (was.get("valueFrom") or {}).get(source) or {}  # it may say more, such as `optional`
+        ref = {**old, "name": posted[f"{here}.from"].strip(), "key": posted[f"{here}.key"].strip()}
         return {"name": name, "valueFrom": {source: ref}}
 
-    rows = posted.items(f"{at}.env", one, {})
+    held = container.get("env") or []
+    rows = posted.items(f"{at}.env", one, {}, [each for each in held if _is_plain(each)])
     if posted.strict:
-        rows = [each for each in rows if each["name"] or each.get("value") != ""]
-    kept = [each for each in container.get("env") or [] if not _is_plain(each)]
-    container["env"] = [*kept, *rows]
+        rows = [each for each in rows if not _is_blank(each)]
+        for index, each in enumerate(rows):
+            _check_env(posted, each, f"{at}.env[{index}]")
+    container["env"] = [*(each for each in held if not _is_plain(each)), *rows]
+
+
+def _is_blank(entry: Manifest) -> bool:
+    """Nothing was typed into the row; which source was chosen does not count."""
+    refs = (entry.get("valueFrom") or {}).values()
+    return not (entry["name"] or entry.get("value") or any(each["name"] or each["key"] for each in refs))
+
+
+def _check_env(posted: Posted, entry: Manifest, here: str) -> None:
+    """A reference names an object and a key in it; that the variable has a name is a rule of the kind."""
+    for ref in (entry.get("valueFrom") or {}).values():
+        for field, value in (("from", ref["name"]), ("key", ref["key"])):
+            if not value:
+                posted.wrong(f"{here}.{field}", "Required value")
 
 
 def _tidy(container: Manifest, spec: Manifest) -> None:

@@ -9,7 +9,7 @@ Control = Literal["text", "number", "switch", "select", "words", "yaml"]
 
 @dataclass(slots=True)
 class Field:
-    """One input. `path` is the field's in the manifest, and the input's name."""
+    """One input. `path` is the field's in the manifest, and the input's name; `offered` names its choices."""
 
     path: str
     label: str
@@ -19,6 +19,7 @@ class Field:
     choices: Sequence[str] = ()
     required: bool = False
     placeholder: str = ""
+    offered: str = ""
     errors: list[str] = field(default_factory=list)
 
     @property

@@ -36,6 +36,41 @@ document.addEventListener("click", (event) => {
   go(addressAt(plot.dataset.axis === "time" ? new Date(at * 1000).toISOString() : Math.floor(at)));
 });
 
+// The thumb stands where the cursor of the picture does; keys go from entry to entry, however close together these are.
+const PACE = 120;
+let aim = null;     // the entry that the keys have come to; answers may be behind it
+let aimed = 0;      // when
+let stepping = null;
+
+function step(slider, key) {
+  const last = Number(slider.dataset.last);
+  const here = Date.now() - aimed < 1000 && aim ? aim : Number(document.getElementById("moment").dataset.seq);
+  const to = {ArrowLeft: here - 1, ArrowDown: here - 1, ArrowRight: here + 1, ArrowUp: here + 1,
+    PageDown: here - 10, PageUp: here + 10, Home: 1, End: last}[key];
+  if (to === undefined) return false;
+  const since = Date.now() - aimed;
+  aim = Math.min(Math.max(to, 1), last);
+  aimed = Date.now();
+  if (!stepping) stepping = setTimeout(() => { stepping = null; go(addressAt(aim)); }, since > PACE ? 0 : PACE);
+  return true;
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.target.id !== "slider" || event.altKey || event.ctrlKey || event.metaKey) return;
+  if (step(event.target, event.key)) event.preventDefault();
+});
+
+let held = false;  // by a hand, which the thumb follows until it lets go; its last value is sent by a "change"
+document.addEventListener("pointerdown", (event) => { held = event.target.id === "slider"; });
+document.addEventListener("change", (event) => { if (event.target.id === "slider") held = false; });
+for (const end of ["pointerup", "pointercancel"])
+  document.addEventListener(end, () => setTimeout(() => { held = false; }, 200));
+
+function thumb() {
+  const slider = document.getElementById("slider");
+  if (slider && !held) slider.value = slider.dataset.place;
+}
+
 function localTicks(root) {
   for (const tick of root.querySelectorAll("text.tl-time[data-at]")) {
     const at = new Date(tick.dataset.at);
@@ -49,6 +84,16 @@ function localTicks(root) {
     tick.dataset.done = "1";
   }
 }
+
+// ---- replicas: the columns, kept by the server in a cookie ----------------------------------------------------------
+
+document.addEventListener("change", (event) => {
+  if (!event.target.matches("[data-replica-column]")) return;
+  const chosen = [...document.querySelectorAll("[data-replica-column]:checked")].map((box) => box.value);
+  const address = new URL(document.getElementById("piece").getAttribute("hx-get"), location.href);
+  address.searchParams.set("columns", ["name", ...chosen].join(","));
+  htmx.ajax("GET", address.pathname + address.search, {target: "#piece", swap: "morph:outerHTML"});
+});
 
 // ---- logs ---------------------------------------------------------------------------------------------------------
 
@@ -165,4 +210,4 @@ document.addEventListener("click", (event) => {
 });
 
 document.addEventListener("DOMContentLoaded", () => { localTicks(document); openLog(); });
-document.addEventListener("htmx:afterSettle", () => localTicks(document));
+document.addEventListener("htmx:afterSettle", () => { localTicks(document); thumb(); });

@@ -264,6 +264,9 @@ def use_the_front(jobs: Jobs, front: Front, log: Path) -> None:
     for rest in ("", "/events", "/history"):
         front.ask("GET", front.of("handed", rest))
     assert front.ask("GET", front.of("handed", "/logs")) == "step 1\n"
+    front.ask(
+        "GET", f"/jobs/{jobs.namespace}/PyTorchTrainingJob/handed/clone"
+    )  # its form offers claims and queues
     front.ask("POST", front.of("handed", "/pause"))
     jobs.wait("handed", "phase", "Paused")
     front.ask("POST", front.of("handed", "/resume"))
@@ -355,6 +358,10 @@ def drive(
     cluster.kubectl("create", "serviceaccount", "user", "-n", team)
     user = f"--serviceaccount={team}:user"
     cluster.kubectl("create", "rolebinding", "user", "--clusterrole=edit", user, "-n", team)
+    cluster.kubectl(
+        "create", "role", "queues", "--verb=list", "--resource=queues.scheduler.tensorstack.dev", "-n", team
+    )
+    cluster.kubectl("create", "rolebinding", "queues", "--role=queues", user, "-n", team)
     jobs = Jobs(cluster, team)
     lead_a_life(jobs)
     have_neighbours(cluster, jobs)

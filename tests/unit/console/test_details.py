@@ -1,6 +1,6 @@
 """What the pages of a job are made of: lives, moments, facts, rows of replicas. Without a server."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -8,7 +8,7 @@ from jobledger.console.details.asof import entry_of, moment, told, view, whole
 from jobledger.console.details.lives import Life
 from jobledger.console.details.logs import attempts
 from jobledger.console.details.overview import address_of, claims, containers, modes
-from jobledger.console.details.picturing import timeline_of
+from jobledger.console.details.picturing import Asked, scale_of, seq_at, timeline_of
 from jobledger.console.details.replicas import table
 from projectors.explain.model import IncidentKind
 from projectors.history import EntryRow
@@ -112,6 +112,32 @@ def test_a_moment_that_never_was_is_one_sentence(at: str) -> None:
     with pytest.raises(ConfigError) as error:
         moment(life_of(restarted()), at)
     assert "--at" not in str(error.value)
+
+
+@pytest.mark.parametrize("axis", ["time", "entries"])
+def test_the_slider_moved_to_an_entry_is_at_that_moment(axis: str) -> None:
+    life = life_of(restarted().at(600).pause())
+    part = Asked("", axis, "1", str(len(life)))  # the story is years ago, and its whole picture ends now
+    moments = life.timeline().moments
+    for seq in range(1, len(life) + 1):
+        found = seq_at(life, part, scale_of(life, part, datetime.now(UTC)).x(moments[seq - 1]))
+        assert moments[found - 1].at == moments[seq - 1].at
+        assert axis == "time" or found == seq
+    assert seq_at(life, part, 100.0) == len(life)
+
+
+def test_between_two_entries_the_slider_is_at_the_earlier_one() -> None:
+    life = life_of(running().at(600).pause())
+    part = Asked("", "time", "1", str(len(life)))
+    before = sum(each.at < START + timedelta(seconds=600) for each in life.timeline().moments)
+    assert seq_at(life, part, 90.0) == before
+    assert 0 < before < len(life)
+
+
+def test_the_slider_of_a_part_stays_in_it() -> None:
+    life = life_of(restarted())
+    part = Asked("", "entries", "2", "4")
+    assert [seq_at(life, part, place) for place in (0.0, 50.0, 100.0)] == [2, 3, 4]
 
 
 def test_an_entry_is_told_with_its_cause_actor_and_effect_on_the_phase() -> None:

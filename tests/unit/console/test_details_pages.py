@@ -101,6 +101,29 @@ async def test_an_address_of_a_moment_is_put_into_the_browsers_bar() -> None:
         assert "hx-replace-url" not in (await client.get(f"{PATH}/history?at=2")).headers
 
 
+@pytest.mark.parametrize("query", ["at=1", "at=4", "at=4&axis=entries", "at=4&axis=entries&from=3&to=6"])
+async def test_the_slider_stands_where_the_cursor_of_the_picture_does(query: str) -> None:
+    async with one_job() as (_, client):
+        page = await text(client, f"{PATH}/history?{query}")
+        cursor = re.search(r'class="tl-cursor" x="([\d.]+)%"', page)
+        place = re.search(r'value="([\d.]+)" data-place="([\d.]+)"', page)
+        assert cursor
+        assert place
+        assert float(cursor[1]) == float(place[1]) == float(place[2])
+
+
+async def test_the_slider_names_a_place_of_the_picture_and_the_address_the_entry_there() -> None:
+    async with one_job() as (_, client):
+        for axis in ("", "&axis=entries"):
+            answer = await client.get(f"{PATH}/history?place=0{axis}", headers={"HX-Request": "true"})
+            assert answer.headers["hx-replace-url"] == f"{PATH}/history?at=1{axis}"
+            assert 'data-seq="1"' in answer.text
+            assert 'data-place="0.0"' in answer.text
+        present = await text(client, f"{PATH}/history")
+        assert 'data-place="100.0"' in present
+        assert (await client.get(f"{PATH}/history?place=101")).status_code == 400
+
+
 async def test_jobs_that_are_gone_are_told_of_and_told_apart_by_their_uid() -> None:
     async with one_job() as (app, client):
         first = await app.job("default", "train")

@@ -1,0 +1,54 @@
+"""The Events on a job's page: what jobledger says of the job, or all that happened to it and its children."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from jobledger.api.rights import Caller, Right
+from jobledger.app import App
+from jobledger.console.details.lives import Life
+from jobledger.console.details.logs import attempts
+from jobledger.console.details.subject import Subject
+from k8s_bridge.port import Happening, Manifest
+from statemachine.errors import ClusterError
+
+SHOWN: Final = 500
+"""Events on a page, the newest: pods of a large job have a handful each."""
+
+
+async def events_of(
+    app: App, subject: Subject, life: Life, children: Sequence[Manifest], caller: Caller, *, detailed: bool
+) -> Sequence[Happening]:
+    """The events, the newest first; none where the caller may not read them, or the cluster does not answer.
+
+    With `detailed` also those of the `children` that live, and of every pod that there was. Source: spec console.md,
+    section 4.
+    """
+    if subject.job is None or not await may_read(caller, subject.namespace):
+        return []
+    found: Sequence[Happening] = []
+    with suppress(ClusterError):
+        if detailed:
+            pods = [each.uid for each in attempts(life.entries)]
+            uids = {subject.uid, *pods, *(each["metadata"]["uid"] for each in children)}
+            found = await app.cluster.events_about(subject.namespace, uids)
+        else:
+            found = [
+                Happening(each.about, each.uid, each.reason, each.message, each.level, each.at, each.at)
+                for each in await app.events(subject.job)
+            ]
+    return found[::-1][:SHOWN]
+
+
+async def events_of_pod(app: App, subject: Subject, uid: str, caller: Caller) -> Sequence[Happening]:
+    """The events of one pod, the newest first; as `events_of`."""
+    if not uid or not await may_read(caller, subject.namespace):
+        return []
+    with suppress(ClusterError):
+        return (await app.cluster.events_about(subject.namespace, [uid]))[::-1][:SHOWN]
+    return []
+
+
+async def may_read(caller: Caller, namespace: str) -> bool:
+    """The caller may read Events there."""
+    return await caller.may(Right("list", "", "events", namespace))
