@@ -19,7 +19,7 @@ MOST: Final = 1000
 """More choices than that help nobody."""
 
 
-class _Resource(NamedTuple):
+class Resource(NamedTuple):
     """A kind of objects, as Kubernetes calls it."""
 
     group: str
@@ -29,12 +29,13 @@ class _Resource(NamedTuple):
 
     @property
     def api_version(self) -> str:
+        """Group and version, as manifests have them."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
-_RESOURCES: Final[Mapping[str, _Resource]] = {
-    CLAIMS: _Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
-    QUEUES: _Resource("scheduler.tensorstack.dev", "v1beta1", "Queue", "queues"),
+RESOURCES: Final[Mapping[str, Resource]] = {
+    CLAIMS: Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
+    QUEUES: Resource("scheduler.tensorstack.dev", "v1beta1", "Queue", "queues"),
 }
 """Name of the choices → what they are names of. Source: spec README, R13; console.md, section 3."""
 
@@ -46,12 +47,12 @@ class Offering:
 
     def __init__(self, console: Console) -> None:
         self._cluster, self._queues = console.app.cluster, console.options.t9k_scheduler
-        self._kept: Cache[tuple[_Resource, str], Sequence[str]] = Cache(lambda _: _KEPT, 256)
+        self._kept: Cache[tuple[Resource, str], Sequence[str]] = Cache(lambda _: _KEPT, 256)
 
     async def to(self, caller: Caller, namespace: str) -> Choices:
         """The choices that the caller has there; without those that nobody can say."""
         found: dict[str, Sequence[str]] = {}
-        for name, resource in _RESOURCES.items():
+        for name, resource in RESOURCES.items():
             if name == QUEUES and not self._queues:
                 continue
             try:
@@ -61,7 +62,7 @@ class Offering:
                 continue  # a form without choices is a form all the same
         return {name: names for name, names in found.items() if names}
 
-    async def _names(self, resource: _Resource, namespace: str) -> Sequence[str]:
+    async def _names(self, resource: Resource, namespace: str) -> Sequence[str]:
         async def ask() -> Sequence[str]:
             listed = await self._cluster.list(resource.api_version, resource.kind, namespace)
             return [each["metadata"]["name"] for each in listed[:MOST]]

@@ -1,30 +1,25 @@
 """What a form can offer: the volume claims and the queues of the namespace."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from fastapi import APIRouter
 
 from jobledger.api.rights import Caller, Right, demand
+from jobledger.console.choices import RESOURCES
 from jobledger.console.data.asking import Asking, Namespace, place
+from jobledger.console.forms.look import CLAIMS, QUEUES
 from jobledger.console.frame import Console
 from statemachine.kinds.common.look import find
-
-CLAIMS: Final = ("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
-QUEUES: Final = ("scheduler.tensorstack.dev", "v1beta1", "Queue", "queues")
-"""Group, version, kind and plural. Source: spec README, R13."""
 
 
 def add(router: APIRouter, console: Console) -> None:
     """The routes."""
 
-    async def listed(
-        resource: tuple[str, str, str, str], caller: Caller, namespace: str
-    ) -> Sequence[dict[str, Any]]:
-        group, version, kind, plural = resource
-        meant = place(console, namespace) or console.options.new_jobs
-        await demand(caller, Right("list", group, plural, meant))
-        return await console.app.cluster.list(f"{group}/{version}" if group else version, kind, meant)
+    async def listed(name: str, caller: Caller, namespace: str) -> Sequence[dict[str, Any]]:
+        resource, meant = RESOURCES[name], place(console, namespace) or console.options.new_jobs
+        await demand(caller, Right("list", resource.group, resource.plural, meant))
+        return await console.app.cluster.list(resource.api_version, resource.kind, meant)
 
     @router.get("/pvcs")
     async def claims(caller: Asking, namespace: Namespace = "") -> dict[str, Any]:

@@ -82,9 +82,13 @@ class Measurer:
         if self._monitor is None or state is None:
             return None
         await demand(caller, Right("list", "", "pods", subject.namespace))
-        entries = (await self._lives.of(subject.uid)).entries
+        kept = await self._lives.of(subject.uid)
+        entries, count = kept.entries, len(kept)
+        while state.closed and count > 1:  # what is left of a job that is gone knows no pods any more
+            count -= 1
+            state = kept.state(count)
         seen = [entries[0].seen_at, entries[-1].seen_at] if entries else []
-        lived = life(state, seen, datetime.now(UTC))
+        lived = life(subject.state or state, seen, datetime.now(UTC))
         if lived is None:
             return None
         return Measuring(self._monitor, measured(state), span(*lived, asked.range), asked.by)

@@ -235,6 +235,8 @@ def launch(subject: Subject, pods: Sequence[dict[str, Any]]) -> str:
     kind = kind_of(state.api_version, state.kind)
     name = kind.pod_name(state, state.plan.primary)
     pod = next((each for each in pods if each["metadata"]["name"] == name), None)
+    if pod is None and state.closed:  # the state of a job of which nothing is left has no spec any more
+        return ""
     if pod is None:
         wanted = (each for each in kind.children(state) if each.replica == state.plan.primary)
         pod = next((each.build() for each in wanted if each.kind == "Pod"), {})

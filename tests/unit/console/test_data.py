@@ -296,6 +296,20 @@ async def test_a_change_that_breaks_a_rule_is_422_and_changes_nothing(
         assert (await browser.app.job("default", "train"))["spec"] == before
 
 
+async def test_a_job_that_somebody_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    async with running(tmp_path, elastic()) as browser:
+
+        async def slow_body() -> AsyncIterator[bytes]:
+            """Somebody else is quicker: the job has been looked at, the change has not come yet."""
+            await browser.app.scale(await browser.app.job("default", "train"), 4, "bob")
+            yield b'{"expectedReplicas": 3}'
+
+        answer = await browser.client.patch(TRAIN, content=slow_body(), headers=JSON)
+        assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+        assert answer.json()["detail"] == "The job was changed by someone else; reload and try again"
+        assert (await browser.app.job("default", "train"))["spec"]["elastic"]["expectedReplicas"] == 4
+
+
 async def test_what_a_job_cannot_do_is_409(tmp_path: Path) -> None:
     async with running(tmp_path) as browser:
         answer = await browser.client.patch(TRAIN, json={"expectedReplicas": 3})

@@ -131,6 +131,8 @@ async def test_jobs_that_are_gone_are_told_of_and_told_apart_by_their_uid() -> N
         await gone(app, "train")
         assert "Deleted" in await text(client, f"{PATH}/history")
         assert 'data-kind="deletion"' in await text(client, f"{PATH}/history")
+        for below in ("", "/replicas", "/monitoring", "/manifest"):
+            assert "Deleted" in await text(client, PATH + below)
         await app.submit(written(job(replicas=1)), "tests")
         await phase(app, "train", "Running")
         assert 'data-kind="deletion"' not in await text(client, f"{PATH}/history")

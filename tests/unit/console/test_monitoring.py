@@ -24,7 +24,7 @@ from jobledger.settings import load
 from statemachine.errors import ConfigError
 from tests.unit.api.kubernetes import FakeReviews
 from tests.unit.api.test_cluster_guard import BASE, only
-from tests.unit.api.words import app_in_memory, job, phase, written
+from tests.unit.api.words import app_in_memory, gone, job, phase, written
 from tests.unit.console.prometheus import Prometheus, prometheus
 from tests.unit.console.words import KIND, Browser, console
 
@@ -111,6 +111,16 @@ async def test_every_panel_shows_usage_request_and_limit(tmp_path: Path) -> None
                 "Request 1.00",
                 "Limit 2.00",
             ]
+
+
+async def test_a_job_that_is_gone_keeps_its_panels_and_ends_when_it_did(tmp_path: Path) -> None:
+    with prometheus() as source:
+        async with measured(tmp_path, source) as (browser, (one, two)):
+            source.series = {CPU: [(of(one), 0.5), (of(two), 0.75)]}
+            await browser.app.delete(await browser.app.job("default", "train"), "alice")
+            await gone(browser.app, "train")
+            cpu = panel((await browser.get(f"{TRAIN}/monitoring")).text, "cpu")
+            assert legend(cpu) == ["worker 1.25, at most 1.25", "Request 2.00", "Limit 4.00"]
 
 
 async def test_a_panel_is_refreshed_alone(tmp_path: Path) -> None:
