@@ -7,7 +7,6 @@ that it was asked about; where that was changed meanwhile the answer is refused:
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
-import yaml
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
@@ -19,6 +18,7 @@ from jobledger.console.offers import actions
 from jobledger.console.session import Form, Posted
 from jobledger.console.words import language_of, say
 from jobledger.errors import NotPossible, UnknownJob
+from jobledger.manifests.text import to_yaml
 from jobledger.redact import redacted
 from jobledger.views import is_gone, phase_of
 from jobledger.wishes import paused, scaled
@@ -68,7 +68,7 @@ def _reading(router: APIRouter) -> None:
     @router.get(JOB + "/yaml")
     async def shown(request: Request, job: Job) -> Response:
         """The job object as YAML, secrets taken out."""
-        text = yaml.safe_dump(redacted(job), sort_keys=False, allow_unicode=True)
+        text = to_yaml([redacted(job)])
         if "download" in request.query_params:
             named = {"Content-Disposition": f'attachment; filename="{job["metadata"]["name"]}.yaml"'}
             return Response(text, media_type="application/yaml", headers={**HEADERS, **named})

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
-import yaml
-
 from jobledger.manifests import Manifest as Written
 from jobledger.manifests import read
+from jobledger.manifests.text import to_yaml
 from jobledger.redact import REDACTED
 from statemachine.errors import Problem, SpecInvalid
 from statemachine.kind import Kind
@@ -101,7 +100,7 @@ def copied(job: Mapping[str, Any], name: str = "") -> Manifest:
 
 def text_of(manifest: Mapping[str, Any]) -> str:
     """The manifest as people write it."""
-    return yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True, width=110)
+    return to_yaml([manifest])
 
 
 def parsed(text: str) -> Written:

@@ -2,7 +2,6 @@
 
 from typing import Annotated, Any, Final
 
-import yaml
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
@@ -19,6 +18,7 @@ from jobledger.console.details.pages import launch
 from jobledger.console.details.render import offered
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.listing import page_of
+from jobledger.manifests.text import to_yaml
 from jobledger.redact import redacted
 
 ENTRIES: Final = 1000
@@ -103,5 +103,5 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
     @router.get(JOB + "/yaml")
     async def manifest(subject: Job) -> Response:
         """The object as YAML, secrets taken out."""
-        text = yaml.safe_dump(redacted(subject.job or {}), sort_keys=False, allow_unicode=True)
+        text = to_yaml([redacted(subject.job or {})])
         return Response(text, media_type="application/yaml", headers={**HEADERS, "Cache-Control": "no-store"})
