@@ -358,8 +358,8 @@ def test_worked_example_c_three_restarts_and_the_failure_of_the_primary(
     page.goto(f"{address}/jobs/default/PyTorchTrainingJob/doomed")
     expect(page.locator("#job-status .phase")).to_have_text("Failed")
     expect(page.locator("#job-status .badge.error")).to_be_visible()
-    reasons = page.locator("section", has=page.locator("#h-events")).locator("tbody td:nth-child(3)")
-    found = reasons.all_text_contents()
+    cells = page.locator("section", has=page.locator("#h-events")).locator("tbody td")
+    found = [text.strip() for text in cells.all_text_contents()]
     assert found.count("ReplicaRestart") == 3
     assert "Failed" in found
     page.goto(f"{address}/jobs/default/PyTorchTrainingJob/doomed/history")
