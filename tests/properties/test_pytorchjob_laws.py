@@ -172,21 +172,11 @@ def test_phases_move_along_the_table_and_restarts_stay_below_the_limit(
                 assert event.limit is None or event.spent < max(1, event.limit)
 
 
-class Torches(DictCluster):
-    """Pods are called as the operator calls them."""
-
-    def _add_pod(self, story: Any, name: str, attempt: int, uid: str) -> None:
-        super()._add_pod(story, name, attempt, uid)
-        pod = self.objects.pop(("Pod", story.pod_name(name)))
-        pod["metadata"]["name"] = f"{story.name}-{name}"
-        self.objects["Pod", pod["metadata"]["name"]] = pod
-
-
 @many
 @given(specs(), steps)
 def test_a_diff_after_its_own_writes_is_empty(spec: dict[str, Any], acts: list[Any]) -> None:
     story = lived(spec, acts)
-    cluster = Torches(story)
+    cluster = DictCluster(story)
     for write in list(diff(story.state, desired(story.state), list(cluster.objects.values()))):
         cluster.apply(write)
     after = list(diff(story.state, desired(story.state), list(cluster.objects.values())))

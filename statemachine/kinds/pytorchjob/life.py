@@ -6,7 +6,7 @@ Source: kubeflow-pytorchjob.md, sections 4 to 7; what it leaves open is as the t
 from collections.abc import Iterator
 from typing import Final
 
-from statemachine.events import Event, PhaseEntered
+from statemachine.events import Event
 from statemachine.kind import Kind, LifeRule
 from statemachine.kinds.pytorchjob import tally, words
 from statemachine.kinds.pytorchjob.admission import admission
@@ -16,7 +16,8 @@ from statemachine.kinds.pytorchjob.ending import clean_up, deadline, expiry, out
 from statemachine.kinds.pytorchjob.restarts import restarts
 from statemachine.kinds.pytorchjob.waiting import pod_group, requests
 from statemachine.observations import Observation
-from statemachine.phases import Trigger, allows, step
+from statemachine.phases import Trigger, allows
+from statemachine.rules.admission import entered
 from statemachine.rules.ending import closing
 from statemachine.rules.pause import all_dismissed, scale
 from statemachine.rules.timers import deadline_timer
@@ -29,14 +30,14 @@ def suspend(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
         return
     if state.plan.paused and allows(state.phase, Trigger.PAUSE_WISHED):
         yield from all_dismissed(state)
-        yield _entered(state, Trigger.PAUSE_WISHED, "T14", seen)
+        yield entered(state, Trigger.PAUSE_WISHED, "T14", seen)
         message, reason = words.suspended(state.name), words.reason(words.SUSPENDED)
         running = state.condition(words.RUNNING)
         if running is not None and running.status == "True":
             yield from end(state, seen, words.RUNNING, message, reason=reason)
         yield from hold(state, seen, words.SUSPENDED, message, level="Normal")
     elif not state.plan.paused and allows(state.phase, Trigger.PAUSE_ENDED):
-        yield _entered(state, Trigger.PAUSE_ENDED, "T15", seen)
+        yield entered(state, Trigger.PAUSE_ENDED, "T15", seen)
         message = words.resumed(state.name)
         yield from end(state, seen, words.SUSPENDED, message, reason=words.RESUMED, level="Normal")
 
@@ -50,12 +51,8 @@ def running(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     if not any(map(tally.is_active, deciding)) or any(map(tally.has_failed, members)):
         return
     if allows(state.phase, Trigger.REPLICAS_UP):
-        yield _entered(state, Trigger.REPLICAS_UP, "T7", seen)
+        yield entered(state, Trigger.REPLICAS_UP, "T7", seen)
     yield from hold(state, seen, words.RUNNING, words.running(state, master=master))
-
-
-def _entered(state: JobState, trigger: Trigger, rule: str, seen: Observation) -> PhaseEntered:
-    return PhaseEntered(phase=step(state.phase, trigger), trigger=trigger, rule=rule, at=seen.at)
 
 
 LIFE: Final[tuple[LifeRule, ...]] = (
