@@ -128,8 +128,9 @@ class Children:
             # what is not there may have been: the log knew of a pod before that could vanish
             await self._states.fresh(job)
             state = self._states.state(job) or state
-            live = await self._still_there(state, live)
-            writes = list(diff(state, desired(state), live))
+            wished = list(desired(state))
+            live = await self._still_there(wished, live)
+            writes = list(diff(state, wished, live))
         dones = set(
             await self._all(state, _by_object(each for each in writes if not isinstance(each, Create)))
         )
@@ -144,9 +145,9 @@ class Children:
                 break
         return _come_back(self._states.state(job) or state, dones)
 
-    async def _still_there(self, state: JobState, live: Sequence[Manifest]) -> Sequence[Manifest]:
+    async def _still_there(self, wished: Sequence[Child], live: Sequence[Manifest]) -> Sequence[Manifest]:
         """`live` without generated objects that are gone: nobody watches them, and new pods could not start."""
-        generated = {(child.kind, child.name) for child in desired(state) if child.generates}
+        generated = {(child.kind, child.name) for child in wished if child.generates}
         left: list[Manifest] = []
         for each in live:
             if (each["kind"], each["metadata"]["name"]) in generated:
