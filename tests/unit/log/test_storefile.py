@@ -5,9 +5,10 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -22,8 +23,10 @@ from tests.support.stores import by_hand, filled, writing
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store.db"
+def path() -> Iterator[Path]:
+    """In no folder of pytest: what is above a store is opened for others for a while, and tests share that."""
+    with TemporaryDirectory() as folder:
+        yield Path(folder, "store.db")
 
 
 @pytest.fixture
