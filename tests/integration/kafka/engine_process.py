@@ -71,7 +71,9 @@ class EngineProcess:
         self.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            logging.getLogger(__name__).warning("the engine said last: %s", self.said[-4000:])
         if self.process.poll() is None:
             os.kill(self.process.pid, signal.SIGCONT)
             self.kill()
