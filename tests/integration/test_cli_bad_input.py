@@ -117,7 +117,9 @@ def test_a_server_that_was_killed_leaves_no_doubt(place: Place) -> None:
 
 
 def test_a_label_selector_that_is_none(place: Place) -> None:
-    says_once(place.run("get", "-l", "team in (a"), 2, '"team in (a" is no label selector: "," or ")" is missing')
+    says_once(
+        place.run("get", "-l", "team in (a"), 2, '"team in (a" is no label selector: "," or ")" is missing'
+    )
     says_once(place.run("get", "train", "-l", "team=a"), 2, "names and --selector exclude each other")
 
 
