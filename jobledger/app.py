@@ -23,6 +23,7 @@ from jobledger.wiring.roles import Role
 from jobledger.wishes import paused, scaled, still_there
 from k8s_bridge.observe import ACTOR, DELETED_BY
 from k8s_bridge.port import JobEvent, Manifest, Ref
+from k8s_bridge.selectors import EVERYTHING, Selector
 from statemachine.errors import Missing, Refused
 from statemachine.ids import JobUid
 from statemachine.kind import Names
@@ -64,6 +65,7 @@ class App:
         namespace: str | None = None,
         kinds: Collection[str] = OBJECT_KINDS,
         phase: str = "",
+        selector: Selector = EVERYTHING,
         gone: bool = False,
     ) -> list[Manifest]:
         """Jobs by namespace and name; with `gone` also those deleted, oldest first, behind the others."""
@@ -81,6 +83,7 @@ class App:
                 continue
             if namespace in (None, state.namespace) and state.object_kind in kinds:
                 found.append(manifest_of(state))
+        found = [each for each in found if selector.selects(each["metadata"])]
         return [each for each in found if not phase or stated_phase(each) == phase]
 
     def _places(self, names: Names, namespace: str | None) -> Iterator[str | None]:
@@ -185,12 +188,20 @@ class App:
         return await life_of(self.log_of(job.uid), job, note)
 
     async def watch(
-        self, *, namespace: str | None = None, name: str = "", kinds: Collection[str] = OBJECT_KINDS
+        self,
+        *,
+        namespace: str | None = None,
+        name: str = "",
+        kinds: Collection[str] = OBJECT_KINDS,
+        selector: Selector = EVERYTHING,
     ) -> AsyncIterator[tuple[str, Manifest]]:
-        """Jobs as they stand (ADDED), ("SYNCED", {}), then every change; DELETED when nothing is left of one."""
+        """Jobs as they stand (ADDED), ("SYNCED", {}), then every change.
+
+        DELETED when nothing is left of one, or when it is not selected any more, as Kubernetes does.
+        """
         told: set[str] = set()
         with self.feed.changes() as changes:
-            for job in await self.jobs(namespace=namespace, kinds=kinds):
+            for job in await self.jobs(namespace=namespace, kinds=kinds, selector=selector):
                 if name in ("", job["metadata"]["name"]):
                     told.add(job["metadata"]["uid"])
                     yield "ADDED", job
@@ -202,9 +213,13 @@ class App:
                 if state.object_kind not in kinds:
                     continue
                 job = await self._by_uid(state.namespace, state.name, uid)
-                known = "MODIFIED" if uid in told else "ADDED"
-                told.add(uid)
-                yield "DELETED" if state.closed else known, job
+                was_told, is_there = uid in told, not state.closed and selector.selects(job["metadata"])
+                if is_there:
+                    told.add(uid)
+                    yield "MODIFIED" if was_told else "ADDED", job
+                elif was_told or not selector:
+                    told.discard(uid)
+                    yield "DELETED", job
 
     # ---- logs ----------------------------------------------------------------------------------------------
 

@@ -24,8 +24,10 @@ _SILENCE: Final = 30.0
 class Jobs(Protocol):
     """What the verbs ask about jobs: of a server here, or of a cluster's API server (`jobledger.plugin.cluster`)."""
 
-    def jobs(self, *, namespace: str | None = None, phase: str = "", gone: bool = False) -> list[Manifest]:
-        """Jobs by namespace and name."""
+    def jobs(
+        self, *, namespace: str | None = None, phase: str = "", selector: str = "", gone: bool = False
+    ) -> list[Manifest]:
+        """Jobs by namespace and name; `selector` is one of labels, as Kubernetes has it."""
 
     def job(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> Manifest:
         """A job."""
@@ -37,7 +39,7 @@ class Jobs(Protocol):
         """What a replica writes. `which`: kind, replica, container, previous, follow."""
 
     def watch(
-        self, *, namespace: str | None = None, name: str | None = None
+        self, *, namespace: str | None = None, name: str | None = None, selector: str = ""
     ) -> Iterator[tuple[str, Manifest]]:
         """Jobs as they stand (ADDED), ("SYNCED", {}), then every change, for ever."""
 
@@ -85,9 +87,11 @@ class Client:
 
     # ---- reading -------------------------------------------------------------------------------------------
 
-    def jobs(self, *, namespace: str | None = None, phase: str = "", gone: bool = False) -> list[Manifest]:
-        """Jobs by namespace and name."""
-        params = _given(namespace=namespace, phase=phase, gone=gone)
+    def jobs(
+        self, *, namespace: str | None = None, phase: str = "", selector: str = "", gone: bool = False
+    ) -> list[Manifest]:
+        """Jobs by namespace and name; `selector` is one of labels, as Kubernetes has it."""
+        params = _given(namespace=namespace, phase=phase, labelSelector=selector, gone=gone)
         items: list[Manifest] = self._ask("GET", "/v1/jobs", params=params)["items"]
         return items
 
@@ -110,7 +114,12 @@ class Client:
             yield self._pieces(response)
 
     def watch(
-        self, *, silence: float = _SILENCE, namespace: str | None = None, name: str | None = None
+        self,
+        *,
+        silence: float = _SILENCE,
+        namespace: str | None = None,
+        name: str | None = None,
+        selector: str = "",
     ) -> Iterator[tuple[str, Manifest]]:
         """Jobs as they stand and as they change, for ever.
 
@@ -118,7 +127,7 @@ class Client:
             Silent: nothing was said for `silence` seconds.
         """
         timeout = httpx.Timeout(_TIMEOUT, read=max(silence, 0.05))
-        which = _given(namespace=namespace, name=name)
+        which = _given(namespace=namespace, name=name, labelSelector=selector)
         with self._stream("/v1/watch", which, timeout) as response:
             try:
                 for line in response.iter_lines():

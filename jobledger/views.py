@@ -33,6 +33,8 @@ def manifest_of(state: "JobState") -> Manifest:
         meta["creationTimestamp"] = rfc3339(state.created_at)
     meta["generation"] = state.generation
     meta["annotations"] = {GONE: "deleted" if state.closed else "deleting"}
+    if state.labels:
+        meta["labels"] = dict(state.labels)
     return {
         "apiVersion": state.api_version,
         "kind": state.object_kind,

@@ -3,16 +3,11 @@
 An API server stores no others; the store of one machine, and a damaged object, may hold anything.
 """
 
-import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
+from k8s_bridge.selectors import KEY, VALUE
 from statemachine.observations import MOST_LABELS
-
-_NAME: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
-_KEY: Final = re.compile(rf"(?:[a-z0-9](?:[a-z0-9.-]{{0,251}}[a-z0-9])?/)?{_NAME}")
-_VALUE: Final = re.compile(rf"(?:{_NAME})?")
-"""Source: Kubernetes, Labels and Selectors, "Syntax and character set"."""
 
 
 def labels(meta: Mapping[str, Any]) -> dict[str, str]:
@@ -31,6 +26,6 @@ def _is_label(key: object, value: object) -> bool:
     return (
         isinstance(key, str)
         and isinstance(value, str)
-        and _KEY.fullmatch(key) is not None
-        and _VALUE.fullmatch(value) is not None
+        and KEY.fullmatch(key) is not None
+        and VALUE.fullmatch(value) is not None
     )

@@ -14,6 +14,7 @@ from jobledger.errors import UnknownJob
 from jobledger.manifests import FILE_LIMIT, read
 from jobledger.redact import redacted
 from k8s_bridge.port import JobEvent
+from k8s_bridge.selectors import Selector
 from statemachine.timestamps import rfc3339
 
 UNKNOWN_ACTOR = "HTTP API"
@@ -31,6 +32,18 @@ def _actor(
 
 
 Actor = Annotated[str, Depends(_actor)]
+
+
+def _selector(
+    said: Annotated[
+        str,
+        Query(alias="labelSelector", description="as Kubernetes has it: team=a,tier in (gold,silver),!old"),
+    ] = "",
+) -> Selector:
+    return Selector.of(said)
+
+
+Selected = Annotated[Selector, Depends(_selector)]
 
 
 async def _named(
@@ -69,11 +82,19 @@ def routes(app: App, closing: Closing) -> APIRouter:
 def _reading(router: APIRouter, app: App) -> None:
     @router.get("/jobs")
     async def jobs(
-        caller: Asking, namespace: str | None = None, kind: str = "", phase: str = "", gone: bool = False
+        caller: Asking,
+        selector: Selected,
+        namespace: str | None = None,
+        kind: str = "",
+        phase: str = "",
+        *,
+        gone: bool = False,
     ) -> dict[str, Any]:
         """Jobs by namespace and name; `gone` adds those that are deleted."""
         kinds = await permitted(caller, "list", namespace or "", kind=kind)
-        found = await app.jobs(namespace=namespace or None, kinds=kinds, phase=phase, gone=gone)
+        found = await app.jobs(
+            namespace=namespace or None, kinds=kinds, phase=phase, selector=selector, gone=gone
+        )
         return {"apiVersion": "v1", "kind": "List", "items": redacted(found)}
 
     @router.get(JOB)
@@ -117,11 +138,15 @@ def _streaming(router: APIRouter, app: App, closing: Closing) -> None:
 
     @router.get("/watch")
     async def watch(
-        request: Request, caller: Asking, namespace: str | None = None, name: str = ""
+        request: Request,
+        caller: Asking,
+        selector: Selected,
+        namespace: str | None = None,
+        name: str = "",
     ) -> StreamingResponse:
         """Jobs as they stand, then every change: JSON lines, or server-sent events."""
         kinds = await permitted(caller, "watch", namespace or "", name=name)
-        watched = app.watch(namespace=namespace or None, name=name, kinds=kinds)
+        watched = app.watch(namespace=namespace or None, name=name, kinds=kinds, selector=selector)
         return watch_response(watched, closing, request)
 
 

@@ -4,7 +4,7 @@ Nothing heavy is imported at the top: every command pays for this module, `joble
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -55,6 +55,15 @@ Namespace = Annotated[
 Kind = Annotated[
     str, typer.Option("--kind", metavar="KIND", help="Which, where jobs of several kinds share the name.")
 ]
+LabelSelector = Annotated[
+    str,
+    typer.Option(
+        "--selector",
+        "-l",
+        metavar="SELECTOR",
+        help="Only jobs with these labels, as kubectl has it: team=a,tier in (gold,silver),!retired.",
+    ),
+]
 Verbose = Annotated[
     int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Say more; -vv: everything.")
 ]
@@ -79,6 +88,20 @@ def names_of_jobs(incomplete: str) -> list[str]:
 JobName = Annotated[
     str, typer.Argument(metavar="NAME", help="Name of the job.", autocompletion=names_of_jobs)
 ]
+
+
+def label_selector(said: str, names: Sequence[str] | None = None) -> str:
+    """The selector in its usual form.
+
+    Raises:
+        ConfigError: it is none; or there are names, too, which kubectl refuses as well.
+    """
+    from k8s_bridge.selectors import Selector
+
+    found = str(Selector.of(said))
+    if found and names:
+        raise e.ConfigError("names and --selector exclude each other")
+    return found
 
 
 # ---- settings ----------------------------------------------------------------------------------------------

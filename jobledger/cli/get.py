@@ -26,6 +26,7 @@ def get(
     ] = False,
     gone: Annotated[bool, typer.Option("--all", help="Also jobs that are deleted.")] = False,
     phase: Annotated[str, typer.Option("--phase", metavar="PHASE", help="Only jobs in this phase.")] = "",
+    selector: common.LabelSelector = "",
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Go on: a line for every change, until Ctrl-C.")
     ] = False,
@@ -35,10 +36,11 @@ def get(
     verbose: common.Verbose = 0,
 ) -> None:
     """List jobs, or show some by name."""
+    chosen = common.label_selector(selector, names)
     settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
     where = None if everywhere else settings.namespace
     with common.client(settings) as asked:
-        show(asked, names or [], where, phase=phase, gone=gone, output=output, watch=watch)
+        show(asked, names or [], where, phase=phase, selector=chosen, gone=gone, output=output, watch=watch)
 
 
 def show(
@@ -47,36 +49,41 @@ def show(
     namespace: str | None,
     *,
     phase: str,
+    selector: str,
     gone: bool,
     output: common.Output,
     watch: bool,
 ) -> None:
     """Jobs of a namespace (None: of all), or those of these names, are listed; with `watch` for ever."""
-    jobs, everywhere = _found(asked, names, namespace, phase=phase, gone=gone), namespace is None
+    everywhere = namespace is None
+    jobs = _found(asked, names, namespace, phase=phase, selector=selector, gone=gone)
     if output is not common.Output.TABLE:
         alone = len(names) == 1 and len(jobs) == 1
         common.dump(jobs[0] if alone else {"apiVersion": "v1", "kind": "List", "items": jobs}, output)
     elif jobs:
         common.say(table(jobs, everywhere=everywhere))
     elif not watch:
-        common.warn("no jobs" if everywhere else f"no jobs in namespace {namespace}")
+        which = f"no jobs with labels {selector}" if selector else "no jobs"
+        common.warn(which if everywhere else f"{which} in namespace {namespace}")
     if watch:
-        _go_on(asked, names, namespace, everywhere=everywhere)
+        _go_on(asked, names, namespace, selector, everywhere=everywhere)
 
 
 def _found(
-    asked: "Jobs", names: list[str], namespace: str | None, *, phase: str, gone: bool
+    asked: "Jobs", names: list[str], namespace: str | None, *, phase: str, selector: str, gone: bool
 ) -> list[dict[str, Any]]:
     if not names:
-        return asked.jobs(namespace=namespace, phase=phase, gone=gone)
+        return asked.jobs(namespace=namespace, phase=phase, selector=selector, gone=gone)
     if namespace is None:
         return [job for job in asked.jobs(gone=gone, phase=phase) if job["metadata"]["name"] in names]
     return [asked.job(namespace, name) for name in names]
 
 
-def _go_on(asked: "Jobs", names: list[str], namespace: str | None, *, everywhere: bool) -> None:
+def _go_on(
+    asked: "Jobs", names: list[str], namespace: str | None, selector: str, *, everywhere: bool
+) -> None:
     synced = False
-    for type_, job in asked.watch(namespace=namespace):
+    for type_, job in asked.watch(namespace=namespace, selector=selector):
         synced = synced or type_ == "SYNCED"
         if synced and job and (not names or job["metadata"]["name"] in names):
             common.say("   ".join(_row(job, everywhere=everywhere)))

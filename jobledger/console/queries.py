@@ -1,14 +1,15 @@
 """The list's query string: which jobs, in which order, which page; what links of the list change. Pure."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any, Final, get_args
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
+from k8s_bridge.selectors import Requirement, Selector
 from projectors.history import ERROR, Sort, Wanted
+from statemachine.errors import ConfigError
 from statemachine.kinds import KNOWN
 from statemachine.phases import Phase
 
@@ -38,7 +39,7 @@ class Query:
     queue: tuple[str, ...] = ()
     resource: tuple[str, ...] = ()
     label: tuple[str, ...] = ()
-    """Each `key=value`, or `key` for any value."""
+    """Each a requirement, as Kubernetes' selectors say it."""
     sort: Sort = "created"
     descending: bool = True
     page: int = 1
@@ -46,9 +47,15 @@ class Query:
 
     @classmethod
     def of(cls, asked: QueryParams) -> "Query":
-        """As the address says it; what makes no sense there is as if it were not said."""
+        """As the address says it; what makes no sense there is as if it were not said.
+
+        Raises:
+            ConfigError: but for label selectors, which people write: the sentence says what is wrong with one.
+        """
         said = {each: asked.getlist(each)[:_LONGEST] for each in FILTERS}
-        said["label"] = [*islice(_labels(said["label"]), _LONGEST)]
+        said["label"] = [str(each) for text in said["label"] for each in Selector.of(text).requirements]
+        if len(said["label"]) > _LONGEST:
+            raise ConfigError(f"a list is filtered by {_LONGEST} labels at most")
         chosen = {each: tuple(dict.fromkeys(filter(None, values))) for each, values in said.items()}
         sort, size = asked.get("sort", ""), asked.get("size", "")
         way, page = asked.get("way", ""), asked.get("page", "")
@@ -107,16 +114,28 @@ class Query:
             self.scheduler,
             self.queue,
             self.resource,
-            self.label,
+            _alternatives(self.label),
         )
 
 
-def _labels(said: Iterable[str]) -> Iterator[str]:
-    """Each label wanted; several may stand in one text, as people type them: `team=a, tier`."""
-    for each in ",".join(said).split(","):
-        key, equals, value = each.partition("=")
-        if key.strip():
-            yield f"{key.strip()}{equals}{value.strip()}"
+def _alternatives(said: Sequence[str]) -> Sequence[Requirement]:
+    """All that is required of labels; several values of one label, which none has at once, are alternatives.
+
+    Source: spec console.md, section 2: several values of one filter with OR.
+    """
+    found: list[Requirement] = []
+    equal: dict[str, int] = {}
+    for each in Selector.of(",".join(said)).requirements:
+        if each.negated or each.values is None or len(each.values) > 1:
+            found.append(each)
+        elif each.key not in equal:
+            equal[each.key] = len(found)
+            found.append(each)
+        else:
+            before = found[equal[each.key]]
+            values = dict.fromkeys((*(before.values or ()), *each.values))
+            found[equal[each.key]] = replace(before, values=tuple(values))
+    return found
 
 
 def columns(said: str) -> Sequence[str]:

@@ -3,7 +3,7 @@
 import json
 import queue
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -18,7 +18,14 @@ _SECONDS: Final = 300
 _RETRY: Final = 1.0
 
 
-def watched(api: ApiServer, places: Sequence[tuple[str, str]]) -> Iterator[tuple[str, Manifest]]:
+def selected_by(selector: str) -> dict[str, str]:
+    """The part of a list's or watch's query that says which labels are meant."""
+    return {"labelSelector": selector} if selector else {}
+
+
+def watched(
+    api: ApiServer, places: Sequence[tuple[str, str]], selector: str = ""
+) -> Iterator[tuple[str, Manifest]]:
     """Every change of the lists at `places` (path, resourceVersion), with its type, for ever.
 
     Raises:
@@ -27,7 +34,9 @@ def watched(api: ApiServer, places: Sequence[tuple[str, str]]) -> Iterator[tuple
     found: queue.SimpleQueue[tuple[str, Manifest] | Exception] = queue.SimpleQueue()
     for path, version in places:
         # daemons: they wait for the server, and whoever does not listen any more must not wait for them
-        threading.Thread(target=_Watch(api, path, version, found).run, daemon=True).start()
+        threading.Thread(
+            target=_Watch(api, path, version, selected_by(selector), found).run, daemon=True
+        ).start()
     while True:
         item = found.get()
         if isinstance(item, Exception):
@@ -38,8 +47,15 @@ def watched(api: ApiServer, places: Sequence[tuple[str, str]]) -> Iterator[tuple
 class _Watch:
     """One list, from a version on."""
 
-    def __init__(self, api: ApiServer, path: str, version: str, found: "queue.SimpleQueue[Any]") -> None:
-        self._api, self._path, self._version, self._found = api, path, version, found
+    def __init__(
+        self,
+        api: ApiServer,
+        path: str,
+        version: str,
+        which: Mapping[str, str],
+        found: "queue.SimpleQueue[Any]",
+    ) -> None:
+        self._api, self._path, self._version, self._which, self._found = api, path, version, which, found
         self._pause = threading.Event()
 
     def run(self) -> None:
@@ -57,6 +73,7 @@ class _Watch:
 
     def _once(self) -> None:
         query = {
+            **self._which,
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._version,
@@ -80,7 +97,7 @@ class _Watch:
     def _relist(self) -> None:
         """What exists is told again: what happened meanwhile is not known."""
         with suppress(ClusterUnavailable):
-            found = self._api.get(self._path)
+            found = self._api.get(self._path, self._which)
             self._version = found["metadata"]["resourceVersion"]
             for item in found["items"]:
                 self._found.put(("MODIFIED", item))

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from jobledger.errors import NoRight, NotPossible, UnknownJob, several
 from jobledger.plugin.apiserver import ApiServer
-from jobledger.plugin.changes import watched
+from jobledger.plugin.changes import selected_by, watched
 from jobledger.plugin.connection import path_of
 from jobledger.plugin.pods import Pods
 from jobledger.redact import redacted
@@ -85,11 +85,13 @@ class Cluster:
 
     # ---- reading -------------------------------------------------------------------------------------------
 
-    def jobs(self, *, namespace: str | None = None, phase: str = "", gone: bool = False) -> list[Manifest]:
+    def jobs(
+        self, *, namespace: str | None = None, phase: str = "", selector: str = "", gone: bool = False
+    ) -> list[Manifest]:
         """Jobs by namespace and name. Raises NotPossible for `gone`: the API server forgets."""
         if gone:
             raise NotPossible("the API server does not know deleted jobs; `jobledger history NAME` does")
-        found = [job for each in self._lists(namespace) for job in each.items]
+        found = [job for each in self._lists(namespace, selector) for job in each.items]
         found.sort(key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"], job["kind"]))
         return [each for each in found if not phase or stated_phase(each) == phase]
 
@@ -130,14 +132,14 @@ class Cluster:
             yield pieces
 
     def watch(
-        self, *, namespace: str | None = None, name: str | None = None
+        self, *, namespace: str | None = None, name: str | None = None, selector: str = ""
     ) -> Iterator[tuple[str, Manifest]]:
         """Jobs as they stand (ADDED), ("SYNCED", {}), then every change, for ever."""
-        lists = self._lists(namespace)
+        lists = self._lists(namespace, selector)
         for each in lists:
             yield from (("ADDED", job) for job in each.items if name in (None, job["metadata"]["name"]))
         yield "SYNCED", {}
-        for type_, job in watched(self._api, [(each.path, each.version) for each in lists]):
+        for type_, job in watched(self._api, [(each.path, each.version) for each in lists], selector):
             if name in (None, job["metadata"]["name"]):
                 yield type_, redacted(job)
 
@@ -181,33 +183,33 @@ class Cluster:
         (kind,) = [each for each in self.kinds() if (each.api_version, each.kind) == meant]
         return kind.path(meta["namespace"], meta["name"])
 
-    def _lists(self, namespace: str | None) -> list["_List"]:
+    def _lists(self, namespace: str | None, selector: str = "") -> list["_List"]:
         """What there is of every kind that the user may list. Raises NoRight if that is none."""
         found, refusals, kinds = [], [], self.kinds()
         for kind in kinds:
             try:
-                found.append(self._list(kind.path(namespace)))
+                found.append(self._list(kind.path(namespace), selected_by(selector)))
             except NoRight as error:
                 refusals.append(error)
         if len(refusals) == len(kinds):
             raise refusals[0]
         return found
 
-    def _list(self, path: str) -> "_List":
+    def _list(self, path: str, which: Mapping[str, str]) -> "_List":
         """All of it, in pages; in one go if the pages do not fit together any more."""
-        query: dict[str, str] = {"limit": _PAGE}
+        query: dict[str, str] = {"limit": _PAGE, **which}
         items: list[Manifest] = []
         while True:
             try:
                 found = self._api.get(path, query)
             except Expired:
-                query, items = {}, []
+                query, items = dict(which), []
                 continue
             items += found["items"]
             meta = found["metadata"]
             if not meta.get("continue"):
                 return _List(path, redacted(items), str(meta["resourceVersion"]))
-            query = {"limit": _PAGE, "continue": meta["continue"]}
+            query = {"limit": _PAGE, "continue": meta["continue"], **which}
 
     def _named(self, kinds: Sequence[KindPath], namespace: str, name: str) -> list[Manifest]:
         """What is called so of the kinds that the user may get. Raises NoRight if that is none."""

@@ -50,6 +50,7 @@ def get(
         bool, typer.Option("--all-namespaces", "-A", help="Jobs of all namespaces.")
     ] = False,
     phase: Annotated[str, typer.Option("--phase", metavar="PHASE", help="Only jobs in this phase.")] = "",
+    selector: common.LabelSelector = "",
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Go on: a line for every change, until Ctrl-C.")
     ] = False,
@@ -60,9 +61,10 @@ def get(
     """List jobs of all kinds, or show some by name."""
     from jobledger.cli.get import show
 
+    chosen = common.label_selector(selector, names)
     with _cluster(kubeconfig, context, namespace) as (asked, own):
         where = None if everywhere else own
-        show(asked, names or [], where, phase=phase, gone=False, output=output, watch=watch)
+        show(asked, names or [], where, phase=phase, selector=chosen, gone=False, output=output, watch=watch)
 
 
 def describe(

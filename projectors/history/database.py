@@ -66,10 +66,10 @@ PUT_JOB: Final = """INSERT INTO history_jobs
     restarts = excluded.restarts, replicas = excluded.replicas, last_seq = excluded.last_seq,
     updated_at = excluded.updated_at"""
 
-LIST: Final = """INSERT INTO history_listing VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+LIST: Final = """INSERT INTO history_listing VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
     ON CONFLICT (uid) DO UPDATE SET phase = excluded.phase, is_error = excluded.is_error,
     created_at = excluded.created_at, scheduler = excluded.scheduler, queue = excluded.queue,
-    resources = excluded.resources, shown = excluded.shown"""
+    resources = excluded.resources, shown = excluded.shown, labels = excluded.labels"""
 
 UNLIST: Final = "DELETE FROM history_listing WHERE uid = $1"
 

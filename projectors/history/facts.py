@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
+from projectors.history.labels import marks
 from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
 from statemachine.kinds.common.kind import ModelKind
@@ -54,6 +55,7 @@ def facts(state: JobState, seen_at: datetime) -> Row:
         *(state.created_at or seen_at, scheduler, queue, "".join(f" {name} " for name in extended)),
         # PostgreSQL cannot hold the character zero, not even written as JSON writes it
         json.dumps(shown, ensure_ascii=False).replace("\\u0000", "\N{REPLACEMENT CHARACTER}"),
+        marks(state.labels),
     )
 
 

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
+from k8s_bridge.selectors import Requirement
 from projectors.history.database import Database, Row
+from projectors.history.labels import FEW, count_to_few, is_of_few, meets
 
 ERROR: Final = "Error"
 """A value of the filter for phases that is none: the job failed, or a replica of it."""
@@ -17,8 +19,6 @@ _ORDER: Final[Mapping[Sort, str]] = {"name": "name", "created": "created_at", "p
 _COUNT: Final = "SELECT count(*) FROM history_listing"
 _UIDS: Final = "SELECT uid FROM history_listing"
 _FILTERS: Final = "SELECT DISTINCT scheduler, queue, resources FROM history_listing"
-_LABELLED: Final = "SELECT 1 FROM history_labels WHERE uid = history_listing.uid AND"
-"""Asked job by job: SQLite would make a list of all that have the label first, which may be nearly all."""
 
 _SHOWN: Final = (
     "SELECT uid, namespace, api_version, kind, name, phase, is_error, created_at, scheduler, queue, shown "
@@ -40,8 +40,7 @@ class Wanted:
     schedulers: Sequence[str] = ()
     queues: Sequence[str] = ()
     resources: Sequence[str] = ()
-    labels: Sequence[str] = ()
-    """Each `key=value`, or `key` for any value; those of one key are values of one filter."""
+    labels: Sequence[Requirement] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +105,34 @@ class Listing:
         size: int = 20,
     ) -> Page:
         """The jobs from number `start` on, and how many there are. Raises as `Database.fetch`."""
-        where = _where(wanted)
-        total = await self._database.fetch(f"{_COUNT} WHERE {where}", *where.values)
+        few = await self._of_few(wanted.labels)
+        where = _where(replace(wanted, labels=[each for each in wanted.labels if each != few]))
+        if few:
+            where.parts.append(is_of_few(few, where.place))
+        condition, values = str(where), [*where.values]
         column, way = _ORDER[sort], "DESC" if descending else "ASC"
         limits = f"LIMIT {where.place(size)} OFFSET {where.place(start)}"
         # the order is decided by columns of one index; a second look fetches the little that the page shows
         order = f"{_UIDS} WHERE {where} ORDER BY {column} {way}, uid {way} {limits}"
         uids = [uid for (uid,) in await self._database.fetch(order, *where.values)]
+        total = start + len(uids)
+        if len(uids) == size or (start and not uids):  # else this is where they end, and they need no count
+            ((total,),) = await self._database.fetch(f"{_COUNT} WHERE {condition}", *values)
         if not uids:
-            return Page((), int(total[0][0]))
+            return Page((), total)
         places = ", ".join(f"${number}" for number, _ in enumerate(uids, 1))
         found = {row[0]: _listed(row) for row in await self._database.fetch(f"{_SHOWN} ({places})", *uids)}
-        return Page([found[uid] for uid in uids if uid in found], int(total[0][0]))
+        return Page([found[uid] for uid in uids if uid in found], total)
+
+    async def _of_few(self, labels: Sequence[Requirement]) -> Requirement | None:
+        """The one of the labels that the fewest jobs have, if these are few."""
+        found: dict[Requirement, int] = {}
+        for each in labels:
+            if not each.negated:
+                asked = _Condition()
+                ((found[each],),) = await self._database.fetch(count_to_few(each, asked.place), *asked.values)
+        fewest = min(found, key=found.__getitem__, default=None)
+        return None if fewest is None or found[fewest] > FEW else fewest
 
     async def choices(self, wanted: Wanted) -> Mapping[str, Sequence[str]]:
         """What there is to filter by among the jobs of these kinds and namespace. Raises as `Database.fetch`."""
@@ -148,21 +163,8 @@ def _where(wanted: Wanted) -> _Condition:
     if wanted.resources:
         named = [_contains(f" {each} ") for each in wanted.resources]
         where.any_of([f"resources LIKE {where.place(each)} ESCAPE '!'" for each in named])
-    for key, held in _by_key(wanted.labels).items():
-        fits = f"key = {where.place(key)}"
-        if None not in held:
-            fits += f" AND {where.one_of('value', [each for each in held if each is not None])}"
-        where.parts.append(f"EXISTS ({_LABELLED} {fits})")
+    where.parts += [meets(each, where.place) for each in wanted.labels]
     return where
-
-
-def _by_key(labels: Sequence[str]) -> Mapping[str, Sequence[str | None]]:
-    """The values wanted of each key; None is any."""
-    found: dict[str, list[str | None]] = {}
-    for each in labels:
-        key, equals, value = each.partition("=")
-        found.setdefault(key, []).append(value if equals else None)
-    return found
 
 
 def _contains(text: str) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SCHEMAS: Final = ("0001", "0002", "0003")
+SCHEMAS: Final = ("0001", "0002", "0003", "0004")
 """Every schema that this release can start from, the present one last: the revisions in `migrations/versions`."""
 
 VERSION_TABLE: Final = "history_schema"

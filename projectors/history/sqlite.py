@@ -11,7 +11,7 @@ from projectors.history.database import BEGIN, NOWHERE, REACHED, Change, Reached
 from statemachine.errors import StoreUnusable
 from statemachine.log.store import SqliteStore
 
-LAYOUT: Final = "4"
+LAYOUT: Final = "5"
 """Raised when the tables below change: tables of another layout are thrown away and made from the log again."""
 
 _DDL: Final = (
@@ -34,11 +34,13 @@ _DDL: Final = (
     """CREATE TABLE history_listing (
         uid TEXT PRIMARY KEY, namespace TEXT NOT NULL, api_version TEXT NOT NULL, kind TEXT NOT NULL,
         name TEXT NOT NULL, phase TEXT NOT NULL, is_error INTEGER NOT NULL, created_at TEXT NOT NULL,
-        scheduler TEXT NOT NULL, queue TEXT NOT NULL, resources TEXT NOT NULL, shown TEXT NOT NULL)""",
+        scheduler TEXT NOT NULL, queue TEXT NOT NULL, resources TEXT NOT NULL, shown TEXT NOT NULL,
+        labels TEXT NOT NULL)""",
     """CREATE INDEX history_listing_all ON history_listing
-        (created_at, uid, namespace, kind, name, phase, is_error, scheduler, queue, resources)""",
+        (created_at, uid, namespace, kind, name, phase, is_error, scheduler, queue, resources, labels)""",
     """CREATE TABLE history_labels (
         uid TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (uid, key)) WITHOUT ROWID""",
+    "CREATE INDEX history_labels_by_label ON history_labels (key, value, uid)",
     """CREATE TABLE history_positions (
         partition INTEGER PRIMARY KEY, position INTEGER NOT NULL, latest TEXT NOT NULL)""",
 )

@@ -17,6 +17,7 @@ from jobledger.wiring import Controller
 from k8s_bridge.memory import MemoryCluster
 from projectors.history import HistoryProjector, SqliteDatabase
 from projectors.history.database import LABEL, LIST, Statement
+from projectors.history.labels import marks
 from statemachine.engine.clock import WallClock
 from statemachine.log.sqlite import SqliteLog
 from tests.bench.results import Result
@@ -33,8 +34,14 @@ _PAGES: Final = {
     "found by a part of the name": "q=job-499",
     "nothing found": "q=there-is-no-such-job",
     "with errors, of a queue": "phase=Error&queue=queue-3",
-    "with a label that many have": "label=team",
+    "with a label that all have": "label=team",
+    "the last page of these, by phase": "label=team&sort=phase&way=asc&page=2500",
+    "with a label that many have": "label=team=team-7",
+    "of these by name": "label=team=team-7&sort=name&way=asc",
+    "of these running, found by name": "label=team=team-7&phase=Running&q=job-4&sort=name&way=asc",
+    "with one of several values": "label=team=team-7&label=team=team-8&label=team=team-9",
     "with labels that few have": "label=team=team-7&label=experiment=17",
+    "with a label that nobody has": "label=team=nobody",
     "with GPUs, paused or pending": "resource=nvidia.com/gpu&phase=Paused&phase=Pending",
 }
 
@@ -115,5 +122,5 @@ def _row(number: int) -> Sequence[Any]:
     return (
         *(f"uid-{number}", f"team-{number % 20}", "batch.tensorstack.dev/v1beta1", "PyTorchTrainingJob"),
         *(f"job-{number}", phase, phase == "Failed", at, "t9k-scheduler", f"queue-{number % 8}"),
-        *(" nvidia.com/gpu " if number % 3 else "", json.dumps(shown)),
+        *(" nvidia.com/gpu " if number % 3 else "", json.dumps(shown), marks(_labels(number))),
     )

@@ -116,6 +116,13 @@ def test_a_server_that_was_killed_leaves_no_doubt(place: Place) -> None:
     says_once(place.run("get"), 3, "no server at", "start one with `jobledger serve`")
 
 
+def test_a_label_selector_that_is_none(place: Place) -> None:
+    says_once(
+        place.run("get", "-l", "team in (a"), 2, '"team in (a" is no label selector: "," or ")" is missing'
+    )
+    says_once(place.run("get", "train", "-l", "team=a"), 2, "names and --selector exclude each other")
+
+
 def test_a_server_address_that_is_none(place: Place) -> None:
     says_once(place.run("get", "--server", "https://example.org"), 2, "is no server")
     says_once(place.run("get", "--server", "http://127.0.0.1:1"), 3, "no server at http://127.0.0.1:1")

@@ -34,6 +34,10 @@ def test_the_life_of_a_job_from_submit_to_delete(place: Place) -> None:
         pid = _pid(place)
         assert re.search(r"train +PyTorchTrainingJob +Running +1/1 +0", place.ok("get"))
         assert "Conditions:" in place.ok("describe", "train")
+        assert "train" in place.ok("get", "-l", "!team")
+        assert place.run("get", "--selector", "team=a").stderr == (
+            "no jobs with labels team=a in namespace default\n"
+        )
         place.ok("pause", "train")
         place.ok("wait", "train", "--for", "phase=Paused", "--timeout", "50s")
         wait_until(lambda: not is_alive(pid), "the end of the paused process")

@@ -6,12 +6,15 @@ import pytest
 
 from jobledger.errors import JobExists, NotPossible, UnknownJob, UnknownReplica
 from jobledger.intake import Inadmissible
-from jobledger.views import phase_of
+from jobledger.views import manifest_of, phase_of
 from jobledger.wiring.roles import Role
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.observe import ACTOR
 from k8s_bridge.port import Ref
+from k8s_bridge.selectors import Selector
 from statemachine.errors import Missing
+from statemachine.ids import JobUid
+from statemachine.state import JobState
 from tests.unit.api.words import SECONDS, app_in_memory, config_map, elastic, gone, job, phase, until, written
 
 
@@ -223,6 +226,31 @@ async def test_a_watch_tells_what_is_there_then_every_change() -> None:
             await app.submit(written(job("second")), "me")
             type_, found = await anext(watch)
         assert (type_, found["metadata"]["name"]) == ("ADDED", "second")
+
+
+async def test_a_watch_tells_of_selected_jobs_and_when_they_are_so_no_longer() -> None:
+    async with app_in_memory() as app:
+        for name, team in (("first", "a"), ("second", "b")):
+            manifest = job(name)
+            manifest["metadata"]["labels"] = {"team": team}
+            await app.submit(written(manifest), "me")
+            await phase(app, name, "Running")
+        async with asyncio.timeout(SECONDS):
+            watch = app.watch(selector=Selector.of("team=a"))
+            assert [(await anext(watch))[0] for _ in range(2)] == ["ADDED", "SYNCED"]
+            told = []
+            for name, team in (("second", "c"), ("second", "a"), ("first", "b"), ("first", "a")):
+                ref = Ref("batch.tensorstack.dev/v1beta1", "PyTorchTrainingJob", "default", name)
+                await app.cluster.patch(ref, {"metadata": {"labels": {"team": team}}})
+                if team in ("a", "b"):
+                    type_, found = await anext(watch)
+                    told.append((type_, found["metadata"]["name"]))
+        assert told == [("ADDED", "second"), ("DELETED", "first"), ("ADDED", "first")]
+
+
+def test_a_job_that_is_being_deleted_keeps_the_labels_that_it_is_selected_by() -> None:
+    state = JobState(JobUid("u"), labels={"team": "a"}, deleted=True)
+    assert Selector.of("team=a").selects(manifest_of(state)["metadata"])
 
 
 async def test_why_tells_of_a_restart() -> None:

@@ -63,6 +63,42 @@ async def test_jobs_are_filtered_by_namespace_and_phase() -> None:
             assert len((await client.get(f"/v1/jobs?{query}")).json()["items"]) == count, query
 
 
+def labelled(name: str, **labels: str) -> dict[str, Any]:
+    found = job(name)
+    found["metadata"]["labels"] = labels
+    return found
+
+
+async def test_jobs_are_selected_by_their_labels() -> None:
+    async with server() as (client, app):
+        for manifest in (
+            labelled("first", team="a", tier="gold"),
+            labelled("second", team="b"),
+            job("third"),
+        ):
+            assert (await client.post("/v1/jobs", json=manifest)).status_code == 201
+        await phase(app, "second", "Running")
+        for selector, expected in (
+            ("", ["first", "second", "third"]),
+            ("team=a", ["first"]),
+            ("team in (a, b),tier!=gold", ["second"]),
+            ("!team", ["third"]),
+            ("team=a,team=b", []),
+        ):
+            found = await client.get("/v1/jobs", params={"labelSelector": selector})
+            assert [each["metadata"]["name"] for each in found.json()["items"]] == expected, selector
+        found = await client.get("/v1/jobs", params={"labelSelector": "team=b", "phase": "Running"})
+        assert [each["metadata"]["name"] for each in found.json()["items"]] == ["second"]
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/watch"])
+async def test_what_is_no_label_selector_is_400_with_a_sentence(path: str) -> None:
+    async with server() as (client, _):
+        answer = await client.get(path, params={"labelSelector": "team in (a"})
+        detail = _is_problem(answer, 400, "bad-request")
+        assert detail.startswith('"team in (a" is no label selector: "," or ")" is missing after "in (a"')
+
+
 async def test_a_list_is_created_as_a_whole() -> None:
     async with server() as (client, _):
         body = {"apiVersion": "v1", "kind": "List", "items": [job("a"), job("b")]}

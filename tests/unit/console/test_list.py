@@ -112,7 +112,11 @@ async def test_jobs_are_filtered_by_labels_as_they_are_now(tmp_path: Path) -> No
             ("label=team%3Da%2C+team+%3D+b", {"first", "second"}),
             ("label=team,tier", {"first"}),
             ("label=tier=", set()),
-            ("label=,=x,", {"first", "second", "third"}),
+            ("label=+", {"first", "second", "third"}),
+            ("label=team+in+(a,b),tier", {"first"}),
+            ("label=!tier", {"second", "third"}),
+            ("label=team!=a&label=team", {"second"}),
+            ("label=team=a,team=b,team!=b", {"first"}),
             ("label=team&q=sec", {"second"}),
         ):
             assert set(names((await browser.piece(f"/jobs?{query}")).text)) == expected, query
@@ -120,6 +124,19 @@ async def test_jobs_are_filtered_by_labels_as_they_are_now(tmp_path: Path) -> No
         await browser.app.cluster.patch(ref, {"metadata": {"labels": {"team": "late"}}})
         await browser.listed("third", "team=late")
         assert names((await browser.piece("/jobs?label=team=late")).text) == ["third"]
+
+
+async def test_what_is_no_label_selector_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        for query, sentence in (
+            ("team+in+(a", "&#34;team in (a&#34; is no label selector: "),
+            (",".join(f"l{number}" for number in range(101)), "a list is filtered by 100 labels at most"),
+        ):
+            for path, headers in (("/jobs", {}), ("/jobs", {"HX-Request": "true"}), ("/api/jobs", {})):
+                answer = await browser.client.get(f"{path}?label={query}", headers=headers)
+                assert answer.status_code == 400
+                said = answer.json()["detail"] if path == "/api/jobs" else answer.text
+                assert sentence.replace("&#34;", '"') in said.replace("&#34;", '"')
 
 
 async def test_the_field_for_labels_says_what_is_filtered_by_and_chips_take_it_away(tmp_path: Path) -> None:

@@ -205,6 +205,33 @@ def test_a_watch_tells_what_is_there_then_what_changes_and_goes_on_where_it_was(
     assert from_version[:2] == ["10", "20"]
 
 
+def test_the_api_server_selects_by_labels_in_every_request() -> None:
+    """Pages, the list after pages that have expired, the watch, and the list after one that came too late."""
+    asked_for: list[tuple[str, str]] = []
+
+    def answer(asked: Asked) -> Any:
+        what = next((each for each in ("watch", "continue", "limit") if each in asked.query), "list")
+        asked_for.append((what, asked.query["labelSelector"]))
+        if what == "watch":
+            too_old = {"type": "ERROR", "object": {"code": 410, "message": "too old"}}
+            is_first = len(asked_for) == 4
+            return Reply(json.dumps(too_old).encode() + b"\n" if is_first else change("MODIFIED", "a", "31"))
+        if what == "continue":
+            return status(410, "too old")
+        return listed(job("a"), rest="more" if what == "limit" else "")
+
+    with cluster(more={JOBS: answer}) as (asked, _):
+        changes = asked.watch(namespace="team", selector="team in (a,b)")
+        found = [next(changes) for _ in range(4)]
+    assert [type_ for type_, _ in found] == ["ADDED", "SYNCED", "MODIFIED", "MODIFIED"]
+    assert [what for what, _ in asked_for[:6]] == ["limit", "continue", "list", "watch", "list", "watch"]
+    assert {selector for _, selector in asked_for} == {"team in (a,b)"}
+    with cluster(more={JOBS: answer}) as (asked, _):
+        asked_for.clear()
+        asked.jobs(namespace="team", selector="!team")
+    assert {selector for _, selector in asked_for} == {"!team"}
+
+
 def test_a_watch_that_came_too_late_lists_again() -> None:
     asked_for: list[str] = []
 

@@ -35,7 +35,11 @@ def test_every_page_of_the_documentation_is_about_verbs_that_there_are() -> None
 
 
 @pytest.mark.parametrize(
-    "arguments", [["gte"], ["get", "--no-such"], ["pause"], ["why", "x", "--via", "pigeon"]]
+    "arguments",
+    [
+        *(["gte"], ["get", "--no-such"], ["pause"], ["why", "x", "--via", "pigeon"]),
+        *(["get", "-l", "team in (a"], ["get", "train", "-l", "team=a"]),
+    ],
 )
 def test_a_command_line_that_is_wrong_is_exit_code_2(arguments: list[str]) -> None:
     assert run_command(arguments) == 2
@@ -66,7 +70,7 @@ def test_a_listing_imports_nothing_big() -> None:
     code = (
         "import sys\n"
         "import jobledger.plugin.verbs, jobledger.plugin.cluster, jobledger.plugin.asking, jobledger.cli.get\n"
-        "import jobledger.cli.ending, jobledger.cli.pause\n"
+        "import jobledger.cli.ending, jobledger.cli.pause, k8s_bridge.selectors\n"
         "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
