@@ -275,9 +275,9 @@ class Settings(BaseSettings):
 @cache
 def with_kinds() -> type[Settings]:
     """All settings: beside those above, under its plural, what each opt-in kind declares (`Kind.opt_in`)."""
-    from statemachine.kinds import KINDS
+    from statemachine.kinds import OPT_IN
 
-    fields: Any = {kind.names.plural: (kind.opt_in, kind.opt_in()) for kind in KINDS if kind.opt_in}
+    fields: Any = {kind.names.plural: (declared, declared()) for kind, declared in OPT_IN}
     return create_model("Settings", __base__=Settings, **fields)
 
 
@@ -382,5 +382,6 @@ def _sentence(error: ValidationError, given: Mapping[str, tuple[str, Any]]) -> s
     path = ".".join(str(each) for each in first["loc"])
     name = given[path][0] if path in given else variable(path)
     text = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    text = text.replace("String should match", "must match")
     text = text if text.startswith("must") else f"must be {text}"
     return f"{name} is {str(first['input'])!r}, but {text}"

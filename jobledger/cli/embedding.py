@@ -32,13 +32,11 @@ async def controller_of(settings: "Settings", log: "Kafka | None" = None) -> "As
     from jobledger.wiring import embedded
     from jobledger.wiring.history import history_of
     from k8s_bridge.attended import Attended, OptIn
-    from statemachine.kinds import KINDS
+    from statemachine.kinds import OPT_IN
 
     check_installation()
     make_default_folder(settings.store)
-    configured = {
-        kind.names.kind: OptIn(settings=settings.of(kind).of_jobs()) for kind in KINDS if kind.opt_in
-    }
+    configured = {kind.names.kind: OptIn(settings=settings.of(kind).of_jobs()) for kind, _ in OPT_IN}
     opened = embedded(
         settings.store,
         log=log,

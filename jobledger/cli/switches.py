@@ -15,7 +15,7 @@ def with_switches(verb: Verb) -> Verb:
     A switch has the name of the kind's settings: its plural. None: the option is not on the command line.
     """
     from jobledger.settings import explained
-    from statemachine.kinds import KINDS
+    from statemachine.kinds import OPT_IN
 
     signature = inspect.signature(verb)
     parameters = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
@@ -34,8 +34,7 @@ def with_switches(verb: Verb) -> Verb:
                 ),
             ],
         )
-        for kind in KINDS
-        if kind.opt_in
+        for kind, _ in OPT_IN
     )
     verb.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return verb

@@ -178,11 +178,11 @@ def store_of(url: str) -> Path:
 def opted_in_of(settings: Settings) -> "Mapping[str, OptIn]":
     """The opt-in kinds that are switched on. Raises ConfigError."""
     from k8s_bridge.attended import OptIn
-    from statemachine.kinds import KINDS
+    from statemachine.kinds import OPT_IN
 
     ours = namespaces_of(settings.controller.namespaces)
     found = {}
-    for kind in (each for each in KINDS if each.opt_in):
+    for kind, _ in OPT_IN:
         said, flag = settings.of(kind), f"--{kind.names.plural}"
         text = said.namespaces.strip()
         names = () if text == "*" else namespaces_of(text, flag)

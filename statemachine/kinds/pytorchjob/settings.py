@@ -3,20 +3,25 @@
 Source: kubeflow-pytorchjob.md, section 3.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from statemachine.kind import OptInSettings
 from statemachine.state import JobState
 
 
 class PyTorchJobSettings(OptInSettings):
-    """Kubeflow's PyTorchJobs, which are looked after only where that is asked for."""
+    """Kubeflow's PyTorchJobs, which are looked after only where that is asked for.
+
+    Never switch them on in a namespace where Kubeflow's training operator does it, too.
+    """
 
     namespaces: str = ""
     """Namespaces in which Kubeflow's PyTorchJobs are looked after, with commas between them; `*`: in all. Default:
     none, because Kubeflow's training operator may do it, and two must never manage one namespace."""
 
-    init_image: str = ""
+    init_image: Annotated[str, Field(pattern="^[^ ]*$")] = ""
     """Image of the init container that waits in Workers for the Master. Default alpine:3.10, as the operator has it;
     a registry of your own may have another."""
 
