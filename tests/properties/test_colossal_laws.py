@@ -9,7 +9,7 @@ from statemachine.ids import replica_name
 from statemachine.kinds.colossalaijob import KIND
 from statemachine.kinds.colossalaijob.spec import ColossalAISpec
 from statemachine.kinds.common.shape import fields
-from tests.properties.colossal import NAMES, specs
+from tests.properties.of_kinds.colossalaijob import NAMES, specs
 from tests.properties.test_kinds import JSON
 from tests.unit.kinds.build import Spec, env
 from tests.unit.kinds.colossal import old_spec, spec, state

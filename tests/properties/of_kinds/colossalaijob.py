@@ -1,4 +1,4 @@
-"""Strategies for ColossalAIJobs with nothing wrong in them."""
+"""ColossalAIJobs with nothing wrong in them, and what their users change."""
 
 from typing import Any
 
@@ -37,3 +37,6 @@ def specs(draw: st.DrawFn) -> Spec:
         return old_spec(old_launcher(**own), old_workers(number), torch=config, **rest)
     worker = workers(number, container(**own), procPerWorker=processes, command=script, torchArgs=args)
     return spec(worker, launcher={"image": "colossalai:1", **own}, **rest)
+
+
+EDITS = st.builds(lambda wish: {"runPolicy": {"cleanUpWorkers": wish}}, st.booleans())
