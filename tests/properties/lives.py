@@ -72,8 +72,7 @@ class Life:
 def lives(draw: st.DrawFn, kind: Kind) -> Life:
     """Lives of the kind's jobs."""
     own = _own(kind)
-    specs = getattr(own, "specs", lambda: st.just(job_of(kind).raw["spec"]))
-    spec = draw(specs())
+    spec = draw(_specs(kind))
     replica = st.sampled_from(_replicas(plan_of(kind, spec)))
     of_replicas = (
         st.tuples(
@@ -93,6 +92,17 @@ def lives(draw: st.DrawFn, kind: Kind) -> Life:
     steps = draw(st.lists(st.one_of(*of_replicas, *_ALWAYS, edits), max_size=25))
     configured: dict[str, str] = getattr(own, "settings", lambda _: {})(spec)
     return Life(kind, spec, configured, steps)
+
+
+def written(kind: Kind) -> st.SearchStrategy[dict[str, Any]]:
+    """Specs of the kind with nothing wrong in them, as users may write them."""
+    found: Callable[[], st.SearchStrategy[dict[str, Any]]] | None = getattr(_own(kind), "written", None)
+    return found() if found else _specs(kind)
+
+
+def _specs(kind: Kind) -> st.SearchStrategy[dict[str, Any]]:
+    found: Callable[[], st.SearchStrategy[dict[str, Any]]] | None = getattr(_own(kind), "specs", None)
+    return found() if found else st.just(job_of(kind).raw["spec"])
 
 
 def _own(kind: Kind) -> ModuleType | None:

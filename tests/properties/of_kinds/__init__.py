@@ -1,6 +1,11 @@
-"""What is particular to the lives of a kind's jobs, for the laws: a module a kind, called by the kind's singular.
+"""What is particular to a kind, for the laws: a module a kind, called by the kind's singular.
 
-`specs()` are specs with nothing wrong in them, `EDITS` what users change in them later (merge patches), and
-`settings(spec)` is what is configured. Each may be missing, and so may the module: then jobs are those of `examples`,
-and nobody edits them.
+| name | what | where it is missing |
+|---|---|---|
+| `specs()` | specs with nothing wrong in them, of jobs whose lives are told | the one in `examples/` |
+| `written()` | the same in every spelling, whether anybody would live by it or not | `specs()` |
+| `EDITS` | what users change later, as merge patches | nothing |
+| `settings(spec)` | what is configured for the job's kind | nothing |
+
+Each may be missing, and so may the module.
 """
