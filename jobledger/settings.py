@@ -292,8 +292,8 @@ class Held:
 def load(flags: Mapping[str, tuple[str, Any]] | None = None, *, whole: bool = False) -> Held:
     """The settings, from `flags` (path of the field → name of the flag and its value), the environment, defaults.
 
-    Those of opt-in kinds are among them if somebody set one, or if the `whole` is wanted: what knows the kinds takes
-    as long to import as all else that a listing of jobs needs.
+    Those of opt-in kinds are among them if somebody set one, or if the `whole` is wanted: a listing of jobs would
+    take a quarter longer if it imported the kinds.
 
     Raises:
         ConfigError: a variable is unknown, or a value is not what the setting needs.
