@@ -16,16 +16,17 @@ from typing import Any, Final
 import yaml
 from pydantic import TypeAdapter
 
+from jobledger import switching
 from jobledger.cli.markdown import cli_markdown
 from jobledger.kafka_page import kafka_page
 from jobledger.kind_pages import NOTE, kind_page, table
-from jobledger.rbac import SWITCHED, bindings, chart_rules, rbac_objects, switched_objects
+from jobledger.rbac import bindings, chart_rules, rbac_objects, switched_objects
 from jobledger.telemetry.dashboard import dashboard
 from jobledger.telemetry.monitoring import metrics_page, prometheus_rule
 from projectors.explain import json_schema as explanation_schema
 from statemachine.events import Event
 from statemachine.kind import Kind, Names
-from statemachine.kinds import KINDS
+from statemachine.kinds import KINDS, OPT_IN, SERVED
 from statemachine.observations import Observation
 from statemachine.phases import TABLE, Phase
 
@@ -54,9 +55,13 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
         found[f"docs/kinds/{kind.names.singular}.md"] = partial(kind_page, kind, root)
     found["crds/Kustomization"] = crd_list
     found["deploy/common/rights.yaml"] = lambda: yaml_file(*rbac_objects())
-    for kind in SWITCHED:
-        rights = f"deploy/components/{kind.names.plural}/rights.yaml"
-        found[rights] = partial(switched_rights, kind)
+    found["jobledger/plugin/groups.py"] = groups_module
+    for kind, _ in OPT_IN:
+        folder = f"deploy/components/{kind.names.plural}"
+        found[f"{folder}/kustomization.yaml"] = partial(switching.component, kind)
+        found[f"{folder}/rights.yaml"] = partial(switched_rights, kind)
+    found[switching.VALUES] = partial(switching.values, root)
+    found[switching.SCHEMA] = partial(switching.schema, root)
     found["deploy/base/bindings.yaml"] = lambda: yaml_file(*bindings("jobledger"))
     found["deploy/overlays/roles-split/bindings.yaml"] = lambda: yaml_file(*bindings())
     found[f"{CHART}/files/rights.yaml"] = lambda: yaml_file(chart_rules())
@@ -91,6 +96,25 @@ def switched_rights(kind: Kind) -> str:
 def crd_file(kind: Kind, names: Names) -> str:
     """The CustomResourceDefinition, by these of the kind's names, as YAML."""
     return yaml_file(kind.crd(names))
+
+
+def groups_module() -> str:
+    """Where the kinds are, for those who cannot wait until the kinds are imported."""
+    versions = dict.fromkeys(f'    "{names.api_version}",' for names in SERVED)
+    return "\n".join([
+        '"""Where job kinds are in an API server, for the plugin: to import the kinds takes longer than to ask.',
+        "",
+        NOTE,
+        '"""',
+        "",
+        "from typing import Final",
+        "",
+        "GROUP_VERSIONS: Final = (",
+        *versions,
+        ")",
+        '"""Every one in which a kind is served."""',
+        "",
+    ])  # fmt: skip
 
 
 def crd_list() -> str:

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from pydantic.alias_generators import to_camel
+
 from jobledger.wiring.roles import Role
 from statemachine.kind import Kind, Owned
-from statemachine.kinds import KINDS
+from statemachine.kinds import KINDS, OPT_IN
 
 Manifest = dict[str, Any]
 
@@ -61,12 +63,12 @@ class Scope(StrEnum):
 
 Rules = Sequence[Rule]
 
+When = tuple[str, str]
+"""A setting of a kind, and the value that it has (`Owned.when`)."""
+
 
 ALWAYS: Final[Sequence[Kind]] = tuple(kind for kind in KINDS if not kind.opt_in)
 """The kinds that are looked after wherever jobledger is."""
-
-SWITCHED: Final[Sequence[Kind]] = tuple(kind for kind in KINDS if kind.opt_in)
-"""The kinds that are looked after where they are switched on."""
 
 _FOLLOW: Final = ("list", "watch")
 
@@ -82,10 +84,10 @@ def _jobs(kinds: Sequence[Kind], *verbs: str, subresource: str = "") -> Rules:
     return [Rule(group, tuple(plurals), verbs) for group, plurals in groups.items()]
 
 
-def _owned(kinds: Sequence[Kind], verbs: tuple[str, ...], value: str | None = None) -> Rules:
-    """The verbs on what jobs of these kinds own beside pods and Services: always, or by the `value` of a setting."""
+def _owned(kinds: Sequence[Kind], verbs: tuple[str, ...], when: When | None = None) -> Rules:
+    """The verbs on what jobs of these kinds own beside pods and Services: always, or `when` a setting has a value."""
     found: dict[Owned, None] = dict.fromkeys(
-        each for kind in kinds for each in kind.owns if (each.when[1] if each.when else None) == value
+        each for kind in kinds for each in kind.owns if each.when == when
     )
     return [Rule(each.group, (each.plural,), verbs) for each in found]
 
@@ -139,12 +141,12 @@ GRANTS: Final[Mapping[Role, Mapping[Scope, Rules]]] = {
 """Role → scope → rules. The engine works on the log alone."""
 
 
-def _more(kind: Kind, value: str | None = None) -> Mapping[Role, Rules]:
-    """What roles need beside `GRANTS` where the kind is switched on; by a `value` of a setting, beside that."""
-    if value is not None:
+def _more(kind: Kind, when: When | None = None) -> Mapping[Role, Rules]:
+    """What roles need beside `GRANTS` where the kind is switched on; `when` a setting has a value, beside that."""
+    if when is not None:
         return {
-            Role.BRIDGE: _owned([kind], _FOLLOW, value),
-            Role.PROJECTORS: [*_owned([kind], _FOLLOW, value), *_owned([kind], _MAKE, value)],
+            Role.BRIDGE: _owned([kind], _FOLLOW, when),
+            Role.PROJECTORS: [*_owned([kind], _FOLLOW, when), *_owned([kind], _MAKE, when)],
         }
     watched = [*_jobs([kind], *_FOLLOW), *_owned([kind], _FOLLOW)]
     return {
@@ -160,7 +162,7 @@ def _more(kind: Kind, value: str | None = None) -> Mapping[Role, Rules]:
 
 
 SWITCHED_GRANTS: Final[Mapping[str, Mapping[Role, Rules]]] = {
-    kind.names.plural: _more(kind) for kind in SWITCHED
+    kind.names.plural: _more(kind) for kind, _ in OPT_IN
 }
 """Plural of an opt-in kind → role → rules, in the namespaces where it is switched on."""
 
@@ -241,16 +243,18 @@ def chart_rules() -> Manifest:
             for role, grants in GRANTS.items()
         },
         "users": {role: _manifests(rules) for role, rules in USERS.items()},
-        "switched": {kind.names.plural: _switched(kind) for kind in SWITCHED},
+        "switched": {kind.names.plural: _switched(kind) for kind, _ in OPT_IN},
     }
 
 
 def _switched(kind: Kind) -> Manifest:
-    """The same of an opt-in kind; `by` holds what is needed for one value of a setting alone."""
-    values = dict.fromkeys(each.when[1] for each in kind.owns if each.when)
+    """The same of an opt-in kind; `by` holds what is needed for one value of a setting alone, by both."""
+    by: Manifest = {}
+    for when in dict.fromkeys(each.when for each in kind.owns if each.when):
+        by.setdefault(to_camel(when[0]), {})[when[1]] = _by_role(_more(kind, when))
     return {
         "roles": _by_role(_more(kind)),
-        "by": {value: _by_role(_more(kind, value)) for value in values},
+        "by": by,
         "users": {user: _manifests(rules) for user, rules in _of_users([kind]).items()},
     }
 

@@ -9,16 +9,18 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, create_model
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from jobledger.errors import nearest
-from statemachine.errors import ConfigError
+from statemachine.errors import ConfigError, InvariantBroken
 
 if TYPE_CHECKING:
+    from statemachine.kind import Kind, OptInSettings
     from statemachine.log.kafka.address import Security
 
 PREFIX: Final = "JOBLEDGER_"
@@ -183,31 +185,6 @@ class KafkaSettings(BaseModel):
         )
 
 
-class PyTorchJobSettings(BaseModel):
-    """Kubeflow's PyTorchJobs, which are looked after only where that is asked for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    namespaces: str = ""
-    """Namespaces of a cluster in which PyTorchJobs are looked after, with commas between them; `*`: in all. Default:
-    none, because Kubeflow's training operator may do it, and two must never manage one namespace."""
-
-    init_image: str = ""
-    """Image of the init container that waits in Workers for the Master. Default alpine:3.10, as the operator has it;
-    a registry of your own may have another."""
-
-    gang_scheduler: Literal["none", "volcano", "scheduler-plugins"] = "none"
-    """What places all pods of a PyTorchJob together: none, volcano or scheduler-plugins. Default none. Like the image
-    it is that of the day on which a job is first seen."""
-
-    def of_jobs(self) -> dict[str, str]:
-        """What jobs keep of this."""
-        return {
-            **({"init_image": self.init_image} if self.init_image else {}),
-            "gang_scheduler": self.gang_scheduler,
-        }
-
-
 class ConsoleSettings(BaseModel):
     """How the web console is set up, in `jobledger serve` and on a cluster."""
 
@@ -284,11 +261,24 @@ class Settings(BaseSettings):
     kafka: KafkaSettings = KafkaSettings()
     """What holds where the event log is in Kafka."""
 
-    pytorchjobs: PyTorchJobSettings = PyTorchJobSettings()
-    """Kubeflow's PyTorchJobs."""
-
     log: LogSettings = LogSettings()
     """What jobledger says about itself, on standard error."""
+
+    def of(self, kind: "Kind") -> "OptInSettings":
+        """What is configured for a kind that is opt-in; nothing, unless this is made `with_kinds`."""
+        if kind.opt_in is None:
+            raise InvariantBroken(f"{kind.names.kind} is not opt-in")
+        said: OptInSettings | None = getattr(self, kind.names.plural, None)
+        return said or kind.opt_in()
+
+
+@cache
+def with_kinds() -> type[Settings]:
+    """All settings: beside those above, under its plural, what each opt-in kind declares (`Kind.opt_in`)."""
+    from statemachine.kinds import OPT_IN
+
+    fields: Any = {kind.names.plural: (declared, declared()) for kind, declared in OPT_IN}
+    return create_model("Settings", __base__=Settings, **fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,28 +289,33 @@ class Held:
     origins: Mapping[str, str]
 
 
-def load(flags: Mapping[str, tuple[str, Any]] | None = None) -> Held:
+def load(flags: Mapping[str, tuple[str, Any]] | None = None, *, whole: bool = False) -> Held:
     """The settings, from `flags` (path of the field → name of the flag and its value), the environment, defaults.
+
+    Those of opt-in kinds are among them if somebody set one, or if the `whole` is wanted: a listing of jobs would
+    take a quarter longer if it imported the kinds.
 
     Raises:
         ConfigError: a variable is unknown, or a value is not what the setting needs.
     """
     given = {path: (flag, value) for path, (flag, value) in (flags or {}).items() if value is not None}
-    _refuse_unknown(os.environ)
+    said = {*map(variable, given), *_variables(os.environ)}
+    model = with_kinds() if whole or said - set(map(variable, paths(Settings))) else Settings
+    _refuse_unknown(said, model)
     try:
-        settings = Settings(**_nested(given))
+        settings = model(**_nested(given))
     except ValidationError as error:
         raise ConfigError(_sentence(error, given)) from None
     if settings.store == Path():
         settings = settings.model_copy(update={"store": default_store()})
     settings = settings.model_copy(update={"store": settings.store.expanduser().absolute()})
-    return Held(settings, {path: _origin(path, given) for path in paths()})
+    return Held(settings, {path: _origin(path, given) for path in paths(model)})
 
 
-def paths(model: type[BaseModel] = Settings, at: str = "") -> list[str]:
+def paths(model: type[BaseModel] | None = None, at: str = "") -> list[str]:
     """Every setting by its path in the tree, such as `store` or `log.level`."""
     found = []
-    for name, field in model.model_fields.items():
+    for name, field in (model or with_kinds()).model_fields.items():
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             found += paths(inner, f"{at}{name}.")
@@ -342,10 +337,10 @@ def value_at(settings: Settings, path: str) -> Any:
     return value
 
 
-def explained(path: str, model: type[BaseModel] = Settings) -> str:
+def explained(path: str, model: type[BaseModel] | None = None) -> str:
     """What the setting at `path` is for: unit, default and why."""
     name, _, rest = path.partition(".")
-    field = model.model_fields[name]
+    field = (model or with_kinds()).model_fields[name]
     if rest and isinstance(field.annotation, type):
         return explained(rest, field.annotation)
     return " ".join((field.description or "").split())
@@ -368,13 +363,15 @@ def _origin(path: str, given: Mapping[str, tuple[str, Any]]) -> str:
     return variable(path) if os.environ.get(variable(path)) else "default"
 
 
-def _refuse_unknown(names: Iterable[str]) -> None:
-    known = [variable(path) for path in paths()]
-    for name in sorted(names):
-        if not name.startswith(PREFIX) or name in known or name in NOT_SETTINGS:
-            continue
-        if name.startswith(NOT_SETTINGS_PREFIX):
-            continue
+def _variables(names: Iterable[str]) -> set[str]:
+    """Those of these variables that should be settings."""
+    ours = {name for name in names if name.startswith(PREFIX) and not name.startswith(NOT_SETTINGS_PREFIX)}
+    return ours - NOT_SETTINGS
+
+
+def _refuse_unknown(names: Iterable[str], model: type[Settings]) -> None:
+    known = [variable(path) for path in paths(model)]
+    for name in sorted(set(names).difference(known)):
         near = nearest(name, known)
         hint = f"did you mean {near}?" if near else "`jobledger config` lists all settings"
         raise ConfigError(f"the environment variable {name} is no setting of jobledger; {hint}")
@@ -385,5 +382,6 @@ def _sentence(error: ValidationError, given: Mapping[str, tuple[str, Any]]) -> s
     path = ".".join(str(each) for each in first["loc"])
     name = given[path][0] if path in given else variable(path)
     text = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    text = text.replace("String should match", "must match")
     text = text if text.startswith("must") else f"must be {text}"
     return f"{name} is {str(first['input'])!r}, but {text}"

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
+from pydantic import BaseModel, ConfigDict
+
 from statemachine.errors import Problem
 from statemachine.events import Event
 from statemachine.ids import JobUid, ReplicaName
@@ -103,6 +105,24 @@ class Owned(NamedTuple):
         return self.api_version.rpartition("/")[0]
 
 
+class OptInSettings(BaseModel):
+    """What is configured for an opt-in kind; one that has more to configure adds text fields, each with a default.
+
+    Settings, environment variables, options, values of the chart and their documentation are made from this, under
+    the kind's plural: a docstring under a field says its unit, its default and why.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    namespaces: str = ""
+    """Namespaces of a cluster in which such jobs are looked after, with commas between them; `*`: in all. Default:
+    none, because another controller may do it, and two must never manage one namespace."""
+
+    def of_jobs(self) -> dict[str, str]:
+        """What a job keeps of this from its first day on."""
+        return {name: value for name, value in self.model_dump(exclude={"namespaces"}).items() if value}
+
+
 class Kind(Protocol):
     """One job kind. Pure: the same arguments give the same answer."""
 
@@ -127,8 +147,8 @@ class Kind(Protocol):
         """Other names under which the API server serves the same kind, deprecated ones (spec R17, 1)."""
 
     @property
-    def opt_in(self) -> bool:
-        """On a cluster its jobs are looked after only where that is configured: others may do it already."""
+    def opt_in(self) -> type[OptInSettings] | None:
+        """How that is configured, where its jobs are looked after only if asked for: others may do it already."""
 
     @property
     def owns(self) -> tuple[Owned, ...]:

@@ -115,10 +115,12 @@ def held(
     verbose: int = 0,
     quiet_level: str | None = None,
     flags: Mapping[str, tuple[str, Any]] | None = None,
+    whole: bool = False,
 ) -> "Held":
     """The settings that hold under these flags, with logging set up.
 
-    `quiet_level` is the verb's own default, `flags` what only this verb has: path → flag and value.
+    `quiet_level` is the verb's own default, `flags` what only this verb has: path → flag and value. For `whole` see
+    `jobledger.settings.load`.
     """
     from jobledger.logs import configure
     from jobledger.settings import load
@@ -131,7 +133,8 @@ def held(
             "namespace": ("--namespace", namespace),
             "log.level": ("-" + "v" * verbose, level),
             **(flags or {}),
-        }
+        },
+        whole=whole,
     )
     log = found.settings.log
     if quiet_level and found.origins["log.level"] == "default":

@@ -23,7 +23,7 @@ def config(
     from jobledger.places import data_folder, socket_path
     from jobledger.settings import explained, paths, value_at, variable
 
-    held = common.held(store=store, server=server, namespace=namespace, verbose=verbose)
+    held = common.held(store=store, server=server, namespace=namespace, verbose=verbose, whole=True)
     derived = {
         "server": str(socket_path(held.settings.store)),
         "python": "python3 on the PATH",

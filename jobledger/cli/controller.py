@@ -6,6 +6,7 @@ import typer
 
 from jobledger.cli import common
 from jobledger.cli.ending import OK
+from jobledger.cli.switches import with_switches
 
 if TYPE_CHECKING:
     from socket import socket
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _HERE: Final = "127.0.0.1:8080"
 
 
+@with_switches
 def controller(
     *,
     kubeconfig: Annotated[
@@ -36,14 +38,6 @@ def controller(
     history: common.HistoryUrl = None,
     namespaces: Annotated[
         str | None, typer.Option("--namespaces", metavar="A,B", help="Look after these only; default: all.")
-    ] = None,
-    pytorchjobs: Annotated[
-        str | None,
-        typer.Option(
-            "--pytorchjobs",
-            metavar="A,B",
-            help="Look after Kubeflow's PyTorchJobs in these namespaces; `*`: in all; default: in none.",
-        ),
     ] = None,
     roles: Annotated[
         str | None,
@@ -82,6 +76,7 @@ def controller(
         ),
     ] = None,
     verbose: common.Verbose = 0,
+    **switches: str | None,
 ) -> None:
     """Run the jobs of a Kubernetes cluster.
 
@@ -100,12 +95,12 @@ def controller(
         "controller.log": ("--log", log),
         "history": ("--history", history),
         "controller.namespaces": ("--namespaces", namespaces),
-        "pytorchjobs.namespaces": ("--pytorchjobs", pytorchjobs),
         "controller.roles": ("--roles", roles),
         "controller.listen": ("--listen", listen),
         "controller.leader_elect": ("--leader-elect" if leader_elect else "--no-leader-elect", leader_elect),
         "controller.lease_namespace": ("--lease-namespace", lease_namespace),
         "evidence": ("--evidence" if evidence else "--no-evidence", evidence),
+        **{f"{each}.namespaces": (f"--{each}", value) for each, value in switches.items()},
     }
     settings = common.held(verbose=verbose, quiet_level="info", flags=flags).settings
     check_installation()

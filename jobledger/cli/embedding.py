@@ -31,16 +31,19 @@ async def controller_of(settings: "Settings", log: "Kafka | None" = None) -> "As
     from jobledger.places import make_default_folder
     from jobledger.wiring import embedded
     from jobledger.wiring.history import history_of
+    from k8s_bridge.attended import Attended, OptIn
+    from statemachine.kinds import OPT_IN
 
     check_installation()
     make_default_folder(settings.store)
+    configured = {kind.names.kind: OptIn(settings=settings.of(kind).of_jobs()) for kind, _ in OPT_IN}
     opened = embedded(
         settings.store,
         log=log,
         history=history_of(settings),
         evidence=settings.evidence,
         python=settings.python,
-        settings={"PyTorchJob": settings.pytorchjobs.of_jobs()},
+        attended=Attended(opted_in=configured),
     )
     async with opened as controller:
         yield controller

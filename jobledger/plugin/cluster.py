@@ -12,15 +12,13 @@ from jobledger.errors import NoRight, NotPossible, UnknownJob, several
 from jobledger.plugin.apiserver import ApiServer
 from jobledger.plugin.changes import selected_by, watched
 from jobledger.plugin.connection import path_of
+from jobledger.plugin.groups import GROUP_VERSIONS
 from jobledger.plugin.pods import Pods
 from jobledger.redact import redacted
 from jobledger.views import stated_phase
 from statemachine.errors import ConfigError, Expired, JobledgerError, Missing
 
 Manifest = dict[str, Any]
-
-GROUP_VERSIONS: Final = ("batch.tensorstack.dev/v1beta1", "kubeflow.org/v1")
-"""Where job kinds are. Source: design 6."""
 
 CATEGORY: Final = "jobledger"
 """What the CRDs of jobledger are in; others have kinds in the same groups."""

@@ -178,15 +178,19 @@ def store_of(url: str) -> Path:
 def opted_in_of(settings: Settings) -> "Mapping[str, OptIn]":
     """The opt-in kinds that are switched on. Raises ConfigError."""
     from k8s_bridge.attended import OptIn
+    from statemachine.kinds import OPT_IN
 
-    said, ours = settings.pytorchjobs, namespaces_of(settings.controller.namespaces)
-    text = said.namespaces.strip()
-    if not text:
-        return {}
-    names = () if text == "*" else namespaces_of(text, "--pytorchjobs")
-    if ours and (elsewhere := [each for each in names if each not in ours]):
-        raise ConfigError(f'--pytorchjobs: "{elsewhere[0]}" is not among the namespaces of --namespaces')
-    return {"PyTorchJob": OptIn(names, said.of_jobs())}
+    ours = namespaces_of(settings.controller.namespaces)
+    found = {}
+    for kind, _ in OPT_IN:
+        said, flag = settings.of(kind), f"--{kind.names.plural}"
+        text = said.namespaces.strip()
+        names = () if text == "*" else namespaces_of(text, flag)
+        if ours and (elsewhere := [each for each in names if each not in ours]):
+            raise ConfigError(f'{flag}: "{elsewhere[0]}" is not among the namespaces of --namespaces')
+        if text:
+            found[kind.names.kind] = OptIn(names, said.of_jobs())
+    return found
 
 
 def namespaces_of(text: str, flag: str = "--namespaces") -> tuple[str, ...]:

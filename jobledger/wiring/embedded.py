@@ -1,7 +1,7 @@
 """The controller of one machine: a SQLite file, and pods as processes."""
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from jobledger.wiring import history as views
 from jobledger.wiring.controller import Controller
 from jobledger.wiring.ledger import Kafka, Ledger, ledger_of
 from jobledger.wiring.roles import ALL
+from k8s_bridge.attended import EVERYTHING, Attended
 from statemachine.log.partitions import Partitions
 
 
@@ -22,13 +23,13 @@ async def embedded(
     history: views.Where | None = None,
     evidence: bool = True,
     python: str = "",
-    settings: Mapping[str, Mapping[str, str]] | None = None,
+    attended: Attended = EVERYTHING,
 ) -> AsyncIterator[Controller]:
     """A controller over one SQLite file and the processes of this machine, not started; then all is closed.
 
     With `log` the log is in Kafka, and the file holds the objects; the history is at `history`, else beside the log.
 
-    Every kind is looked after: nobody else could do it. `settings` is what is configured for jobs of opt-in kinds.
+    `attended` is every kind, as nobody else could look after them, with what is configured for jobs of opt-in kinds.
     Pods live on when the controller ends, and are adopted by the next one of the same store.
 
     Raises:
@@ -36,16 +37,11 @@ async def embedded(
         StoreInUse, StoreUnusable, LogUnavailable: the store, or the log, cannot be this process's.
     """
     from k8s_bridge.admission import admit
-    from k8s_bridge.attended import Attended, OptIn
     from k8s_bridge.local import LocalCluster
     from statemachine.engine.clock import WallClock
-    from statemachine.kinds import KINDS
     from statemachine.log.sqlite import SqliteLog
     from statemachine.log.sqlite_inbox import SqliteInbox
 
-    said = settings or {}
-    names = [kind.names.kind for kind in KINDS if kind.opt_in]
-    opted_in = {each: OptIn((), said.get(each, {})) for each in names}
     async with AsyncExitStack() as stack:
         instruments = await stack.enter_async_context(measuring(os.environ))
         event_log = await SqliteLog.open(store)
@@ -70,5 +66,5 @@ async def embedded(
             outbox=ledger.outbox,
             worker=ledger.worker,
             instruments=instruments,
-            attended=Attended(opted_in=opted_in),
+            attended=attended,
         )

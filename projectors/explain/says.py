@@ -28,7 +28,7 @@ _RULES: Final = {
     "R8 Always": "restart policy Always: every end is restarted while there is budget",
     "R9": "the clean-up policy is applied once, when the job has ended",
     "R11": "a paused job has no pods",
-    "R12": "another scale deletes the replicas beyond it, highest index first; a DeepSpeedJob starts all anew",
+    "R12": "another scale deletes the replicas beyond it, highest index first; some kinds start all anew",
 }
 """Rule ids as causes name them → what the rule says."""
 

@@ -3,14 +3,14 @@
 import difflib
 
 from statemachine.errors import Problem, SpecInvalid
-from statemachine.kind import Kind, Names
+from statemachine.kind import Kind, Names, OptInSettings
 from statemachine.kinds.colossalaijob import KIND as COLOSSALAI_JOB
 from statemachine.kinds.common.problems import shown
 from statemachine.kinds.deepspeedjob import KIND as DEEPSPEED_JOB
 from statemachine.kinds.pytorchjob import KIND as PYTORCH_JOB
 from statemachine.kinds.pytorchtrainingjob import KIND as PYTORCH_TRAINING_JOB
 
-__all__ = ["KINDS", "KNOWN", "SERVED", "UnknownKind", "kind_of", "meant_by", "names_of"]
+__all__ = ["KINDS", "KNOWN", "OPT_IN", "SERVED", "UnknownKind", "kind_of", "meant_by", "names_of"]
 
 KINDS: tuple[Kind, ...] = (PYTORCH_TRAINING_JOB, DEEPSPEED_JOB, COLOSSALAI_JOB, PYTORCH_JOB)
 """Every kind, in the order of spec R1."""
@@ -20,6 +20,11 @@ KNOWN: tuple[str, ...] = tuple(kind.names.kind for kind in KINDS)
 
 SERVED: tuple[Names, ...] = tuple(names for kind in KINDS for names in (kind.names, *kind.aliases))
 """Every name under which an API server serves a kind, aliases behind the kind that they stand for."""
+
+OPT_IN: tuple[tuple[Kind, type[OptInSettings]], ...] = tuple(
+    (kind, kind.opt_in) for kind in KINDS if kind.opt_in is not None
+)
+"""The kinds that are looked after only where they are switched on, and what each lets configure."""
 
 _BY_NAME = {(names.api_version, names.kind): kind for kind in KINDS for names in (kind.names, *kind.aliases)}
 

@@ -10,14 +10,14 @@ from statemachine.events import (
     JobAdmitted,
     JobDeleted,
     LabelsChanged,
-    PhaseEntered,
     SpecChanged,
     UpdateIgnored,
 )
 from statemachine.kind import Admission, Kind
 from statemachine.observations import JobGone, JobObserved, Observation
-from statemachine.phases import Phase, Trigger, step
+from statemachine.phases import Phase, Trigger
 from statemachine.rules import words
+from statemachine.rules.entering import entered
 from statemachine.rules.pause import rescaled
 from statemachine.spec import Plan
 from statemachine.state import JobState
@@ -90,11 +90,6 @@ def _refused(state: JobState, seen: JobObserved, found: Admission) -> Iterator[E
     yield entered(state, Trigger.FOUND_INVALID, "T3", seen)
     yield ConditionsChanged(at=seen.at, conditions=words.when_invalid(text))
     yield Announced(reason="InvalidSpec", message=text, level="Warning")
-
-
-def entered(state: JobState, trigger: Trigger, rule: str, seen: Observation) -> PhaseEntered:
-    """The phase that `trigger` leads to."""
-    return PhaseEntered(phase=step(state.phase, trigger), trigger=trigger, rule=rule, at=seen.at)
 
 
 def noticed(found: Admission) -> Iterator[Event]:

@@ -12,7 +12,6 @@ from statemachine.events import (
     ChildrenAccepted,
     ConditionsChanged,
     Event,
-    PhaseEntered,
     ReplicaRequested,
     TensorBoardChanged,
     TimerCleared,
@@ -20,8 +19,9 @@ from statemachine.events import (
 )
 from statemachine.kind import Kind
 from statemachine.observations import Observation, TensorBoardObserved, WriteRefused
-from statemachine.phases import Trigger, allows, step
+from statemachine.phases import Trigger, allows
 from statemachine.rules import words
+from statemachine.rules.entering import entered
 from statemachine.rules.launcher import is_held_back
 from statemachine.rules.timers import RETRY, is_due
 from statemachine.state import JobState
@@ -70,9 +70,7 @@ def _create_refused(state: JobState, seen: WriteRefused) -> Iterator[Event]:
     yield refused(seen, count)
     yield Announced(reason="FailedCreate", message=text, level="Warning")
     if not seen.retryable and allows(state.phase, Trigger.CHILD_REFUSED_FOR_GOOD):
-        phase = step(state.phase, Trigger.CHILD_REFUSED_FOR_GOOD)
-        trigger = Trigger.CHILD_REFUSED_FOR_GOOD
-        yield PhaseEntered(phase=phase, trigger=trigger, rule="T6", at=seen.at, cause=_cause(seen, "T6"))
+        yield entered(state, Trigger.CHILD_REFUSED_FOR_GOOD, "T6", seen, _cause(seen, "T6"))
         yield ConditionsChanged(at=seen.at, conditions=words.when_invalid(text))
         yield Announced(reason="Failed", message=text, level="Warning")
         return

@@ -11,14 +11,14 @@ from statemachine.events import (
     ConditionsChanged,
     Event,
     JobClosed,
-    PhaseEntered,
     ReplicaDismissed,
 )
 from statemachine.ids import split_replica
 from statemachine.kind import Kind
 from statemachine.observations import Observation, PodGone, PodObserved
-from statemachine.phases import Trigger, allows, step
+from statemachine.phases import Trigger, allows
 from statemachine.rules import causes, words
+from statemachine.rules.entering import entered
 from statemachine.rules.launcher import early_end
 from statemachine.rules.timers import DEADLINE, is_due
 from statemachine.spec import CleanUpPolicy, Plan
@@ -31,7 +31,7 @@ def outcome(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
         return
     primary = state.replicas[state.running_plan.primary]
     if primary.phase is ReplicaPhase.SUCCEEDED and not primary.leaving:
-        yield _enter(state, Trigger.SUCCESS_MET, "T8", seen)
+        yield entered(state, Trigger.SUCCESS_MET, "T8", seen)
         yield ConditionsChanged(at=seen.at, conditions=words.WHEN_SUCCEEDED)
         yield Announced(reason="Succeeded", message=words.DONE_MESSAGE)
     elif primary.lost_for_good:
@@ -40,7 +40,7 @@ def outcome(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
         if primary.exhausted:
             reason, message = "BackoffLimitExceeded", words.limit_message(limit)
         cause = _cause(kind, state, seen, primary)
-        yield _enter(state, Trigger.FAILURE_MET, "T9", seen, cause)
+        yield entered(state, Trigger.FAILURE_MET, "T9", seen, cause)
         yield from _failed(seen, reason, message)
     elif (worker := early_end(state)) is not None:
         yield from _early_end(kind, state, seen, worker)
@@ -73,7 +73,7 @@ def _early_end(kind: Kind, state: JobState, seen: Observation, worker: ReplicaSt
         message = words.early_end_message(pod)
         failed = words.true(words.REPLICA_FAILURE, "ReplicaFailed", message)
         yield ConditionsChanged(at=seen.at, conditions=(failed,))
-    yield _enter(state, Trigger.FAILURE_MET, "T9", seen, cause)
+    yield entered(state, Trigger.FAILURE_MET, "T9", seen, cause)
     yield from _failed(seen, "Failed", message)
 
 
@@ -82,19 +82,13 @@ def deadline(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
     if is_due(state, seen, DEADLINE) and allows(state.phase, Trigger.DEADLINE_PASSED):
         message = words.deadline_message(state.running_plan.active_deadline_seconds)
         cause = Cause(kind=CauseClass.DEADLINE, rule="T10", message=message)
-        yield _enter(state, Trigger.DEADLINE_PASSED, "T10", seen, cause)
+        yield entered(state, Trigger.DEADLINE_PASSED, "T10", seen, cause)
         yield from _failed(seen, "DeadlineExceeded", message)
 
 
 def _failed(seen: Observation, reason: str, message: str) -> Iterator[Event]:
     yield ConditionsChanged(at=seen.at, conditions=words.when_failed(reason, message))
     yield Announced(reason="Failed", message=message, level="Warning")
-
-
-def _enter(
-    state: JobState, trigger: Trigger, rule: str, seen: Observation, cause: Cause | None = None
-) -> PhaseEntered:
-    return PhaseEntered(phase=step(state.phase, trigger), trigger=trigger, rule=rule, at=seen.at, cause=cause)
 
 
 def clean_up(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from statemachine.events import Announced, Condition, ConditionsChanged, Event, PhaseEntered
+from statemachine.events import Announced, Condition, ConditionsChanged, Event
 from statemachine.kind import Kind
 from statemachine.observations import Observation
-from statemachine.phases import Phase, Trigger, allows, step
+from statemachine.phases import Phase, Trigger, allows
 from statemachine.rules import words
+from statemachine.rules.entering import entered
 from statemachine.rules.launcher import has_launcher
 from statemachine.state import JobState, ReplicaPhase
 
@@ -32,14 +33,14 @@ def lost_and_found(kind: Kind, state: JobState, seen: Observation) -> Iterator[E
     primary = state.replicas[state.running_plan.primary]
     lost = primary.phase is ReplicaPhase.UNKNOWN
     if lost and allows(state.phase, Trigger.STATUS_LOST):
-        yield _enter(state, Trigger.STATUS_LOST, "T16", seen)
+        yield entered(state, Trigger.STATUS_LOST, "T16", seen)
         message = words.unknown_message(kind.pod_name(state, primary.name))
         unknown = Condition(type=words.RUNNING, status="Unknown", reason="StatusUnknown", message=message)
         yield ConditionsChanged(at=seen.at, conditions=(unknown,))
     elif not lost and state.phase is Phase.UNKNOWN:
-        entered = _enter(state, _known_trigger(state), "T17", seen)
-        yield entered
-        conditions = words.known_again(entered.phase)
+        known = entered(state, _known_trigger(state), "T17", seen)
+        yield known
+        conditions = words.known_again(known.phase)
         removed = () if conditions else (words.RUNNING,)
         yield ConditionsChanged(at=seen.at, conditions=conditions, removed=removed)
 
@@ -53,7 +54,7 @@ def _known_trigger(state: JobState) -> Trigger:
 def running(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """All replicas up: Running (T7)."""
     if allows(state.phase, Trigger.REPLICAS_UP) and is_up(state):
-        yield _enter(state, Trigger.REPLICAS_UP, "T7", seen)
+        yield entered(state, Trigger.REPLICAS_UP, "T7", seen)
         yield ConditionsChanged(at=seen.at, conditions=(words.RUNNING_TRUE,))
         yield Announced(reason="Running", message=words.NORMAL_MESSAGE)
 
@@ -67,7 +68,3 @@ def recovered(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event
         return
     if not any(each.recovering or each.lost_for_good for each in state.members):
         yield ConditionsChanged(at=seen.at, conditions=(words.NO_REPLICA_FAILURE,))
-
-
-def _enter(state: JobState, trigger: Trigger, rule: str, seen: Observation) -> PhaseEntered:
-    return PhaseEntered(phase=step(state.phase, trigger), trigger=trigger, rule=rule, at=seen.at)

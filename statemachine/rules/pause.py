@@ -6,14 +6,14 @@ from statemachine.events import (
     Announced,
     ConditionsChanged,
     Event,
-    PhaseEntered,
     ReplicaDismissed,
     TimerCleared,
 )
 from statemachine.kind import Kind
 from statemachine.observations import Observation
-from statemachine.phases import Trigger, allows, step
+from statemachine.phases import Trigger, allows
 from statemachine.rules import causes, words
+from statemachine.rules.entering import entered
 from statemachine.rules.timers import RETRY, UNREADABLE
 from statemachine.spec import Plan
 from statemachine.state import JobState
@@ -26,16 +26,14 @@ def pause(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     if state.plan.paused and allows(state.phase, Trigger.PAUSE_WISHED):
         yield from _pause(state, seen)
     elif not state.plan.paused and allows(state.phase, Trigger.PAUSE_ENDED):
-        phase = step(state.phase, Trigger.PAUSE_ENDED)
-        yield PhaseEntered(phase=phase, trigger=Trigger.PAUSE_ENDED, rule="T15", at=seen.at)
+        yield entered(state, Trigger.PAUSE_ENDED, "T15", seen)
         yield ConditionsChanged(at=seen.at, conditions=words.WHEN_RESUMING)
         yield Announced(reason="Resuming", message=words.RESUMING_MESSAGE)
 
 
 def _pause(state: JobState, seen: Observation) -> Iterator[Event]:
     yield from all_dismissed(state)
-    phase = step(state.phase, Trigger.PAUSE_WISHED)
-    yield PhaseEntered(phase=phase, trigger=Trigger.PAUSE_WISHED, rule="T14", at=seen.at)
+    yield entered(state, Trigger.PAUSE_WISHED, "T14", seen)
     yield ConditionsChanged(at=seen.at, conditions=words.WHEN_PAUSED)
     yield Announced(reason="Paused", message=words.PAUSED_MESSAGE)
 

@@ -7,22 +7,12 @@ from hypothesis import strategies as st
 
 from statemachine.ids import replica_name
 from statemachine.kinds.colossalaijob import KIND
-from statemachine.kinds.colossalaijob.spec import ColossalAISpec
-from statemachine.kinds.common.shape import fields
-from tests.properties.colossal import NAMES, specs
+from tests.properties.of_kinds.colossalaijob import specs
 from tests.properties.test_kinds import JSON
 from tests.unit.kinds.build import Spec, env
-from tests.unit.kinds.colossal import old_spec, spec, state
+from tests.unit.kinds.colossal import old_spec, state
 
 COLOSSAL = KIND.names.kind
-
-
-@given(specs(), NAMES, st.booleans())
-def test_names_are_unique_and_fit(of: Spec, name: str, resumed: bool) -> None:
-    job = state(of, name=name, kind=COLOSSAL, resumed=resumed)
-    named = [(child.kind, child.name) for child in KIND.children(job)]
-    assert len(set(named)) == len(named)
-    assert all(len(each) <= 63 for _, each in named)
 
 
 @given(specs())
@@ -54,25 +44,6 @@ def test_the_launcher_finds_every_worker_and_its_keys(of: Spec) -> None:
             mounts = [each["name"] for each in pod["spec"]["containers"][0]["volumeMounts"]]
             assert "ssh-auth" in mounts
             assert set(mounts) <= set(volumes)
-
-
-@given(specs())
-def test_a_canonical_form_is_its_own_and_the_same_update_changes_nothing(of: Spec) -> None:
-    found = KIND.admit("gpt", of)
-    assert found.problems == ()
-    again = KIND.admit("gpt", found.spec)
-    assert (again.spec, again.plan, again.problems) == (found.spec, found.plan, ())
-    update = KIND.admit("gpt", of, found.spec)
-    assert (update.spec, update.changes, update.frozen, update.notices) == (found.spec, {}, (), ())
-
-
-@given(JSON, st.sampled_from(list(fields(ColossalAISpec))), st.sampled_from([spec(), old_spec()]))
-def test_no_broken_part_trips_admission(part: Any, broken: str, good: Spec) -> None:
-    whole = {**good, broken: part}
-    found = KIND.admit("gpt", whole)
-    assert (found.plan is None) is bool(found.problems)
-    KIND.admit("gpt", whole, good)
-    KIND.admit("gpt", good, whole)
 
 
 @given(JSON, st.sampled_from(["torchConfig", "replicaSpecs"]), st.integers(0, 1), st.text(max_size=8))

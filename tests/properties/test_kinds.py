@@ -8,26 +8,26 @@ from hypothesis import strategies as st
 
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
+from statemachine.kinds.common.fields import SpecPart
+from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.common.quantities import quantity
-from statemachine.kinds.common.shape import fields
-from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
+from statemachine.kinds.common.shape import fields, walk
 from statemachine.kinds.t9k.elastic import distributed
-from tests.unit.kinds.build import admit, pods, state
+from tests.properties.lives import NAME, written
+from tests.unit.kinds.build import UID, state
+
+MODELS = [kind for kind in KINDS if isinstance(kind, ModelKind)]
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
 
-WORDS = st.sampled_from([
-    "replicaSpecs", "type", "replicas", "restartPolicy", "template", "spec", "metadata", "containers", "name",
-    "image", "args", "command", "env", "resources", "requests", "limits", "memory", "volumes", "emptyDir", "medium",
-    "sizeLimit", "torchrunConfig", "enabled", "enable", "minNodes", "procPerNode", "extraOptions", "rdzvBackend",
-    "elastic", "minReplicas", "maxReplicas", "expectedReplicas", "runPolicy", "backoffLimit", "runMode", "debug",
-    "pause", "resumeSpecs", "scheduler", "t9kScheduler", "queue", "priority", "tensorboardSpec", "logDir", "pvc",
-    "subpath", "subPath", "trainingLogFilesets", "scalingWeight", "labels", "annotations", "initContainers", "ports",
-    "launcher", "worker", "workingDir", "procPerWorker", "torchArgs", "torchConfig", "script", "ssh", "authMountPath",
-    "sshAuthMountPath", "sshdPath", "cleanUpWorkers", "volumeMounts", "mountPath",
-    "worker", "config", "run", "python", "module", "exec", "slotPerWorker", "slotsPerWorker", "otherArgs",
-    "localRank", "autotune", "customCommand", "disableCustomEnv", "volumeMounts", "mountPath", "nvidia.com/gpu",
-])  # fmt: skip
+WORDS = st.sampled_from(sorted({
+    *(path.rpartition(".")[2].removesuffix("[]") for kind in MODELS for path, _ in walk(kind.model)),
+    *(shape.was for kind in MODELS for _, shape in walk(kind.model) if shape.was),
+    *("spec", "metadata", "labels", "annotations", "containers", "initContainers", "name", "image", "args"),
+    *("command", "env", "ports", "resources", "requests", "limits", "memory", "nvidia.com/gpu", "workingDir"),
+    *("volumes", "volumeMounts", "mountPath", "emptyDir", "medium", "sizeLimit"),
+}))  # fmt: skip
+"""Names of fields that some kind knows, and of those in pods that it looks at."""
 
 SCALARS = (
     st.none()
@@ -46,39 +46,6 @@ def _inside(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 JSON = st.recursive(SCALARS, _inside, max_leaves=40)
 
-TYPES = st.lists(
-    st.sampled_from(["worker", "ps", "master", "node", "a"]), min_size=1, max_size=4, unique=True
-)
-
-
-@st.composite
-def specs(draw: st.DrawFn) -> dict[str, Any]:
-    """Specs that are mostly right, in every spelling."""
-    items = [_item(draw, type_) for type_ in draw(TYPES)]
-    items[0]["replicas"] = draw(st.integers(1, 5))
-    spec: dict[str, Any] = {"replicaSpecs": items}
-    switch = st.sampled_from(["enabled", "enable"])
-    if draw(st.booleans()):
-        spec["torchrunConfig"] = {draw(switch): True, "procPerNode": draw(st.sampled_from([2, "gpu"]))}
-        low = len(items) + sum(each["replicas"] for each in items)
-        ends = {"minReplicas": low, "maxReplicas": low + 5, "expectedReplicas": low + draw(st.integers(0, 5))}
-        spec["elastic"] = {draw(switch): draw(st.booleans()), **ends}
-    if draw(st.booleans()):
-        spec["runMode"] = {"pause": {draw(switch): draw(st.booleans())}, "debug": {draw(switch): False}}
-    if draw(st.booleans()):
-        spec["scheduler"] = {"t9kScheduler": {"priority": draw(st.integers(0, 100))}}
-    return spec
-
-
-def _item(draw: st.DrawFn, type_: str) -> dict[str, Any]:
-    container = {"name": draw(st.sampled_from(["python", "pytorch", "x"])), "image": "i", "args": ["a.py"]}
-    item = {
-        "type": type_,
-        "replicas": draw(st.integers(0, 5)),
-        "template": {"spec": {"containers": [container]}},
-    }
-    return item | draw(st.fixed_dictionaries({}, optional={"scalingWeight": st.integers(1, 4)}))
-
 
 @every_kind
 @given(
@@ -91,50 +58,63 @@ def test_admit_never_raises(kind: Kind, name: str, spec: Any, old: Any) -> None:
 
 
 @every_kind
-@given(
-    spec=st.dictionaries(WORDS, JSON, max_size=6), broken=st.sampled_from(list(fields(PyTorchTrainingSpec)))
-)
-def test_admit_never_raises_over_a_broken_part(kind: Kind, spec: dict[str, Any], broken: str) -> None:
-    part = spec.get("spec", spec)
-    good = {
-        "replicaSpecs": [
-            {"type": "worker", "template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}}
-        ]
-    }
-    found = kind.admit("job", {**good, broken: part})
-    assert (found.plan is None) is bool(found.problems)
-    kind.admit("job", {**good, broken: part}, good)
-    kind.admit("job", good, {**good, broken: part})
+@given(part=JSON, data=st.data())
+def test_no_broken_part_trips_admission(kind: Kind, part: Any, data: st.DataObject) -> None:
+    assert isinstance(kind, ModelKind)
+    model: type[SpecPart] = kind.model
+    good = data.draw(written(kind))
+    whole = {**good, data.draw(st.sampled_from(list(fields(model)))): part}
+    for new, old in ((whole, None), (whole, good), (good, whole)):
+        found = kind.admit(NAME, new, old)
+        assert (found.plan is None) is bool(found.problems)
 
 
-@given(specs())
-def test_a_canonical_form_is_its_own(spec: dict[str, Any]) -> None:
-    found = admit(spec)
-    again = admit(found.spec)
-    assert (again.spec, again.plan, again.problems) == (found.spec, found.plan, found.problems)
+@every_kind
+@given(data=st.data())
+def test_a_canonical_form_is_its_own(kind: Kind, data: st.DataObject) -> None:
+    spec = data.draw(written(kind))
+    found = kind.admit(NAME, spec, uid=UID)
+    assert found.problems == ()
+    again = kind.admit(NAME, found.spec, uid=UID)
+    assert (again.spec, again.plan, again.problems) == (found.spec, found.plan, ())
     assert [notice for notice in again.notices if notice.reason in ("DeprecatedField", "UnknownField")] == []
 
 
-@given(specs())
-def test_an_update_with_the_same_spec_changes_nothing(spec: dict[str, Any]) -> None:
-    found = admit(spec)
-    again = admit(spec, found.spec)
+@every_kind
+@given(data=st.data())
+def test_an_update_with_the_same_spec_changes_nothing(kind: Kind, data: st.DataObject) -> None:
+    spec = data.draw(written(kind))
+    found = kind.admit(NAME, spec, uid=UID)
+    again = kind.admit(NAME, spec, found.spec, uid=UID)
     assert (again.spec, again.changes, again.frozen, again.notices) == (found.spec, {}, (), ())
     assert again.plan == found.plan
 
 
-@given(specs())
-def test_mostly_right_specs_are_right(spec: dict[str, Any]) -> None:
-    assert admit(spec).problems == ()
-
-
-@given(specs(), st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=63))
-def test_names_of_children_are_unique_and_fit(spec: dict[str, Any], name: str) -> None:
-    if admit(spec, name=name).plan is None:
+@every_kind
+@given(
+    name=st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=63),
+    resumed=st.booleans(),
+    data=st.data(),
+)
+def test_names_of_children_are_unique_and_fit(
+    kind: Kind, name: str, resumed: bool, data: st.DataObject
+) -> None:
+    spec = data.draw(written(kind))
+    if kind.admit(name, spec).plan is None:
         return
-    names = [manifest["metadata"]["name"] for manifest in pods(state(spec, name=name)).values()]
-    assert len(set(names)) == len(names)
-    assert all(len(each) <= 63 for each in names)
+    children = list(kind.children(state(spec, name=name, kind=kind.names.kind, resumed=resumed)))
+    named = [(child.kind, child.name) for child in children]
+    assert len(set(named)) == len(named)
+    assert all(len(each) <= 63 for _, each in named)
+    assert all(child.build()["metadata"]["name"] == child.name for child in children)
+
+
+@every_kind
+@given(data=st.data())
+def test_every_replica_has_its_pod(kind: Kind, data: st.DataObject) -> None:
+    job = state(data.draw(written(kind)), name=NAME, kind=kind.names.kind)
+    made = [child.replica for child in kind.children(job) if child.kind == "Pod"]
+    assert sorted(made) == sorted(job.running_plan.replicas())
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=6), st.integers(0, 40))

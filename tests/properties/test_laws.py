@@ -1,11 +1,6 @@
-"""The laws that hold for any job, whatever is observed of it, in whatever order."""
+"""The laws that hold for a job of any kind, whatever is observed of it, in whatever order."""
 
 import copy
-from collections.abc import Iterable
-from typing import Any
-
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from k8s_bridge.port import Manifest
 from projectors.diff import Create, Delete, Hold, Release, SayAbsent, Update, Write, diff
@@ -14,158 +9,69 @@ from statemachine.desired import desired
 from statemachine.events import PhaseEntered
 from statemachine.evolve import fold
 from statemachine.ids import ATTEMPT
-from statemachine.log.codec import decode, encode, entry_hash
+from statemachine.log.codec import decode, decode_state, encode, encode_state, entry_hash
 from statemachine.log.entry import GENESIS
 from statemachine.observations import PodObserved
 from statemachine.phases import FINAL, TABLE, Phase
 from statemachine.state import JobState, ReplicaPhase
-from tests.support.scenario import Story, workers
+from tests.properties.lives import BUDGETED, T9K, Life, law
+from tests.support.scenario import Story
+from tests.support.schemas import faults
 
-POLICIES = ["Never", "OnFailure", "Always", "ExitCode"]
-PHASES = ["Pending", "Running", "Succeeded", "Failed", "Unknown"]
-
-
-@st.composite
-def specs(draw: st.DrawFn) -> dict[str, Any]:
-    run: dict[str, Any] = {"backoffLimit": draw(st.integers(0, 3))}
-    run["cleanUpPolicy"] = draw(st.sampled_from(["None", "All", "Unfinished"]))
-    if draw(st.booleans()):
-        run["activeDeadlineSeconds"] = draw(st.integers(1, 100))
-    spec = workers(draw(st.integers(1, 3)), policy=draw(st.sampled_from(POLICIES)), runPolicy=run)
-    if draw(st.booleans()):
-        spec["scheduler"] = {"t9kScheduler": {"queue": "q"}}
-    if draw(st.booleans()):
-        spec["runMode"] = {"pause": {"enabled": draw(st.booleans())}}
-    if draw(st.booleans()):
-        spec["torchrunConfig"] = {"enabled": True}
-        spec["replicaSpecs"][0]["template"]["spec"]["containers"][0]["args"] = ["train.py"]
-        spec["elastic"] = {"enabled": True, "minReplicas": 1, "maxReplicas": 4, "expectedReplicas": 2}
-    return spec
+# ---- of the log --------------------------------------------------------------------------------------------------
 
 
-replica = st.sampled_from(["worker-0", "worker-1", "worker-2", "worker-3"])
-steps = st.lists(
-    st.one_of(
-        st.tuples(
-            st.just("pod"),
-            replica,
-            st.sampled_from(PHASES),
-            st.sampled_from([0, 1, 137, 143]),
-            st.booleans(),
-        ),
-        st.tuples(st.just("gone"), replica),
-        st.tuples(st.just("late"), replica, st.sampled_from(PHASES), st.integers(1, 3)),
-        st.tuples(st.just("label"), st.sampled_from([{}, {"team": "a"}, {"team": "b", "tier": ""}])),
-        st.tuples(st.sampled_from(["pause", "resume", "delete", "resync"])),
-        st.tuples(st.just("limit"), st.integers(0, 5)),
-        st.tuples(st.just("scale"), st.integers(0, 5)),
-        st.tuples(st.just("timer"), st.sampled_from(["deadline", "retry", "unreadable"])),
-        st.tuples(st.just("refused"), st.sampled_from([403, 409, 422, 503])),
-        st.tuples(st.just("unreadable"), replica),
-    ),
-    max_size=25,
-)
+@law()
+def test_the_same_observations_give_the_same_bytes(life: Life) -> None:
+    assert life.lived().bodies == life.lived().bodies
 
 
-def perform(story: Story, step: tuple[Any, ...]) -> None:
-    match step:
-        case ("pod", name, phase, code, deleting):
-            story.pod(name, phase, exit_code=code or None, deleting=deleting)
-        case ("gone", name):
-            story.gone(name)
-        case ("late", name, phase, attempt):
-            story.see(story.pod_seen(name, phase, uid=f"{name}.{attempt}", attempt=attempt))
-        case ("resync",):
-            story.submit()
-        case ("limit", limit):
-            story.edit(runPolicy={"backoffLimit": limit})
-        case ("scale", expected):
-            if "elastic" in story.spec:
-                story.edit(elastic={"expectedReplicas": expected})
-        case ("timer", name):
-            if name in story.state.timers:
-                story.timer(name)
-        case ("refused", status):
-            story.refused(status_=status)
-        case ("label", labels):
-            story.label(**labels)
-        case ("unreadable", name):
-            story.unreadable(name)
-        case (verb, *_):
-            getattr(story, verb)()
-        case _:
-            raise AssertionError(step)
-
-
-def lived(spec: dict[str, Any], acts: Iterable[tuple[Any, ...]]) -> Story:
-    story = Story(copy.deepcopy(spec)).submit()
-    for number, act in enumerate(acts):
-        perform(story.at(max(story.clock, number * 7.0)), act)
-    return story
-
-
-many = settings(max_examples=150)
-
-
-@many
-@given(specs(), steps)
-def test_the_same_observations_give_the_same_bytes(spec: dict[str, Any], acts: list[Any]) -> None:
-    assert lived(spec, acts).bodies == lived(spec, acts).bodies
-
-
-@many
-@given(specs(), steps)
-def test_whatever_is_observed_twice_counts_once(spec: dict[str, Any], acts: list[Any]) -> None:
-    story = lived(spec, acts)
+@law()
+def test_whatever_is_observed_twice_counts_once(life: Life) -> None:
+    story = life.lived()
     before = story.state
     for entry in story.entries:
         if isinstance(entry.cause, PodObserved):
             assert decide(before, entry.cause) == (), entry.cause
-    assert story.submit().last == () or before.phase is Phase.NEW
+    assert story.submit().last == ()
 
 
-@many
-@given(specs(), steps)
-def test_entries_are_numbered_without_holes_and_chained(spec: dict[str, Any], acts: list[Any]) -> None:
-    story = lived(spec, acts)
+@law()
+def test_entries_are_numbered_without_holes_and_chained(life: Life) -> None:
     previous = GENESIS
-    for number, body in enumerate(story.bodies, 1):
+    for number, body in enumerate(life.lived().bodies, 1):
         entry = decode(body)
         assert (entry.seq, entry.prev) == (number, previous)
         assert encode(entry) == body
         previous = entry_hash(body)
 
 
-@many
-@given(specs(), steps)
-def test_folding_the_history_gives_the_state(spec: dict[str, Any], acts: list[Any]) -> None:
-    story = lived(spec, acts)
+@law()
+def test_folding_the_history_or_a_snapshot_gives_the_state(life: Life) -> None:
+    story = life.lived()
     state = JobState(story.uid)
     for body in story.bodies:
         state = fold(state, decode(body).events)
     assert state == story.state
+    assert decode_state(encode_state(state)) == state
 
 
-@many
-@given(specs(), steps)
-def test_the_labels_known_are_those_seen_last_until_the_job_is_deleted(
-    spec: dict[str, Any], acts: list[Any]
-) -> None:
-    story = Story(copy.deepcopy(spec)).submit()
-    for number, act in enumerate(acts):
-        perform(story.at(max(story.clock, number * 7.0)), act)
-        if act[0] in ("label", "resync") and not story.state.deleted:
+@law()
+def test_the_labels_known_are_those_seen_last_until_the_job_is_deleted(life: Life) -> None:
+    story = life.submitted()
+    for step in life.happening_to(story):
+        if step[0] in ("label", "resync") and not story.state.deleted:
             assert story.state.labels == story.labels
 
 
-@many
-@given(specs(), steps)
-def test_phases_move_only_along_the_table_and_final_ones_absorb(
-    spec: dict[str, Any], acts: list[Any]
-) -> None:
+# ---- of a life ---------------------------------------------------------------------------------------------------
+
+
+@law()
+def test_phases_move_only_along_the_table_and_final_ones_absorb(life: Life) -> None:
     allowed = {(source, row.target) for row in TABLE for source in row.sources if row.target}
     phase = Phase.NEW
-    for entry in lived(spec, acts).entries:
+    for entry in life.lived().entries:
         for event in entry.events:
             if isinstance(event, PhaseEntered):
                 assert phase not in FINAL
@@ -173,35 +79,49 @@ def test_phases_move_only_along_the_table_and_final_ones_absorb(
                 phase = event.phase
 
 
-@many
-@given(specs(), steps)
-def test_the_budget_is_never_exceeded_and_every_restart_is_counted(
-    spec: dict[str, Any], acts: list[Any]
-) -> None:
-    story = lived(spec, acts)
+@law(among=BUDGETED)
+def test_the_budget_is_never_exceeded_and_every_restart_is_counted(life: Life) -> None:
+    story = life.lived()
     granted = [event for entry in story.entries for event in entry.events if event.type == "RestartScheduled"]
     assert story.state.spent == len(granted) == sum(story.state.restarts.values())
     assert [event.spent for event in granted] == list(range(1, len(granted) + 1))
     assert all(event.limit is None or event.spent <= event.limit for event in granted)
 
 
-@many
-@given(specs(), steps)
-def test_the_aggregate_sums_up_to_the_scale(spec: dict[str, Any], acts: list[Any]) -> None:
-    story = lived(spec, acts)
+@law(among=T9K)
+def test_the_aggregate_sums_up_to_the_scale(life: Life) -> None:
+    story = life.lived()
     if not story.state.closed:
         assert sum(story.status["aggregate"].values()) == story.state.running_plan.scale
 
 
-@many
-@given(specs(), steps)
-def test_attempts_of_a_replica_only_grow(spec: dict[str, Any], acts: list[Any]) -> None:
+@law()
+def test_a_status_is_what_the_crd_says_it_is(life: Life) -> None:
+    schema = life.kind.crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
+    assert list(faults(life.lived().status, schema)) == []
+
+
+@law()
+def test_attempts_of_a_replica_only_grow(life: Life) -> None:
     seen: dict[str, int] = {}
-    for entry in lived(spec, acts).entries:
+    for entry in life.lived().entries:
         for event in entry.events:
             if event.type == "ReplicaRequested":
                 assert event.attempt > seen.get(event.replica, 0)
                 seen[event.replica] = event.attempt
+
+
+@law()
+def test_no_replica_runs_in_a_paused_job(life: Life) -> None:
+    story = life.lived()
+    if story.phase is Phase.PAUSED:
+        assert story.pods == []
+        assert not any(each.wanted for each in story.state.replicas.values())
+    if story.state.closed:
+        assert not any(each.phase is not ReplicaPhase.DELETED for each in story.state.replicas.values())
+
+
+# ---- of what is made of it ---------------------------------------------------------------------------------------
 
 
 class DictCluster:
@@ -241,10 +161,9 @@ class DictCluster:
                 pass
 
 
-@many
-@given(specs(), steps)
-def test_a_diff_after_its_own_writes_is_empty(spec: dict[str, Any], acts: list[Any]) -> None:
-    story = lived(spec, acts)
+@law()
+def test_a_diff_after_its_own_writes_is_empty(life: Life) -> None:
+    story = life.lived()
     cluster = DictCluster(story)
     for write in list(diff(story.state, desired(story.state), list(cluster.objects.values()))):
         cluster.apply(write)
@@ -252,13 +171,9 @@ def test_a_diff_after_its_own_writes_is_empty(spec: dict[str, Any], acts: list[A
     assert [each for each in after if not isinstance(each, SayAbsent | Release)] == []
 
 
-@many
-@given(specs(), steps)
-def test_a_stale_projector_deletes_nothing_of_a_later_state(spec: dict[str, Any], acts: list[Any]) -> None:
-    story = Story(copy.deepcopy(spec)).submit()
-    stale = story.state
-    for number, act in enumerate(acts):
-        perform(story.at(max(story.clock, number * 7.0)), act)
+@law()
+def test_a_stale_projector_deletes_nothing_of_a_later_state(life: Life) -> None:
+    stale, story = life.submitted().state, life.lived()
     cluster = DictCluster(story)
     known = {name: each.attempt for name, each in stale.replicas.items()}
     later = {each.uid for name, each in story.state.replicas.items() if each.attempt > known.get(name, 99)}
@@ -266,12 +181,9 @@ def test_a_stale_projector_deletes_nothing_of_a_later_state(spec: dict[str, Any]
         assert not (isinstance(write, Delete) and write.uid in later)
 
 
-@many
-@given(specs(), steps)
-def test_no_replica_runs_in_a_paused_job(spec: dict[str, Any], acts: list[Any]) -> None:
-    story = lived(spec, acts)
-    if story.phase is Phase.PAUSED:
-        assert story.pods == []
-        assert not any(each.wanted for each in story.state.replicas.values())
-    if story.state.closed:
-        assert not any(each.phase is not ReplicaPhase.DELETED for each in story.state.replicas.values())
+@law()
+def test_no_key_is_in_any_event_or_manifest(life: Life) -> None:
+    story = life.lived()
+    assert not any(b"id_rsa" in body or b"PRIVATE KEY" in body for body in story.bodies)
+    secrets = [child for name, child in story.children.items() if name.startswith("Secret/")]
+    assert not any({"data", "stringData"} & set(secret) for secret in secrets)

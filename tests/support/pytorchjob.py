@@ -1,9 +1,8 @@
 """The words of `scenario` for PyTorchJobs: manifests of kubeflow.org/v1, and suspending."""
 
-import copy
 from typing import Any, Self
 
-from statemachine.observations import Container, ContainerStatus, JobObserved, PodGroupObserved, PodObserved
+from statemachine.observations import Container, ContainerStatus, PodGroupObserved, PodObserved
 from statemachine.state import ConditionState
 from tests.support.scenario import Story
 
@@ -50,26 +49,7 @@ class TorchStory(Story):
     """One PyTorchJob, from submission on."""
 
     def __init__(self, spec: dict[str, Any], *, name: str = "retry", **settings: str) -> None:
-        super().__init__(spec, name=name, kind="PyTorchJob")
-        self.settings = settings
-
-    def submit(self) -> Self:
-        """The job object is seen, as it stands."""
-        return self.see(
-            JobObserved(
-                job=self.uid,
-                at=self.now,
-                api_version=API,
-                kind=self.kind,
-                namespace="demo",
-                name=self.name,
-                generation=self.generation,
-                spec=copy.deepcopy(self.spec),
-                actor="alice",
-                settings=self.settings,
-                labels=dict(self.labels),
-            )
-        )
+        super().__init__(spec, name=name, kind="PyTorchJob", api=API, settings=settings)
 
     def pod_seen(self, replica: str, phase: str, **more: Any) -> PodObserved:
         """The observation of a pod, which is called as the operator calls it."""

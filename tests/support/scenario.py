@@ -5,7 +5,7 @@ seconds since submission. Pods get the uids that the story's author names, or `<
 """
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
@@ -70,9 +70,17 @@ class Story:
     """One job, from submission on."""
 
     def __init__(
-        self, spec: dict[str, Any], *, name: str = "mnist", uid: str = UID, kind: str = KIND
+        self,
+        spec: dict[str, Any],
+        *,
+        name: str = "mnist",
+        uid: str = UID,
+        kind: str = KIND,
+        api: str = API,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
-        self.spec, self.name, self.kind = spec, name, kind
+        self.spec, self.name, self.kind, self.api = spec, name, kind, api
+        self.settings = dict(settings or {})
         self.uid = JobUid(uid)
         self.generation = 1
         self.labels: dict[str, str] = {}
@@ -115,13 +123,14 @@ class Story:
             JobObserved(
                 job=self.uid,
                 at=self.now,
-                api_version=API,
+                api_version=self.api,
                 kind=self.kind,
                 namespace="demo",
                 name=self.name,
                 generation=self.generation,
                 spec=copy.deepcopy(self.spec),
                 actor="alice",
+                settings=self.settings,
                 labels=dict(self.labels),
             )
         )

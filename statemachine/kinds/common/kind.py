@@ -6,7 +6,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from statemachine.errors import InvariantBroken, Problem
 from statemachine.ids import JobUid, ReplicaName
-from statemachine.kind import NO_UID, Admission, Child, LifeRule, Manifest, Names, Owned
+from statemachine.kind import NO_UID, Admission, Child, LifeRule, Manifest, Names, OptInSettings, Owned
 from statemachine.kinds.common.canonical import Modern, Reading, as_written, read
 from statemachine.kinds.common.crd import Served, crd
 from statemachine.kinds.common.fields import SpecPart
@@ -86,7 +86,7 @@ class ModelKind(Generic[S]):
     refused_as: str = "InvalidSpec"
     pause: Callable[[bool], dict[str, Any]] = usual_pause
     owns: tuple[Owned, ...] = USUAL
-    opt_in: bool = False
+    opt_in: type[OptInSettings] | None = None
     expires: bool = False
 
     def admit(

@@ -10,6 +10,7 @@ from statemachine.kinds.pytorchjob.restarts import is_retryable
 from statemachine.kinds.pytorchjob.roles import JOB_NAME, LAYOUT, NAMES, OPERATOR, pod_name
 from statemachine.kinds.pytorchjob.rules import RULES
 from statemachine.kinds.pytorchjob.served import SERVED
+from statemachine.kinds.pytorchjob.settings import PyTorchJobSettings
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.kinds.pytorchjob.status import status
 
@@ -34,6 +35,6 @@ KIND = ModelKind(
     refused_as="PyTorchJobFailedValidation",
     pause=lambda on: {"runPolicy": {"suspend": on}},
     owns=OWNS,
-    opt_in=True,
+    opt_in=PyTorchJobSettings,
     expires=True,
 )

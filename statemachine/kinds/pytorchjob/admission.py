@@ -9,7 +9,8 @@ from statemachine.kinds.pytorchjob import words
 from statemachine.kinds.pytorchjob.spec import ELSEWHERE
 from statemachine.observations import JobObserved, Observation
 from statemachine.phases import Phase, Trigger
-from statemachine.rules.admission import admitted, changes, entered, joined, noticed, relabelled
+from statemachine.rules.admission import admitted, changes, joined, noticed, relabelled
+from statemachine.rules.entering import entered
 from statemachine.rules.words import true
 from statemachine.state import JobState
 

@@ -14,7 +14,6 @@ from statemachine.events import (
     CleanedUp,
     Event,
     JobExpired,
-    PhaseEntered,
     ReplicaDismissed,
     TimerCleared,
     TimerSet,
@@ -25,8 +24,9 @@ from statemachine.kinds.pytorchjob import tally, words
 from statemachine.kinds.pytorchjob.conditions import Level, hold
 from statemachine.kinds.pytorchjob.replica_types import KEYS
 from statemachine.observations import Observation, PodObserved, PodPhase
-from statemachine.phases import Phase, Trigger, allows, step
+from statemachine.phases import Phase, Trigger, allows
 from statemachine.rules import causes
+from statemachine.rules.entering import entered
 from statemachine.rules.timers import DEADLINE, is_due
 from statemachine.spec import CleanUpPolicy, RestartPolicy
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
@@ -51,11 +51,11 @@ def outcome(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     if state.deleted or not allows(state.phase, Trigger.SUCCESS_MET):
         return
     if _is_success(state):
-        yield _entered(state, Trigger.SUCCESS_MET, "T8", seen)
+        yield entered(state, Trigger.SUCCESS_MET, "T8", seen)
         message = words.succeeded(state, master=tally.has_master(state))
         yield from hold(state, seen, words.SUCCEEDED, message, level="Normal")
     elif found := _failure(state):
-        yield _entered(state, Trigger.FAILURE_MET, "T9", seen, _cause(kind, state, seen, found))
+        yield entered(state, Trigger.FAILURE_MET, "T9", seen, _cause(kind, state, seen, found))
         yield from hold(state, seen, words.FAILED, found.message, level=found.level)
 
 
@@ -96,14 +96,8 @@ def deadline(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
     if is_due(state, seen, DEADLINE) and allows(state.phase, Trigger.DEADLINE_PASSED):
         message = words.past_deadline(state)
         cause = Cause(kind=CauseClass.DEADLINE, rule="T10", message=message)
-        yield _entered(state, Trigger.DEADLINE_PASSED, "T10", seen, cause)
+        yield entered(state, Trigger.DEADLINE_PASSED, "T10", seen, cause)
         yield from hold(state, seen, words.FAILED, message, level="Normal")
-
-
-def _entered(
-    state: JobState, trigger: Trigger, rule: str, seen: Observation, cause: Cause | None = None
-) -> PhaseEntered:
-    return PhaseEntered(phase=step(state.phase, trigger), trigger=trigger, rule=rule, at=seen.at, cause=cause)
 
 
 def clean_up(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:

@@ -13,7 +13,8 @@ from statemachine.kind import Child, Manifest, Owned
 from statemachine.kinds.common.look import entries, find, text
 from statemachine.kinds.common.quantities import quantity
 from statemachine.kinds.pytorchjob.replica_types import by_type, total
-from statemachine.kinds.pytorchjob.roles import job_labels, metadata, settings_of, slots
+from statemachine.kinds.pytorchjob.roles import job_labels, metadata, slots
+from statemachine.kinds.pytorchjob.settings import gang_scheduler
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.rulebook import Notice
 from statemachine.state import JobState
@@ -40,7 +41,7 @@ OTHER_SCHEDULER: Final = Notice(
 
 def pod_group(job: JobState, spec: PyTorchJobSpec) -> Iterator[Child]:
     """The job's PodGroup, if a gang scheduler is configured."""
-    scheduler = settings_of(job).gang_scheduler
+    scheduler = gang_scheduler(job)
     if scheduler not in NONE:
         version = VOLCANO_VERSION if scheduler == VOLCANO else PLUGINS_VERSION
         yield Child(version, "PodGroup", job.name, partial(_manifest, job, spec, version), mutable=True)
@@ -104,14 +105,14 @@ def scheduled(scheduler: str, pod: dict[str, Any]) -> dict[str, Any]:
 
 def group_annotations(job: JobState, type_: str) -> dict[str, str]:
     """What tells Volcano which group a pod is in, and as what."""
-    if settings_of(job).gang_scheduler != VOLCANO:
+    if gang_scheduler(job) != VOLCANO:
         return {}
     return {"scheduling.k8s.io/group-name": job.name, "volcano.sh/task-spec": type_}
 
 
 def group_labels(job: JobState) -> dict[str, str]:
     """What tells scheduler-plugins which group a pod is in."""
-    if settings_of(job).gang_scheduler in (*NONE, VOLCANO):
+    if gang_scheduler(job) in (*NONE, VOLCANO):
         return {}
     return {"scheduling.x-k8s.io/pod-group": job.name}
 

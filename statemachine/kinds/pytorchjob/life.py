@@ -17,8 +17,8 @@ from statemachine.kinds.pytorchjob.restarts import restarts
 from statemachine.kinds.pytorchjob.waiting import pod_group, requests
 from statemachine.observations import Observation
 from statemachine.phases import Trigger, allows
-from statemachine.rules.admission import entered
 from statemachine.rules.ending import closing
+from statemachine.rules.entering import entered
 from statemachine.rules.pause import all_dismissed, scale
 from statemachine.rules.timers import deadline_timer
 from statemachine.state import JobState

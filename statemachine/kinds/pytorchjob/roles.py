@@ -1,10 +1,9 @@
-"""Who is who in a PyTorchJob: names of the kind, pod templates, pod names, labels, settings.
+"""Who is who in a PyTorchJob: names of the kind, pod templates, pod names, labels.
 
 Source: kubeflow-pytorchjob.md, section 3.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from statemachine.ids import ReplicaName, split_replica
@@ -51,25 +50,6 @@ def slots(spec: Mapping[str, Any]) -> Iterator[Slot]:
 
 LAYOUT: Final = Layout(slots=slots, training_names=(CONTAINER,), generated_env=lambda _: ())
 """The names of generated variables are not needed: the rules of this kind do not warn of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the installation says about this kind, as it was when the job was admitted.
-
-    `gang_scheduler`: none, volcano, or the name of a scheduler that understands PodGroups of scheduler-plugins.
-    """
-
-    init_image: str
-    gang_scheduler: str
-
-
-def settings_of(job: JobState) -> Settings:
-    """The settings that hold for a job: those of its first day."""
-    return Settings(
-        init_image=job.settings.get("init_image") or "alpine:3.10",
-        gang_scheduler=job.settings.get("gang_scheduler") or "none",
-    )
 
 
 def pod_name(job: JobState, replica: ReplicaName) -> str:

@@ -17,9 +17,9 @@ from statemachine.kinds.pytorchjob.roles import (
     metadata,
     pod_labels,
     pod_name,
-    settings_of,
     template_metadata,
 )
+from statemachine.kinds.pytorchjob.settings import gang_scheduler, init_image
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.spec import RestartPolicy
 from statemachine.state import JobState
@@ -50,7 +50,7 @@ def pod(job: JobState, spec: PyTorchJobSpec, slots: dict[str, Slot], replica: Re
     of_pod["restartPolicy"] = restart_policy(job.running_plan.type_of(replica).restart_policy)
     if type_ == WORKER and has_master(spec):
         of_pod["initContainers"] = [*(of_pod.get("initContainers") or ()), _waiting(job)]
-    of_pod = gang.scheduled(settings_of(job).gang_scheduler, of_pod)
+    of_pod = gang.scheduled(gang_scheduler(job), of_pod)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": of_pod}
 
 
@@ -73,7 +73,7 @@ def _waiting(job: JobState) -> dict[str, Any]:
     """The init container that keeps a Worker from starting before the Master can be found."""
     return {
         "name": WAITING,
-        "image": settings_of(job).init_image,
+        "image": init_image(job),
         "imagePullPolicy": "IfNotPresent",
         "resources": {
             "limits": {"cpu": "100m", "memory": "20Mi"},

@@ -9,7 +9,7 @@ from typing import Final
 from statemachine.events import Event, PodGroupChanged
 from statemachine.kind import Kind
 from statemachine.kinds.pytorchjob.gang import VOLCANO
-from statemachine.kinds.pytorchjob.roles import settings_of
+from statemachine.kinds.pytorchjob.settings import gang_scheduler
 from statemachine.observations import Observation, PodGroupObserved
 from statemachine.rules import creation
 from statemachine.state import JobState
@@ -38,7 +38,7 @@ def pod_group(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event
 
 def is_held(state: JobState) -> bool:
     """Pods have to wait for the PodGroup."""
-    if settings_of(state).gang_scheduler != VOLCANO:
+    if gang_scheduler(state) != VOLCANO:
         return False
     return state.pod_group is None or state.pod_group.phase in _NOT_LET_IN
 

@@ -1,13 +1,16 @@
 """Settings: from flags, else the environment, else defaults; and where each came from."""
 
 import os
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from jobledger.settings import duration, explained, load, paths, variable
-from statemachine.errors import ConfigError
+from jobledger.settings import Settings, duration, explained, load, paths, variable
+from statemachine.errors import ConfigError, InvariantBroken
+from statemachine.kinds import KINDS, OPT_IN
 
 
 @pytest.fixture(autouse=True)
@@ -101,6 +104,39 @@ def test_a_wrong_value_is_refused_with_its_variable_and_what_it_must_be(
 
 def test_every_setting_says_what_it_is_for() -> None:
     assert [path for path in paths() if "Default" not in explained(path)] == []
+
+
+def test_no_kind_is_imported_for_settings_that_are_not_about_kinds() -> None:
+    """Every client command loads them, and is to answer at once."""
+    code = (
+        "import sys; from jobledger.settings import load; load(); print('statemachine.kinds' in sys.modules)"
+    )
+    environment = {**os.environ, "JOBLEDGER_NAMESPACE": "team"}
+    for more, imported in (({}, "False"), ({"JOBLEDGER_PYTORCHJOBS__NAMESPACES": "a"}, "True")):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**environment, **more},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == imported
+
+
+def test_what_is_configured_for_a_kind_is_what_it_declares(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind, declared in OPT_IN:
+        assert kind.names.plural not in Settings.model_fields
+        assert load().settings.of(kind) == declared()
+        monkeypatch.setenv(variable(f"{kind.names.plural}.namespaces"), "a,b")
+        found = load().settings.of(kind)
+        assert isinstance(found, declared)
+        assert found == declared(namespaces="a,b")
+
+
+def test_a_kind_that_is_looked_after_everywhere_has_no_settings() -> None:
+    always = next(kind for kind in KINDS if kind.opt_in is None)
+    with pytest.raises(InvariantBroken, match="not opt-in"):
+        load().settings.of(always)
 
 
 def test_settings_cannot_be_changed_later() -> None:

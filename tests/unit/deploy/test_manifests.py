@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from jobledger.rbac import GRANTS, LEASE, SWITCHED_GRANTS, USERS, Rule, Scope, bindings, rbac_objects
-from jobledger.settings import paths
+from jobledger.settings import Settings, paths
 from jobledger.wiring.roles import Role
 from k8s_bridge.apiserver import lease
 from statemachine.kinds import KINDS
@@ -35,7 +35,7 @@ FROM_SECRETS = frozenset(f"kafka.{each}_file" for each in ("password", "ca", "ce
 OF_HISTORY = frozenset({"history", "history_password_file"})
 """Settings that the chart makes of `history` where they are needed."""
 
-OF_KINDS = frozenset(each for each in paths() if each.startswith("pytorchjobs."))
+OF_KINDS = frozenset(set(paths()) - set(paths(Settings)))
 """Settings that the chart makes of the values of an opt-in kind."""
 
 BY_POD = frozenset({"kafka.instance"})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jobledger import generate
+from jobledger import generate, switching
 
 
 def test_checked_in_files_are_fresh() -> None:
@@ -18,6 +18,7 @@ def checkout(tmp_path: Path) -> Path:
     by_hand = [
         *(generate.ROOT / "docs").rglob("_*.md"),
         generate.ROOT / "deploy" / "monitoring" / "alerts.yaml",
+        *(generate.ROOT / each for each in (switching.VALUES, switching.SCHEMA)),
     ]
     for path in by_hand:
         copy = tmp_path / path.relative_to(generate.ROOT)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from jobledger.errors import NoRight, NotPossible, Unauthenticated, UnknownJob
-from jobledger.plugin.cluster import ACTOR, GROUP_VERSIONS, Cluster
+from jobledger.plugin.cluster import ACTOR, Cluster
+from jobledger.plugin.groups import GROUP_VERSIONS
 from k8s_bridge import observe
 from statemachine.errors import ClusterUnavailable, ConfigError, Conflict
 from statemachine.kinds import KINDS

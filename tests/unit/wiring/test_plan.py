@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.settings import ControllerSettings, KafkaSettings, PyTorchJobSettings, Settings
+from jobledger.settings import ControllerSettings, KafkaSettings, Settings, with_kinds
 from jobledger.wiring.cluster import Plan, log_of, namespaces_of, store_of
 from jobledger.wiring.ledger import Kafka
 from jobledger.wiring.roles import ALL, Role, roles_of
@@ -122,9 +122,9 @@ def test_what_needs_the_bridge_waits_with_it_and_a_front_does_not(roles: str, wh
 
 
 def torch(namespaces: str, ours: str = "", **more: str) -> Plan:
-    said = PyTorchJobSettings.model_validate({"namespaces": namespaces, **more})
-    store, controller = Path("/var/lib/ledger.db"), ControllerSettings(namespaces=ours)
-    return Plan.of(Settings(store=store, controller=controller, pytorchjobs=said), in_pod=False)
+    said = {"store": "/var/lib/ledger.db", "controller": {"namespaces": ours}}
+    settings = with_kinds().model_validate({**said, "pytorchjobs": {"namespaces": namespaces, **more}})
+    return Plan.of(settings, in_pod=False)
 
 
 def test_pytorchjobs_are_off_until_namespaces_are_named() -> None:

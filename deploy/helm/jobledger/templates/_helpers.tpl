@@ -119,15 +119,16 @@ app.kubernetes.io/instance: {{ .Release.Name }}
   value: /etc/jobledger/kafka/{{ $file }}
 {{- end }}
 {{- end }}
-{{- with .Values.pytorchjobs }}
-{{- if .namespaces }}
-- name: JOBLEDGER_PYTORCHJOBS__NAMESPACES
-  value: {{ join "," .namespaces | quote }}
-- name: JOBLEDGER_PYTORCHJOBS__GANG_SCHEDULER
-  value: {{ .gangScheduler }}
-{{- with .initImage }}
-- name: JOBLEDGER_PYTORCHJOBS__INIT_IMAGE
+{{- range $plural, $_ := (include "jobledger.rights" . | fromYaml).switched }}
+{{- $said := get $.Values $plural }}
+{{- if $said.namespaces }}
+- name: JOBLEDGER_{{ upper $plural }}__NAMESPACES
+  value: {{ join "," $said.namespaces | quote }}
+{{- range $setting, $value := omit $said "namespaces" }}
+{{- with $value }}
+- name: JOBLEDGER_{{ upper $plural }}__{{ snakecase $setting | upper }}
   value: {{ . | quote }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

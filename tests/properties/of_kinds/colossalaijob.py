@@ -1,4 +1,4 @@
-"""Strategies for ColossalAIJobs with nothing wrong in them."""
+"""ColossalAIJobs with nothing wrong in them, and what their users change."""
 
 from typing import Any
 
@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from tests.unit.kinds.build import Spec
 from tests.unit.kinds.colossal import container, old_launcher, old_spec, old_workers, spec, workers
 
-NAMES = st.from_regex(r"[a-z]([-a-z0-9]{0,49}[a-z0-9])?", fullmatch=True)
 WORDS = st.sampled_from(["train.py", "-m", "--lr", "0.1", "a,b", "$(HOME)"])
 OPTIONS = st.sampled_from([["--max_restarts=3"], ["--tee", "3"], ["--no-python"]])
 ENV = st.lists(st.sampled_from(["A", "B", "PYTHONUNBUFFERED", "NCCL_DEBUG"]), max_size=3, unique=True)
@@ -37,3 +36,6 @@ def specs(draw: st.DrawFn) -> Spec:
         return old_spec(old_launcher(**own), old_workers(number), torch=config, **rest)
     worker = workers(number, container(**own), procPerWorker=processes, command=script, torchArgs=args)
     return spec(worker, launcher={"image": "colossalai:1", **own}, **rest)
+
+
+EDITS = st.builds(lambda wish: {"runPolicy": {"cleanUpWorkers": wish}}, st.booleans())

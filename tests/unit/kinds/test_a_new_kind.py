@@ -1,0 +1,245 @@
+"""What it takes to add a kind: a folder, its line in the registry, a page of documentation; the rest is made of it.
+
+A checkout gets a made-up kind that has to be switched on; its programs are asked what they know of it.
+"""
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from jobledger import generate, switching
+from statemachine.kinds import KINDS
+
+CODE = ("jobledger", "projectors", "k8s_bridge", "statemachine")
+
+SLEDGE = '''
+from dataclasses import replace
+from typing import Literal
+
+from statemachine.kind import Names, OptInSettings, Owned
+from statemachine.kinds.pytorchjob import KIND as LIKE
+
+
+class SledgeJobSettings(OptInSettings):
+    """Sledges of the north, which others may pull."""
+
+    pace: Literal["walk", "trot"] = "walk"
+    """How fast a sledge goes: walk or trot. Default walk, for safety."""
+
+    sleigh_bell: str = ""
+    """Image of the bell. Default: none."""
+
+
+KIND = replace(
+    LIKE,
+    names=Names("SledgeJob", "north.example", "v1", "sledgejobs", "sledgejob", "SledgeJobList", ()),
+    opt_in=SledgeJobSettings,
+    owns=(Owned("north.example/v1", "Harness", "harnesses", when=("pace", "trot")),),
+)
+'''
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout with the kind, and its generated files."""
+    root = tmp_path_factory.mktemp("checkout")
+    for folder in (*CODE, "deploy", "docs"):
+        shutil.copytree(generate.ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    kinds = root / "statemachine" / "kinds"
+    (kinds / "sledgejob").mkdir()
+    (kinds / "sledgejob" / "__init__.py").write_text(SLEDGE, encoding="utf-8")
+    registry = (kinds / "__init__.py").read_text(encoding="utf-8")
+    entered = registry.replace(", PYTORCH_JOB)", ", PYTORCH_JOB, SLEDGE_JOB)").replace(
+        "\nfrom statemachine.kinds.pytorchtrainingjob",
+        "\nfrom statemachine.kinds.sledgejob import KIND as SLEDGE_JOB\nfrom statemachine.kinds.pytorchtrainingjob",
+    )
+    (kinds / "__init__.py").write_text(entered, encoding="utf-8")
+    (root / "docs" / "kinds" / "_sledgejob.intro.md").write_text("A sledge.\n", encoding="utf-8")
+    assert python(root, "-m", "jobledger.generate").returncode == 0
+    return root
+
+
+def python(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A program of that checkout, in an environment of its own."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("JOBLEDGER_") and name != "PYTHONDONTWRITEBYTECODE"  # it is compiled once
+    }
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=root,
+        env={**kept, "PYTHONPATH": str(root), "COLUMNS": "300", "XDG_STATE_HOME": str(root), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def asked(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return python(root, "-m", "jobledger", *arguments, **environment)
+
+
+def loaded(root: Path, path: str) -> Any:
+    return yaml.safe_load((root / path).read_text(encoding="utf-8"))
+
+
+def test_its_settings_are_shown_with_the_others(checkout: Path) -> None:
+    said = asked(checkout, "config", "-o", "json", JOBLEDGER_SLEDGEJOBS__PACE="trot")
+    rows = {each["setting"]: each for each in json.loads(said.stdout)}
+    assert rows["sledgejobs.pace"] == {
+        "setting": "sledgejobs.pace",
+        "value": "trot",
+        "from": "JOBLEDGER_SLEDGEJOBS__PACE",
+        "variable": "JOBLEDGER_SLEDGEJOBS__PACE",
+        "about": "How fast a sledge goes: walk or trot. Default walk, for safety.",
+    }
+    assert rows["sledgejobs.namespaces"]["value"] == ""
+    assert "Default: none, because another controller may" in rows["sledgejobs.namespaces"]["about"]
+
+
+@pytest.mark.parametrize("verb", ["config", "get"])
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("SLEDGEJOBS__PACE", "fly", "JOBLEDGER_SLEDGEJOBS__PACE is 'fly', but must be 'walk' or 'trot'"),
+        ("SLEDGEJOB__PACE", "trot", "JOBLEDGER_SLEDGEJOB__PACE is no setting of jobledger; did you mean "),
+    ],
+)
+def test_a_wrong_setting_of_it_is_refused_in_a_sentence(
+    checkout: Path, verb: str, name: str, value: str, sentence: str
+) -> None:
+    said = asked(checkout, verb, **{f"JOBLEDGER_{name}": value})
+    assert said.returncode == 2
+    assert sentence in said.stderr
+    assert len(said.stderr.splitlines()) == 1
+
+
+def test_the_controller_has_an_option_for_it(checkout: Path) -> None:
+    said = asked(checkout, "controller", "--help").stdout
+    (line,) = [each for each in said.splitlines() if "--sledgejobs" in each]
+    assert "A,B" in line
+    assert "Namespaces of a cluster in which such jobs are looked after" in line
+    wrong = asked(checkout, "controller", "--namespaces=a", "--sledgejobs=b")
+    assert wrong.stderr == 'jobledger: --sledgejobs: "b" is not among the namespaces of --namespaces\n'
+
+
+SWITCHED = """
+from jobledger.settings import load
+from jobledger.wiring.cluster import Plan
+from k8s_bridge.apiserver.sources import job_sources
+
+plan = Plan.of(load({"sledgejobs.namespaces": ("--sledgejobs", "a,b")}).settings, in_pod=False)
+print({name: (said.namespaces, said.settings) for name, said in plan.opted_in.items()})
+print([each.namespace for each in job_sources(plan.attended) if each.kind == "SledgeJob"])
+print(Plan.of(load().settings, in_pod=False).opted_in)
+"""
+
+
+def test_it_is_looked_after_where_it_is_switched_on(checkout: Path) -> None:
+    said = python(checkout, "-c", SWITCHED, JOBLEDGER_SLEDGEJOBS__PACE="trot")
+    assert said.stdout.splitlines() == [
+        "{'SledgeJob': (('a', 'b'), {'pace': 'trot'})}",
+        "['a', 'b']",
+        "{}",
+    ], said.stderr
+
+
+def test_its_rights_are_those_of_who_switches_it_on(checkout: Path) -> None:
+    common = (checkout / "deploy" / "common" / "rights.yaml").read_text(encoding="utf-8")
+    assert "north.example" not in common
+    switched = loaded(checkout, "deploy/helm/jobledger/files/rights.yaml")["switched"]["sledgejobs"]
+    follow = {"apiGroups": ["north.example"], "resources": ["sledgejobs"], "verbs": ["list", "watch"]}
+    assert follow in switched["roles"]["bridge"]
+    harness = {"apiGroups": ["north.example"], "resources": ["harnesses"], "verbs": ["list", "watch"]}
+    assert switched["by"] == {"pace": {"trot": {"bridge": [harness], "projectors": switched_on(harness)}}}
+    component = loaded(checkout, "deploy/components/sledgejobs/kustomization.yaml")
+    assert "JOBLEDGER_SLEDGEJOBS__NAMESPACES" in component["patches"][0]["patch"]
+    assert (checkout / "deploy/components/sledgejobs/rights.yaml").exists()
+
+
+def switched_on(harness: dict[str, Any]) -> list[dict[str, Any]]:
+    return [harness, {**harness, "verbs": ["get", "create", "patch", "delete"]}]
+
+
+def test_the_chart_has_its_values_beside_those_of_other_kinds(checkout: Path) -> None:
+    values = loaded(checkout, switching.VALUES)
+    assert values["sledgejobs"] == {"namespaces": [], "pace": "walk", "sleighBell": ""}
+    assert values["pytorchjobs"] == loaded(generate.ROOT, switching.VALUES)["pytorchjobs"]
+    schema = loaded(checkout, switching.SCHEMA)["properties"]
+    assert schema["sledgejobs"]["properties"]["pace"]["enum"] == ["walk", "trot"]
+    before = loaded(generate.ROOT, switching.SCHEMA)["properties"]
+    assert {name: each for name, each in schema.items() if name != "sledgejobs"} == before
+
+
+def test_its_crd_is_apart_from_those_that_are_always_installed(checkout: Path) -> None:
+    assert (
+        loaded(checkout, "crds/opt-in/north.example_sledgejobs.yaml")["spec"]["names"]["kind"] == "SledgeJob"
+    )
+    assert "sledgejobs" not in (checkout / "crds" / "Kustomization").read_text(encoding="utf-8")
+
+
+def test_the_plugin_looks_where_it_is(checkout: Path) -> None:
+    code = "from jobledger.plugin.groups import GROUP_VERSIONS; print(*GROUP_VERSIONS)"
+    assert "north.example/v1" in python(checkout, "-c", code).stdout.split()
+
+
+def test_generating_again_changes_nothing(checkout: Path) -> None:
+    said = python(checkout, "-m", "jobledger.generate", "--check")
+    assert (said.returncode, said.stderr) == (0, "")
+
+
+# ---- nobody else knows a kind by name ---------------------------------------------------------------------------
+
+NAMES = sorted({
+    word
+    for kind in KINDS
+    for names in (kind.names, *kind.aliases)
+    for word in (names.kind, names.plural, names.singular)
+})  # fmt: skip
+
+MADE = {generate.ROOT / path for path in generate.files()}
+
+MODULES = [
+    path
+    for folder in CODE
+    for path in sorted((generate.ROOT / folder).rglob("*.py"))
+    if (generate.ROOT / "statemachine" / "kinds") not in path.parents and path not in MADE
+]
+
+
+def literals(source: str) -> Iterator[str]:
+    """The texts in a module that its program uses: no docstring, no comment."""
+    tree = ast.parse(source)
+    said = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in said:
+            yield each.value
+
+
+def test_no_module_knows_a_kind_by_name() -> None:
+    known = [
+        (path.relative_to(generate.ROOT).as_posix(), text)
+        for path in MODULES
+        for text in literals(path.read_text(encoding="utf-8"))
+        if any(name in text for name in NAMES)
+    ]
+    assert known == []
+
+
+def test_nothing_that_is_written_by_hand_for_a_cluster_knows_a_kind_by_name() -> None:
+    files = [each for each in (generate.ROOT / "deploy").rglob("*") if each.is_file() and each not in MADE]
+    files += [each for each in (generate.ROOT / "compose").rglob("*") if each.suffix in (".yaml", ".yml")]
+    assert len(files) > 20
+    assert [
+        path.name for path in files if any(name in path.read_text(encoding="utf-8") for name in NAMES)
+    ] == []
