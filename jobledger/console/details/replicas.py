@@ -1,4 +1,4 @@
-"""The rows of the replica table, from the state of a job and the pods that live. Pure."""
+"""The rows of the replica table, from the state of a job and what its pods are made of. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,10 @@ def columns(said: str) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A replica: its pod of now, or that it has none. `error` says what is or was wrong, the latest first."""
+    """A replica: its pod of now, or that it has none. `error` says what is or was wrong, the latest first.
+
+    `labels` and `containers` are those of the pod's manifest, once that is told (`described`).
+    """
 
     name: str
     type: str
@@ -49,27 +52,33 @@ class Row:
     primary: bool
 
 
-def table(state: JobState, pods: Iterable[Mapping[str, Any]], marks: Sequence[Mark]) -> Sequence[Row]:
+def table(state: JobState, marks: Sequence[Mark]) -> Sequence[Row]:
     """All replicas that the job has or had, in the order of the state."""
-    by_uid = {str(each["metadata"]["uid"]): each for each in pods if each.get("kind") == "Pod"}
     said = {
         each.replica: each.says for each in marks if each.replica and each.nature is Nature.ABNORMAL
     }  # the last one stands
     restarts = Counter(each.replica for each in marks if each.kind is IncidentKind.RESTART)
     primary = state.plan.primary if state.plan else ""
-    rows = []
-    for each in state.replicas.values():
-        row = _row(
-            state, each, by_uid.get(each.uid, {}), said.get(each.name, ""), is_primary=each.name == primary
+    return [
+        replace(
+            _row(state, each, said.get(each.name, ""), is_primary=each.name == primary),
+            restarts=restarts[each.name],
         )
-        rows.append(replace(row, restarts=restarts[each.name]))
-    return rows
+        for each in state.replicas.values()
+    ]
 
 
-def _row(
-    state: JobState, replica: ReplicaState, pod: Mapping[str, Any], said: str, *, is_primary: bool
-) -> Row:
-    meta = pod.get("metadata") or {}
+def described(row: Row, pod: Mapping[str, Any]) -> Row:
+    """The row with the labels and containers that stand in the manifest of its pod."""
+    labels = (pod.get("metadata") or {}).get("labels") or {}
+    return replace(
+        row,
+        labels=tuple(f"{key}={value}" for key, value in sorted(labels.items())),
+        containers=tuple(containers(pod)),
+    )
+
+
+def _row(state: JobState, replica: ReplicaState, said: str, *, is_primary: bool) -> Row:
     return Row(
         name=replica.name,
         type=split_replica(replica.name)[0],
@@ -81,9 +90,9 @@ def _row(
         ready=replica.ready,
         node=replica.node,
         error="; ".join(filter(None, (_codes(replica.containers), said))),
-        labels=tuple(f"{key}={value}" for key, value in sorted((meta.get("labels") or {}).items())),
+        labels=(),
         seen=replica.containers,
-        containers=tuple(containers(pod)) if pod else (),
+        containers=(),
         primary=is_primary,
     )
 
