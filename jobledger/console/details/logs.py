@@ -21,7 +21,7 @@ from jobledger.console.logs.window import Matches, Window
 from jobledger.errors import NotPossible, UnknownReplica
 from jobledger.replicas import Attempt, chosen
 from k8s_bridge.port import Cluster, LogPart, SeekableLogs, TailedLogs
-from statemachine.errors import Missing
+from statemachine.errors import ClusterError, ClusterUnavailable, Missing
 from statemachine.events import ReplicaCreated, ReplicaRequested
 from statemachine.ids import ReplicaName
 from statemachine.kinds import kind_of
@@ -154,7 +154,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
             seen = await _window(found, choice.lines, before, near)
             if q and near is None and before is None:
                 matches = await window.search(await found.source(MOST), q)
-        except (Missing, UnknownReplica, NotPossible) as error:
+        except (ClusterError, UnknownReplica, NotPossible) as error:  # a node may be silent, too
             note = str(error)
         context = {
             "choice": choice,
@@ -196,7 +196,9 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
             try:
                 async for item in console.closing.until(news, HEARTBEAT):
                     yield ": alive\n\n" if item is None else _event(item)
-            except Missing as error:
+            except ClusterUnavailable:  # the browser asks again, and goes on where it was
+                return
+            except ClusterError as error:
                 yield f"event: gone\ndata: {json.dumps(str(error))}\n\n"
 
         headers = {**HEADERS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
