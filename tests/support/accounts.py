@@ -1,5 +1,8 @@
 """Controllers in the name of the accounts that an install has, with the rights of these and no other."""
 
+import base64
+import json
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +11,7 @@ from typing import Any, Final
 import yaml
 
 from jobledger.wiring.roles import Role
-from tests.harness import Cluster, wait_for
+from tests.harness import Cluster, ControlPlane, wait_for
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.deployment import NAMESPACE, namespace
 
@@ -63,6 +66,21 @@ def kubeconfig_of(cluster: Cluster, account: str, folder: Path) -> Path:
 def token_of(cluster: Cluster, account: str, namespace: str) -> str:
     """A token of an hour."""
     return cluster.kubectl("create", "token", account, "-n", namespace).strip()
+
+
+def signed(cluster: ControlPlane, token: str, seconds: int) -> str:
+    """The token, were it so many seconds younger."""
+    head, claims, _ = token.split(".")
+    body = json.loads(base64.urlsafe_b64decode(claims + "=="))
+    body |= {each: body[each] + seconds for each in ("exp", "iat", "nbf")}
+    text = f"{head}.{_text(json.dumps(body).encode())}"
+    command = ["openssl", "dgst", "-sha256", "-sign", str(cluster.home / "pki" / "sa.key")]
+    done = subprocess.run(command, input=text.encode(), capture_output=True, check=True)
+    return f"{text}.{_text(done.stdout)}"
+
+
+def _text(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def process(

@@ -17,7 +17,7 @@ from tests.harness.cluster import JOB_CRDS, NEIGHBOUR_CRDS, OPT_IN_CRDS
 from tests.harness.fixtures import own_control_plane
 from tests.harness.postgres import Postgres
 from tests.integration.browser import browser
-from tests.support.accounts import ACCOUNTS, rights
+from tests.support.accounts import ACCOUNTS, rights, signed
 from tests.support.cluster_console import ARGS, FORM, IMAGE, KIND, NAME, Site, Visitor, roles_apart, row, told
 from tests.support.cluster_jobs import job, replica_type
 from tests.support.cluster_people import JOBS, Person
@@ -165,6 +165,16 @@ def test_a_stranger_is_told_so_with_a_page_or_with_a_problem(site: Site, token: 
             assert said.startswith("say who asks" if not token else "the token is not valid here")
         assert stranger.data("/jobs", 401)["code"] == "unauthenticated"
         assert stranger.http.get("/live").status_code == 401
+
+
+def test_a_token_that_has_expired_is_told_so(site: Site, person: Person, cluster: ControlPlane) -> None:
+    """The API server gives none that is short enough to wait for, so this one is signed with its key."""
+    with Visitor(site, signed(cluster, person.token, -86400)) as late:
+        assert late.sentence("/jobs", 401).startswith("the token is not valid here: it has expired")
+        piece = late.http.get("/jobs", headers={"HX-Request": "true"})
+        assert (piece.status_code, piece.headers["hx-retarget"]) == (401, "#notices")
+    with Visitor(site, signed(cluster, person.token, 0)) as known:
+        assert "has no right" in known.sentence("/jobs", 403)  # so it was not for its signature
 
 
 # ---- what is done ----------------------------------------------------------------------------------------------
