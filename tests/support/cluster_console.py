@@ -67,7 +67,7 @@ class Visitor:
     """Somebody at the console behind a proxy that adds their token; keeps cookies, and the token of forms."""
 
     def __init__(self, site: Site, token: str) -> None:
-        headers = {"Authorization": f"Bearer {token}", "Accept": "text/html"}
+        headers = {"Accept": "text/html", **({"Authorization": f"Bearer {token}"} if token else {})}
         self.site = site
         self.http = httpx.Client(base_url=site.url, headers=headers, timeout=60)
         self._form = ""

@@ -285,25 +285,36 @@ def test_replicas_are_shown_as_they_live_with_labels_node_and_resources(
     assert "python train.py" in visitor.page(visitor.path("grows"))
 
 
+def talk(site: Site, name: str, log: Path) -> None:
+    """The first worker of the job has written a line."""
+    log.write_text("2026-01-01T00:00:00.000000000Z stdout F step 1\n", encoding="utf-8")
+    meta = {"name": f"{site.jobs.base(name)}-worker-0"}
+    shown = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Logs", "metadata": meta}
+    site.jobs.kubectl(
+        "create", "-f", "-", input=shown | {"spec": {"logs": [{"logsFile": str(log), "follow": True}]}}
+    )
+
+
 def test_logs_are_shown_or_one_sentence_says_why_not(
     visitor: Visitor, person: Person, tmp_path: Path
 ) -> None:
     may_edit(person)
     started(visitor.site, "talks")
-    jobs, path = visitor.site.jobs, visitor.path("talks", "/log?replica=worker-0")
-    pod = f"{jobs.base('talks')}-worker-0"
-    page = visitor.page(path)  # nobody has told KWOK what it wrote
-    silent = re.search(r'class="(?:note|bad-news|quiet)[^"]*"[^>]*>([^<]*log[^<]*)<', page)
-    assert silent, page[-3000:]
-    assert "Traceback" not in page
-    log = tmp_path / "pod.log"
-    log.write_text("2026-01-01T00:00:00.000000000Z stdout F step 1\n", encoding="utf-8")
-    shown = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Logs", "metadata": {"name": pod}}
-    jobs.kubectl("create", "-f", "-", input=shown | {"spec": {"logs": [{"logsFile": str(log)}]}})
+    path = visitor.path("talks", "/log?replica=worker-0")
+    pod = f"{visitor.site.namespace}/{visitor.site.jobs.base('talks')}-worker-0"
+    # nobody has told the simulated node what it wrote: its answer comes through the API server
+    assert told(visitor.page(path)) == f'no logs found for container "pytorch" in pod "{pod}"'
+    talk(visitor.site, "talks", tmp_path / "pod.log")
     visitor.sees(path, "step 1")
     assert visitor.http.get(visitor.path("talks", "/log/download?replica=worker-0")).text == "step 1\n"
     assert visitor.http.get(f"/api/jobs/{KIND}/talks/replicas/worker-0/log?tail=5").text == "step 1\n"
-    assert "no replica" in visitor.page(visitor.path("talks", "/log?replica=nobody"))
+    assert "no replica" in told(visitor.page(visitor.path("talks", "/log?replica=nobody")))
+    with visitor.http.stream("GET", visitor.path("talks", "/log/follow?replica=worker-0")) as followed:
+        lines = followed.iter_lines()
+        assert "step 1" in next(each for each in lines if each.startswith("data:"))
+        with (tmp_path / "pod.log").open("a") as more:
+            more.write("2026-01-01T00:00:01.000000000Z stdout F step 2\n")
+        assert "step 2" in next(each for each in lines if each.startswith("data:"))
 
 
 def test_who_may_not_read_logs_and_events_is_shown_none(visitor: Visitor, person: Person) -> None:
@@ -313,6 +324,32 @@ def test_who_may_not_read_logs_and_events_is_shown_none(visitor: Visitor, person
     assert said == f'"{person.name}" has no right to get pods/log in namespace "{person.namespace}"'
     assert "detailed-events" not in visitor.page(visitor.path("quiet"))
     assert "list events" in visitor.data(f"/jobs/{KIND}/quiet/events", 403)["detail"]
+
+
+def test_what_others_say_of_a_jobs_children_is_among_the_detailed_events(
+    visitor: Visitor, person: Person
+) -> None:
+    may_edit(person)
+    jobs = visitor.site.jobs
+    jobs.apply(job("queued", scheduler={"t9kScheduler": {"queue": "default"}}))
+    jobs.wait("queued", "aggregate.pending", 1)  # nobody here binds pods of that scheduler
+    group = jobs.cluster.get("-n", jobs.namespace, "podgroup", "queued")
+    patch = json.dumps({"status": {"phase": "Inqueue"}})
+    jobs.kubectl("patch", "podgroup/queued", "--subresource=status", "--type=merge", "-p", patch)
+    about = {key: group["metadata"][key] for key in ("name", "namespace", "uid")}
+    about |= {"apiVersion": group["apiVersion"], "kind": "PodGroup"}
+    for name, at in (("now", "2099-01-01T00:00:00Z"), ("before", "2001-01-01T00:00:00Z")):
+        event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": f"queued.{name}"}}
+        event |= {"involvedObject": about, "reason": f"NotEnough-{name}", "message": "none free"}
+        jobs.kubectl("create", "-f", "-", input=event | {"firstTimestamp": at, "lastTimestamp": at})
+    page = visitor.page(visitor.path("queued"))
+    assert "NotEnough" not in page
+    assert "<dd>Inqueue</dd>" not in page
+    page = visitor.page(visitor.path("queued", "?events=all"))
+    assert "NotEnough-now" in page
+    assert "NotEnough-before" not in page  # of another of that name
+    person.may("get", "podgroups.scheduler.tensorstack.dev")
+    visitor.sees(visitor.path("queued"), "<dd>Inqueue</dd>")
 
 
 # ---- programs --------------------------------------------------------------------------------------------------
@@ -383,13 +420,19 @@ def test_an_open_page_follows_the_pods(site: Site, window: "Page") -> None:
 
 
 def test_an_api_server_that_is_away_is_told_and_what_is_there_stays(
-    site: Site, cluster: ControlPlane, window: "Page"
+    site: Site, cluster: ControlPlane, visitor: Visitor, window: "Page", tmp_path: Path
 ) -> None:
     started(site, "lasting")
+    talk(site, "lasting", tmp_path / "pod.log")
     window.goto(f"{site.url}/jobs/{site.namespace}/{KIND}/lasting/replicas")
     replica(window, "worker-0", "Running").wait_for()
     banner = window.locator("#offline")
-    cluster.kill("kube-apiserver")
+    follow = visitor.path("lasting", "/log/follow?replica=worker-0")
+    with visitor.http.stream("GET", follow) as followed:
+        lines = followed.iter_lines()
+        assert "step 1" in next(each for each in lines if each.startswith("data:"))
+        cluster.kill("kube-apiserver")
+        assert [each for each in lines if each.startswith(("data:", "event:"))] == []  # it ends in order
     try:
         banner.wait_for()
         banner.filter(has_text="the API server").wait_for()
