@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 from tests.integration.browser import ROOT, axe, barriers
 from tests.integration.browser import browser as chromium
 from tests.integration.cli_words import Place, script, wait_until
+from tests.integration.leftovers import end_pods
 
 pytestmark = pytest.mark.integration
 
@@ -50,8 +51,10 @@ time.sleep(600)
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    return Place(tmp_path_factory.mktemp("console"))
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    found = Place(tmp_path_factory.mktemp("console"))
+    yield found
+    end_pods(found.folder)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +65,6 @@ def address(place: Place) -> Iterator[str]:
         while found is None:
             found = re.search(r"http://127\.0\.0\.1:\d+", server.stdout.readline())
         yield found[0]
-        place.run("delete", "--all", "--grace-period", "0")
 
 
 @pytest.fixture(scope="module")
