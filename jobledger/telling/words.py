@@ -39,7 +39,7 @@ def _pod(seen: o.PodObserved) -> str:
     codes = [each.exit_code for each in seen.containers if each.exit_code]
     reason = seen.disruption or seen.reason
     parts = [f"pod {seen.replica} {seen.phase}", *([reason] if reason else [])]
-    parts += [exit_code(codes[0])] if codes else []
+    parts += [str(exit_code(codes[0]))] if codes else []
     return ", ".join([*parts, *(["being deleted"] if seen.deleting else [])])
 
 

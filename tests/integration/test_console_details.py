@@ -481,6 +481,13 @@ def test_the_pages_speak_chinese(train: str, browser: Browser) -> None:
     page.goto(f"{train}/history")
     expect(page.locator(".tabs [aria-current=page]")).to_have_text("历史")
     expect(page.locator(".tl-label").first).to_contain_text("阶段")
+    mark = page.locator("a.tl-mark[data-kind=restart]").first
+    expect(mark).to_have_accessible_name(re.compile("退出码 7"))
+    mark.click()
+    expect(page.locator("#moment .says")).to_contain_text("退出码 7")
+    expect(page.locator("#moment .answer")).to_contain_text("Job 正在运行")
+    page.goto(f"{train}/replicas/worker-1")
+    expect(page.locator("ul.marks")).to_contain_text("将重启")
     context.close()
 
 

@@ -12,7 +12,7 @@ from jobledger.console.details.lives import Life
 from jobledger.console.timeline.model import Mark
 from jobledger.telling.moments import Moment
 from jobledger.telling.words import fields, seen_words
-from projectors.explain import Explanation, explain
+from projectors.explain import Explanation, Language, explain
 from projectors.history.phrases import summary
 from statemachine.errors import ConfigError
 from statemachine.log.entry import Entry
@@ -63,8 +63,10 @@ def by_change(conditions: Iterable[Mapping[str, Any]], *, oldest: bool = False) 
     return sorted(conditions, key=lambda each: str(each.get("lastTransitionTime", "")), reverse=not oldest)
 
 
-def view(life: Life, at: str) -> View:
+def view(life: Life, at: str, language: Language = "en") -> View:
     """The job at the moment `at`: the number of an entry, a time, a while ago such as `-5m`, or empty for now.
+
+    What `why` says of it is in `language`.
 
     Raises:
         ConfigError: it is no moment of the job's life.
@@ -79,7 +81,7 @@ def view(life: Life, at: str) -> View:
         state=state,
         status=status(state),
         pods=tuple(each for each in state.replicas.values() if each.has_pod),
-        why=explain(life.beginning(count)),
+        why=explain(life.beginning(count), language),
         marks=tuple(each for each in told.marks if each.when.seq == count),
         follows=not at.strip(),
     )

@@ -9,16 +9,19 @@ from jobledger.app import App
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.replicas import Row, table
 from jobledger.console.details.subject import Subject
+from projectors.explain import Language
 from statemachine.errors import ClusterError
 
 
-async def rows_of(app: App, lives: Lives, subject: Subject, caller: Caller) -> list[Row]:
+async def rows_of(
+    app: App, lives: Lives, subject: Subject, caller: Caller, language: Language = "en"
+) -> list[Row]:
     """All replicas that the job has or had; none before anything was decided about it."""
     if subject.state is None:
         return []
     life = await lives.of(subject.uid)
     marks = (await asyncio.to_thread(life.timeline)).marks if life.entries else ()
-    return list(table(subject.state, await pods_of(app, subject, caller), marks))
+    return list(table(subject.state, await pods_of(app, subject, caller), marks, language))
 
 
 async def pods_of(app: App, subject: Subject, caller: Caller) -> list[dict[str, Any]]:

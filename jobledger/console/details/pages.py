@@ -22,6 +22,7 @@ from jobledger.console.details.replicas import ALL_COLUMNS, ALWAYS, Row
 from jobledger.console.details.replicas import columns as chosen_columns
 from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import HEADERS, Console
+from jobledger.console.words import language_of
 from jobledger.errors import UnknownReplica
 from jobledger.redact import redacted
 from k8s_bridge.port import Ref
@@ -153,7 +154,7 @@ class _Pages:
         columns: Sequence[str],
     ) -> Response:
         """See `add`."""
-        rows = await self._rows(subject, caller)
+        rows = await self._rows(request, subject, caller)
         found = [each for each in rows if type_ in ("", each.type)]
         start = (page - 1) * ROWS
         return render(
@@ -174,7 +175,7 @@ class _Pages:
 
     async def replica(self, request: Request, subject: Subject, caller: Caller, replica: str) -> Response:
         """See `add`. Raises UnknownReplica."""
-        rows = await self._rows(subject, caller)
+        rows = await self._rows(request, subject, caller)
         found = next((each for each in rows if replica in (each.name, each.pod)), None)
         if found is None:
             raise UnknownReplica(f'job "{subject.name}" has no replica "{replica}"')
@@ -198,8 +199,8 @@ class _Pages:
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
-    async def _rows(self, subject: Subject, caller: Caller) -> list[Row]:
-        return await rows_of(self._app, self._lives, subject, caller)
+    async def _rows(self, request: Request, subject: Subject, caller: Caller) -> list[Row]:
+        return await rows_of(self._app, self._lives, subject, caller, language_of(request))
 
     async def _pods(self, subject: Subject, caller: Caller) -> list[dict[str, Any]]:
         return await pods_of(self._app, subject, caller)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from jobledger.console.details.overview import Container, containers
 from jobledger.console.timeline.model import Mark
 from projectors.explain.model import IncidentKind, Nature
+from projectors.explain.phrases import Language, in_words
 from projectors.explain.says import exit_code
 from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
@@ -49,25 +50,28 @@ class Row:
     primary: bool
 
 
-def table(state: JobState, pods: Iterable[Mapping[str, Any]], marks: Sequence[Mark]) -> Sequence[Row]:
-    """All replicas that the job has or had, in the order of the state."""
+def table(
+    state: JobState, pods: Iterable[Mapping[str, Any]], marks: Sequence[Mark], language: Language = "en"
+) -> Sequence[Row]:
+    """All replicas that the job has or had, in the order of the state; errors are told in `language`."""
     by_uid = {str(each["metadata"]["uid"]): each for each in pods if each.get("kind") == "Pod"}
     said = {
-        each.replica: each.says for each in marks if each.replica and each.nature is Nature.ABNORMAL
+        each.replica: in_words(each.says, language)
+        for each in marks
+        if each.replica and each.nature is Nature.ABNORMAL
     }  # the last one stands
     restarts = Counter(each.replica for each in marks if each.kind is IncidentKind.RESTART)
     primary = state.plan.primary if state.plan else ""
     rows = []
     for each in state.replicas.values():
-        row = _row(
-            state, each, by_uid.get(each.uid, {}), said.get(each.name, ""), is_primary=each.name == primary
-        )
+        errors = "; ".join(filter(None, (_codes(each.containers, language), said.get(each.name, ""))))
+        row = _row(state, each, by_uid.get(each.uid, {}), errors, is_primary=each.name == primary)
         rows.append(replace(row, restarts=restarts[each.name]))
     return rows
 
 
 def _row(
-    state: JobState, replica: ReplicaState, pod: Mapping[str, Any], said: str, *, is_primary: bool
+    state: JobState, replica: ReplicaState, pod: Mapping[str, Any], errors: str, *, is_primary: bool
 ) -> Row:
     meta = pod.get("metadata") or {}
     return Row(
@@ -80,7 +84,7 @@ def _row(
         restarts=0,
         ready=replica.ready,
         node=replica.node,
-        error="; ".join(filter(None, (_codes(replica.containers), said))),
+        error=errors,
         labels=tuple(f"{key}={value}" for key, value in sorted((meta.get("labels") or {}).items())),
         seen=replica.containers,
         containers=tuple(containers(pod)) if pod else (),
@@ -88,9 +92,9 @@ def _row(
     )
 
 
-def _codes(seen: Iterable[Seen]) -> str:
+def _codes(seen: Iterable[Seen], language: Language) -> str:
     found = [
-        f"{each.name}: {exit_code(each.exit_code)}{f' ({each.reason})' if each.reason else ''}"
+        f"{each.name}: {exit_code(each.exit_code).text(language).strip()}{f' ({each.reason})' if each.reason else ''}"
         for each in seen
         if each.exit_code
     ]
