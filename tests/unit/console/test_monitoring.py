@@ -315,7 +315,9 @@ def test_a_span_is_bounded_in_its_points(length: int, chosen: str) -> None:
     assert found.start % found.step == found.end % found.step == 0
     assert 1 <= (found.end - found.start) / found.step <= POINTS + 2
     assert found.start >= NOON.timestamp() - found.step
-    assert found.end >= NOON.timestamp() + length
+    end = NOON.timestamp() + length
+    assert end - found.step < found.end  # the last point on the grid …
+    assert found.end <= end or found.end == found.start + found.step  # … that is not to come
 
 
 # ---- the picture -------------------------------------------------------------------------------------------
