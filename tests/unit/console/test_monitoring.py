@@ -211,6 +211,7 @@ async def test_without_a_source_requests_and_limits_are_shown_with_a_notice(tmp_
         found = (await browser.get(f"/api/jobs/{KIND}/train/metrics")).json()
         assert (found["source"], found["panels"]) == (False, [])
         assert found["sums"]["cpu"] == {"request": 2.0, "limit": 4.0}
+        assert found["sums"]["nvidia.com/gpu"] == {"request": 2.0, "limit": 2.0}  # as Kubernetes has it
 
 
 async def test_the_same_is_there_as_json(tmp_path: Path) -> None:
