@@ -1,4 +1,4 @@
-"""The Chinese of every phrase of an explanation, by its English; names in braces stand wherever they read well."""
+"""The Chinese of every phrase, by its English; names in braces stand wherever they read well."""
 
 from typing import Final
 
@@ -133,6 +133,22 @@ CHINESE: Final[dict[str, str]] = {
     "The scale was changed from {before} to {after} replicas{by}.": "副本数量已{by}从 {before} 改为 {after}。",
     "The job was deleted{by}.": "Job 已{by}被删除。",
     "The job was deleted{by}, after it had ended.": "Job 在结束之后{by}被删除。",
+    # what was noticed
+    "job, generation {generation}": "Job，第 {generation} 代",
+    "job, generation {generation} by {actor}": "Job，第 {generation} 代，操作者 {actor}",
+    "job gone": "Job 已消失",
+    "job gone, by {actor}": "Job 已消失，操作者 {actor}",
+    "pod {replica} {phase}": "Pod {replica} {phase}",
+    "pod {replica} gone": "Pod {replica} 已消失",
+    "pod {replica} unreadable": "Pod {replica} 的状态无法读取",
+    "being deleted": "删除中",
+    "timer {timer}": "定时器 {timer}",
+    "{verb} {kind} {name} refused, {status}": "{verb} {kind} {name} 被拒绝，{status}",
+    "PodGroup seen": "已看到 PodGroup",
+    "PodGroup gone": "PodGroup 已消失",
+    "TensorBoard running": "TensorBoard 运行中",
+    "TensorBoard not running": "TensorBoard 未运行",
+    "TensorBoard gone": "TensorBoard 已消失",
     # what it waits for
     "Somebody to resume the job; it was paused{by}.": "等待有人恢复 Job；它已{by}暂停。",
     "The status of {primary}, which decides the result.": "等待决定结果的 {primary} 的状态。",

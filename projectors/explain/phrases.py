@@ -10,11 +10,11 @@ from typing import Final, Literal, TypeAlias
 from projectors.explain.chinese import CHINESE
 
 Language: TypeAlias = Literal["en", "zh"]
-Between: TypeAlias = Literal["names", "clauses", "sentences"]
+Between: TypeAlias = Literal["names", "commas", "clauses", "sentences"]
 
 _BETWEEN: Final[dict[Language, dict[Between, str]]] = {
-    "en": {"names": ", ", "clauses": "; ", "sentences": " "},
-    "zh": {"names": "、", "clauses": "；", "sentences": ""},
+    "en": {"names": ", ", "commas": ", ", "clauses": "; ", "sentences": " "},
+    "zh": {"names": "、", "commas": "，", "clauses": "；", "sentences": ""},
 }
 _STOP: Final[dict[Language, str]] = {"en": ".", "zh": "。"}
 _STOPS: Final = (".", "!", "?", "。", "！", "？")
@@ -39,7 +39,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """Names, clauses or sentences after another; empty ones are left out."""
+    """Names, remarks, clauses or sentences after another; empty ones are left out."""
 
     parts: tuple["Said", ...]
     between: Between = "sentences"

@@ -10,13 +10,14 @@ import pytest
 
 import projectors.explain
 from jobledger.console.timeline import build
+from jobledger.telling import words
 from projectors.explain import explain
 from projectors.explain.chinese import CHINESE
 from projectors.explain.phrases import Phrase, Sentence, Several, in_words, phrase, sentences
 from statemachine.observations import Container, ContainerStatus
 from tests.support.scenario import Story, workers
 
-SOURCES = [*Path(projectors.explain.__file__).parent.glob("*.py"), Path(build.__file__)]
+SOURCES = [*Path(projectors.explain.__file__).parent.glob("*.py"), Path(build.__file__), Path(words.__file__)]
 OOM = (Container(name="pytorch", state=ContainerStatus.TERMINATED, exit_code=137, reason="OOMKilled"),)
 FAILED = (Container(name="pytorch", state=ContainerStatus.TERMINATED, exit_code=1, reason="Error"),)
 ENGLISH = re.compile(r"\b(the|was|is|are|by|and|not|its|of|to)\b")
@@ -70,6 +71,15 @@ def test_what_a_cluster_says_stays_as_it_was_said() -> None:
     assert (
         refusal.says == "API server 拒绝了对 Pod mnist-7ac1b-worker-0 的 create 操作：exceeded quota: gpus。"
     )
+
+
+def test_what_was_noticed_is_said_in_both_languages() -> None:
+    story = Story(workers(1)).submit().all_pods("Running").pod("worker-0", "Failed", containers=OOM)
+    noticed = [words.seen_words(each.cause) for each in story.entries]
+    assert in_words(noticed[0]) == "job, generation 1 by alice"
+    assert in_words(noticed[-1]) == "pod worker-0 Failed, exit code 137 (SIGKILL)"
+    assert in_words(noticed[-1], "zh") == "Pod worker-0 Failed，退出码 137（SIGKILL）"
+    assert in_words(noticed[0], "zh") == "Job，第 1 代，操作者 alice"
 
 
 def test_an_explanation_without_a_language_is_english() -> None:

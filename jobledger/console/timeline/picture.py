@@ -133,7 +133,7 @@ def _row(row: Row, drawn: Timeline, wanted: Wanted, *, thin: bool) -> _Drawn:
             marks = joined(_small(each, wanted, height) for each in clusters(own, wanted.scale))
             return _Drawn("single", height, spans + marks, "" if thin else row.label)
         case Crowd():
-            title = f"{row.size} {'' if row.whole else 'other '}{row.type} replicas"
+            title = f"{row.type}: {row.size} {wanted.word('replicas' if row.whole else 'other replicas')}"
             blocks = joined(_block(each, row.most, wanted.word) for each in row.blocks)
             return _Drawn("crowd", _CROWD, blocks, row.label, title)
 
