@@ -111,7 +111,7 @@ def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: in
             "mark-after": min((each for each in marked if each > seen.count), default=None),
         },
         "zoom": _zoom(life, seen.count, asked),
-        "entries": told(life, first, last)[::-1],
+        "entries": told(life, first, last, language_of(request))[::-1],
         "raw": whole(life.entries[seen.count - 1]),
         "many": len(drawn.lanes) > 24,
         "number": number,
