@@ -18,6 +18,7 @@ from jobledger.console.details.subject import Subject
 from jobledger.errors import NoRight
 from jobledger.redact import redacted
 from k8s_bridge.port import Manifest, Ref
+from projectors.explain import Language
 from statemachine.errors import ClusterError
 from statemachine.ids import ReplicaName
 from statemachine.kind import Child
@@ -29,13 +30,13 @@ _PLURALS: Final = {
 }  # by which roles know them
 
 
-async def rows_of(lives: Lives, subject: Subject) -> list[Row]:
+async def rows_of(lives: Lives, subject: Subject, language: Language = "en") -> list[Row]:
     """All replicas that the job has or had, without what their pods are made of; none before anything was decided."""
     if subject.state is None:
         return []
     life = await lives.of(subject.uid)
     marks = (await asyncio.to_thread(life.timeline)).marks if life.entries else ()
-    return list(table(subject.state, marks))
+    return list(table(subject.state, marks, language))
 
 
 def with_pods(state: JobState | None, rows: Iterable[Row]) -> Sequence[Row]:

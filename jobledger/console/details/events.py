@@ -8,8 +8,8 @@ from jobledger.api.rights import Caller, Right
 from jobledger.app import App
 from jobledger.console.details.children import children_of
 from jobledger.console.details.lives import Life
-from jobledger.console.details.logs import attempts
 from jobledger.console.details.subject import Subject
+from jobledger.console.details.whichlog import attempts
 from k8s_bridge.port import Happening
 from statemachine.errors import ClusterError
 

@@ -21,6 +21,7 @@ from jobledger.console.details.replicas import ALL_COLUMNS, ALWAYS, described
 from jobledger.console.details.replicas import columns as chosen_columns
 from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import HEADERS, Console
+from jobledger.console.words import language_of
 from jobledger.errors import UnknownReplica
 from jobledger.redact import redacted
 from k8s_bridge.port import Ref
@@ -148,7 +149,7 @@ class _Pages:
         columns: Sequence[str],
     ) -> Response:
         """See `add`."""
-        rows = await rows_of(self._lives, subject)
+        rows = await rows_of(self._lives, subject, language_of(request))
         found = [each for each in rows if type_ in ("", each.type)]
         start = (page - 1) * ROWS
         return render(
@@ -169,7 +170,7 @@ class _Pages:
 
     async def replica(self, request: Request, subject: Subject, caller: Caller, replica: str) -> Response:
         """See `add`. Raises UnknownReplica."""
-        rows = await rows_of(self._lives, subject)
+        rows = await rows_of(self._lives, subject, language_of(request))
         found = next((each for each in rows if replica in (each.name, each.pod)), None)
         if found is None:
             raise UnknownReplica(f'job "{subject.name}" has no replica "{replica}"')

@@ -8,6 +8,7 @@ from typing import Any, Final
 from jobledger.console.details.overview import Container, containers
 from jobledger.console.timeline.model import Mark
 from projectors.explain.model import IncidentKind, Nature
+from projectors.explain.phrases import Language, in_words
 from projectors.explain.says import exit_code
 from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
@@ -52,20 +53,21 @@ class Row:
     primary: bool
 
 
-def table(state: JobState, marks: Sequence[Mark]) -> Sequence[Row]:
-    """All replicas that the job has or had, in the order of the state."""
+def table(state: JobState, marks: Sequence[Mark], language: Language = "en") -> Sequence[Row]:
+    """All replicas that the job has or had, in the order of the state; errors are told in `language`."""
     said = {
-        each.replica: each.says for each in marks if each.replica and each.nature is Nature.ABNORMAL
+        each.replica: in_words(each.says, language)
+        for each in marks
+        if each.replica and each.nature is Nature.ABNORMAL
     }  # the last one stands
     restarts = Counter(each.replica for each in marks if each.kind is IncidentKind.RESTART)
     primary = state.plan.primary if state.plan else ""
-    return [
-        replace(
-            _row(state, each, said.get(each.name, ""), is_primary=each.name == primary),
-            restarts=restarts[each.name],
-        )
-        for each in state.replicas.values()
-    ]
+    rows = []
+    for each in state.replicas.values():
+        errors = "; ".join(filter(None, (_codes(each.containers, language), said.get(each.name, ""))))
+        row = _row(state, each, errors, is_primary=each.name == primary)
+        rows.append(replace(row, restarts=restarts[each.name]))
+    return rows
 
 
 def described(row: Row, pod: Mapping[str, Any]) -> Row:
@@ -78,7 +80,7 @@ def described(row: Row, pod: Mapping[str, Any]) -> Row:
     )
 
 
-def _row(state: JobState, replica: ReplicaState, said: str, *, is_primary: bool) -> Row:
+def _row(state: JobState, replica: ReplicaState, errors: str, *, is_primary: bool) -> Row:
     return Row(
         name=replica.name,
         type=split_replica(replica.name)[0],
@@ -89,7 +91,7 @@ def _row(state: JobState, replica: ReplicaState, said: str, *, is_primary: bool)
         restarts=0,
         ready=replica.ready,
         node=replica.node,
-        error="; ".join(filter(None, (_codes(replica.containers), said))),
+        error=errors,
         labels=(),
         seen=replica.containers,
         containers=(),
@@ -97,9 +99,9 @@ def _row(state: JobState, replica: ReplicaState, said: str, *, is_primary: bool)
     )
 
 
-def _codes(seen: Iterable[Seen]) -> str:
+def _codes(seen: Iterable[Seen], language: Language) -> str:
     found = [
-        f"{each.name}: {exit_code(each.exit_code)}{f' ({each.reason})' if each.reason else ''}"
+        f"{each.name}: {exit_code(each.exit_code).text(language).strip()}{f' ({each.reason})' if each.reason else ''}"
         for each in seen
         if each.exit_code
     ]

@@ -6,10 +6,10 @@ import pytest
 
 from jobledger.console.details.asof import entry_of, moment, told, view, whole
 from jobledger.console.details.lives import Life
-from jobledger.console.details.logs import attempts
 from jobledger.console.details.overview import address_of, claims, containers, modes
 from jobledger.console.details.picturing import Asked, scale_of, seq_at, timeline_of
 from jobledger.console.details.replicas import described, table
+from jobledger.console.details.whichlog import attempts
 from projectors.explain.model import IncidentKind
 from projectors.history import EntryRow
 from statemachine.errors import ConfigError
