@@ -117,7 +117,9 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         last = request.headers.get("last-event-id", "")
         news = await log.news(int(last) if last.isascii() and last.isdigit() and len(last) < 16 else at)
         headers = {**HEADERS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(_events(news, console.closing), media_type="text/event-stream", headers=headers)
+        return StreamingResponse(
+            _events(news, console.closing), media_type="text/event-stream", headers=headers
+        )
 
     @router.get(JOB + "/log/download")
     async def download(log: meant) -> Response:
