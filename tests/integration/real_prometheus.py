@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -43,24 +43,23 @@ class Serie:
 
 @dataclass
 class Exporter:
-    """Serves its series with timestamps: from `BEFORE` now on, a step at every scrape, until it is now."""
+    """Serves its series with timestamps, from `BEFORE` on until now.
+
+    Every page has all samples: Prometheus drops those that it has, and a scrape that came too late leaves no gap.
+    """
 
     series: list[Serie] = field(default_factory=list)
     _begin: int = 0
-    _at: int = 0
 
     def serve(self, *series: Serie) -> None:
         """These from now on."""
-        self._begin = self._at = _now() - BEFORE
+        self._begin = _now() - BEFORE
         self.series = list(series)
 
     def scraped(self) -> str:
-        """The next page."""
-        if not self.series:
-            return ""
-        page = "".join(each.at(self._begin, self._at) for each in self.series)
-        self._at = min(self._at + STEP, _now())
-        return page
+        """The page as it is now."""
+        moments = range(self._begin, _now() + 1, STEP)
+        return "".join(each.at(self._begin, now) for each in self.series for now in moments)
 
 
 def _now() -> int:
@@ -79,7 +78,8 @@ def exporter() -> Iterator[tuple[Exporter, int]]:
             self.send_header("Content-Type", "text/plain; version=0.0.4")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            with suppress(BrokenPipeError):  # it did not wait
+                self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
             """Tests are silent."""
@@ -106,7 +106,7 @@ def real_prometheus(folder: Path) -> Iterator[tuple[str, Exporter]]:
         port = free_port()
         scraped = {"job_name": "kubelet", "honor_labels": True}
         targets = [{"targets": [f"127.0.0.1:{exporter_port}"]}]
-        every = {"scrape_interval": "100ms", "scrape_timeout": "100ms"}
+        every = {"scrape_interval": "1s", "scrape_timeout": "1s"}
         config = folder / "prometheus.json"  # JSON is YAML
         config.write_text(
             json.dumps({"global": every, "scrape_configs": [{**scraped, "static_configs": targets}]})

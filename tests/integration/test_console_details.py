@@ -285,6 +285,28 @@ def test_an_open_page_follows_the_job_without_being_loaded_again(
     assert page.evaluate("window.stillHere") is True
 
 
+def test_the_actions_beside_the_name_follow_the_job(place: Place, address: str, page: Page) -> None:
+    place.ok("submit", place.write("toggled.yaml", script("toggled", STEPS, replicas=2)))
+    running(place, "toggled")
+    page.goto(f"{address}/jobs/default/PyTorchTrainingJob/toggled")
+    page.evaluate("window.stillHere = true")
+    actions, dialog = page.locator(".header-actions"), page.get_by_role("dialog")
+    for action, then in (("Pause", "Resume"), ("Resume", "Pause")):
+        actions.get_by_role("link", name=action).click()
+        dialog.get_by_role("button", name=action).click()
+        expect(actions.get_by_role("link", name=then)).to_have_attribute(
+            "href", re.compile(f"/{then.lower()}$")
+        )
+        expect(actions.get_by_role("link", name=action)).to_have_count(0)  # the one with the focus, too
+    actions.get_by_role("link", name="Delete").click()
+    expect(dialog).to_contain_text("Delete PyTorchTrainingJob toggled?")
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page.locator("#notices")).to_contain_text("PyTorchTrainingJob toggled is being deleted.")
+    expect(page.locator("#job-status")).to_contain_text("Deleted")
+    expect(actions).to_have_count(0)
+    assert page.evaluate("window.stillHere") is True
+
+
 # ---- logs --------------------------------------------------------------------------------------------------
 
 

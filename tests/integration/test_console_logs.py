@@ -30,6 +30,9 @@ sys.exit(3)
 """
 
 
+BESIDE = "echo from beside; while [ ! -e fail ]; do sleep 0.1; done"
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
@@ -40,6 +43,8 @@ def log(place: Place) -> Iterator[str]:
     """The address of worker-0's log, of a job that is paused until somebody resumes it."""
     port = free_port()
     job = script("train", WAITS, runMode={"pause": {"enabled": True}}, runPolicy={"backoffLimit": 1})
+    containers = job["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"]
+    containers.append({"name": "beside", "image": "none", "command": ["sh", "-c", BESIDE]})
     with place.server("--listen", f"127.0.0.1:{port}"):
         place.ok("submit", place.write("train.yaml", job))
         place.ok("wait", "train", "--for", "phase=Paused", "--timeout", "50s")
@@ -74,6 +79,17 @@ def test_a_window_opens_follows_and_tells_of_a_restart_without_being_loaded_agai
     page.locator("#log-newer a").click()
     expect(page.locator("#log-lines")).to_contain_text("attempt 2")
     expect(page.locator("#log-newer")).to_be_empty()
+
+
+def test_another_container_is_chosen_in_the_window(place: Place, log: str, page: Page) -> None:
+    place.ok("resume", "train")
+    place.ok("wait", "train", "--for", "phase=Running", "--timeout", "50s")
+    page.goto(log)
+    expect(page.locator("#log-lines")).to_contain_text("attempt 1")
+    page.get_by_label("Container").select_option("beside")
+    expect(page.locator("#log-lines > li")).to_have_text(["from beside"])
+    page.get_by_label("Container").select_option("python")
+    expect(page.locator("#log-lines")).to_contain_text("attempt 1")
 
 
 def test_a_stream_that_breaks_is_taken_up_again_without_a_line_twice(

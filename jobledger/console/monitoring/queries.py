@@ -156,9 +156,9 @@ def span(begin: datetime, end: datetime, chosen: str) -> Span:
     It ends at the last point that is not behind the end: a rate over time to come would be too low.
     """
     length = RANGES.get(chosen)
-    first, last = begin.timestamp(), max(end.timestamp(), begin.timestamp() + STEP)
+    first, last = begin.timestamp(), max(end, begin).timestamp()
     if length is not None:
         first = max(first, last - length.total_seconds())
     step = max(1, math.ceil((last - first) / POINTS / STEP)) * STEP
-    start, stop = math.floor(first / step) * step, math.floor(last / step) * step
-    return Span(start, max(stop, start + step), step)
+    stop = math.floor(last / step) * step
+    return Span(min(math.floor(first / step) * step, stop - step), stop, step)

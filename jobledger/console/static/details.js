@@ -3,8 +3,11 @@
 
 // ---- history ------------------------------------------------------------------------------------------------------
 
-// A slider in use keeps the value that the hand gives it, whatever answers come in late.
-document.addEventListener("DOMContentLoaded", () => { Idiomorph.defaults.ignoreActiveValue = true; });
+// A slider in use keeps the value that the hand gives it, whatever answers come in late. Of a link that has the focus the
+// same would keep the words, and only them: "Resume" would then pause.
+document.addEventListener("htmx:beforeSwap", () => {
+  Idiomorph.defaults.ignoreActiveValue = Boolean(document.activeElement && document.activeElement.matches("input"));
+});
 
 function go(address) {
   // the link knows that what the hand asks for comes before what refreshes itself

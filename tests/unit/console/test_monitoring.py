@@ -317,8 +317,7 @@ def test_a_span_is_bounded_in_its_points(length: int, chosen: str) -> None:
     assert 1 <= (found.end - found.start) / found.step <= POINTS + 2
     assert found.start >= NOON.timestamp() - found.step
     end = NOON.timestamp() + length
-    assert end - found.step < found.end  # the last point on the grid …
-    assert found.end <= end or found.end == found.start + found.step  # … that is not to come
+    assert end - found.step < found.end <= end  # the last point on the grid that is not to come
 
 
 # ---- the picture -------------------------------------------------------------------------------------------
