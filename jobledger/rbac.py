@@ -125,8 +125,10 @@ GRANTS: Final[Mapping[Role, Mapping[Scope, Rules]]] = {
     Role.FRONT: {
         Scope.JOBS: [
             *_jobs(ALWAYS, "get", "list", "create", "patch", "delete"),
-            Rule("", ("pods",), ("get",)),
-            Rule("", ("pods/log",), ("get",)),
+            # one by one, for those who may get them themselves: replicas as such are in the log
+            Rule("", ("pods", "pods/log"), ("get",)),
+            Rule("scheduler.tensorstack.dev", ("podgroups",), ("get",)),
+            Rule("tensorstack.dev", ("tensorboards",), ("get",)),
             Rule("", ("events",), ("list",)),
             # what the form offers, to those who may list it themselves
             Rule("", ("persistentvolumeclaims",), ("list",)),

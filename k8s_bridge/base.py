@@ -92,10 +92,13 @@ class StoredCluster:
         await self._before("events", Ref("", "", namespace, ""))
         return self.kept_events.of(namespace, job_uid)
 
-    async def events_about(self, namespace: str, uids: Collection[str]) -> Sequence[Happening]:
-        """All that happened to the objects with these uids, oldest first."""
+    async def events_about(
+        self, namespace: str, uids: Collection[str], names: Collection[tuple[str, str]] = ()
+    ) -> Sequence[Happening]:
+        """All that happened to these objects, oldest first. See the port."""
         await self._before("events", Ref("", "", namespace, ""))
-        found = [each for uid in dict.fromkeys(uids) for each in self.kept_events.of(namespace, uid)]
+        about = {*uids, *self.kept_events.named(namespace, names)}
+        found = [each for uid in about for each in self.kept_events.of(namespace, uid)]
         found.sort(key=lambda event: event.at)
         return [
             Happening(

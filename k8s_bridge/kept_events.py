@@ -1,6 +1,6 @@
 """Kubernetes Events on jobs, as many as are worth keeping."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from k8s_bridge.port import JobEvent
 
@@ -28,6 +28,13 @@ class KeptEvents:
         """The events of a job, oldest first; those of one instant in the order of writing."""
         names = self._by_job.get((namespace, job_uid), ())
         return sorted((self._by_name[namespace, name] for name in names), key=lambda event: event.at)
+
+    def named(self, namespace: str, names: Collection[tuple[str, str]]) -> set[str]:
+        """Uids of the objects of these kinds and names of which anything was said."""
+        if not names:
+            return set()
+        kept = (each for (place, _), each in self._by_name.items() if place == namespace)
+        return {each.uid for each in kept if (each.about.kind, each.about.name) in names}
 
     def _put(self, event: JobEvent) -> bool:
         namespace = event.about.namespace

@@ -137,8 +137,13 @@ class Cluster(Protocol):
     async def events(self, namespace: str, job_uid: str) -> Sequence[JobEvent]:
         """The events of a job that are still kept, oldest first."""
 
-    async def events_about(self, namespace: str, uids: Collection[str]) -> Sequence[Happening]:
-        """What is still kept of all that happened to the objects with these uids, whoever said it; oldest first."""
+    async def events_about(
+        self, namespace: str, uids: Collection[str], names: Collection[tuple[str, str]] = ()
+    ) -> Sequence[Happening]:
+        """What is still kept of all that happened to these objects, whoever said it; oldest first.
+
+        They are known by their uids, or by kind and name: then to all objects that ever had the name.
+        """
 
     def logs(
         self,

@@ -3,7 +3,7 @@
 from fastapi import FastAPI
 
 from jobledger.api import health
-from jobledger.api.guards import ClusterGuard, LocalOnly
+from jobledger.api.guards import ClusterGuard, LocalOnly, Refusal
 from jobledger.api.jobs import routes
 from jobledger.api.limits import Limits
 from jobledger.api.lives import lives
@@ -14,11 +14,17 @@ from jobledger.app import App
 from jobledger.telemetry.page import mount
 
 
-def create(app: App, closing: Closing | None = None, reviews: Reviews | None = None) -> FastAPI:
+def create(
+    app: App,
+    closing: Closing | None = None,
+    reviews: Reviews | None = None,
+    refusal: Refusal | None = None,
+) -> FastAPI:
     """The ASGI application over `app`; its streams end when `closing` says so.
 
     With `reviews` it serves a cluster: whoever shows a token that the API server knows, as far as their rights
-    there go. Without, it serves this machine alone, and everybody on it who can reach it.
+    there go; others get a problem, or what `refusal` makes of it. Without, it serves this machine alone, and
+    everybody on it who can reach it.
     """
     api = FastAPI(title="jobledger", docs_url=None, redoc_url=None, openapi_url="/v1/openapi.json")
     api.state.jobledger = app
@@ -26,7 +32,7 @@ def create(app: App, closing: Closing | None = None, reviews: Reviews | None = N
     if reviews is None:
         api.add_middleware(LocalOnly)
     else:
-        api.add_middleware(ClusterGuard, reviews=reviews)
+        api.add_middleware(ClusterGuard, reviews=reviews, refusal=refusal)
     install(api)
     api.include_router(routes(app, closing or Closing()))
     api.include_router(lives())

@@ -8,9 +8,12 @@ headers. A foreign Host means that a name of somebody else's was bent to this ad
 another page asks.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from jobledger.api.problems import answer_to, problem
@@ -55,6 +58,14 @@ class LocalOnly:
         await self._app(scope, receive, send)
 
 
+Refusal = Callable[[Request, Exception], Response]
+"""The answer to somebody whom nobody knows, or of whom nobody can say anything at the moment."""
+
+
+def _problem(_request: Request, error: Exception) -> Response:
+    return answer_to(error)
+
+
 OPEN: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 """Paths that need no token: the kubelet and Prometheus have none, and nothing there names a job."""
 
@@ -66,10 +77,10 @@ _LONGEST: Final = 32 << 10
 
 
 class ClusterGuard:
-    """Middleware that lets only callers through whom the API server knows."""
+    """Middleware that lets only callers through whom the API server knows; the others get what `refusal` makes."""
 
-    def __init__(self, app: ASGIApp, reviews: Reviews) -> None:
-        self._app, self._reviews = app, reviews
+    def __init__(self, app: ASGIApp, reviews: Reviews, refusal: Refusal | None = None) -> None:
+        self._app, self._reviews, self._refusal = app, reviews, refusal or _problem
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -77,7 +88,7 @@ class ClusterGuard:
             try:
                 _introduce(scope, await self._reviews.caller(token(Headers(scope=scope))))
             except (Unauthenticated, ClusterUnavailable) as error:
-                await answer_to(error)(scope, receive, send)
+                await self._refusal(Request(scope), error)(scope, receive, send)
                 return
             wrong = _foreign(Headers(scope=scope))
             if wrong:

@@ -15,7 +15,7 @@ from jobledger.api.streams import Closing
 from jobledger.app import App
 from jobledger.console import about, actions, assets, data, details, listing, live
 from jobledger.console import create as creating
-from jobledger.console.frame import Console, Options
+from jobledger.console.frame import Console, Options, refused
 
 __all__ = ["PAGES", "Console", "Options", "create"]
 
@@ -40,7 +40,7 @@ def create(
 ) -> FastAPI:
     """The ASGI application over `app`: the API behind the guard that it chooses, and the console's pages."""
     closing = closing or Closing()
-    api = create_api(app, closing, reviews)
+    api = create_api(app, closing, reviews, refused)
     console = api.state.console = Console(app, closing, options or Options())
     for routes in PAGES:
         api.include_router(routes(console), include_in_schema=False)

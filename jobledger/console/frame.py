@@ -216,6 +216,25 @@ def failed(request: Request, error: Exception) -> Response:
     return answer
 
 
+_PROGRAMS: Final = ("/v1/", "/api/")
+
+
+def refused(request: Request, error: Exception) -> Response:
+    """The answer to a caller whom nobody knows, or of whom nobody can say anything now: a page where one is wanted.
+
+    Else htmx would put the problem, which programs get, in the place of what refreshes itself.
+    """
+    problem = answer_to(error)
+    is_page = is_fragment(request) or "text/html" in request.headers.get("accept", "")
+    if not is_page or request.scope["path"].startswith(_PROGRAMS):
+        return problem
+    answer = failed(request, error)
+    for name in ("WWW-Authenticate", "Retry-After"):
+        if name in problem.headers:
+            answer.headers[name] = problem.headers[name]
+    return answer
+
+
 def told(error: Exception) -> tuple[int, str]:
     """Status and sentence of an error, as the API has them."""
     if isinstance(error, HTTPException):

@@ -107,7 +107,7 @@ class Query:
         """As the read model understands it, within the kinds and the namespace that may be seen."""
         seen = [each for each in kinds if not self.kind or each in self.kind]
         return Wanted(
-            None if len(seen) == len(KNOWN) else seen,
+            None if {*KNOWN} <= {*seen} else seen,
             namespace,
             self.q,
             self.phase,

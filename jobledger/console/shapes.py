@@ -1,14 +1,19 @@
 """How values look on pages: instants, spans, quantities. Pure; every function is a filter of the templates."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
+from projectors.explain.phrases import Language, Said, in_words
 from projectors.history import Listed
 
 NOTHING: Final = "–"
+
+_INSTANT: Final = re.compile(r"\b(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC\b")
+"""As sentences name instants."""
 
 
 def instant(at: datetime | str | None) -> Markup | str:
@@ -18,6 +23,12 @@ def instant(at: datetime | str | None) -> Markup | str:
     found = datetime.fromisoformat(at) if isinstance(at, str) else at
     iso = found.isoformat(timespec="seconds").replace("+00:00", "Z")
     return Markup('<time datetime="{}">{}</time>').format(iso, iso.replace("T", " ").replace("Z", " UTC"))
+
+
+def told(said: Said, language: Language) -> Markup:
+    """A sentence in `language`; the browser turns the instants in it into its own zone."""
+    found = str(escape(in_words(said, language)))
+    return Markup(_INSTANT.sub(r'<time datetime="\1T\2Z">\g<0></time>', found))  # noqa: S704 - escaped above
 
 
 def span(seconds: float | timedelta | None) -> str:
@@ -58,6 +69,7 @@ def duration(job: Listed, now: datetime) -> str:
 
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "instant": instant,
+    "told": told,
     "span": span,
     "cores": cores,
     "memory": memory,

@@ -127,7 +127,7 @@ def _row(told: Told, time: str | None) -> tuple[str, ...]:
     if entry is None:
         return seq, "?", phase, "!", one_line(told.fault)
     at = clock(entry.seen_at) if time is None else entry.seen_at.strftime(time)
-    seen, decided = one_line(seen_words(entry.cause)), one_line(events_words(entry.events))
+    seen, decided = one_line(str(seen_words(entry.cause))), one_line(events_words(entry.events))
     return seq, at, phase, seen if time is None else cut(seen, 22), decided
 
 

@@ -4,43 +4,56 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import groupby
 
+from projectors.explain.phrases import Said, Several, phrase
 from projectors.explain.says import exit_code
 from statemachine import events as e
 from statemachine import observations as o
 from statemachine.timestamps import rfc3339
 
 
-def seen_words(seen: o.Observation) -> str:
+def seen_words(seen: o.Observation) -> Said:
     """What was noticed: `pod worker-1 Failed, exit code 137`."""
     match seen:
         case o.JobObserved():
-            by = f" by {seen.actor}" if seen.actor else ""
-            return f"job, generation {seen.generation}{by}"
+            if seen.actor:
+                return phrase(
+                    "job, generation {generation} by {actor}", generation=seen.generation, actor=seen.actor
+                )
+            return phrase("job, generation {generation}", generation=seen.generation)
         case o.JobGone():
-            return "job gone" + (f", by {seen.actor}" if seen.actor else "")
+            return phrase("job gone, by {actor}", actor=seen.actor) if seen.actor else phrase("job gone")
         case o.PodObserved():
             return _pod(seen)
         case o.PodGone():
-            return f"pod {seen.replica} gone"
+            return phrase("pod {replica} gone", replica=seen.replica)
         case o.PodUnreadable():
-            return f"pod {seen.replica} unreadable"
+            return phrase("pod {replica} unreadable", replica=seen.replica)
         case o.TimerFired():
-            return f"timer {seen.timer}"
+            return phrase("timer {timer}", timer=seen.timer)
         case o.WriteRefused():
-            return f"{seen.verb} {seen.kind} {seen.name} refused, {seen.status}"
+            refused = {"verb": seen.verb, "kind": seen.kind, "name": seen.name, "status": str(seen.status)}
+            return phrase("{verb} {kind} {name} refused, {status}", **refused)
+        case o.PodGroupObserved() if seen.phase:
+            return f"PodGroup {seen.phase}"
         case o.PodGroupObserved():
-            return f"PodGroup {seen.phase or ('seen' if seen.uid else 'gone')}"
+            return phrase("PodGroup seen") if seen.uid else phrase("PodGroup gone")
+        case o.TensorBoardObserved() if seen.running:
+            return phrase("TensorBoard running")
         case o.TensorBoardObserved():
-            state = "running" if seen.running else "gone" if not seen.uid else "not running"
-            return f"TensorBoard {state}"
+            return phrase("TensorBoard not running") if seen.uid else phrase("TensorBoard gone")
 
 
-def _pod(seen: o.PodObserved) -> str:
+def _pod(seen: o.PodObserved) -> Said:
     codes = [each.exit_code for each in seen.containers if each.exit_code]
-    reason = seen.disruption or seen.reason
-    parts = [f"pod {seen.replica} {seen.phase}", *([reason] if reason else [])]
-    parts += [exit_code(codes[0])] if codes else []
-    return ", ".join([*parts, *(["being deleted"] if seen.deleting else [])])
+    return Several(
+        (
+            phrase("pod {replica} {phase}", replica=seen.replica, phase=str(seen.phase)),
+            seen.disruption or seen.reason,
+            exit_code(codes[0]) if codes else "",
+            phrase("being deleted") if seen.deleting else "",
+        ),
+        "commas",
+    )
 
 
 def events_words(events: Iterable[e.Event]) -> str:

@@ -58,23 +58,24 @@ def shown(where: Where | None) -> str:
 
 @asynccontextmanager
 async def opened_or_beside(
-    where: Where | None, store: "SqliteStore | None"
+    where: Where | None, store: "SqliteStore | None", *, read_only: bool = False
 ) -> "AsyncIterator[Database | None]":
-    """The database at `where`, by default the log's store; None if that is none, too. Raises as `opened`."""
+    """The database at `where`, by default the log's store; None if that is none, too. As `opened`."""
     if where is None:
         from projectors.history import SqliteDatabase
 
         yield SqliteDatabase(store) if store is not None else None
     else:
-        async with opened(where) as database:
+        async with opened(where, read_only=read_only) as database:
             yield database
 
 
 @asynccontextmanager
-async def opened(where: Where) -> "AsyncIterator[Database]":
+async def opened(where: Where, *, read_only: bool = False) -> "AsyncIterator[Database]":
     """The database at `where`; then it is closed.
 
-    One that is out of reach at the moment is opened all the same: whoever asks it is told.
+    One that is out of reach at the moment is opened all the same: whoever asks it is told. So is one in PostgreSQL
+    that may only be read and has no tables yet: a projector will make them.
 
     Raises:
         ConfigError: the database lets nobody in, or is newer than this program.
@@ -91,9 +92,9 @@ async def opened(where: Where) -> "AsyncIterator[Database]":
     else:
         from projectors.history.postgres import PostgresDatabase
 
-        database = PostgresDatabase(where)
+        database = PostgresDatabase(where, read_only=read_only)
         try:
-            with suppress(ViewUnavailable, TimeoutError):
+            with suppress(ViewUnavailable, TimeoutError, *([StoreUnusable] if read_only else [])):
                 async with asyncio.timeout(_FIRST_LOOK):
                     await database.prepare()
             yield database

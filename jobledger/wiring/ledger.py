@@ -76,13 +76,15 @@ async def ledger_of(
 ) -> AsyncIterator[Ledger]:
     """The ledger for a process with these roles, its history at `history`; then all of it is closed.
 
+    Projectors bring the history on; a front by itself shows what they made, and needs no right to write there.
+
     `trace` tells the trace contexts of observations that leave the process.
 
     Raises:
         StoreInUse, StoreUnusable, LogUnavailable: the log cannot be this process's.
         ConfigError: the history's database lets nobody in, or is newer than this program.
     """
-    history = history if Role.PROJECTORS in roles else None
+    history = history if roles & {Role.PROJECTORS, Role.FRONT} else None
     found = _in_kafka(log, roles, history, trace) if isinstance(log, Kafka) else _in_file(log, roles, history)
     async with found as ledger:
         yield ledger
@@ -96,7 +98,8 @@ async def _in_file(path: Path, roles: Roles, history: views.Where | None) -> Asy
     make_default_folder(path)
     event_log = await SqliteLog.open(path, beside=Role.ENGINE not in roles)
     try:
-        async with views.opened_or_beside(history, event_log.store) as database:
+        reads = Role.PROJECTORS not in roles
+        async with views.opened_or_beside(history, event_log.store, read_only=reads) as database:
             streams = views.streams_of(database, [event_log])
             yield Ledger(Partitions([event_log]), streams, await SqliteInbox.open(event_log.store))
     finally:
@@ -188,7 +191,8 @@ async def _in_kafka(
             if Role.PROJECTORS in roles
             else None
         )
-        database = await stack.enter_async_context(views.opened_or_beside(history, None))
+        reads = Role.PROJECTORS not in roles
+        database = await stack.enter_async_context(views.opened_or_beside(history, None, read_only=reads))
         streams = views.streams_of(database, logs)
         yield Ledger(_partitions(logs, count), streams, outbox=outbox, worker=worker, share=share)
 

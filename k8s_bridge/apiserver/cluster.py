@@ -276,16 +276,20 @@ class ApiServerCluster:
         found = map(ours, await self._paged(path, query))
         return sorted(found, key=lambda event: (event.at, event.name))
 
-    async def events_about(self, namespace: str, uids: Collection[str]) -> Sequence[Happening]:
-        """All that happened to the objects with these uids, as long as the server keeps it; oldest first.
+    async def events_about(
+        self, namespace: str, uids: Collection[str], names: Collection[tuple[str, str]] = ()
+    ) -> Sequence[Happening]:
+        """All that happened to these objects, as long as the server keeps it; oldest first. See the port.
 
         A selector names one object only, and a job has many: the namespace's Events are read, a page at a time.
         """
-        wanted, path = frozenset(uids), await self._paths.of("v1", "Event", namespace)
+        wanted, named = frozenset(uids), frozenset(names)
+        path = await self._paths.of("v1", "Event", namespace)
         found = [
             happening(each)
             for each in await self._paged(path)
-            if (each.get("involvedObject") or {}).get("uid") in wanted
+            if (about := each.get("involvedObject") or {}).get("uid") in wanted
+            or (about.get("kind"), about.get("name")) in named
         ]
         return sorted(found, key=lambda each: each.last_at)
 

@@ -52,7 +52,7 @@ def happening(raw: Manifest) -> Happening:
     last = series.get("lastObservedTime") or raw.get("lastTimestamp") or began
     return Happening(
         Ref(about.get("apiVersion", "v1"), about.get("kind", ""), meta["namespace"], about.get("name", "")),
-        about["uid"],
+        about.get("uid", ""),
         raw.get("reason", ""),
         raw.get("message", ""),
         raw.get("type", "Normal"),

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from projectors.explain.chronicle import chronicle
+from projectors.explain.drafts import Draft
 from projectors.explain.model import Explanation, IncidentKind, Job, Nature, Restarts, RootCause, json_schema
-from projectors.explain.says import counted, instant, listed, why_ended
+from projectors.explain.phrases import Language, Said, in_words, phrase, sentences
+from projectors.explain.says import instant, listed, replicas, why_ended
 from projectors.explain.text import as_text
-from projectors.explain.told import Told
+from projectors.explain.told import Told, by_whom
 from projectors.explain.waits import waits
 from statemachine.events import JobDeleted, PhaseEntered
 from statemachine.log.entry import Entry
@@ -19,11 +21,13 @@ from statemachine.phases import Phase
 from statemachine.rules.timers import RETRY
 from statemachine.state import ReplicaPhase
 
-__all__ = ["Explanation", "as_text", "explain", "json_schema", "life"]
+__all__ = ["Explanation", "Language", "as_text", "explain", "happened", "json_schema", "life"]
 
 
-def explain(entries: Sequence[Entry]) -> Explanation:
+def explain(entries: Sequence[Entry], language: Language = "en") -> Explanation:
     """The explanation of the job whose entries these are: from the first on, in order, without holes.
+
+    Its sentences are in `language`; what clusters and users wrote stays as it is.
 
     Deleting a job that has ended does not change its answer: that explains the job's life, which was over. A job
     deleted before it had ended is explained to its very end, as the deletion is what ended it.
@@ -36,7 +40,7 @@ def explain(entries: Sequence[Entry]) -> Explanation:
     told = chronicle(entries[0].job, life(entries))
     state = told.state
     since = told.since or entries[0].seen_at
-    incidents = tuple(each.finished() for each in told.drafts.all)
+    incidents = tuple(each.finished(language) for each in told.drafts.all)
     normal = not any(each.nature is Nature.ABNORMAL for each in incidents)
     return Explanation(
         job=Job(
@@ -51,12 +55,17 @@ def explain(entries: Sequence[Entry]) -> Explanation:
         deleted_at=_deleted_at(told),
         entries=told.entries,
         normal=normal,
-        answer=_answer(told, normal=normal),
-        root_cause=_root(told),
+        answer=in_words(_answer(told, normal=normal), language),
+        root_cause=_root(told, language),
         restarts=_restarts(told),
-        waits_for=tuple(waits(told, since)),
+        waits_for=tuple(waits(told, since, language)),
         incidents=incidents,
     )
+
+
+def happened(entries: Sequence[Entry]) -> Sequence[Draft]:
+    """What `explain` tells as incidents, in log order, in words of no language yet."""
+    return chronicle(entries[0].job, life(entries)).drafts.all
 
 
 def life(entries: Sequence[Entry]) -> Sequence[Entry]:
@@ -74,7 +83,7 @@ def _deleted_at(told: Told) -> datetime | None:
     return draft.entry.seen_at if draft else None
 
 
-def _root(told: Told) -> RootCause | None:
+def _root(told: Told, language: Language) -> RootCause | None:
     draft = told.root
     if draft is None:
         return None
@@ -82,7 +91,7 @@ def _root(told: Told) -> RootCause | None:
         seq=draft.entry.seq,
         at=draft.happened_at,
         replica=draft.replica,
-        says=draft.says,
+        says=in_words(draft.says, language),
         cause=draft.evidence,
     )
 
@@ -95,18 +104,20 @@ def _restarts(told: Told) -> Restarts | None:
     return Restarts(limit=limit, spent=spent, left=None if limit is None else max(0, limit - spent))
 
 
-def _answer(told: Told, *, normal: bool) -> str:
+def _answer(told: Told, *, normal: bool) -> Said:
     """How the job stands, in one or two sentences."""
     state = told.state
     if state.deleted:
         draft = told.drafts.last(IncidentKind.DELETION)
-        by = f" by {draft.by}" if draft and draft.by else ""
-        at = f" at {instant(draft.entry.seen_at)}" if draft else ""
-        return f"The job was deleted{by}{at}, while it was {state.phase}."
-    return " ".join(filter(None, (_present(told), _judgement(told, normal=normal))))
+        by = by_whom(draft.by if draft else "")
+        at = phrase(" at {at}", at=instant(draft.entry.seen_at)) if draft else ""
+        return phrase(
+            "The job was deleted{by}{at}, while it was {phase}.", by=by, at=at, phase=str(state.phase)
+        )
+    return sentences(_present(told), _judgement(told, normal=normal))
 
 
-def _past(told: Told) -> str:
+def _past(told: Told) -> Said:
     """What the job ended of, and where that began."""
     end = told.drafts.last(IncidentKind.END) or told.drafts.last(IncidentKind.INVALID)
     if end is None or told.state.phase is not Phase.FAILED:
@@ -114,61 +125,76 @@ def _past(told: Told) -> str:
     root = told.root
     if root is None or not root.replica or root.cause is None:
         return end.says
-    return f"{end.says} It began with {root.replica}: {why_ended(root.cause)}."
+    began = phrase("It began with {replica}: {why}.", replica=root.replica, why=why_ended(root.cause))
+    return sentences(end.says, began)
 
 
-def _present(told: Told) -> str:
+def _present(told: Told) -> Said:
     state = told.state
     match state.phase:
         case Phase.FAILED:
             return _past(told)
         case Phase.SUCCEEDED:
-            return "The job has succeeded."
+            return phrase("The job has succeeded.")
         case Phase.PAUSED:
             draft = told.drafts.last(IncidentKind.PAUSE)
-            by = f" by {draft.by}" if draft and draft.by else ""
-            return (
-                f"The job has been paused{by} since {instant(told.since) if told.since else 'its creation'}."
+            since = instant(told.since) if told.since else phrase("its creation")
+            return phrase(
+                "The job has been paused{by} since {since}.",
+                by=by_whom(draft.by if draft else ""),
+                since=since,
             )
         case Phase.UNKNOWN:
-            return (
+            return phrase(
                 "It is not known how the job is: the status of the replica that decides its result is lost."
             )
-        case Phase.PENDING | Phase.RESUMING:
-            word = "starting" if state.phase is Phase.PENDING else "resuming"
-            return f"The job is {word}: {_not_up(told)}{_refused(told)}"
+        case Phase.PENDING:
+            return sentences(phrase("The job is starting: {how}", how=_not_up(told)), _refused(told))
+        case Phase.RESUMING:
+            return sentences(phrase("The job is resuming: {how}", how=_not_up(told)), _refused(told))
         case _:
-            return f"The job is running: {_not_up(told)}"
+            return phrase("The job is running: {how}", how=_not_up(told))
 
 
-def _not_up(told: Told) -> str:
+def _not_up(told: Told) -> Said:
     plan = told.state.plan
     names = list(plan.replicas()) if plan else []
     up = (ReplicaPhase.RUNNING, ReplicaPhase.SUCCEEDED)
     known = told.state.replicas
     down = [name for name in names if name not in known or known[name].phase not in up]
+    if not down and len(names) == 1:
+        return phrase("its replica is up.")
     if not down:
-        return "its replica is up." if len(names) == 1 else f"all {counted(len(names), 'replica')} are up."
-    return f"{len(names) - len(down)} of {counted(len(names), 'replica')} up, without {listed(down)}."
+        return phrase("all {replicas} are up.", replicas=replicas(len(names)))
+    up_now = len(names) - len(down)
+    return phrase(
+        "{up} of {replicas} up, without {down}.", up=up_now, replicas=replicas(len(names)), down=listed(down)
+    )
 
 
-def _refused(told: Told) -> str:
+def _refused(told: Told) -> Said:
     due = told.state.timers.get(RETRY)
     if told.refusal is None:
         return ""
-    return f" {told.refusal.says}" + (f" The next try is due at {instant(due)}." if due else "")
+    again = phrase("The next try is due at {due}.", due=instant(due)) if due else ""
+    return sentences(told.refusal.says, again)
 
 
-def _judgement(told: Told, *, normal: bool) -> str:
+def _judgement(told: Told, *, normal: bool) -> Said:
     if normal:
-        return "Nothing abnormal has happened."
+        return phrase("Nothing abnormal has happened.")
     if told.state.phase is Phase.FAILED:
         return ""
     found = [each for each in told.drafts.all if each.nature is Nature.ABNORMAL]
     open_ = [each for each in found if each.over_at is None]
-    thing = counted(len(found), "abnormal incident")
+    number = len(found)
+    thing = (
+        phrase("1 abnormal incident") if number == 1 else phrase("{count} abnormal incidents", count=number)
+    )
     if told.state.phase is Phase.SUCCEEDED:
-        return f"On the way there: {thing}."
+        return phrase("On the way there: {incidents}.", incidents=thing)
     if not open_:
-        return f"So far: {thing}, made good."
-    return f"So far: {thing}, {'not' if len(open_) == len(found) else f'{len(open_)} of them not'} made good."
+        return phrase("So far: {incidents}, made good.", incidents=thing)
+    if len(open_) == number:
+        return phrase("So far: {incidents}, not made good.", incidents=thing)
+    return phrase("So far: {incidents}, {open} of them not made good.", incidents=thing, open=len(open_))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from projectors.explain import phases, pods, replicas, wishes
 from projectors.explain.model import IncidentKind, Nature
+from projectors.explain.phrases import Several, phrase
 from projectors.explain.told import Told, by
 from statemachine import events as e
 from statemachine.evolve import evolve
@@ -48,9 +49,9 @@ def _tell(told: Told, entry: Entry, event: e.Event) -> None:
         case e.SpecChanged():
             wishes.changed(told, entry, event)
         case e.UpdateIgnored(problems=problems) if problems and problems != told.state.ignored:
-            said = "; ".join(map(str, problems))
-            text = f"A change{by(entry)} was ignored: {said}."
-            told.add(entry, IncidentKind.CHANGE, Nature.ABNORMAL, text)
+            said = Several(tuple(map(str, problems)), "clauses")
+            says = phrase("A change{by} was ignored: {problems}.", by=by(entry), problems=said)
+            told.add(entry, IncidentKind.CHANGE, Nature.ABNORMAL, says)
         case e.ChildRefused() | e.TensorBoardChanged():
             pods.refused(told, entry, event)
         case e.ChildrenAccepted():

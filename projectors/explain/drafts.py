@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from projectors.explain.model import Budget, Evidence, Incident, IncidentKind, Nature, Step, StepKind
+from projectors.explain.phrases import Language, Said, in_words
 from projectors.explain.says import evidence
 from statemachine.events import Cause
 from statemachine.ids import PodUid, ReplicaName, Seq
@@ -18,7 +19,7 @@ class Draft:
     kind: IncidentKind
     nature: Nature
     entry: Entry
-    says: str
+    says: Said
     replica: str = ""
     attempt: int = 0
     by: str = ""
@@ -71,8 +72,8 @@ class Draft:
             )
         )
 
-    def finished(self) -> Incident:
-        """The incident."""
+    def finished(self, language: Language) -> Incident:
+        """The incident, told in `language`."""
         return Incident(
             kind=self.kind,
             nature=self.nature,
@@ -82,7 +83,7 @@ class Draft:
             replica=self.replica,
             attempt=self.attempt,
             by=self.by,
-            says=self.says,
+            says=in_words(self.says, language),
             times=self.times,
             cause=self.evidence,
             budget=self.budget,

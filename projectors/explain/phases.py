@@ -4,7 +4,8 @@ from datetime import datetime
 
 from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Nature, StepKind
-from projectors.explain.says import counted, exit_code, sentence, why_ended
+from projectors.explain.phrases import Said, Sentence, phrase
+from projectors.explain.says import exit_code, refused_for_good, replicas
 from projectors.explain.told import Told, by
 from projectors.explain.wishes import pause_begun
 from statemachine import events as e
@@ -31,7 +32,7 @@ def phase_entered(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
             told.wish.over(event.at)
             told.wish = None
         case Phase.UNKNOWN:
-            says = "The status of the replica that decides the job's result cannot be obtained."
+            says = phrase("The status of the replica that decides the job's result cannot be obtained.")
             told.status_lost = told.add(
                 entry, IncidentKind.STATUS_LOST, Nature.ABNORMAL, says, cause=event.cause
             )
@@ -46,9 +47,11 @@ def phase_entered(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
             pass
 
 
-def _start_says(told: Told, entry: Entry) -> str:
+def _start_says(told: Told, entry: Entry) -> Said:
     number = told.state.plan.scale if told.state.plan else 0
-    return f"The job was submitted{by(entry)} and is started with {counted(number, 'replica')}."
+    return phrase(
+        "The job was submitted{by} and is started with {replicas}.", by=by(entry), replicas=replicas(number)
+    )
 
 
 def _begin(told: Told, draft: Draft) -> None:
@@ -62,7 +65,7 @@ def _resume(told: Told, entry: Entry, at: datetime) -> None:
     pause = told.drafts.last(IncidentKind.PAUSE)
     if pause:
         pause.over(at)
-    says = f"The job was resumed{by(entry)}; all replicas are started again."
+    says = phrase("The job was resumed{by}; all replicas are started again.", by=by(entry))
     _begin(told, told.add(entry, IncidentKind.RESUME, Nature.ASKED_FOR, says))
 
 
@@ -72,15 +75,13 @@ def _end(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
     ]
     invalid = event.trigger in (Trigger.FOUND_INVALID, Trigger.CHILD_REFUSED_FOR_GOOD)
     if event.phase is Phase.SUCCEEDED:
-        says = f"The job has succeeded: {_success_says(told, entry)}"
-        draft = told.add(entry, IncidentKind.END, Nature.EXPECTED, says)
+        draft = told.add(entry, IncidentKind.END, Nature.EXPECTED, _success_says(told, entry))
     elif event.trigger is Trigger.FOUND_INVALID:
-        text = said[-1] if said else "its spec is invalid"
-        draft = told.add(
-            entry, IncidentKind.INVALID, Nature.ABNORMAL, sentence(f"The job was refused: {text}")
-        )
+        why = said[-1] if said else phrase("its spec is invalid")
+        says = Sentence(phrase("The job was refused: {why}", why=why))
+        draft = told.add(entry, IncidentKind.INVALID, Nature.ABNORMAL, says)
     else:
-        says = sentence(f"The job has failed: {_end_says(told, entry, event)}")
+        says = Sentence(phrase("The job has failed: {why}", why=_end_says(told, entry, event)))
         draft = told.add(entry, IncidentKind.END, Nature.ABNORMAL, says, cause=event.cause)
     if event.phase is Phase.FAILED:
         chained = None if invalid or event.trigger is Trigger.DEADLINE_PASSED else told.drafts.root
@@ -89,36 +90,42 @@ def _end(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
     told.wish = None
 
 
-def _success_says(told: Told, entry: Entry) -> str:
+def _success_says(told: Told, entry: Entry) -> Said:
     plan = told.state.plan
     last = entry.cause.replica if isinstance(entry.cause, PodObserved) else ""
     known = told.state.replicas.get(plan.primary) if plan else None
     if last and plan and last != plan.primary and known and known.phase is not ReplicaPhase.SUCCEEDED:
-        return f"with {last} enough replicas have ended with exit code 0."
-    return "the replica that decides its result ended with exit code 0."
+        return phrase(
+            "The job has succeeded: with {last} enough replicas have ended with exit code 0.", last=last
+        )
+    return phrase("The job has succeeded: the replica that decides its result ended with exit code 0.")
 
 
-def _end_says(told: Told, entry: Entry, event: e.PhaseEntered) -> str:
+def _end_says(told: Told, entry: Entry, event: e.PhaseEntered) -> Said:
     plan = told.state.plan
     if plan is None:
-        return "it has nothing to run"
+        return phrase("it has nothing to run")
     failed = entry.cause.replica if isinstance(entry.cause, PodObserved) else plan.primary
-    who = f"{failed}, which decides the result," if failed == plan.primary else failed
+    who = phrase("{primary}, which decides the result,", primary=failed) if failed == plan.primary else failed
     if event.trigger is Trigger.DEADLINE_PASSED:
-        return f"it was active for longer than its deadline of {plan.active_deadline_seconds} s"
+        deadline = str(plan.active_deadline_seconds)
+        return phrase("it was active for longer than its deadline of {deadline} s", deadline=deadline)
     if event.trigger is Trigger.CHILD_REFUSED_FOR_GOOD and event.cause:
-        return why_ended(event.cause).replace("refused it", "refused one of its objects for good", 1)
+        return refused_for_good(event.cause)
     if (worker := early_end(told.state)) is not None:
-        return (
-            f"{worker.name} ended before {plan.primary} was created, which would have waited for it for ever"
+        return phrase(
+            "{worker} ended before {primary} was created, which would have waited for it for ever",
+            worker=worker.name,
+            primary=plan.primary,
         )
     replica = told.state.replicas.get(failed)
     if replica is not None and replica.lost_for_good and not replica.has_pod:
-        return f"{who} was lost"
+        return phrase("{who} was lost", who=who)
     if replica is not None and replica.exhausted:
-        return f"{who} failed, and the restart budget is used up"
+        return phrase("{who} failed, and the restart budget is used up", who=who)
     if event.cause and event.cause.message and not (replica and replica.ended):
         return event.cause.message  # nothing has ended, and yet it is enough
     code = event.cause.exit_code if event.cause else None
-    how = "failed" if code is None else f"ended with {exit_code(code)}"
-    return f"{who} {how} and is not restarted"
+    if code is None:
+        return phrase("{who} failed and is not restarted", who=who)
+    return phrase("{who} ended with {code} and is not restarted", who=who, code=exit_code(code))

@@ -2,7 +2,7 @@
 
 from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Nature, StepKind
-from projectors.explain.says import sentence
+from projectors.explain.phrases import Sentence, phrase
 from projectors.explain.told import Told
 from projectors.explain.wishes import pause_begun, scaled
 from statemachine import events as e
@@ -59,10 +59,15 @@ def _dismissed(told: Told, entry: Entry, event: e.ReplicaDismissed) -> None:
 
 def _clean_up(told: Told, entry: Entry, why: str) -> Draft:
     policy = told.state.plan.clean_up if told.state.plan else "None"
-    says = {
-        "deadline": "After the deadline the pods that had not ended are deleted, whatever the clean-up policy.",
-        "job ended": "Pods that had not been made yet are not made any more.",
-    }.get(why, f"Pods are deleted by clean-up policy {policy}.")
+    match why:
+        case "deadline":
+            says = phrase(
+                "After the deadline the pods that had not ended are deleted, whatever the clean-up policy."
+            )
+        case "job ended":
+            says = phrase("Pods that had not been made yet are not made any more.")
+        case _:
+            says = phrase("Pods are deleted by clean-up policy {policy}.", policy=str(policy))
     return told.add(entry, IncidentKind.CLEAN_UP, Nature.EXPECTED, says)
 
 
@@ -70,11 +75,21 @@ def refused(told: Told, entry: Entry, event: e.ChildRefused | e.TensorBoardChang
     """The cluster refused a write; the same refusal again is counted, not told again."""
     if isinstance(event, e.TensorBoardChanged):
         if event.error:
-            says = f'TensorBoard "{event.name}", which the job does not depend on, was refused: {event.error}'
-            told.add(entry, IncidentKind.REFUSAL, Nature.ABNORMAL, sentence(says))
+            refused_board = phrase(
+                'TensorBoard "{name}", which the job does not depend on, was refused: {error}',
+                name=event.name,
+                error=event.error,
+            )
+            told.add(entry, IncidentKind.REFUSAL, Nature.ABNORMAL, Sentence(refused_board))
         return
-    says = sentence(
-        f'The API server would not {event.verb} {event.kind} "{event.name}": {event.cause.message}'
+    says = Sentence(
+        phrase(
+            'The API server would not {verb} {kind} "{name}": {message}',
+            verb=event.verb,
+            kind=event.kind,
+            name=event.name,
+            message=event.cause.message,
+        )
     )
     if told.refusal and told.refusal.says == says:
         told.refusal.times += 1

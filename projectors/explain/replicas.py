@@ -2,9 +2,11 @@
 
 from projectors.explain.drafts import Draft
 from projectors.explain.model import Budget, IncidentKind, Nature, StepKind
+from projectors.explain.phrases import Said, phrase, sentences
 from projectors.explain.says import budget_says, why_ended
 from projectors.explain.told import Told
 from statemachine import events as e
+from statemachine.ids import ReplicaName
 from statemachine.log.entry import Entry
 
 
@@ -12,13 +14,20 @@ def restart(told: Told, entry: Entry, event: e.RestartScheduled) -> None:
     """A restart was granted, and paid for."""
     told.failures.pop(event.replica, None)
     cause, limit = event.cause, event.limit
-    number = f"restart {event.spent}" + ("" if limit is None else f" of {limit}")
+    of = "" if limit is None else phrase(" of {limit}", limit=limit)
+    number = phrase("restart {number}{of}", number=event.spent, of=of)
+    says: Said
     if event.after_success:
         nature = Nature.EXPECTED
-        says = f"{event.replica} ended with exit code 0, and its restart policy starts it again ({number})."
+        says = phrase(
+            "{replica} ended with exit code 0, and its restart policy starts it again ({number}).",
+            replica=event.replica,
+            number=number,
+        )
     else:
         nature = Nature.ABNORMAL
-        says = f"{event.replica} failed: {why_ended(cause)}. It is restarted ({number})."
+        again = phrase("It is restarted ({number}).", number=number)
+        says = sentences(failing(event.replica, cause), again)
     draft = told.add_of(event.replica, entry, IncidentKind.RESTART, nature, says=says, cause=cause)
     draft.budget = Budget(limit=limit, before=cause.budget_before, after=cause.budget_after)
     draft.step(entry, StepKind.DISMISSED, event.replica, uid=cause.pod_uid)
@@ -31,29 +40,46 @@ def denied(told: Told, entry: Entry, event: e.RestartDenied) -> None:
     """An ended replica stays ended."""
     failed = told.failures.pop(event.replica, None) is not None
     cause, limit = event.cause, event.limit
-    why = "the restart budget is used up" if event.exhausted else "its restart policy does not restart this"
+    why = (
+        phrase("the restart budget is used up")
+        if event.exhausted
+        else phrase("its restart policy does not restart this")
+    )
     left = budget_says(cause.budget_before, cause.budget_after, limit)
     if failed:
         nature = Nature.ABNORMAL
-        says = f"{event.replica} failed: {why_ended(cause)}. It is not restarted: {why} ({left})."
+        says = sentences(
+            failing(event.replica, cause), phrase("It is not restarted: {why} ({left}).", why=why, left=left)
+        )
         plan = told.state.plan
         ends = any(isinstance(each, e.PhaseEntered) and each.phase.is_final for each in entry.events)
         if plan is not None and event.replica != plan.primary and not ends:
-            says += f" The job goes on: {plan.primary} decides its result."
+            goes_on = phrase("The job goes on: {primary} decides its result.", primary=plan.primary)
+            says = sentences(says, goes_on)
     else:
         nature = Nature.EXPECTED
-        says = f"{event.replica} ended with exit code 0. It is not started again: {why} ({left})."
+        says = phrase(
+            "{replica} ended with exit code 0. It is not started again: {why} ({left}).",
+            replica=event.replica,
+            why=why,
+            left=left,
+        )
     draft = told.add_of(event.replica, entry, IncidentKind.FAILURE, nature, says=says, cause=cause)
     draft.budget = Budget(limit=limit, before=cause.budget_before, after=cause.budget_after)
     if failed:
         told.drafts.failed(event.replica, draft)
 
 
+def failing(replica: ReplicaName, cause: e.Cause) -> Said:
+    """That the replica failed, and of what."""
+    return phrase("{replica} failed: {why}.", replica=replica, why=why_ended(cause))
+
+
 def unjudged(told: Told, entry: Entry, event: e.ReplicaFailed) -> None:
     """A failure that nothing was decided on, because the job had ended, or follows no restart policy."""
     ended = told.state.is_final
-    tail = " The job had ended before this was seen." if ended else ""
-    says = f"{event.replica} failed: {why_ended(event.cause)}.{tail}"
+    tail = phrase("The job had ended before this was seen.") if ended else ""
+    says = sentences(failing(event.replica, event.cause), tail)
     nature = Nature.EXPECTED if ended else Nature.ABNORMAL
     draft = told.add_of(event.replica, entry, IncidentKind.FAILURE, nature, says=says, cause=event.cause)
     if not ended:
@@ -74,12 +100,16 @@ def lost(told: Told, entry: Entry, event: e.ReplicaLost) -> None:
     telling = seen is not None and seen.kind is not e.CauseClass.EVIDENCE_LOST
     cause = seen if seen is not None and telling else event.cause
     if told.state.phase.is_active and not told.state.deleted:
-        nature, tail = Nature.ABNORMAL, "It is created again, at no cost to the restart budget."
+        nature = Nature.ABNORMAL
+        tail = phrase("It is created again, at no cost to the restart budget.")
         if event.for_good:
-            tail = "It is not created again: the launcher counts on the pods that it was started with."
+            tail = phrase(
+                "It is not created again: the launcher counts on the pods that it was started with."
+            )
     else:
-        nature, tail = Nature.EXPECTED, "Nothing follows from that: the job had no more use for it."
-    says = f"{event.replica} was lost: {why_ended(cause)}. {tail}"
+        nature = Nature.EXPECTED
+        tail = phrase("Nothing follows from that: the job had no more use for it.")
+    says = sentences(phrase("{replica} was lost: {why}.", replica=event.replica, why=why_ended(cause)), tail)
     draft = told.add_of(event.replica, entry, IncidentKind.LOSS, nature, says=says, cause=cause)
     draft.step(entry, StepKind.GONE, event.replica, uid=event.uid)
     if nature is Nature.ABNORMAL:

@@ -1,10 +1,11 @@
-"""Causes and rules in the words of somebody who has to be told at night. Pure text, no state."""
+"""Causes and rules in the words of somebody who has to be told at night. Pure words, no state."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from projectors.explain.model import Evidence
+from projectors.explain.phrases import Phrase, Said, Several, phrase
 from statemachine.events import Cause, CauseClass
 from statemachine.phases import TABLE
 
@@ -33,11 +34,6 @@ _RULES: Final = {
 """Rule ids as causes name them → what the rule says."""
 
 
-def sentence(text: str) -> str:
-    """`text` with an end, which the messages of API servers often lack."""
-    return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
 def rule_says(rule: str) -> str:
     """The rule in a sentence; empty for one that is not known here."""
     return _RULES.get(rule, "")
@@ -58,52 +54,94 @@ def evidence(cause: Cause) -> Evidence:
     )
 
 
-def exit_code(code: int) -> str:
+def exit_code(code: int) -> Phrase:
     """`exit code 139 (SIGSEGV)`: the signal is arithmetic, not a guess at who sent it."""
-    return f"exit code {code}" + (f" ({_NAMED[code]})" if code in _NAMED else "")
+    if code in _NAMED:
+        return phrase("exit code {code} ({signal})", code=code, signal=_NAMED[code])
+    return phrase("exit code {code}", code=code)
 
 
-def why_ended(cause: Cause) -> str:
+def why_ended(cause: Cause) -> Said:
     """Why a pod ended or a write failed, as the second half of a sentence about it."""
-    container = f'container "{cause.container}"' if cause.container else "its container"
-    on = f" on node {cause.node}" if cause.node else ""
+    container = (
+        phrase('container "{name}"', name=cause.container) if cause.container else phrase("its container")
+    )
+    on = phrase(" on node {node}", node=cause.node) if cause.node else ""
+    detail = _detail(cause)
     match cause.kind:
         case CauseClass.OUT_OF_MEMORY:
-            code = f", exit code {cause.exit_code}" if cause.exit_code is not None else ""
-            return f"{container} was killed for exceeding its memory limit (OOMKilled{code}){on}"
+            code = "" if cause.exit_code is None else phrase(", exit code {code}", code=cause.exit_code)
+            return phrase(
+                "{container} was killed for exceeding its memory limit (OOMKilled{code}){on}",
+                container=container,
+                code=code,
+                on=on,
+            )
         case CauseClass.APPLICATION_EXIT:
-            code = exit_code(cause.exit_code) if cause.exit_code is not None else "an unknown exit code"
-            reason = "" if cause.reason in _DULL else f", reason {cause.reason}"
-            return f"{container} ended with {code}{reason}{on}"
+            code = phrase("an unknown exit code") if cause.exit_code is None else exit_code(cause.exit_code)
+            reason = "" if cause.reason in _DULL else phrase(", reason {reason}", reason=cause.reason)
+            return phrase(
+                "{container} ended with {code}{reason}{on}",
+                container=container,
+                code=code,
+                reason=reason,
+                on=on,
+            )
         case CauseClass.DISRUPTED:
-            return f"its pod was preempted or evicted{on}{_detail(cause)}"
+            return phrase("its pod was preempted or evicted{on}{detail}", on=on, detail=detail)
         case CauseClass.NODE_LOST:
-            return f"{f'node {cause.node}' if cause.node else 'its node'} was lost{_detail(cause)}"
+            node = phrase("node {node}", node=cause.node) if cause.node else phrase("its node")
+            return phrase("{node} was lost{detail}", node=node, detail=detail)
         case CauseClass.DELETED_BY_SOMEONE:
-            return f"its pod{on} was deleted, and not by jobledger{_detail(cause)}"
+            return phrase("its pod{on} was deleted, and not by jobledger{detail}", on=on, detail=detail)
         case CauseClass.DELETED_BY_US:
-            return f"jobledger deleted its pod{on}"
+            return phrase("jobledger deleted its pod{on}", on=on)
         case CauseClass.REFUSED_BY_API:
-            return f"the API server refused it{f' ({cause.reason})' if cause.reason else ''}: {cause.message}"
+            return phrase(
+                "the API server refused it{why}: {message}", why=_in(cause.reason), message=cause.message
+            )
         case CauseClass.DEADLINE:
-            return cause.message or "the deadline passed"
+            return cause.message or phrase("the deadline passed")
         case CauseClass.EVIDENCE_LOST:
-            return f"its pod{on} is gone, and nothing that was seen tells why{_detail(cause)}"
+            return phrase(
+                "its pod{on} is gone, and nothing that was seen tells why{detail}", on=on, detail=detail
+            )
 
 
-def _detail(cause: Cause) -> str:
-    parts = [each for each in (cause.reason, cause.message) if each]
-    code = [exit_code(cause.exit_code)] if cause.exit_code is not None else []
-    return f" ({'; '.join([*code, *parts])})" if code or parts else ""
+def refused_for_good(cause: Cause) -> Said:
+    """As `why_ended`, of a job that ended by a refusal."""
+    if cause.kind is not CauseClass.REFUSED_BY_API:
+        return why_ended(cause)
+    return phrase(
+        "the API server refused one of its objects for good{why}: {message}",
+        why=_in(cause.reason),
+        message=cause.message,
+    )
 
 
-def budget_says(before: int | None, after: int | None, limit: int | None) -> str:
+def _in(what: Said) -> Said:
+    """` (what)`; nothing for nothing."""
+    return phrase(" ({what})", what=what) if what else ""
+
+
+def _detail(cause: Cause) -> Said:
+    code = "" if cause.exit_code is None else exit_code(cause.exit_code)
+    parts = Several((code, cause.reason, cause.message), "clauses")
+    return _in(parts) if str(parts) else ""
+
+
+def budget_says(before: int | None, after: int | None, limit: int | None) -> Phrase:
     """How many restarts were left before and after."""
     if limit is None:
-        return "restarts are not limited"
+        return phrase("restarts are not limited")
     if before == after:
-        return f"{after} of {limit} restarts left"
-    return f"restarts left: {before}, now {after} (limit {limit})"
+        return phrase("{after} of {limit} restarts left", after=str(after), limit=limit)
+    return phrase(
+        "restarts left: {before}, now {after} (limit {limit})",
+        before=str(before),
+        after=str(after),
+        limit=limit,
+    )
 
 
 def instant(at: datetime) -> str:
@@ -125,13 +163,21 @@ def span(time: timedelta) -> str:
     return f"{seconds} s"
 
 
-def listed(names: Sequence[str], most: int = 4) -> str:
+def listed(names: Sequence[str], most: int = 4) -> Said:
     """`a, b and c`; of many the first few, and how many more."""
     if len(names) > most:
-        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+        first = Several(tuple(names[: most - 1]), "names")
+        return phrase("{names} and {count} more", names=first, count=len(names) - most + 1)
+    if len(names) < 2:
+        return "".join(names)
+    return phrase("{names} and {last}", names=Several(tuple(names[:-1]), "names"), last=names[-1])
 
 
-def counted(number: int, thing: str) -> str:
-    """`1 pod`, `2 pods`."""
+def replicas(number: int) -> Phrase:
+    """`1 replica`, `2 replicas`."""
+    return phrase("1 replica") if number == 1 else phrase("{count} replicas", count=number)
+
+
+def pieces(number: int, thing: str) -> str:
+    """`1 pod`, `2 pods`: for terminals, which are told in English."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from projectors.explain.model import Evidence, Explanation, Incident, Nature, Step, StepKind, Wait
-from projectors.explain.says import budget_says, counted, instant, listed, span
+from projectors.explain.says import budget_says, instant, listed, pieces, span
 
 _LATE: Final = timedelta(seconds=2)
 """From then on it matters that something was noticed later than it happened."""
@@ -50,7 +50,7 @@ def _lines(it: Explanation, width: int) -> Iterator[str]:
 
 def _foot(it: Explanation) -> str:
     told = (
-        f"told from {counted(it.entries, 'entry').replace('entrys', 'entries')} of the log; uid {it.job.uid}"
+        f"told from {pieces(it.entries, 'entry').replace('entrys', 'entries')} of the log; uid {it.job.uid}"
     )
     if it.restarts is None:
         return told
@@ -87,7 +87,8 @@ def _incident(it: Incident, width: int, told: set[tuple[int, str]]) -> Iterator[
         told.add((it.seq, it.cause.pod_uid))
         yield from _evidence(it.cause, width, indent)
     if it.budget and it.budget.before != it.budget.after:
-        yield from _wrapped(budget_says(it.budget.before, it.budget.after, it.budget.limit), width, indent)
+        says = budget_says(it.budget.before, it.budget.after, it.budget.limit)
+        yield from _wrapped(str(says), width, indent)
     for text in _steps(it.led_to):
         yield from _wrapped(text, width, indent + "   ", first=indent + "-> ")
     if it.over_at and it.nature is Nature.ABNORMAL:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from projectors.explain.drafts import Draft, Drafts
 from projectors.explain.model import IncidentKind, Nature
+from projectors.explain.phrases import Said, phrase
 from statemachine import events as e
 from statemachine.ids import JobUid, ReplicaName
 from statemachine.log.entry import Entry
@@ -41,7 +42,7 @@ class Told:
         self.state = JobState(self.job)
 
     def add(
-        self, entry: Entry, kind: IncidentKind, nature: Nature, says: str, *, cause: e.Cause | None = None
+        self, entry: Entry, kind: IncidentKind, nature: Nature, says: Said, *, cause: e.Cause | None = None
     ) -> Draft:
         """An incident of the whole job."""
         by = actor(entry) if nature is Nature.ASKED_FOR else ""
@@ -54,7 +55,7 @@ class Told:
         kind: IncidentKind,
         nature: Nature,
         *,
-        says: str,
+        says: Said,
         cause: e.Cause,
     ) -> Draft:
         """An incident of one replica, whose pod it moves from now on."""
@@ -79,6 +80,11 @@ def actor(entry: Entry) -> str:
     return entry.actor or getattr(entry.cause, "actor", "")
 
 
-def by(entry: Entry) -> str:
+def by(entry: Entry) -> Said:
     """` by alice`; nothing where nobody is known."""
-    return f" by {actor(entry)}" if actor(entry) else ""
+    return by_whom(actor(entry))
+
+
+def by_whom(who: str) -> Said:
+    """` by alice`; nothing for nobody."""
+    return phrase(" by {actor}", actor=who) if who else ""

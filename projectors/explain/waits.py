@@ -5,8 +5,9 @@ from datetime import datetime
 
 from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Wait
+from projectors.explain.phrases import Language, Said, Several, in_words, phrase, sentences
 from projectors.explain.says import listed
-from projectors.explain.told import Told
+from projectors.explain.told import Told, by_whom
 from statemachine.observations import Container, ContainerStatus
 from statemachine.phases import Phase
 from statemachine.rules.launcher import is_held_back
@@ -14,73 +15,76 @@ from statemachine.rules.timers import DEADLINE, RETRY
 from statemachine.state import ReplicaPhase, ReplicaState
 
 
-def waits(told: Told, since: datetime) -> Iterator[Wait]:
+def waits(told: Told, since: datetime, language: Language) -> Iterator[Wait]:
     """Everything that keeps the job from being where it is going; `since`: when its phase was entered."""
     state = told.state
     if state.closed or state.plan is None:
         return
     if told.refusal:
-        yield _retry(told, told.refusal)
+        yield _retry(told, told.refusal, language)
     if state.phase is Phase.PAUSED and not state.deleted:
         draft = told.drafts.last(IncidentKind.PAUSE)
-        by = f" by {draft.by}" if draft and draft.by else ""
-        yield Wait(says=f"Somebody to resume the job; it was paused{by}.", since=since)
+        by = by_whom(draft.by if draft else "")
+        says = phrase("Somebody to resume the job; it was paused{by}.", by=by)
+        yield Wait(says=says.text(language), since=since)
     if state.phase is Phase.UNKNOWN:
-        says = f"The status of {state.plan.primary}, which decides the result."
-        yield Wait(says=says, since=since, replicas=(state.plan.primary,))
-    yield from _replicas(told, since)
+        says = phrase("The status of {primary}, which decides the result.", primary=state.plan.primary)
+        yield Wait(says=says.text(language), since=since, replicas=(state.plan.primary,))
+    yield from _replicas(told, since, language)
     if state.phase.is_active and DEADLINE in state.timers:
         due = state.timers[DEADLINE]
-        yield Wait(says="The job has to end before its deadline.", since=since, next_try_at=due)
+        says = phrase("The job has to end before its deadline.")
+        yield Wait(says=says.text(language), since=since, next_try_at=due)
 
 
-def _retry(told: Told, draft: Draft) -> Wait:
+def _retry(told: Told, draft: Draft, language: Language) -> Wait:
     due = told.state.timers.get(RETRY)
     message = draft.cause.message if draft.cause else ""
-    times = "" if draft.times == 1 else f" It was refused {draft.times} times in a row."
-    says = f"A refused write: it is tried again.{times}"
-    return Wait(says=says, since=draft.entry.seen_at, next_try_at=due, message=message)
+    times = "" if draft.times == 1 else phrase("It was refused {times} times in a row.", times=draft.times)
+    says = sentences(phrase("A refused write: it is tried again."), times)
+    return Wait(says=in_words(says, language), since=draft.entry.seen_at, next_try_at=due, message=message)
 
 
-def _replicas(told: Told, since: datetime) -> Iterator[Wait]:
+def _replicas(told: Told, since: datetime, language: Language) -> Iterator[Wait]:
     """Replicas with the same thing to wait for, and nothing else to say, are told together."""
-    found: dict[tuple[str, str, datetime], list[str]] = {}
+    found: dict[tuple[Said, str, datetime], list[str]] = {}
     for replica in told.state.replicas.values():
         says = _replica(told, replica)
         if says is not None:
             known = told.leaving_since if replica.leaving else told.asked_at
             begun = known.get(replica.name, since)
             found.setdefault((*says, begun), []).append(replica.name)
-    for (text, message, begun), names in found.items():
-        says_all = f"{listed(names)}: {text}"
-        yield Wait(says=says_all, since=begun, replicas=tuple(names), message=message)
+    for (what, message, begun), names in found.items():
+        says_all = phrase("{replicas}: {what}", replicas=listed(names), what=what)
+        yield Wait(says=says_all.text(language), since=begun, replicas=tuple(names), message=message)
 
 
-def _replica(told: Told, replica: ReplicaState) -> tuple[str, str] | None:
+def _replica(told: Told, replica: ReplicaState) -> tuple[Said, str] | None:
     """What the replica waits for, and what the cluster said about it; None if it waits for nothing."""
     active = told.state.phase.is_active and not told.state.deleted
     if replica.has_pod and replica.leaving:
-        after = ", to be made anew" if active and replica.wanted else ""
-        return f"old pod is still there ({replica.leaving}){after}", ""
+        after = phrase(", to be made anew") if active and replica.wanted else ""
+        return phrase("old pod is still there ({why}){after}", why=str(replica.leaving), after=after), ""
     if active and replica.wanted and not replica.has_pod and is_held_back(told.state, replica):
-        return "created once every worker is Running and Ready", ""
+        return phrase("created once every worker is Running and Ready"), ""
     if not active or not replica.has_pod or replica.ended:
         return None
     match replica.phase:
         case ReplicaPhase.CREATING:
-            return "pod asked for, and not seen yet", ""
+            return phrase("pod asked for, and not seen yet"), ""
         case ReplicaPhase.PENDING:
             seen = told.last_seen.get(replica.name)
             message = seen.message or seen.reason if seen else ""
-            return f"pod exists, and does not run yet{_containers(replica.containers)}", message
+            waiting = _containers(replica.containers)
+            return phrase("pod exists, and does not run yet{waiting}", waiting=waiting), message
         case _:
             return None
 
 
-def _containers(containers: tuple[Container, ...]) -> str:
+def _containers(containers: tuple[Container, ...]) -> Said:
     waiting = [
-        f'container "{each.name}" waits: {each.reason}'
+        phrase('container "{name}" waits: {reason}', name=each.name, reason=each.reason)
         for each in containers
         if each.state is ContainerStatus.WAITING and each.reason
     ]
-    return f" ({'; '.join(waiting)})" if waiting else ""
+    return phrase(" ({what})", what=Several(tuple(waiting), "clauses")) if waiting else ""

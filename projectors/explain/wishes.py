@@ -2,7 +2,8 @@
 
 from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Nature, StepKind
-from projectors.explain.told import Told, by
+from projectors.explain.phrases import Said, Several, phrase, sentences
+from projectors.explain.told import Told, by, by_whom
 from statemachine import events as e
 from statemachine.log.entry import Entry
 from statemachine.phases import Phase
@@ -24,23 +25,28 @@ def changed(told: Told, entry: Entry, event: e.SpecChanged) -> None:
         if isinstance(each, e.Announced) and each.reason == "PauseIgnored"
     ]
     if paths or ignored:
-        changes = ", ".join(_shown(path, event.changes[path]) for path in paths)
-        what = f"{changes} was changed{by(entry)}." if paths else ""
-        told.add(entry, IncidentKind.CHANGE, Nature.ASKED_FOR, " ".join(filter(None, (what, *ignored))))
+        changes = Several(tuple(_shown(path, event.changes[path]) for path in paths), "names")
+        what = phrase("{changes} was changed{by}.", changes=changes, by=by(entry)) if paths else ""
+        told.add(entry, IncidentKind.CHANGE, Nature.ASKED_FOR, sentences(what, *ignored))
 
 
 def scaled(told: Told, entry: Entry, after: Plan | None) -> Draft:
     """The incident of a new scale."""
     before = told.state.plan.scale if told.state.plan else 0
-    says = f"The scale was changed from {before} to {after.scale if after else 0} replicas{by(entry)}."
+    says = phrase(
+        "The scale was changed from {before} to {after} replicas{by}.",
+        before=before,
+        after=after.scale if after else 0,
+        by=by(entry),
+    )
     return told.add(entry, IncidentKind.SCALE, Nature.ASKED_FOR, says)
 
 
 def deleted(told: Told, entry: Entry, event: e.JobDeleted) -> None:
     """The job object is gone."""
     told.write_given_up()
-    whom = f" by {event.actor}" if event.actor else ""
-    draft = told.add(entry, IncidentKind.DELETION, Nature.ASKED_FOR, f"The job was deleted{whom}.")
+    says = phrase("The job was deleted{by}.", by=by_whom(event.actor))
+    draft = told.add(entry, IncidentKind.DELETION, Nature.ASKED_FOR, says)
     told.wish = None
     draft.by = event.actor
     for replica in told.state.replicas.values():
@@ -63,12 +69,18 @@ def pause_begun(told: Told, entry: Entry) -> Draft:
     told.wish = None
     told.write_given_up()
     created = told.state.phase is Phase.NEW
-    says = f"The job was created paused{by(entry)}." if created else f"The job was paused{by(entry)}."
+    says = (
+        phrase("The job was created paused{by}.", by=by(entry))
+        if created
+        else phrase("The job was paused{by}.", by=by(entry))
+    )
     return told.add(entry, IncidentKind.PAUSE, Nature.ASKED_FOR, says)
 
 
-def _shown(path: str, value: object) -> str:
+def _shown(path: str, value: object) -> Said:
     """A change; objects and lists are named only, for what stands in them may be long, or secret."""
     if isinstance(value, dict | list):
         return path
-    return f"{path} (now {'unset' if value is None else value})"
+    if value is None:
+        return phrase("{path} (now unset)", path=path)
+    return phrase("{path} (now {value})", path=path, value=str(value))

@@ -62,16 +62,23 @@ def facts(state: JobState, seen_at: datetime) -> Row:
 def resources(state: JobState) -> tuple[Mapping[str, Decimal], Mapping[str, Decimal]]:
     """Requests and limits of all containers of all main replicas, by resource.
 
-    A launcher, which only starts the others, is none of them. Source: spec console.md, section 2.
+    A launcher, which only starts the others, is none of them. Of extended resources Kubernetes takes the limit for a
+    request that is left out. Source: spec console.md, section 2.
     """
     asked: dict[str, Decimal] = {}
     allowed: dict[str, Decimal] = {}
     for scale, container in _containers(state):
-        for total, section in ((asked, "requests"), (allowed, "limits")):
-            held = find(container, f"resources.{section}")
-            for name, value in held.items() if isinstance(held, Mapping) else ():
+        limits = _section(container, "limits")
+        extended = {name: limits[name] for name in limits.keys() - {*_CPU_AND_MEMORY}}
+        for total, section in ((asked, extended | _section(container, "requests")), (allowed, limits)):
+            for name, value in section.items():
                 total[name] = total.get(name, Decimal(0)) + scale * (quantity(value) or 0)
     return asked, allowed
+
+
+def _section(container: Mapping[str, Any], name: str) -> dict[str, Any]:
+    held = find(container, f"resources.{name}")
+    return dict(held) if isinstance(held, Mapping) else {}
 
 
 def _containers(state: JobState) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -103,7 +103,7 @@ def _of_replica(event: _OfReplica) -> str:
         case "ReplicaStarted":
             what = f"started{f' on {event.node}' if event.node else ''}"
         case "ReplicaUpdated":
-            what = "is being deleted" if event.deleting else "ready" if event.ready else "not ready"
+            what = _updated(event)
         case "ReplicaSucceeded":
             what = "succeeded"
         case "ReplicaFailed":
@@ -125,6 +125,16 @@ def _of_replica(event: _OfReplica) -> str:
         case _:
             assert_never(event)
     return f"{event.replica} {what}"
+
+
+def _updated(event: e.ReplicaUpdated) -> str:
+    """Readiness is not taken back while a pod runs: a container that has ended beside others tells more."""
+    if event.deleting:
+        return "is being deleted"
+    ended = [each for each in event.containers if each.exit_code is not None and not each.init]
+    if ended:
+        return ", ".join(f"container {each.name} ended, exit code {each.exit_code}" for each in ended)
+    return "ready" if event.ready else "not ready"
 
 
 def _why(cause: e.Cause | None) -> str:

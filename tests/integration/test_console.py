@@ -96,7 +96,6 @@ def site(tmp_path: Path, chrome: "Browser") -> Iterator[Site]:
     with serving(place, port):
         found = Site(place, f"http://127.0.0.1:{port}", chrome)
         yield found
-        place.run("delete", "--all", "--grace-period", "0")
     policy = [each for each in found.complaints if "Content Security Policy" in each]
     assert not policy, policy
 

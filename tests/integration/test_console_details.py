@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 from tests.integration.browser import ROOT, axe, barriers
 from tests.integration.browser import browser as chromium
 from tests.integration.cli_words import Place, script, wait_until
+from tests.integration.leftovers import end_pods
 
 pytestmark = pytest.mark.integration
 
@@ -50,8 +51,10 @@ time.sleep(600)
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    return Place(tmp_path_factory.mktemp("console"))
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    found = Place(tmp_path_factory.mktemp("console"))
+    yield found
+    end_pods(found.folder)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +65,6 @@ def address(place: Place) -> Iterator[str]:
         while found is None:
             found = re.search(r"http://127\.0\.0\.1:\d+", server.stdout.readline())
         yield found[0]
-        place.run("delete", "--all", "--grace-period", "0")
 
 
 @pytest.fixture(scope="module")
@@ -211,6 +213,7 @@ def test_a_mark_shows_the_entry_behind_it_with_its_cause(train: str, page: Page)
     page.goto(f"{train}/history")
     mark = page.locator("a.tl-mark[data-kind=restart]").first
     expect(mark).to_have_accessible_name(re.compile("exit code 7"))
+    expect(mark).not_to_have_accessible_name(re.compile("UTC"))  # in the browser's zone, as all times
     mark.focus()
     page.keyboard.press("Enter")
     expect(page.locator("#moment .says")).to_contain_text("exit code 7")
@@ -279,6 +282,28 @@ def test_an_open_page_follows_the_job_without_being_loaded_again(
     expect(page.locator("#job-status .phase")).to_have_text("Paused")
     expect(page.locator("#moment .phase").first).to_have_text("Paused")
     expect(page.locator("a.tl-mark[data-kind=pause]")).to_have_count(1)
+    assert page.evaluate("window.stillHere") is True
+
+
+def test_the_actions_beside_the_name_follow_the_job(place: Place, address: str, page: Page) -> None:
+    place.ok("submit", place.write("toggled.yaml", script("toggled", STEPS, replicas=2)))
+    running(place, "toggled")
+    page.goto(f"{address}/jobs/default/PyTorchTrainingJob/toggled")
+    page.evaluate("window.stillHere = true")
+    actions, dialog = page.locator(".header-actions"), page.get_by_role("dialog")
+    for action, then in (("Pause", "Resume"), ("Resume", "Pause")):
+        actions.get_by_role("link", name=action).click()
+        dialog.get_by_role("button", name=action).click()
+        expect(actions.get_by_role("link", name=then)).to_have_attribute(
+            "href", re.compile(f"/{then.lower()}$")
+        )
+        expect(actions.get_by_role("link", name=action)).to_have_count(0)  # the one with the focus, too
+    actions.get_by_role("link", name="Delete").click()
+    expect(dialog).to_contain_text("Delete PyTorchTrainingJob toggled?")
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page.locator("#notices")).to_contain_text("PyTorchTrainingJob toggled is being deleted.")
+    expect(page.locator("#job-status")).to_contain_text("Deleted")
+    expect(actions).to_have_count(0)
     assert page.evaluate("window.stillHere") is True
 
 
@@ -479,6 +504,13 @@ def test_the_pages_speak_chinese(train: str, browser: Browser) -> None:
     page.goto(f"{train}/history")
     expect(page.locator(".tabs [aria-current=page]")).to_have_text("历史")
     expect(page.locator(".tl-label").first).to_contain_text("阶段")
+    mark = page.locator("a.tl-mark[data-kind=restart]").first
+    expect(mark).to_have_accessible_name(re.compile("退出码 7"))
+    mark.click()
+    expect(page.locator("#moment .says")).to_contain_text("退出码 7")
+    expect(page.locator("#moment .answer")).to_contain_text("Job 正在运行")
+    page.goto(f"{train}/replicas/worker-1")
+    expect(page.locator("ul.marks")).to_contain_text("将重启")
     context.close()
 
 

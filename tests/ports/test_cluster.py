@@ -472,6 +472,17 @@ async def test_what_happened_to_several_objects_is_told_together_oldest_first(cl
     assert not await cluster.events_about("other", [uid])
 
 
+async def test_what_happened_to_an_object_is_told_by_its_kind_and_name_too(cluster: Cluster) -> None:
+    owner = await cluster.create(job())
+    await cluster.emit(happening(owner, "a"))
+    meta = owner["metadata"]
+    for names in ([(owner["kind"], meta["name"])], [("Pod", "x"), (owner["kind"], meta["name"])]):
+        [found] = await cluster.events_about(DEMO, [], names)
+        assert (found.uid, found.message) == (meta["uid"], "said by a")
+    assert len(await cluster.events_about(DEMO, [meta["uid"]], [(owner["kind"], meta["name"])])) == 1
+    assert not await cluster.events_about(DEMO, [], [("Pod", meta["name"]), (owner["kind"], "other")])
+
+
 async def written(cluster: Cluster, *, container: str = "", follow: bool = True, uid: str = "") -> bytes:
     async with asyncio.timeout(90):
         pieces = cluster.logs(DEMO, POD.name, container=container, follow=follow, uid=uid)

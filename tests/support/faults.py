@@ -380,10 +380,12 @@ class FaultyCluster:
         await self._meet()
         return await self._cluster.events(namespace, job_uid)
 
-    async def events_about(self, namespace: str, uids: Collection[str]) -> Sequence[Happening]:
+    async def events_about(
+        self, namespace: str, uids: Collection[str], names: Collection[tuple[str, str]] = ()
+    ) -> Sequence[Happening]:
         """See Cluster."""
         await self._meet()
-        return await self._cluster.events_about(namespace, uids)
+        return await self._cluster.events_about(namespace, uids, names)
 
     def logs(
         self,

@@ -15,10 +15,12 @@ from statemachine.events import (
     Event,
     LabelsChanged,
     ReplicaFailed,
+    ReplicaUpdated,
     RestartScheduled,
     TimerSet,
 )
 from statemachine.ids import PodUid, replica_name
+from statemachine.observations import Container, ContainerStatus
 from tests.support.arbitrary import arbitrary
 from tests.support.logs import START
 
@@ -46,6 +48,15 @@ def test_labels_are_one_phrase_however_many_there_are() -> None:
     assert summary([LabelsChanged()]) == "labels removed"
     many = LabelsChanged(labels={f"k{at}": "v" for at in range(64)})
     assert summary([many]) == "labels are now k0=v, k1=v, k2=v, k3=v, k4=v, 59 more"
+
+
+def test_a_container_that_ends_beside_others_is_what_an_update_tells() -> None:
+    ended = Container(name="train", state=ContainerStatus.TERMINATED, exit_code=7)
+    other = Container(name="beside", state=ContainerStatus.RUNNING)
+    update = ReplicaUpdated(replica=WORKER, uid=PodUid("u"), containers=(ended, other), ready=True)
+    assert summary([update]) == "worker-1 container train ended, exit code 7"
+    assert summary([update.model_copy(update={"containers": (other,)})]) == "worker-1 ready"
+    assert summary([update.model_copy(update={"deleting": True})]) == "worker-1 is being deleted"
 
 
 def test_an_entry_without_events_has_an_empty_summary() -> None:

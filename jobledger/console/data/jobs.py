@@ -6,18 +6,18 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from jobledger.api.jobs import event_of
-from jobledger.api.rights import Right, demand, permitted
+from jobledger.api.rights import Right, demand
 from jobledger.console import queries
 from jobledger.console.data import shown
 from jobledger.console.data.asking import JOB, Asking, Job, Namespace, place
 from jobledger.console.details.asof import told
-from jobledger.console.details.children import pods_of, rows_of
+from jobledger.console.details.children import rows_of, with_pods
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.monitoring import Measurer, Wanted, failed
 from jobledger.console.details.pages import launch
 from jobledger.console.details.render import offered
 from jobledger.console.frame import HEADERS, Console
-from jobledger.console.listing import page_of
+from jobledger.console.listing import listable, page_of
 from jobledger.manifests.text import to_yaml
 from jobledger.redact import redacted
 
@@ -36,7 +36,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         """A page of the list; filters, order and paging are those of the list's own address."""
         query, meant = queries.Query.of(request.query_params), place(console, namespace)
         listing = (await console.ready()).listing
-        kinds = await permitted(caller, "list", meant)
+        kinds = await listable(caller, meant)
         found = await page_of(listing, query, query.wanted(kinds, meant))
         return {
             "items": [shown.listed(each) for each in found.rows],
@@ -46,11 +46,10 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         }
 
     @router.get(JOB)
-    async def job(subject: Job, caller: Asking) -> Data:
+    async def job(subject: Job) -> Data:
         """The job: canonical spec, status, sums, restarts, command lines."""
-        rows = await rows_of(app, lives, subject, caller)
-        primary = launch(subject, await pods_of(app, subject, caller))
-        return shown.job(subject, rows, primary, offered(subject))
+        rows = with_pods(subject.state, await rows_of(lives, subject))
+        return shown.job(subject, rows, launch(subject), offered(subject))
 
     @router.get(JOB + "/events")
     async def events(subject: Job, caller: Asking) -> Data:
@@ -82,9 +81,10 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         return {"items": items, "total": total, "page": page, "size": size, "doubt": life.doubt}
 
     @router.get(JOB + "/replicas")
-    async def replicas(subject: Job, caller: Asking) -> Data:
+    async def replicas(subject: Job) -> Data:
         """Every replica with its pod, containers, restarts and what was wrong."""
-        return {"items": [shown.fields(each) for each in await rows_of(app, lives, subject, caller)]}
+        rows = with_pods(subject.state, await rows_of(lives, subject))
+        return {"items": [shown.fields(each) for each in rows]}
 
     @router.get(JOB + "/metrics")
     async def metrics(subject: Job, caller: Asking, asked: Wanted) -> Data:

@@ -10,7 +10,7 @@ from jobledger.api.rights import Right, demand
 from jobledger.api.streams import log_response
 from jobledger.console.data.asking import JOB, Asking, Job
 from jobledger.console.details.lives import Lives
-from jobledger.console.details.logs import MOST, Choice, Log, attempts, chosen_log
+from jobledger.console.details.whichlog import MOST, Choice, Log, attempts, chosen_log
 from jobledger.console.frame import Console
 from jobledger.console.logs import window
 from jobledger.console.logs.sources import heard

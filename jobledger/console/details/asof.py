@@ -12,7 +12,8 @@ from jobledger.console.details.lives import Life
 from jobledger.console.timeline.model import Mark
 from jobledger.telling.moments import Moment
 from jobledger.telling.words import fields, seen_words
-from projectors.explain import Explanation, explain
+from projectors.explain import Explanation, Language, explain
+from projectors.explain.phrases import in_words
 from projectors.history.phrases import summary
 from statemachine.errors import ConfigError
 from statemachine.log.entry import Entry
@@ -63,8 +64,10 @@ def by_change(conditions: Iterable[Mapping[str, Any]], *, oldest: bool = False) 
     return sorted(conditions, key=lambda each: str(each.get("lastTransitionTime", "")), reverse=not oldest)
 
 
-def view(life: Life, at: str) -> View:
+def view(life: Life, at: str, language: Language = "en") -> View:
     """The job at the moment `at`: the number of an entry, a time, a while ago such as `-5m`, or empty for now.
+
+    What `why` says of it is in `language`.
 
     Raises:
         ConfigError: it is no moment of the job's life.
@@ -75,11 +78,11 @@ def view(life: Life, at: str) -> View:
     return View(
         count=count,
         of=len(life),
-        entry=entry_of(life, count),
+        entry=entry_of(life, count, language),
         state=state,
         status=status(state),
         pods=tuple(each for each in state.replicas.values() if each.has_pod),
-        why=explain(life.beginning(count)),
+        why=explain(life.beginning(count), language),
         marks=tuple(each for each in told.marks if each.when.seq == count),
         follows=not at.strip(),
     )
@@ -93,31 +96,31 @@ def moment(life: Life, at: str) -> int:
         raise ConfigError(str(error).replace("--at", "at")) from None
 
 
-def entry_of(life: Life, count: int) -> Told:
+def entry_of(life: Life, count: int, language: Language = "en") -> Told:
     """The entry number `count`, in words."""
     entry = life.entries[count - 1]
     before, after = life.state(count - 1), life.state(count)
-    return _told(entry, before.phase.value, after.phase.value)
+    return _told(entry, before.phase.value, after.phase.value, language)
 
 
-def told(life: Life, first: int, last: int) -> Sequence[Told]:
+def told(life: Life, first: int, last: int, language: Language = "en") -> Sequence[Told]:
     """The entries number `first` to `last`, in words."""
     from statemachine.evolve import fold
 
     found, state = [], life.state(first - 1)
     for entry in life.entries[first - 1 : last]:
         before, state = state.phase.value, fold(state, entry.events)
-        found.append(_told(entry, before, state.phase.value))
+        found.append(_told(entry, before, state.phase.value, language))
     return found
 
 
-def _told(entry: Entry, before: str, after: str) -> Told:
+def _told(entry: Entry, before: str, after: str, language: Language) -> Told:
     delay = entry.seen_at - entry.happened_at if entry.happened_at else None
     return Told(
         seq=entry.seq,
         at=entry.seen_at,
         delay=delay if delay and delay > timedelta(seconds=1) else None,
-        cause=seen_words(entry.cause),
+        cause=in_words(seen_words(entry.cause), language),
         actor=entry.actor or str(getattr(entry.cause, "actor", "")),
         events=tuple(summary([each]) for each in entry.events),
         types=tuple(each.type for each in entry.events),

@@ -1,31 +1,96 @@
-"""The pods of a job and the rows of its replicas, as far as the caller may see them."""
+"""A job's replicas as the log tells them, and what it takes the cluster to know: a pod as it lives, a PodGroup.
+
+The table of replicas is made from the log alone, pods as jobledger makes them included, so that it costs the API
+server nothing however many pages are open, and is the same in every process. What somebody else has added to a pod
+shows on the replica's own page, to those who may get pods.
+"""
 
 import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
-from jobledger.api.rights import Caller, Right
+from jobledger.api.rights import Caller, Right, demand
 from jobledger.app import App
 from jobledger.console.details.lives import Lives
-from jobledger.console.details.replicas import Row, table
+from jobledger.console.details.replicas import Row, described, table
 from jobledger.console.details.subject import Subject
+from jobledger.errors import NoRight
+from jobledger.redact import redacted
+from k8s_bridge.port import Manifest, Ref
+from projectors.explain import Language
 from statemachine.errors import ClusterError
+from statemachine.ids import ReplicaName
+from statemachine.kind import Child
+from statemachine.kinds import KINDS, kind_of
+from statemachine.state import JobState
+
+_PLURALS: Final = {
+    (each.api_version, each.kind): each.plural for kind in KINDS for each in kind.owns
+}  # by which roles know them
 
 
-async def rows_of(app: App, lives: Lives, subject: Subject, caller: Caller) -> list[Row]:
-    """All replicas that the job has or had; none before anything was decided about it."""
+async def rows_of(lives: Lives, subject: Subject, language: Language = "en") -> list[Row]:
+    """All replicas that the job has or had, without what their pods are made of; none before anything was decided."""
     if subject.state is None:
         return []
     life = await lives.of(subject.uid)
     marks = (await asyncio.to_thread(life.timeline)).marks if life.entries else ()
-    return list(table(subject.state, await pods_of(app, subject, caller), marks))
+    return list(table(subject.state, marks, language))
 
 
-async def pods_of(app: App, subject: Subject, caller: Caller) -> list[dict[str, Any]]:
-    """The pods that live; none where the cluster, or the caller's rights, do not give them."""
-    if not await caller.may(Right("list", "", "pods", subject.namespace)):
-        return []
+def with_pods(state: JobState | None, rows: Iterable[Row]) -> Sequence[Row]:
+    """The rows with labels, images, commands and resources of their pods, as jobledger makes these."""
+    made = made_pods(state)
+    return [
+        described(each, redacted(made[ReplicaName(each.name)]())) if each.uid and each.name in made else each
+        for each in rows
+    ]
+
+
+def made_pods(state: JobState | None) -> Mapping[ReplicaName, Callable[[], Manifest]]:
+    """How the pod of each replica is made; of a job of which nothing is left nobody can say any more."""
+    return {each.replica: each.build for each in children_of(state) if each.kind == "Pod"}
+
+
+def children_of(state: JobState | None) -> Sequence[Child]:
+    """The objects that the job may have, whether or not it has them now."""
+    if state is None or state.plan is None or state.closed:
+        return ()
+    return tuple(kind_of(state.api_version, state.kind).children(state))
+
+
+async def pod_of(app: App, subject: Subject, row: Row, caller: Caller) -> tuple[dict[str, Any] | None, str]:
+    """The pod of a replica as it lives; or none, and the sentence that says why, if there should be one."""
+    if not row.uid:
+        return None, ""
+    try:
+        await demand(caller, Right("get", "", "pods", subject.namespace, row.pod))
+        found = await app.cluster.get(Ref("v1", "Pod", subject.namespace, row.pod))
+    except (ClusterError, NoRight) as error:
+        return None, str(error)
+    return (found, "") if found["metadata"]["uid"] == row.uid else (None, "")
+
+
+async def group_of(app: App, subject: Subject, caller: Caller) -> dict[str, Any] | None:
+    """The job's PodGroup; None if it has none, or the cluster, or the caller's rights, do not give it.
+
+    Where pods wait for their group the log knows of it, and nobody is asked.
+    """
+    if subject.state is None or subject.state.pod_group:
+        return None
+    child = next((each for each in children_of(subject.state) if each.kind == "PodGroup"), None)
+    if child is None:
+        return None
+    return await seen(app, Ref(child.api_version, child.kind, subject.namespace, child.name), caller)
+
+
+async def seen(app: App, ref: Ref, caller: Caller) -> dict[str, Any] | None:
+    """An object that belongs to a job; None where the cluster, or the caller's rights, do not give it."""
+    plural = _PLURALS.get((ref.api_version, ref.kind), "")
+    group = ref.api_version.rpartition("/")[0]
+    if not plural or not await caller.may(Right("get", group, plural, ref.namespace, ref.name)):
+        return None
     with suppress(ClusterError):
-        children = await app.cluster.children(subject.namespace, subject.uid)
-        return [each for each in children if each["kind"] == "Pod"]
-    return []
+        return await app.cluster.get(ref)
+    return None

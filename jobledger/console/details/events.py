@@ -6,10 +6,11 @@ from typing import Final
 
 from jobledger.api.rights import Caller, Right
 from jobledger.app import App
+from jobledger.console.details.children import children_of
 from jobledger.console.details.lives import Life
-from jobledger.console.details.logs import attempts
 from jobledger.console.details.subject import Subject
-from k8s_bridge.port import Happening, Manifest
+from jobledger.console.details.whichlog import attempts
+from k8s_bridge.port import Happening
 from statemachine.errors import ClusterError
 
 SHOWN: Final = 500
@@ -17,21 +18,27 @@ SHOWN: Final = 500
 
 
 async def events_of(
-    app: App, subject: Subject, life: Life, children: Sequence[Manifest], caller: Caller, *, detailed: bool
+    app: App, subject: Subject, life: Life, caller: Caller, *, detailed: bool
 ) -> Sequence[Happening]:
     """The events, the newest first; none where the caller may not read them, or the cluster does not answer.
 
-    With `detailed` also those of the `children` that live, and of every pod that there was. Source: spec console.md,
-    section 4.
+    With `detailed` also those of every pod that there was, and of the job's other children. Of these the log has no
+    uid, so they are found by name; what was said before the job was made is of a job before it. Source: spec
+    console.md, section 4.
     """
     if subject.job is None or not await may_read(caller, subject.namespace):
         return []
     found: Sequence[Happening] = []
     with suppress(ClusterError):
         if detailed:
-            pods = [each.uid for each in attempts(life.entries)]
-            uids = {subject.uid, *pods, *(each["metadata"]["uid"] for each in children)}
-            found = await app.cluster.events_about(subject.namespace, uids)
+            uids = {subject.uid, *(each.uid for each in attempts(life.entries))}
+            names = {(each.kind, each.name) for each in children_of(subject.state) if each.kind != "Pod"}
+            begun = subject.state.created_at if subject.state else None
+            found = [
+                each
+                for each in await app.cluster.events_about(subject.namespace, uids, names)
+                if each.uid in uids or begun is None or each.last_at >= begun
+            ]
         else:
             found = [
                 Happening(each.about, each.uid, each.reason, each.message, each.level, each.at, each.at)

@@ -18,6 +18,7 @@ from jobledger.console.details.picturing import Asked, large, of_remembered, seq
 from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import Console, is_fragment, url
+from jobledger.console.words import language_of
 from statemachine.errors import ConfigError
 
 ENTRIES: Final = 100
@@ -79,10 +80,10 @@ async def _without_log(request: Request, console: Console, subject: Subject) -> 
 def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: int | None) -> Response:
     note, again = "", asked
     try:
-        seen = view(life, asked.at)
+        seen = view(life, asked.at, language_of(request))
     except ConfigError as error:  # a moment that never was: say so, and show the present
         note, asked = str(error), replace(asked, at="")
-        seen = view(life, "")
+        seen = view(life, "", language_of(request))
     try:
         shown = large(request, subject, life, asked)
     except ConfigError as error:
@@ -110,7 +111,7 @@ def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: in
             "mark-after": min((each for each in marked if each > seen.count), default=None),
         },
         "zoom": _zoom(life, seen.count, asked),
-        "entries": told(life, first, last)[::-1],
+        "entries": told(life, first, last, language_of(request))[::-1],
         "raw": whole(life.entries[seen.count - 1]),
         "many": len(drawn.lanes) > 24,
         "number": number,

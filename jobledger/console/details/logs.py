@@ -1,55 +1,35 @@
 """Log windows: the last lines, earlier ones, what is added, a search, and the whole log as a file."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, Final, TypedDict
+from collections.abc import AsyncIterator
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from jobledger.api.rights import Caller, Right, caller_of, demand
-from jobledger.api.streams import HEARTBEAT
+from jobledger.api.streams import HEARTBEAT, Closing
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.render import render
-from jobledger.console.details.subject import JOB, Job, Subject
+from jobledger.console.details.subject import JOB, Job
+from jobledger.console.details.whichlog import MOST, Choice, Log, attempts, chosen_log
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.logs import follow, window
-from jobledger.console.logs.sources import Bytes, Seekable, heard
 from jobledger.console.logs.window import Matches, Window
 from jobledger.errors import NotPossible, UnknownReplica
-from jobledger.replicas import Attempt, chosen
-from k8s_bridge.port import Cluster, LogPart, SeekableLogs, TailedLogs
-from statemachine.errors import Missing
-from statemachine.events import ReplicaCreated, ReplicaRequested
-from statemachine.ids import ReplicaName
-from statemachine.kinds import kind_of
-from statemachine.log.entry import Entry
+from statemachine.errors import ClusterError, ClusterUnavailable, Missing
 
-MOST: Final = 20_000
-"""Lines that a window has at most, where earlier ones can only be had by asking for more."""
+Number = Annotated[int, Query(ge=0, le=10**6)]
 
 _NEAR: Final = 1 << 15
 """Bytes behind a match that are shown with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Which log is meant, as the address says it. `attempt` 0 is the newest."""
-
-    replica: str = ""
-    container: str = ""
-    attempt: int = 0
-    previous: bool = False
-    lines: int = window.LINES
 
 
 def _choice(
     *,
     replica: Annotated[str, Query(max_length=253)] = "",
     container: Annotated[str, Query(max_length=253)] = "",
-    attempt: Annotated[int, Query(ge=0, le=10**6)] = 0,
+    attempt: Number = 0,
     previous: bool = False,
     tail: Annotated[int, Query(ge=1, le=MOST)] = window.LINES,
 ) -> Choice:
@@ -59,70 +39,6 @@ def _choice(
 Asking = Annotated[Caller, Depends(caller_of)]
 Chosen = Annotated[Choice, Depends(_choice)]
 Place = Annotated[int | None, Query(ge=0)]
-
-
-class _Which(TypedDict):
-    uid: str
-    container: str
-    previous: bool
-
-
-@dataclass(frozen=True)
-class Log:
-    """One container's log of one attempt: what its pod is called, and what else could be looked at.
-
-    `restarted`: the container has been started again in its pod, which keeps what it wrote before.
-    """
-
-    cluster: Cluster
-    namespace: str
-    pod: str
-    attempt: Attempt
-    newest: bool
-    container: str
-    previous: bool
-    restarted: bool
-    containers: Sequence[str]
-    attempts: Sequence[Attempt]
-
-    @property
-    def seekable(self) -> bool:
-        """It can be read at any place."""
-        return isinstance(self.cluster, SeekableLogs)
-
-    async def source(self, lines: int) -> Bytes:
-        """The log, or as much of its end as has `lines` lines. Raises Missing."""
-        cluster = self.cluster
-        if isinstance(cluster, SeekableLogs):
-            return Seekable(partial(self._part, cluster))
-        if isinstance(cluster, TailedLogs):
-            return await heard(cluster.log_tail(self.namespace, self.pod, lines, **self._which()))
-        return await heard(cluster.logs(self.namespace, self.pod, **self._which()))
-
-    def _part(self, cluster: SeekableLogs, start: int, length: int) -> LogPart:
-        return cluster.log_part(self.namespace, self.pod, start, length, **self._which())
-
-    def _which(self) -> "_Which":
-        return {"uid": self.attempt.uid, "container": self.container, "previous": self.previous}
-
-    async def news(self, at: int) -> AsyncIterator[follow.News]:
-        """What is added behind byte `at`; of a stream, its last lines again and what is added."""
-        if self.seekable:
-            return follow.added(await self.source(0), at)
-        cluster, goes_on = self.cluster, not self.previous
-        if isinstance(cluster, TailedLogs):
-            return follow.heard_on(
-                cluster.log_tail(self.namespace, self.pod, window.LINES, **self._which(), follow=goes_on)
-            )
-        return follow.heard_on(self.followed())
-
-    def followed(self) -> AsyncIterator[bytes]:
-        """All of it, and what is added."""
-        return self.cluster.logs(self.namespace, self.pod, **self._which(), follow=not self.previous)
-
-    def whole(self) -> AsyncIterator[bytes]:
-        """All of it, as it was written."""
-        return self.cluster.logs(self.namespace, self.pod, **self._which(), follow=False)
 
 
 def add(router: APIRouter, console: Console, lives: Lives) -> None:
@@ -154,7 +70,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
             seen = await _window(found, choice.lines, before, near)
             if q and near is None and before is None:
                 matches = await window.search(await found.source(MOST), q)
-        except (Missing, UnknownReplica, NotPossible) as error:
+        except (ClusterError, UnknownReplica, NotPossible) as error:  # a node may be silent, too
             note = str(error)
         context = {
             "choice": choice,
@@ -166,6 +82,15 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
             "live": seen is not None and before is None and near is None,
         }
         return render(request, "log.html", subject, tab="replicas", **context)
+
+    @router.get(JOB + "/log/newer")
+    async def newer(
+        request: Request, subject: Job, log: meant, since: Number = 0, restarts: Number = 0
+    ) -> Response:
+        """Whether the replica has begun anew since a window was opened; the piece asks again by itself."""
+        has_begun = (log.attempt.number, log.restarts) != (since, restarts)
+        context = {"log": log, "has_begun": has_begun, "since": since, "restarts": restarts}
+        return render(request, "newer.html", subject, tab="replicas", **context)
 
     @router.get(JOB + "/log/earlier")
     async def earlier(log: meant, before: Annotated[int, Query(ge=0)]) -> Response:
@@ -191,16 +116,10 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         """Server-sent events: what is added. A browser that lost the connection goes on where it was."""
         last = request.headers.get("last-event-id", "")
         news = await log.news(int(last) if last.isascii() and last.isdigit() and len(last) < 16 else at)
-
-        async def body() -> AsyncIterator[str]:
-            try:
-                async for item in console.closing.until(news, HEARTBEAT):
-                    yield ": alive\n\n" if item is None else _event(item)
-            except Missing as error:
-                yield f"event: gone\ndata: {json.dumps(str(error))}\n\n"
-
         headers = {**HEADERS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(body(), media_type="text/event-stream", headers=headers)
+        return StreamingResponse(
+            _events(news, console.closing), media_type="text/event-stream", headers=headers
+        )
 
     @router.get(JOB + "/log/download")
     async def download(log: meant) -> Response:
@@ -228,6 +147,17 @@ async def _first(pieces: AsyncIterator[bytes], log: Log) -> bytes:
         raise UnknownReplica(f"no log of replica {log.attempt.replica}: {error}") from error
 
 
+async def _events(news: AsyncIterator[follow.News], closing: Closing) -> AsyncIterator[str]:
+    """The news as server-sent events, and that there is no such log any more."""
+    try:
+        async for item in closing.until(news, HEARTBEAT):
+            yield ": alive\n\n" if item is None else _event(item)
+    except ClusterUnavailable:  # the browser asks again, and goes on where it was
+        return
+    except ClusterError as error:
+        yield f"event: gone\ndata: {json.dumps(str(error))}\n\n"
+
+
 def _event(news: follow.News) -> str:
     data = {"lines": news.lines, "tail": news.tail, "skipped": news.skipped, "ended": news.ended}
     return f"id: {news.end}\ndata: {json.dumps(data)}\n\n"
@@ -241,50 +171,3 @@ async def _window(log: Log, lines: int, before: int | None, near: int | None) ->
     if before is not None:
         return await window.before(source, before)
     return await window.tail(source, lines)
-
-
-def chosen_log(cluster: Cluster, subject: Subject, known: Sequence[Attempt], choice: Choice) -> Log:
-    """The log that is meant. Raises UnknownReplica, NotPossible."""
-    state = subject.state
-    if state is None:
-        raise NotPossible(f'job "{subject.name}" has no log: nothing has been decided about it yet')
-    newest = chosen(state, known, choice.replica)
-    of_replica = [each for each in known if each.replica == newest.replica]
-    meant = newest
-    if choice.attempt:
-        found = next((each for each in of_replica if each.number == choice.attempt), None)
-        if found is None:
-            raise UnknownReplica(f"replica {newest.replica} has no attempt {choice.attempt}")
-        meant = found
-    replica = state.replicas.get(newest.replica)
-    seen = replica.containers if replica else ()
-    names = [
-        each.name for each in sorted(seen, key=lambda each: each.init)
-    ]  # the first is the one that trains
-    container = choice.container or next(iter(names), "")
-    restarted = meant == newest and any(each.restarts for each in seen if each.name == container)
-    return Log(
-        cluster,
-        subject.namespace,
-        kind_of(state.api_version, state.kind).pod_name(state, newest.replica),
-        meant,
-        meant == newest,
-        container,
-        choice.previous,
-        restarted,
-        names,
-        of_replica,
-    )
-
-
-def attempts(entries: Sequence[Entry]) -> list[Attempt]:
-    """Every pod of the job's life, oldest first."""
-    found: list[Attempt] = []
-    asked: dict[ReplicaName, int] = {}
-    for entry in entries:
-        for event in entry.events:
-            if isinstance(event, ReplicaRequested):
-                asked[event.replica] = event.attempt
-            elif isinstance(event, ReplicaCreated):
-                found.append(Attempt(event.replica, asked.get(event.replica, 1), event.uid))
-    return found

@@ -1,7 +1,7 @@
 """What the overview says of a job beside its status. Pure."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -84,14 +84,11 @@ def placed(spec: Mapping[str, Any]) -> Placed:
     return Placed(scheduler, queue, text(spec, "runPolicy.schedulingPolicy.priorityClass"))
 
 
-def group_phase(state: JobState, children: Iterable[Mapping[str, Any]]) -> str:
+def group_phase(state: JobState, group: Mapping[str, Any] | None) -> str:
     """The phase of the job's PodGroup; empty if it has none. The log knows those that pods wait for."""
     if state.pod_group:
         return state.pod_group.phase or "Pending"
-    for each in children:
-        if each["kind"] == "PodGroup":
-            return str((each.get("status") or {}).get("phase") or "Pending")
-    return ""
+    return "" if group is None else str((group.get("status") or {}).get("phase") or "Pending")
 
 
 def address_of(board: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
@@ -12,22 +11,21 @@ from starlette.responses import Response
 
 from jobledger.api.rights import Caller, caller_of
 from jobledger.console.details.asof import by_change
-from jobledger.console.details.children import pods_of, rows_of
+from jobledger.console.details.children import group_of, made_pods, pod_of, rows_of, seen, with_pods
 from jobledger.console.details.events import SHOWN, events_of, events_of_pod, may_read
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.overview import address_of, claims, containers, group_phase, modes, placed
 from jobledger.console.details.picturing import of_remembered, small
 from jobledger.console.details.render import render
-from jobledger.console.details.replicas import ALL_COLUMNS, ALWAYS, Row
+from jobledger.console.details.replicas import ALL_COLUMNS, ALWAYS, described
 from jobledger.console.details.replicas import columns as chosen_columns
 from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import HEADERS, Console
+from jobledger.console.words import language_of
 from jobledger.errors import UnknownReplica
 from jobledger.redact import redacted
 from k8s_bridge.port import Ref
 from projectors.history.facts import resources
-from statemachine.errors import ClusterError, Missing
-from statemachine.kinds import kind_of
 from statemachine.rules.launcher import has_launcher
 
 ROWS: Final = 100
@@ -108,8 +106,6 @@ class _Pages:
             return await self._remembered(request, subject)
         life = await self._lives.of(subject.uid)
         state, spec = subject.state, subject.job.get("spec") or {}
-        children = await self._children(subject)
-        pods = await self._pods(subject, caller)
         asked, allowed = resources(state)
         return render(
             request,
@@ -126,14 +122,14 @@ class _Pages:
             modes=modes(state.spec, state.plan),
             by_launcher=has_launcher(state),
             placed=placed(state.spec or spec),
-            group=group_phase(state, children),
+            group=group_phase(state, await group_of(self._app, subject, caller)),
             sums=[(each, asked.get(each), allowed.get(each)) for each in sorted({*asked, *allowed})],
-            launch=launch(subject, pods),
-            events=await events_of(self._app, subject, life, children, caller, detailed=detailed),
+            launch=launch(subject),
+            events=await events_of(self._app, subject, life, caller, detailed=detailed),
             detailed=detailed,
             may_events=await may_read(caller, subject.namespace),
             shown=SHOWN,
-            board=await self._board(subject),
+            board=await self._board(subject, caller),
             now=datetime.now(UTC),
         )
 
@@ -153,7 +149,7 @@ class _Pages:
         columns: Sequence[str],
     ) -> Response:
         """See `add`."""
-        rows = await self._rows(subject, caller)
+        rows = await rows_of(self._lives, subject, language_of(request))
         found = [each for each in rows if type_ in ("", each.type)]
         start = (page - 1) * ROWS
         return render(
@@ -163,7 +159,7 @@ class _Pages:
             tab="replicas",
             columns=columns,
             all_columns=[each for each in ALL_COLUMNS if each != ALWAYS],
-            rows=found[start : start + ROWS],
+            rows=with_pods(subject.state, found[start : start + ROWS]),
             total=len(found),
             types=list(dict.fromkeys(each.type for each in rows)),
             type=type_,
@@ -174,12 +170,12 @@ class _Pages:
 
     async def replica(self, request: Request, subject: Subject, caller: Caller, replica: str) -> Response:
         """See `add`. Raises UnknownReplica."""
-        rows = await self._rows(subject, caller)
+        rows = await rows_of(self._lives, subject, language_of(request))
         found = next((each for each in rows if replica in (each.name, each.pod)), None)
         if found is None:
             raise UnknownReplica(f'job "{subject.name}" has no replica "{replica}"')
-        pods = await self._pods(subject, caller)
-        pod = next((each for each in pods if each["metadata"]["uid"] == found.uid), None)
+        pod, note = await pod_of(self._app, subject, found, caller)
+        [found] = [described(found, redacted(pod))] if pod else with_pods(subject.state, [found])
         text = yaml.safe_dump(redacted(pod), sort_keys=False, allow_unicode=True) if pod else ""
         life = await self._lives.of(subject.uid)
         marks = [each for each in life.timeline().marks if each.replica == found.name] if life.entries else []
@@ -191,6 +187,7 @@ class _Pages:
             tab="replicas",
             row=found,
             text=text,
+            note=note,
             marks=marks,
             conditions=by_change(conditions),
             events=await events_of_pod(self._app, subject, found.uid, caller),
@@ -198,46 +195,25 @@ class _Pages:
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
-    async def _rows(self, subject: Subject, caller: Caller) -> list[Row]:
-        return await rows_of(self._app, self._lives, subject, caller)
-
-    async def _pods(self, subject: Subject, caller: Caller) -> list[dict[str, Any]]:
-        return await pods_of(self._app, subject, caller)
-
-    async def _children(self, subject: Subject) -> Sequence[dict[str, Any]]:
-        """The objects of the job that live; none where the cluster does not give them."""
-        with suppress(ClusterError):
-            return await self._app.cluster.children(subject.namespace, subject.uid)
-        return []
-
-    async def _board(self, subject: Subject) -> dict[str, Any]:
-        """The job's TensorBoard: what the status says, and where it answers."""
+    async def _board(self, subject: Subject, caller: Caller) -> dict[str, Any]:
+        """The job's TensorBoard: what the status says, and where it answers, for those who may get it."""
         said = ((subject.job or {}).get("status") or {}).get("tensorboard") or {}
         if not said:
             return {}
-        found = said["dependent"]
-        address = ""
+        found, board = said["dependent"], None
         if said.get("ready"):
-            with suppress(ClusterError, Missing):
-                ref = Ref(found["apiVersion"], found["kind"], subject.namespace, found["name"])
-                address = address_of(await self._app.cluster.get(ref))
-        return {**said, "address": address}
+            ref = Ref(found["apiVersion"], found["kind"], subject.namespace, found["name"])
+            board = await seen(self._app, ref, caller)
+        return {**said, "address": address_of(board or {})}
 
 
-def launch(subject: Subject, pods: Sequence[dict[str, Any]]) -> str:
-    """The command line of the primary replica, as its pod has it; empty where its image says what runs.
+def launch(subject: Subject) -> str:
+    """The command line of the primary replica, as jobledger makes it; empty where its image says what runs.
 
-    A job that has ended, or is paused, has no pod that could tell: then it is what the kind makes of the spec.
+    Nobody knows it any more of a job of which nothing is left: its state has no spec.
     """
     state = subject.state
     if state is None or state.plan is None:
         return ""
-    kind = kind_of(state.api_version, state.kind)
-    name = kind.pod_name(state, state.plan.primary)
-    pod = next((each for each in pods if each["metadata"]["name"] == name), None)
-    if pod is None and state.closed:  # the state of a job of which nothing is left has no spec any more
-        return ""
-    if pod is None:
-        wanted = (each for each in kind.children(state) if each.replica == state.plan.primary)
-        pod = next((each.build() for each in wanted if each.kind == "Pod"), {})
-    return next((each.command for each in containers(redacted(pod))), "")
+    build = made_pods(state).get(state.plan.primary)
+    return next((each.command for each in containers(redacted(build()))), "") if build else ""

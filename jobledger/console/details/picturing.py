@@ -124,7 +124,7 @@ def _wanted(request: Request, subject: Subject, asked: Asked, scale: Scale) -> W
     def link(seq: Seq) -> str:
         return url(request.app.state.console, subject.link("/history", **asked.but(at=seq)))
 
-    return Wanted(scale, link, partial(word, request), asked.every)
+    return Wanted(scale, link, partial(word, request), asked.every, language_of(request))
 
 
 # ---- jobs that only the history view knows -----------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The rows of the replica table, from the state of a job and the pods that live. Pure."""
+"""The rows of the replica table, from the state of a job and what its pods are made of. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any, Final
 from jobledger.console.details.overview import Container, containers
 from jobledger.console.timeline.model import Mark
 from projectors.explain.model import IncidentKind, Nature
+from projectors.explain.phrases import Language, in_words
 from projectors.explain.says import exit_code
 from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
@@ -31,7 +32,10 @@ def columns(said: str) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A replica: its pod of now, or that it has none. `error` says what is or was wrong, the latest first."""
+    """A replica: its pod of now, or that it has none. `error` says what is or was wrong, the latest first.
+
+    `labels` and `containers` are those of the pod's manifest, once that is told (`described`).
+    """
 
     name: str
     type: str
@@ -49,27 +53,34 @@ class Row:
     primary: bool
 
 
-def table(state: JobState, pods: Iterable[Mapping[str, Any]], marks: Sequence[Mark]) -> Sequence[Row]:
-    """All replicas that the job has or had, in the order of the state."""
-    by_uid = {str(each["metadata"]["uid"]): each for each in pods if each.get("kind") == "Pod"}
+def table(state: JobState, marks: Sequence[Mark], language: Language = "en") -> Sequence[Row]:
+    """All replicas that the job has or had, in the order of the state; errors are told in `language`."""
     said = {
-        each.replica: each.says for each in marks if each.replica and each.nature is Nature.ABNORMAL
+        each.replica: in_words(each.says, language)
+        for each in marks
+        if each.replica and each.nature is Nature.ABNORMAL
     }  # the last one stands
     restarts = Counter(each.replica for each in marks if each.kind is IncidentKind.RESTART)
     primary = state.plan.primary if state.plan else ""
     rows = []
     for each in state.replicas.values():
-        row = _row(
-            state, each, by_uid.get(each.uid, {}), said.get(each.name, ""), is_primary=each.name == primary
-        )
+        errors = "; ".join(filter(None, (_codes(each.containers, language), said.get(each.name, ""))))
+        row = _row(state, each, errors, is_primary=each.name == primary)
         rows.append(replace(row, restarts=restarts[each.name]))
     return rows
 
 
-def _row(
-    state: JobState, replica: ReplicaState, pod: Mapping[str, Any], said: str, *, is_primary: bool
-) -> Row:
-    meta = pod.get("metadata") or {}
+def described(row: Row, pod: Mapping[str, Any]) -> Row:
+    """The row with the labels and containers that stand in the manifest of its pod."""
+    labels = (pod.get("metadata") or {}).get("labels") or {}
+    return replace(
+        row,
+        labels=tuple(f"{key}={value}" for key, value in sorted(labels.items())),
+        containers=tuple(containers(pod)),
+    )
+
+
+def _row(state: JobState, replica: ReplicaState, errors: str, *, is_primary: bool) -> Row:
     return Row(
         name=replica.name,
         type=split_replica(replica.name)[0],
@@ -80,17 +91,17 @@ def _row(
         restarts=0,
         ready=replica.ready,
         node=replica.node,
-        error="; ".join(filter(None, (_codes(replica.containers), said))),
-        labels=tuple(f"{key}={value}" for key, value in sorted((meta.get("labels") or {}).items())),
+        error=errors,
+        labels=(),
         seen=replica.containers,
-        containers=tuple(containers(pod)) if pod else (),
+        containers=(),
         primary=is_primary,
     )
 
 
-def _codes(seen: Iterable[Seen]) -> str:
+def _codes(seen: Iterable[Seen], language: Language) -> str:
     found = [
-        f"{each.name}: {exit_code(each.exit_code)}{f' ({each.reason})' if each.reason else ''}"
+        f"{each.name}: {exit_code(each.exit_code).text(language).strip()}{f' ({each.reason})' if each.reason else ''}"
         for each in seen
         if each.exit_code
     ]

@@ -111,8 +111,6 @@ class Monitor:
     async def shown(self, of: Measured, panel: Panel, span: Span, by: By) -> Shown:
         """The panel; where the source fails it says so, and what the specs ask for stands there all the same."""
         request, limit = (_bound(of, panel, each, by) for each in (of.asked, of.allowed))
-        if panel.unit == "count" and request is None:  # Kubernetes' rule for extended resources
-            request = limit
         key = (of.uid, of.namespace, panel.name, by, span, len(of.pods))
         try:
             found = await self._kept.get(key, lambda: self._lines(of, panel, span, by))

@@ -151,10 +151,14 @@ def quoted(text: str) -> str:
 
 
 def span(begin: datetime, end: datetime, chosen: str) -> Span:
-    """The part of the job's time that is meant, on a grid on which all readers' points lie; never of no length."""
+    """The part of the job's time that is meant, on a grid on which all readers' points lie; never of no length.
+
+    It ends at the last point that is not behind the end: a rate over time to come would be too low.
+    """
     length = RANGES.get(chosen)
-    first, last = begin.timestamp(), max(end.timestamp(), begin.timestamp() + STEP)
+    first, last = begin.timestamp(), max(end, begin).timestamp()
     if length is not None:
         first = max(first, last - length.total_seconds())
     step = max(1, math.ceil((last - first) / POINTS / STEP)) * STEP
-    return Span(math.floor(first / step) * step, math.ceil(last / step) * step, step)
+    stop = math.floor(last / step) * step
+    return Span(min(math.floor(first / step) * step, stop - step), stop, step)

@@ -28,9 +28,12 @@ function refresh() {
   htmx.trigger(document.body, "refresh");
 }
 
-function offline(is) {
+function offline(is, sentence) {
   const banner = document.getElementById("offline");
-  if (banner && banner.hidden === is) banner.hidden = !is;
+  if (!banner) return;
+  banner.dataset.usual = banner.dataset.usual || banner.textContent;
+  if (is && (sentence || banner.hidden)) banner.textContent = sentence || banner.dataset.usual;
+  if (banner.hidden === is) banner.hidden = !is;
 }
 
 function live(on) {
@@ -108,6 +111,15 @@ document.addEventListener("htmx:afterSettle", (event) => {
   offline(false);
 });
 document.addEventListener("htmx:sendError", () => offline(true));
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const {xhr, requestConfig, serverResponse} = event.detail;
+  const asked = requestConfig && requestConfig.triggeringEvent;
+  if (xhr.status < 400 || !asked || asked.type !== "refresh") return;
+  // what refreshes itself would fail so again in a few seconds: the banner says it once, and what is there stays
+  event.detail.shouldSwap = false;
+  const said = new DOMParser().parseFromString(serverResponse, "text/html").querySelector(".notice p, .bad-news");
+  offline(true, said ? said.textContent.trim() : "");
+});
 document.addEventListener("htmx:afterSwap", (event) => {
   const dialog = document.getElementById("dialog");
   if (event.detail.target === dialog && !dialog.open) dialog.showModal();

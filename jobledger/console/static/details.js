@@ -3,8 +3,11 @@
 
 // ---- history ------------------------------------------------------------------------------------------------------
 
-// A slider in use keeps the value that the hand gives it, whatever answers come in late.
-document.addEventListener("DOMContentLoaded", () => { Idiomorph.defaults.ignoreActiveValue = true; });
+// A slider in use keeps the value that the hand gives it, whatever answers come in late. Of a link that has the focus the
+// same would keep the words, and only them: "Resume" would then pause.
+document.addEventListener("htmx:beforeSwap", () => {
+  Idiomorph.defaults.ignoreActiveValue = Boolean(document.activeElement && document.activeElement.matches("input"));
+});
 
 function go(address) {
   // the link knows that what the hand asks for comes before what refreshes itself
@@ -85,6 +88,23 @@ function localTicks(root) {
   }
 }
 
+// what pictures say in words has its instants in the browser's zone, too
+const INSTANT = /\b(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC/g;
+
+function local(text) {
+  return text.replace(INSTANT, (_, day, time) =>
+    new Date(`${day}T${time}Z`).toLocaleString(locale, {dateStyle: "medium", timeStyle: "medium"}));
+}
+
+function localTitles() {
+  for (const title of document.querySelectorAll(".timeline title")) {
+    const text = local(title.textContent);
+    if (text !== title.textContent) title.textContent = text;
+  }
+  const slider = document.getElementById("slider");
+  if (slider) slider.setAttribute("aria-valuetext", local(slider.getAttribute("aria-valuetext")));
+}
+
 // ---- replicas: the columns, kept by the server in a cookie ----------------------------------------------------------
 
 document.addEventListener("change", (event) => {
@@ -119,7 +139,13 @@ class LogWindow {
     if (!on) return;
     const address = new URL(this.box.dataset.follow, location.href);
     address.searchParams.set("from", this.end);
-    this.events = new EventSource(address);
+    const events = this.events = new EventSource(address);
+    // whenever it connects, also by itself after a break, a stream begins with the lines that are shown already
+    events.addEventListener("open", () => { this.fresh = Boolean(this.box.dataset.stream); });
+    events.addEventListener("error", () => {
+      if (events.readyState !== EventSource.CLOSED) return;  // it tries again by itself
+      setTimeout(() => { if (this.events === events) this.follow(true); }, 1000);
+    });
     this.events.addEventListener("message", (event) => this.add(JSON.parse(event.data), event.lastEventId));
     this.events.addEventListener("gone", (event) => {
       this.state.textContent = JSON.parse(event.data);
@@ -129,7 +155,7 @@ class LogWindow {
 
   add(news, end) {
     const atEnd = this.box.scrollHeight - this.box.scrollTop - this.box.clientHeight < 40;
-    if (this.fresh) {  // a stream begins with the lines that are shown already
+    if (this.fresh) {
       this.lines.replaceChildren();
       this.fresh = false;
     }
@@ -187,6 +213,7 @@ let shown = null;
 function openLog() {
   const box = document.getElementById("log");
   if (!box || (shown && shown.box === box)) return;
+  if (shown) shown.follow(false);
   shown = new LogWindow(box);
   const wrap = document.getElementById("log-wrap");
   wrap.checked = localStorage.getItem("log-wrap") !== "off";
@@ -209,5 +236,11 @@ document.addEventListener("click", (event) => {
   shown.earlier(link);
 });
 
-document.addEventListener("DOMContentLoaded", () => { localTicks(document); openLog(); });
-document.addEventListener("htmx:afterSettle", () => { localTicks(document); thumb(); });
+document.addEventListener("DOMContentLoaded", () => {
+  localTicks(document);
+  localTitles();
+  openLog();
+  const tab = document.querySelector(".tabs [aria-current=page]");
+  if (tab) tab.scrollIntoView({block: "nearest", inline: "nearest"});
+});
+document.addEventListener("htmx:afterSettle", () => { localTicks(document); localTitles(); thumb(); openLog(); });

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from jobledger.console.timeline.model import Band, Instant, Lane, Level, Mark, Span, Timeline
-from projectors.explain import explain, life
+from projectors.explain import happened, life
 from projectors.explain.model import IncidentKind, Nature
+from projectors.explain.phrases import phrase
+from projectors.explain.told import by_whom
 from statemachine import events as e
 from statemachine.evolve import evolve
 from statemachine.ids import ReplicaName, split_replica
@@ -131,14 +133,13 @@ def _marks(entries: Sequence[Entry], moments: Sequence[Instant]) -> Iterator[Mar
     """The incidents, in log order; also the deletion of a job that had ended, which explains nothing."""
     when = {each.seq: each for each in moments}
     marks = [
-        Mark(each.kind, each.nature, when[each.seq], each.says, each.replica, each.by)
-        for each in explain(entries).incidents
+        Mark(each.kind, each.nature, when[each.entry.seq], each.says, each.replica, each.by)
+        for each in happened(entries)
     ]
     for entry in entries[len(life(entries)) :]:
         for event in entry.events:
             if isinstance(event, e.JobDeleted):
-                by = f" by {event.actor}" if event.actor else ""
-                says = f"The job was deleted{by}, after it had ended."
+                says = phrase("The job was deleted{by}, after it had ended.", by=by_whom(event.actor))
                 kind = IncidentKind.DELETION
                 marks.append(Mark(kind, Nature.ASKED_FOR, when[entry.seq], says, by=event.actor))
     return iter(sorted(marks, key=lambda each: each.when.seq))

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from projectors.explain.model import IncidentKind, Nature
+from projectors.explain.phrases import Said
 from statemachine.ids import Seq
 from statemachine.phases import Phase
 from statemachine.state import ReplicaPhase
@@ -45,12 +46,12 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An incident: what happened, in a sentence, at which entry."""
+    """An incident: what happened, in a sentence of no language yet, at which entry."""
 
     kind: IncidentKind
     nature: Nature
     when: Instant
-    says: str
+    says: Said
     replica: str = ""
     by: str = ""
 

@@ -13,10 +13,11 @@ from typing import Final
 from markupsafe import Markup
 
 from jobledger.console.timeline.marks import SHAPES, Cluster, clusters
-from jobledger.console.timeline.model import Instant, Lane, Level, Timeline
+from jobledger.console.timeline.model import Instant, Lane, Level, Mark, Timeline
 from jobledger.console.timeline.rows import Block, Crowd, Row, Single, rows
 from jobledger.console.timeline.scale import ByTime, Scale
 from jobledger.console.timeline.svg import element, joined, percent
+from projectors.explain.phrases import Language, in_words
 from projectors.explain.says import instant, span
 from statemachine.ids import Seq
 
@@ -39,7 +40,7 @@ MANY: Final = 60
 class Wanted:
     """How a picture is wanted.
 
-    `link` gives the address that shows the moment after an entry; `word` says a word in the reader's language;
+    `link` gives the address that shows the moment after an entry; `word` says a word in the reader's `language`;
     `every` replica gets a row if that is wished.
     """
 
@@ -47,6 +48,7 @@ class Wanted:
     link: Callable[[Seq], str]
     word: Callable[[str], str] = str
     every: bool = False
+    language: Language = "en"
 
 
 def picture(drawn: Timeline, wanted: Wanted) -> Markup:
@@ -128,10 +130,10 @@ def _row(row: Row, drawn: Timeline, wanted: Wanted, *, thin: bool) -> _Drawn:
             height = _THIN if thin else _SINGLE
             spans = joined(_spans(lane, wanted, height))
             own = [each for each in drawn.marks if each.replica == lane.name] if not thin else []
-            marks = joined(_small(each, height) for each in clusters(own, wanted.scale))
+            marks = joined(_small(each, wanted, height) for each in clusters(own, wanted.scale))
             return _Drawn("single", height, spans + marks, "" if thin else row.label)
         case Crowd():
-            title = f"{row.size} {'' if row.whole else 'other '}{row.type} replicas"
+            title = f"{row.type}: {row.size} {wanted.word('replicas' if row.whole else 'other replicas')}"
             blocks = joined(_block(each, row.most, wanted.word) for each in row.blocks)
             return _Drawn("crowd", _CROWD, blocks, row.label, title)
 
@@ -235,7 +237,7 @@ def _apart(levels: Sequence[Level], scale: Scale) -> list[Level]:
 def _mark(cluster: Cluster, wanted: Wanted, middle: float) -> Markup:
     """A link to the moment after the mark's entry; its name is all that happened there."""
     loudest = cluster.loudest
-    title = "\n".join(_told(each.when, each.says) for each in cluster.marks[:12])
+    title = "\n".join(_told(each, wanted) for each in cluster.marks[:12])
     if len(cluster.marks) > 12:
         title += f"\n… {len(cluster.marks) - 12}"
     count = (
@@ -263,7 +265,7 @@ def _mark(cluster: Cluster, wanted: Wanted, middle: float) -> Markup:
     )
 
 
-def _small(cluster: Cluster, height: int) -> Markup:
+def _small(cluster: Cluster, wanted: Wanted, height: int) -> Markup:
     """A replica's own mark, for the eye alone: the same stands among all marks."""
     path = element(
         "path",
@@ -272,7 +274,7 @@ def _small(cluster: Cluster, height: int) -> Markup:
         transform="scale(0.7)",
         aria_hidden="true",
     )
-    title = element("title", "\n".join(_told(each.when, each.says) for each in cluster.marks[:6]))
+    title = element("title", "\n".join(_told(each, wanted) for each in cluster.marks[:6]))
     return element("svg", title, path, x=percent(cluster.x), y=height / 2, overflow="visible")
 
 
@@ -281,8 +283,8 @@ def _look(cluster: Cluster) -> str:
     return f"tl-shape nature-{cluster.nature.value.replace(' ', '-')} kind-{kind}"
 
 
-def _told(when: Instant, says: str) -> str:
-    return f"#{when.seq} {instant(when.at)}: {says}"
+def _told(mark: Mark, wanted: Wanted) -> str:
+    return f"#{mark.when.seq} {instant(mark.when.at)}: {in_words(mark.says, wanted.language)}"
 
 
 # ---- what all of them need ---------------------------------------------------------------------------------

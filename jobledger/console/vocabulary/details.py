@@ -112,6 +112,8 @@ _HISTORY: Final[dict[str, tuple[str, str]]] = {
     "word.Phase": ("Phase", "阶段"),
     "word.Incidents": ("Incidents", "事件"),
     "word.Restarts left": ("Restarts left", "剩余重启"),
+    "word.replicas": ("replicas", "个副本"),
+    "word.other replicas": ("other replicas", "个其余副本"),
     "word.since": ("since", "自"),
     "word.attempt": ("attempt", "第几次尝试"),
 }
@@ -174,6 +176,8 @@ _REPLICAS: Final[dict[str, tuple[str, str]]] = {
         "A cluster keeps no log of a pod that was replaced or deleted.",
         "Pod 被替换或删除后，集群不再保留其日志。",
     ),
+    "log.newer": ("It has been started again since.", "此后它已重新启动。"),
+    "log.newer.show": ("Show its log", "查看其日志"),
     "log.matches": ("Matches", "搜索结果"),
     "log.found": ("{count} lines found, the latest first.", "找到 {count} 行，最新的在前。"),
     "log.partly": ("Earlier lines have not been searched yet.", "更早的内容尚未搜索。"),

@@ -1,9 +1,6 @@
 """The controller's HTTP API asks a real API server who its callers are, and what they may."""
 
-import base64
-import json
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +10,7 @@ import httpx
 import pytest
 
 from tests.harness import Cluster, ControlPlane, wait_for
+from tests.support.accounts import signed
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, job, replica_type
 from tests.support.cluster_people import ANY, JOBS, Person
@@ -83,21 +81,6 @@ def test_a_token_that_has_expired_opens_nothing(
     assert "not valid here" in said(ask(address, "/v1/jobs", yesterday), 401)
     now = signed(simulated, person.token, 0)
     assert "no right" in said(ask(address, "/v1/jobs", now), 403)  # so it was not for its signature
-
-
-def signed(cluster: ControlPlane, token: str, seconds: int) -> str:
-    """The token, were it so many seconds younger."""
-    head, claims, _ = token.split(".")
-    body = json.loads(base64.urlsafe_b64decode(claims + "=="))
-    body |= {each: body[each] + seconds for each in ("exp", "iat", "nbf")}
-    text = f"{head}.{_text(json.dumps(body).encode())}"
-    command = ["openssl", "dgst", "-sha256", "-sign", str(cluster.home / "pki" / "sa.key")]
-    done = subprocess.run(command, input=text.encode(), capture_output=True, check=True)
-    return f"{text}.{_text(done.stdout)}"
-
-
-def _text(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def test_the_token_of_an_account_that_is_deleted_opens_nothing(

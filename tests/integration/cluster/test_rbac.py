@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple
 
 import httpx
 import pytest
-import yaml
 
 from jobledger.rbac import GRANTS, LEASE, SWITCHED_GRANTS
 from jobledger.wiring.roles import Role
@@ -25,16 +24,12 @@ from k8s_bridge.apiserver.api import MERGE, Api
 from statemachine.kinds import SERVED
 from tests.harness import JOB_CRDS, NEIGHBOUR_CRDS, OPT_IN_CRDS, Cluster, ControlPlane, wait_for
 from tests.harness.fixtures import own_control_plane
+from tests.support.accounts import ACCOUNTS, in_processes, process, rights, token_of
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, conditions, job, replica_type
-from tests.support.deployment import DEPLOY, NAMESPACE, address, charted, kustomized, namespace
+from tests.support.deployment import DEPLOY, address, charted, kustomized
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
-
-ACCOUNTS: Final = f"system:serviceaccount:{NAMESPACE}:"
-
-RIGHTS: Final = frozenset({"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount"})
-
 
 OWNED: Final = "pods,services,configmaps,secrets,podgroups,tensorboards"
 
@@ -76,75 +71,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
         started.install(OPT_IN_CRDS)
         started.install(NEIGHBOUR_CRDS)
         yield started
-
-
-@contextmanager
-def rights(cluster: Cluster, objects: list[dict[str, Any]]) -> Iterator[None]:
-    """Namespace, accounts and rights of an install are there, and nothing that runs."""
-    wanted = [each for each in objects if each["kind"] in RIGHTS]
-    with namespace(cluster):
-        cluster.kubectl("apply", "--server-side", "-f", "-", input=wanted)
-        try:
-            wait_for("the rights are in force", lambda: all(may_be_used(cluster, wanted)))
-            yield
-        finally:
-            cluster.kubectl("delete", "--ignore-not-found", "-f", "-", input=wanted)
-
-
-def may_be_used(cluster: Cluster, objects: list[dict[str, Any]]) -> Iterator[bool]:
-    """Whether each role's last rule holds for the accounts it is bound to: authorizers learn of roles by watches."""
-    roles = {
-        (each["kind"], each["metadata"]["name"]): each for each in objects if each["kind"].endswith("Role")
-    }
-    for binding in objects:
-        if not binding["kind"].endswith("Binding"):
-            continue
-        rule = roles[binding["roleRef"]["kind"], binding["roleRef"]["name"]]["rules"][-1]
-        resource = ".".join(filter(None, (rule["resources"][-1], rule["apiGroups"][0])))
-        what = "/".join((resource, *rule.get("resourceNames", [])[:1]))
-        there = ("-n", binding["metadata"].get("namespace", "default"))
-        for subject in binding["subjects"]:
-            if subject["kind"] == "ServiceAccount":
-                who = f"--as={ACCOUNTS}{subject['name']}"
-                yield cluster.answer("auth", "can-i", rule["verbs"][0], what, who, *there).returncode == 0
-
-
-# ---- processes ---------------------------------------------------------------------------------------------------
-
-
-def kubeconfig_of(cluster: Cluster, account: str, folder: Path) -> Path:
-    """The cluster's kubeconfig with a token of the account instead of the administrator's."""
-    config = yaml.safe_load(cluster.kubeconfig.read_text(encoding="utf-8"))
-    server = next(each for each in config["contexts"] if each["name"] == "local")["context"]["cluster"]
-    config["users"] = [{"name": account, "user": {"token": token_of(cluster, account, NAMESPACE)}}]
-    context = {"cluster": server, "user": account, "namespace": NAMESPACE}
-    config |= {"contexts": [{"name": account, "context": context}], "current-context": account}
-    path = folder / f"{account}.kubeconfig"
-    path.write_text(yaml.safe_dump(config), encoding="utf-8")
-    return path
-
-
-def token_of(cluster: Cluster, account: str, namespace: str) -> str:
-    return cluster.kubectl("create", "token", account, "-n", namespace).strip()
-
-
-def process(cluster: Cluster, account: str, folder: Path, *options: str) -> ControllerProcess:
-    """A controller in the name of an account, as the Deployments start it."""
-    home = folder / account
-    home.mkdir()
-    theirs = Cluster(kubeconfig_of(cluster, account, folder), home, [])
-    return ControllerProcess(
-        theirs, home, "--log", f"sqlite://{folder}/ledger.db", "--leader-elect", *options
-    )
-
-
-def in_processes(cluster: Cluster, folder: Path, *options: str) -> dict[Role, ControllerProcess]:
-    """A process for each role. That of the engine gets no kubeconfig, as its pod gets no token."""
-    found = {
-        role: process(cluster, f"jobledger-{role}", folder, f"--roles={role}", *options) for role in Role
-    }
-    (folder / f"jobledger-{Role.ENGINE}.kubeconfig").unlink()
-    return found
 
 
 # ---- what users do -----------------------------------------------------------------------------------------------
@@ -242,6 +168,25 @@ def ssh_job(name: str, **spec: Any) -> dict[str, Any]:
             **spec,
         },
     }
+
+
+def look_at_neighbours(jobs: Jobs, front: Front) -> None:
+    """A user looks at the pages of a job with a PodGroup, and a TensorBoard that answers, in the console."""
+    place = {"scheduler": {"t9kScheduler": {"queue": "default"}}, "tensorboardSpec": {"image": "one"}}
+    jobs.apply(job("seen", **place))
+    jobs.wait("seen", "aggregate.pending", 1)  # nobody here binds pods of that scheduler
+    jobs.kubectl("wait", "--for=create", f"tensorboard/{jobs.base('seen')}", "--timeout=90s")
+    for what, status in (
+        ("podgroup/seen", {"phase": "Inqueue"}),
+        (f"tensorboard/{jobs.base('seen')}", {"phase": "Running", "url": "https://board.example/seen"}),
+    ):
+        patch = json.dumps({"status": status})
+        jobs.kubectl("patch", what, "--subresource=status", "--type=merge", "-p", patch)
+    page = f"/jobs/{jobs.namespace}/PyTorchTrainingJob/seen"
+    wait_for("the TensorBoard's link", lambda: "https://board.example/seen" in front.ask("GET", page))
+    assert "<dd>Inqueue</dd>" in front.ask("GET", page)
+    assert jobs.base("seen") in front.ask("GET", f"{page}/replicas/worker-0")
+    jobs.delete("seen")
 
 
 def has_owner_kind(jobs: Jobs, what: str) -> bool:
@@ -358,15 +303,17 @@ def drive(
     cluster.kubectl("create", "serviceaccount", "user", "-n", team)
     user = f"--serviceaccount={team}:user"
     cluster.kubectl("create", "rolebinding", "user", "--clusterrole=edit", user, "-n", team)
-    cluster.kubectl(
-        "create", "role", "queues", "--verb=list", "--resource=queues.scheduler.tensorstack.dev", "-n", team
-    )
-    cluster.kubectl("create", "rolebinding", "queues", "--role=queues", user, "-n", team)
+    groups = {"queues": "scheduler", "podgroups": "scheduler", "tensorboards": ""}
+    neighbours = [f"{each}.{part}.tensorstack.dev".replace("..", ".") for each, part in groups.items()]
+    what = f"--resource={','.join(neighbours)}"
+    cluster.kubectl("create", "role", "neighbours", "--verb=get,list", what, "-n", team)
+    cluster.kubectl("create", "rolebinding", "neighbours", "--role=neighbours", user, "-n", team)
     jobs = Jobs(cluster, team)
     lead_a_life(jobs)
     have_neighbours(cluster, jobs)
     with front_of(front, token_of(cluster, "user", team), team) as opened:
         use_the_front(jobs, opened, folder / "pod.log")
+        look_at_neighbours(jobs, opened)
     take_names(jobs, projectors)
 
 

@@ -13,7 +13,7 @@ from jobledger.api.reviews import Reviews
 from jobledger.console import create
 from jobledger.console.data.health import Freshness
 from jobledger.console.data.logs import ended
-from jobledger.console.details.logs import Log
+from jobledger.console.details.whichlog import Log
 from jobledger.console.frame import Options
 from jobledger.replicas import Attempt
 from k8s_bridge.memory import MemoryCluster
@@ -82,7 +82,7 @@ async def test_a_job_is_told_with_canonical_spec_status_sums_restarts_and_comman
         )
         assert found["sums"] == {
             "cpu": {"request": 1.0, "limit": 4.0},
-            "nvidia.com/gpu": {"request": None, "limit": 2.0},
+            "nvidia.com/gpu": {"request": 2.0, "limit": 2.0},
         }
         assert found["restarts"] == {"count": 0, "limit": 3}
         assert found["status"]["phase"] == "Running"
@@ -497,7 +497,7 @@ async def test_the_last_lines_of_a_file_are_read_from_its_end(tail: int, text: b
         newest=True,
         container="",
         previous=False,
-        restarted=False,
+        restarts=0,
         containers=[],
         attempts=[attempt],
     )

@@ -6,10 +6,10 @@ import pytest
 
 from jobledger.console.details.asof import entry_of, moment, told, view, whole
 from jobledger.console.details.lives import Life
-from jobledger.console.details.logs import attempts
 from jobledger.console.details.overview import address_of, claims, containers, modes
 from jobledger.console.details.picturing import Asked, scale_of, seq_at, timeline_of
-from jobledger.console.details.replicas import table
+from jobledger.console.details.replicas import described, table
+from jobledger.console.details.whichlog import attempts
 from projectors.explain.model import IncidentKind
 from projectors.history import EntryRow
 from statemachine.errors import ConfigError
@@ -197,10 +197,11 @@ def test_a_container_says_what_it_starts_and_may_use() -> None:
 
 def test_the_replica_table_has_a_row_for_each_with_what_was_wrong() -> None:
     life = life_of(restarted())
-    first, second = table(life.state(), [POD], life.timeline().marks)
+    first, second = table(life.state(), life.timeline().marks)
     assert (first.name, first.error, first.restarts, first.primary) == ("worker-0", "", 0, True)
     assert (second.name, second.restarts, second.attempt) == ("worker-1", 1, 2)
     assert "exit code 7" in second.error
+    second = described(second, POD)
     assert second.labels == ("a=1", "b=2")
     assert second.containers[0].cpu == ("4", "8")
 
@@ -208,7 +209,7 @@ def test_the_replica_table_has_a_row_for_each_with_what_was_wrong() -> None:
 def test_a_deleted_replica_stays_listed() -> None:
     story = running().at(9).pause().gone("worker-0").gone("worker-1")
     life = life_of(story)
-    assert [(each.phase, each.uid) for each in table(life.state(), [], ())] == [("Deleted", "")] * 2
+    assert [(each.phase, each.uid) for each in table(life.state(), ())] == [("Deleted", "")] * 2
 
 
 def test_claims_and_modes_are_found_wherever_the_spec_has_them() -> None:

@@ -135,9 +135,6 @@ def test_scheduler_queue_and_priority_are_those_of_the_spec(
 
 def test_the_pod_group_says_its_phase() -> None:
     state = JobState(JobUid("u"))
-    assert (
-        group_phase(state, [{"kind": "Pod"}, {"kind": "PodGroup", "status": {"phase": "Running"}}])
-        == "Running"
-    )
-    assert group_phase(state, [{"kind": "PodGroup"}]) == "Pending"
-    assert group_phase(state, [{"kind": "Pod"}]) == ""
+    assert group_phase(state, {"kind": "PodGroup", "status": {"phase": "Running"}}) == "Running"
+    assert group_phase(state, {"kind": "PodGroup"}) == "Pending"
+    assert group_phase(state, None) == ""

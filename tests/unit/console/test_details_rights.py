@@ -35,8 +35,18 @@ async def test_who_may_read_the_job_alone_sees_its_pages_without_events_and_pods
         assert "ReplicaRequested" not in page.text
         assert (await client.get(f"{PATH}/history?at=1")).status_code == 200
         replicas = await client.get(f"{PATH}/replicas")
-        assert "worker-0" in replicas.text
-        assert "pytorchtrainingjob=train" not in replicas.text  # a label: that is in the pod
+        assert "pytorchtrainingjob=train" in replicas.text  # a label that jobledger gives: the log tells it
+        one = await client.get(f"{PATH}/replicas/worker-0")
+        assert "&#34;alice&#34; has no right to get pods in namespace &#34;default&#34;" in one.text
+        assert 'id="pod-yaml"' not in one.text
+
+
+async def test_who_may_get_pods_sees_the_one_behind_a_replica() -> None:
+    async with alice(both(only("get"), only("get", "pods"))) as client:
+        one = await client.get(f"{PATH}/replicas/worker-0")
+        assert 'id="pod-yaml"' in one.text
+        assert "resourceVersion" in one.text
+        assert "has no right" not in one.text
 
 
 async def test_who_may_not_read_logs_is_told_so() -> None:
@@ -68,3 +78,18 @@ async def test_who_may_not_read_jobs_learns_nothing_of_them() -> None:
 async def test_without_a_token_there_is_nothing() -> None:
     async with alice(lambda _: True) as client:
         assert (await client.get(PATH, headers={"X-Jobledger-Token": ""})).status_code == 401
+
+
+async def test_a_browser_is_refused_with_a_page_and_a_program_with_a_problem() -> None:
+    async with alice(lambda _: True) as client:
+        stranger = {"X-Jobledger-Token": "garbage"}
+        page = await client.get(PATH, headers={**stranger, "Accept": "text/html,*/*"})
+        assert (page.status_code, page.headers["www-authenticate"]) == (401, "Bearer")
+        assert '<p class="bad-news">the token is not valid here' in page.text
+        piece = await client.get(PATH, headers={**stranger, "HX-Request": "true"})
+        assert (piece.status_code, piece.headers["hx-retarget"]) == (401, "#notices")
+        assert "<html" not in piece.text
+        for path in ("/api/jobs", "/v1/jobs"):
+            answer = await client.get(path, headers={**stranger, "Accept": "text/html"})
+            assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+        assert (await client.get("/live", headers=stranger)).json()["code"] == "unauthenticated"

@@ -7,9 +7,14 @@ from typing import Any
 import pytest
 from starlette.datastructures import QueryParams
 
+from jobledger.api.reviews import Reviews
 from jobledger.console.frame import Options
+from jobledger.console.listing import listable
 from jobledger.console.queries import COLUMNS, Query, columns
+from jobledger.errors import NoRight
 from k8s_bridge.port import Ref
+from statemachine.kinds import KNOWN, SERVED
+from tests.unit.api.kubernetes import FakeReviews
 from tests.unit.api.words import elastic, gone, job
 from tests.unit.console.words import KIND, console, names, row
 
@@ -258,3 +263,19 @@ async def test_going_back_in_the_browser_gives_a_whole_page(tmp_path: Path) -> N
     async with console(tmp_path) as browser:
         headers = {"HX-Request": "true", "HX-History-Restore-Request": "true"}
         assert "<html" in (await browser.client.get("/jobs?q=a", headers=headers)).text
+
+
+def test_a_name_of_before_makes_up_for_no_kind_that_may_not_be_seen() -> None:
+    """Whoever may list every kind but one, and one under two names, has as many rights as there are kinds."""
+    allowed = [each.kind for each in SERVED if each.kind != "PyTorchJob"]
+    assert len(allowed) == len(KNOWN)
+    assert Query().wanted(allowed, "").kinds == allowed
+    assert Query().wanted([each.kind for each in SERVED], "").kinds is None
+
+
+async def test_the_kinds_that_may_be_listed_have_their_present_names() -> None:
+    fake = FakeReviews({"alices": "alice"}, alice=lambda asked: asked["resource"].startswith("deepspeed"))
+    caller = await Reviews(fake).caller("alices")
+    assert await listable(caller, "default") == ["DeepSpeedJob"]
+    with pytest.raises(NoRight):
+        await listable(await Reviews(FakeReviews({"x": "x"}, x=lambda _: False)).caller("x"), "default")

@@ -211,6 +211,7 @@ async def test_without_a_source_requests_and_limits_are_shown_with_a_notice(tmp_
         found = (await browser.get(f"/api/jobs/{KIND}/train/metrics")).json()
         assert (found["source"], found["panels"]) == (False, [])
         assert found["sums"]["cpu"] == {"request": 2.0, "limit": 4.0}
+        assert found["sums"]["nvidia.com/gpu"] == {"request": 2.0, "limit": 2.0}  # as Kubernetes has it
 
 
 async def test_the_same_is_there_as_json(tmp_path: Path) -> None:
@@ -315,7 +316,8 @@ def test_a_span_is_bounded_in_its_points(length: int, chosen: str) -> None:
     assert found.start % found.step == found.end % found.step == 0
     assert 1 <= (found.end - found.start) / found.step <= POINTS + 2
     assert found.start >= NOON.timestamp() - found.step
-    assert found.end >= NOON.timestamp() + length
+    end = NOON.timestamp() + length
+    assert end - found.step < found.end <= end  # the last point on the grid that is not to come
 
 
 # ---- the picture -------------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ def test_a_restart_shows_as_a_failed_span_a_new_attempt_and_a_mark() -> None:
     ]
     (mark,) = (each for each in drawn.marks if each.kind is IncidentKind.RESTART)
     assert (mark.replica, mark.nature, seconds(mark.when)) == ("worker-1", Nature.ABNORMAL, 20)
-    assert "exit code 7" in mark.says
+    assert "exit code 7" in str(mark.says)
     assert lane(drawn, "worker-0").spans[-1].end is None
 
 
@@ -101,7 +101,7 @@ def test_a_spec_change_is_a_mark_that_says_by_whom() -> None:
     story = running().at(9).edit(runPolicy={"backoffLimit": 9})
     kinds = {each.kind: each for each in timeline(story.entries).marks}
     assert kinds[IncidentKind.CHANGE].by == "alice"
-    assert "backoffLimit" in kinds[IncidentKind.CHANGE].says
+    assert "backoffLimit" in str(kinds[IncidentKind.CHANGE].says)
 
 
 def test_the_deletion_of_a_job_that_had_ended_is_marked_too_and_closes_the_picture() -> None:
@@ -109,7 +109,7 @@ def test_the_deletion_of_a_job_that_had_ended_is_marked_too_and_closes_the_pictu
     drawn = timeline(story.entries)
     assert not drawn.open
     assert [each.kind for each in drawn.marks][-1] is IncidentKind.DELETION
-    assert drawn.marks[-1].says.startswith("The job was deleted")
+    assert str(drawn.marks[-1].says).startswith("The job was deleted")
 
 
 def test_a_clock_that_was_set_back_does_not_bend_the_picture() -> None:

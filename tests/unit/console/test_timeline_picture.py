@@ -82,7 +82,7 @@ def test_words_are_said_in_the_readers_language() -> None:
 def test_text_of_a_job_cannot_become_markup() -> None:
     story = running().at(9).edit(runPolicy={"cleanUpPolicy": "<script>alert(1)</script>"})
     drawn = timeline(story.entries)
-    assert any("<script>" in each.says for each in drawn.marks)
+    assert any("<script>" in str(each.says) for each in drawn.marks)
     wanted = Wanted(ByTime(drawn.begin, drawn.last), link=lambda seq: f'"><script>{seq}')
     assert "<script>" not in picture(drawn, wanted)
 

@@ -6,6 +6,9 @@ import pytest
 
 from jobledger.settings import Settings
 from jobledger.wiring.history import history_of, shown, where_of
+from jobledger.wiring.ledger import ledger_of
+from jobledger.wiring.roles import Role
+from projectors.history import HistoryProjector
 from projectors.history.address import Address
 from statemachine.errors import ConfigError
 
@@ -73,3 +76,14 @@ def test_a_client_that_is_not_installed_is_told_with_what_to_install(monkeypatch
     with pytest.raises(ConfigError, match=r"install `jobledger\[postgresql\]`"):
         history_of(Settings.model_validate({"history": "postgresql://me@db/ledger"}))
     assert history_of(Settings.model_validate({"history": "sqlite:///x/history.db"})) == Path("/x/history.db")
+
+
+async def test_a_front_by_itself_shows_the_history_that_is_configured(tmp_path: Path) -> None:
+    log, elsewhere = tmp_path / "ledger.db", tmp_path / "history.db"
+    async with ledger_of(log, frozenset({Role.ENGINE, Role.BRIDGE}), elsewhere):
+        assert not elsewhere.exists()  # neither of them has anything to do with it
+    async with ledger_of(log, frozenset({Role.FRONT}), elsewhere) as ledger:
+        [[projector]] = ledger.streams
+        assert isinstance(projector, HistoryProjector)
+        await projector.history.prepare()
+        assert elsewhere.exists()

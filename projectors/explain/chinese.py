@@ -1,0 +1,165 @@
+"""The Chinese of every phrase, by its English; names in braces stand wherever they read well."""
+
+from typing import Final
+
+CHINESE: Final[dict[str, str]] = {
+    # how the job stands
+    "The job was deleted{by}{at}, while it was {phase}.": "Job 已{at}{by}被删除，当时处于 {phase}。",
+    " at {at}": "于 {at} ",
+    "It began with {replica}: {why}.": "起因是 {replica}：{why}。",
+    "The job has succeeded.": "Job 已成功。",
+    "The job has been paused{by} since {since}.": "Job 已{by}暂停，自 {since} 起。",
+    "its creation": "创建时",
+    "It is not known how the job is: the status of the replica that decides its result is lost.": (
+        "Job 的状态未知：无法获知决定其结果的副本的状态。"
+    ),
+    "The job is starting: {how}": "Job 正在启动：{how}",
+    "The job is resuming: {how}": "Job 正在恢复：{how}",
+    "The job is running: {how}": "Job 正在运行：{how}",
+    "its replica is up.": "其副本已就位。",
+    "all {replicas} are up.": "全部 {replicas}均已就位。",
+    "{up} of {replicas} up, without {down}.": "{replicas}中已有 {up} 个就位，尚缺 {down}。",
+    "The next try is due at {due}.": "下次重试时间为 {due}。",
+    "Nothing abnormal has happened.": "没有发生异常。",
+    "1 abnormal incident": "1 次异常",
+    "{count} abnormal incidents": "{count} 次异常",
+    "On the way there: {incidents}.": "期间发生 {incidents}。",
+    "So far: {incidents}, made good.": "至今发生 {incidents}，均已恢复。",
+    "So far: {incidents}, not made good.": "至今发生 {incidents}，尚未恢复。",
+    "So far: {incidents}, {open} of them not made good.": "至今发生 {incidents}，其中 {open} 次尚未恢复。",
+    # who, how many, which
+    " by {actor}": "由 {actor} ",
+    "1 replica": "1 个副本",
+    "{count} replicas": "{count} 个副本",
+    "{names} and {last}": "{names} 和 {last}",
+    "{names} and {count} more": "{names} 以及另外 {count} 个",
+    " ({what})": "（{what}）",
+    # phases
+    "The job was submitted{by} and is started with {replicas}.": "Job 已{by}提交，以 {replicas}启动。",
+    "The job was created paused{by}.": "Job 已{by}以暂停状态创建。",
+    "The job was paused{by}.": "Job 已{by}暂停。",
+    "The job was resumed{by}; all replicas are started again.": "Job 已{by}恢复，所有副本将重新启动。",
+    "The status of the replica that decides the job's result cannot be obtained.": (
+        "无法获知决定 Job 结果的副本的状态。"
+    ),
+    "The job was refused: {why}": "Job 被拒绝：{why}",
+    "its spec is invalid": "其 spec 无效",
+    "The job has succeeded: the replica that decides its result ended with exit code 0.": (
+        "Job 已成功：决定其结果的副本以退出码 0 结束。"
+    ),
+    "The job has succeeded: with {last} enough replicas have ended with exit code 0.": (
+        "Job 已成功：随着 {last} 结束，已有足够的副本以退出码 0 结束。"
+    ),
+    "The job has failed: {why}": "Job 已失败：{why}",
+    "it has nothing to run": "没有可运行的内容",
+    "{primary}, which decides the result,": "决定结果的 {primary} ",
+    "it was active for longer than its deadline of {deadline} s": "活动时间超过了 {deadline} 秒的期限",
+    "{worker} ended before {primary} was created, which would have waited for it for ever": (
+        "{worker} 在 {primary} 创建之前就已结束，{primary} 将永远等待它"
+    ),
+    "{who} was lost": "{who}已丢失",
+    "{who} failed, and the restart budget is used up": "{who}失败，且重启次数已用尽",
+    "{who} failed and is not restarted": "{who}失败，且不再重启",
+    "{who} ended with {code} and is not restarted": "{who}以{code}结束，且不再重启",
+    # replicas
+    "{replica} failed: {why}.": "{replica} 失败：{why}。",
+    "It is restarted ({number}).": "将重启（{number}）。",
+    "restart {number}{of}": "第 {number} 次重启{of}",
+    " of {limit}": "，上限 {limit} 次",
+    "{replica} ended with exit code 0, and its restart policy starts it again ({number}).": (
+        "{replica} 以退出码 0 结束，按重启策略再次启动（{number}）。"
+    ),
+    "It is not restarted: {why} ({left}).": "不再重启：{why}（{left}）。",
+    "{replica} ended with exit code 0. It is not started again: {why} ({left}).": (
+        "{replica} 以退出码 0 结束，不再启动：{why}（{left}）。"
+    ),
+    "the restart budget is used up": "重启次数已用尽",
+    "its restart policy does not restart this": "其重启策略对此不重启",
+    "restarts are not limited": "重启次数不受限制",
+    "{after} of {limit} restarts left": "剩余重启次数 {after} / {limit}",
+    "restarts left: {before}, now {after} (limit {limit})": "剩余重启次数由 {before} 变为 {after}（上限 {limit}）",
+    "The job goes on: {primary} decides its result.": "Job 继续运行：其结果由 {primary} 决定。",
+    "The job had ended before this was seen.": "发现此事时 Job 已经结束。",
+    "{replica} was lost: {why}.": "{replica} 丢失：{why}。",
+    "It is created again, at no cost to the restart budget.": "将重新创建，不计入重启次数。",
+    "It is not created again: the launcher counts on the pods that it was started with.": (
+        "不再创建：launcher 依赖其启动时的那些 Pod。"
+    ),
+    "Nothing follows from that: the job had no more use for it.": "这没有影响：Job 已不再需要它。",
+    # causes
+    'container "{name}"': "容器 {name} ",
+    "its container": "其容器",
+    " on node {node}": "（节点 {node}）",
+    "node {node}": "节点 {node} ",
+    "its node": "其节点",
+    "{container} was killed for exceeding its memory limit (OOMKilled{code}){on}": (
+        "{container}因超出内存上限被终止（OOMKilled{code}）{on}"
+    ),
+    ", exit code {code}": "，退出码 {code}",
+    "{container} ended with {code}{reason}{on}": "{container}以{code}结束{reason}{on}",
+    "exit code {code}": "退出码 {code} ",
+    "exit code {code} ({signal})": "退出码 {code}（{signal}）",
+    "an unknown exit code": "未知的退出码",
+    ", reason {reason}": "，原因 {reason}",
+    "its pod was preempted or evicted{on}{detail}": "其 Pod 被抢占或驱逐{on}{detail}",
+    "{node} was lost{detail}": "{node}失联{detail}",
+    "its pod{on} was deleted, and not by jobledger{detail}": "其 Pod{on}被删除，且不是由 jobledger 删除{detail}",
+    "jobledger deleted its pod{on}": "jobledger 删除了其 Pod{on}",
+    "the API server refused it{why}: {message}": "API server 拒绝了它{why}：{message}",
+    "the API server refused one of its objects for good{why}: {message}": (
+        "API server 永久拒绝了它的一个对象{why}：{message}"
+    ),
+    "the deadline passed": "期限已过",
+    "its pod{on} is gone, and nothing that was seen tells why{detail}": (
+        "其 Pod{on}已消失，观察到的情况无法说明原因{detail}"
+    ),
+    # pods and writes
+    "After the deadline the pods that had not ended are deleted, whatever the clean-up policy.": (
+        "期限过后，无论清理策略如何，尚未结束的 Pod 都会被删除。"
+    ),
+    "Pods that had not been made yet are not made any more.": "尚未创建的 Pod 不再创建。",
+    "Pods are deleted by clean-up policy {policy}.": "按清理策略 {policy} 删除 Pod。",
+    'TensorBoard "{name}", which the job does not depend on, was refused: {error}': (
+        "TensorBoard {name} 被拒绝（Job 不依赖它）：{error}"
+    ),
+    'The API server would not {verb} {kind} "{name}": {message}': (
+        "API server 拒绝了对 {kind} {name} 的 {verb} 操作：{message}"
+    ),
+    # wishes
+    "{changes} was changed{by}.": "{changes} 已{by}修改。",
+    "{path} (now unset)": "{path}（现已清除）",
+    "{path} (now {value})": "{path}（现为 {value}）",
+    "A change{by} was ignored: {problems}.": "一项{by}修改被忽略：{problems}。",
+    "The scale was changed from {before} to {after} replicas{by}.": "副本数量已{by}从 {before} 改为 {after}。",
+    "The job was deleted{by}.": "Job 已{by}被删除。",
+    "The job was deleted{by}, after it had ended.": "Job 在结束之后{by}被删除。",
+    # what was noticed
+    "job, generation {generation}": "Job，第 {generation} 代",
+    "job, generation {generation} by {actor}": "Job，第 {generation} 代，操作者 {actor}",
+    "job gone": "Job 已消失",
+    "job gone, by {actor}": "Job 已消失，操作者 {actor}",
+    "pod {replica} {phase}": "Pod {replica} {phase}",
+    "pod {replica} gone": "Pod {replica} 已消失",
+    "pod {replica} unreadable": "Pod {replica} 的状态无法读取",
+    "being deleted": "删除中",
+    "timer {timer}": "定时器 {timer}",
+    "{verb} {kind} {name} refused, {status}": "{verb} {kind} {name} 被拒绝，{status}",
+    "PodGroup seen": "已看到 PodGroup",
+    "PodGroup gone": "PodGroup 已消失",
+    "TensorBoard running": "TensorBoard 运行中",
+    "TensorBoard not running": "TensorBoard 未运行",
+    "TensorBoard gone": "TensorBoard 已消失",
+    # what it waits for
+    "Somebody to resume the job; it was paused{by}.": "等待有人恢复 Job；它已{by}暂停。",
+    "The status of {primary}, which decides the result.": "等待决定结果的 {primary} 的状态。",
+    "The job has to end before its deadline.": "Job 须在期限之前结束。",
+    "A refused write: it is tried again.": "有一次写入被拒绝，正在重试。",
+    "It was refused {times} times in a row.": "已连续被拒绝 {times} 次。",
+    "{replicas}: {what}": "{replicas}：{what}",
+    "old pod is still there ({why}){after}": "旧 Pod 仍然存在（{why}）{after}",
+    ", to be made anew": "，之后重新创建",
+    "created once every worker is Running and Ready": "待所有 worker 均为 Running 且 Ready 后创建",
+    "pod asked for, and not seen yet": "已请求 Pod，尚未看到",
+    "pod exists, and does not run yet{waiting}": "Pod 已存在，尚未运行{waiting}",
+    'container "{name}" waits: {reason}': "容器 {name} 在等待：{reason}",
+}
