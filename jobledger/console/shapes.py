@@ -1,5 +1,6 @@
 """How values look on pages: instants, spans, quantities. Pure; every function is a filter of the templates."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -48,6 +49,11 @@ def memory(count: float | None) -> str:
     return f"{count:.0f} B"
 
 
+def breakable(name: str) -> Markup:
+    """`PyTorchTrainingJob` with places where a narrow column may break it: before what all names of kinds end in."""
+    return Markup("<wbr>").join(re.split(r"(?<!^)(?<!Training)(?=(?:Training)?Job$)", name, maxsplit=1))
+
+
 def duration(job: Listed, now: datetime) -> str:
     """How long a job has run, or ran."""
     began, ended = job.shown["started_at"], job.shown["completed_at"]
@@ -62,4 +68,5 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "cores": cores,
     "memory": memory,
     "duration": duration,
+    "breakable": breakable,
 }

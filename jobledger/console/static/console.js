@@ -140,6 +140,20 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// ---- the list: a job a card wherever its row does not fit, which depends on columns, names and language ------------
+
+function cards() {
+  const link = document.getElementById("cards");
+  if (!link) return;
+  const table = document.querySelector("table.jobs");
+  link.media = link.dataset.media = link.dataset.media || link.media;
+  if (table && table.offsetWidth > table.parentElement.clientWidth) link.media = "all";
+}
+
+document.addEventListener("DOMContentLoaded", cards);
+document.addEventListener("htmx:afterSettle", cards);
+window.addEventListener("resize", cards);
+
 // ---- the columns of the list: kept by the server in a cookie ------------------------------------------------------
 
 document.addEventListener("change", (event) => {
@@ -181,7 +195,9 @@ document.addEventListener("htmx:afterRequest", (event) => {
 
 document.addEventListener("change", async (event) => {
   if (!event.target.matches("input[type=file][data-into]") || !event.target.files.length) return;
-  document.getElementById(event.target.dataset.into).value = await event.target.files[0].text();
+  const into = document.getElementById(event.target.dataset.into);
+  into.value = await event.target.files[0].text();
+  into.dispatchEvent(new Event("input", {bubbles: true}));  // as if it had been typed: it is checked
 });
 document.addEventListener("click", (event) => {
   const copy = event.target.closest && event.target.closest("[data-copy]");

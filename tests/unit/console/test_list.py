@@ -42,7 +42,7 @@ async def test_a_row_has_the_sums_over_all_replicas(tmp_path: Path) -> None:
         await browser.submit(rich("train"))
         found = await browser.listed("train", "Running")
         assert "16.00 / 32.00" in found
-        assert "32.00 GiB / 64.00 GiB" in found
+        assert "32.00 GiB / 64.00 GiB" in re.sub(r"<[^>]*>", "", found)
         assert "4 Running" in found
         assert "The job has been initialized successfully." in found
 
