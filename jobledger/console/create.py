@@ -19,7 +19,7 @@ from statemachine.kind import Kind
 from statemachine.kinds import kind_of
 from statemachine.kinds.common.kind import ModelKind
 
-__all__ = ["Creating", "noticed", "renamed", "routes"]
+__all__ = ["Creating", "noticed", "pairs", "renamed", "routes"]
 
 Asking = Annotated[Caller, Depends(caller_of)]
 
@@ -67,16 +67,16 @@ def routes(console: Console) -> APIRouter:
         """Whatever a button of the form, or of the text, is for."""
         known, do = _known(kind), form.get("do", ["create"])[-1]
         if "yaml" in form:
-            return await _text_posted(request, pages, caller, known, form["yaml"][0], do)
+            return await _text_posted(request, pages, caller, known=known, text=form["yaml"][0], do=do)
         if not drafts.has_form(known):
             raise HTTPException(400, f"there is no form for {kind}")
-        return await _form_posted(request, pages, caller, known, form, do)
+        return await _form_posted(request, pages, caller, known=known, form=form, do=do)
 
     return router
 
 
 async def _text_posted(
-    request: Request, pages: Creating, caller: Caller, known: Kind, text: str, do: str
+    request: Request, pages: Creating, caller: Caller, *, known: Kind, text: str, do: str
 ) -> Response:
     """The answer to a button of the text, or to typing in it."""
     try:
@@ -93,7 +93,7 @@ async def _text_posted(
 
 
 async def _form_posted(
-    request: Request, pages: Creating, caller: Caller, known: ModelKind[Any], form: Posted, do: str
+    request: Request, pages: Creating, caller: Caller, *, known: ModelKind[Any], form: Posted, do: str
 ) -> Response:
     """The answer to a button of the form, or to typing in it."""
     manifest, unread = pages.read(known, form, do)

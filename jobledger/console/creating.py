@@ -126,7 +126,9 @@ class Creating:
         named = meta.get("namespace") if is_object(meta) else ""
         options = self._console.options
         return await self._offering.to(
-            caller, options.namespace or (named if isinstance(named, str) else "") or options.new_jobs
+            caller,
+            options.namespace or (named if isinstance(named, str) else "") or options.new_jobs,
+            variables='"env": [{' in json.dumps(manifest, default=str),
         )
 
     async def fresh(self, request: Request, kind: Kind, caller: Caller) -> Response:

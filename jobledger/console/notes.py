@@ -1,4 +1,4 @@
-"""Sentences for the page that a browser is sent to: a cookie keeps them on the way, for they are too long for an address."""
+"""Sentences for the page that a browser is sent to. A cookie keeps them on the way: an address has no room."""
 
 import json
 from collections.abc import Sequence

@@ -33,6 +33,9 @@ NO_SWITCH: Final = frozenset({"spec.runMode.pause"})
 
 CLAIMS: Final = "claims"
 QUEUES: Final = "queues"
+CONFIG_MAPS: Final = "config-maps"
+KEYS: Final = "keys-"
+"""In front of a ConfigMap's name: its keys."""
 
 _OFFERED: Final = {
     "spec.scheduler.t9kScheduler.queue": QUEUES,

@@ -191,6 +191,20 @@ document.addEventListener("htmx:afterRequest", (event) => {
   }
 });
 
+// ---- where a variable comes from: of ConfigMaps names and keys are offered, of Secrets nothing is known -----------
+
+document.addEventListener("focusin", (event) => {
+  const input = event.target;
+  if (!input.matches || !input.matches(".item input[name$='.from'], .item input[name$='.key']")) return;
+  const [row, name] = [input.name.replace(/\.[a-z]+$/, ""), input.name.split(".").pop()];
+  const other = (which) => document.getElementById(`f-${row}.${which}`);
+  if (!other("source") || !other("from")) return;
+  const offered = name === "from" ? "config-maps" : `keys-${other("from").value.trim()}`;
+  if (other("source").value === "configMapKeyRef" && document.getElementById(`offers-${offered}`))
+    input.setAttribute("list", `offers-${offered}`);
+  else input.removeAttribute("list");
+});
+
 // ---- files and the clipboard --------------------------------------------------------------------------------------
 
 document.addEventListener("change", async (event) => {
