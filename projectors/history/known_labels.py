@@ -1,7 +1,7 @@
 """Which labels the jobs of a list have: to choose from, where a filter by labels is typed.
 
-Keys and values are stepped through in the index of the labels, one look for each that there is, however many jobs have
-it; and no further than anybody reads.
+Keys and values are stepped through in the index of the labels, one look for each that there is, however many jobs
+have it; and no further than anybody reads.
 """
 
 from collections.abc import Sequence

@@ -65,8 +65,9 @@ class ModelKind(Generic[S]):
 
     `plan` gets the job's name and uid. `objects` are a job's children.
     `modern` rewrites the older form of a spec, where the kind has one.
-    `scalable` gets a spec in its canonical form. `describe` gives the status, `keep` says which children but pods should exist now. `fixed` are the mutable
-    fields that cannot change any more when the job has ended. See `Kind` for the rest.
+    `scalable` gets a spec in its canonical form. `describe` gives the status, `keep` says which children but pods
+    should exist now. `fixed` are the mutable fields that cannot change any more when the job has ended. See `Kind`
+    for the rest.
 
     For the documentation: `modes` are the columns of `env`, a table of variables, `env_says` the sentence above it,
     and `refused_as` the reason that a job is given which breaks a rule of layer V.
