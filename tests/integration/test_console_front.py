@@ -125,7 +125,7 @@ def test_a_text_says_what_is_renamed_while_it_is_there_and_after_it_became_a_job
     for says in ("kind DeepspeedJob → DeepSpeedJob", "config.slotPerWorker → config.slotsPerWorker"):
         page.locator("#said-of li", has_text=says).wait_for()
     page.locator("#yaml").fill(FIRST_MANIFEST.replace("replicas: 4", "replicas: 0"))
-    page.locator("#said-of .bad li", has_text="must be at least 1").wait_for()
+    page.locator("#said-of .bad li", has_text="must be greater than or equal to 1").wait_for()
     page.locator("#yaml").fill(FIRST_MANIFEST)
     page.locator("#said-of .bad").wait_for(state="detached")
     page.get_by_role("button", name="Create", exact=True).last.click()
@@ -156,10 +156,7 @@ def test_the_form_is_filled_from_a_file_and_from_a_job_that_exists(site: Site, t
 def test_keys_of_config_maps_are_offered_where_a_variable_comes_from_one(site: Site) -> None:
     meta = {"name": "settings"}
     store = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"epochs": "5", "rate": "1"}}
-    assert (
-        site.place.run("submit", "-f", site.place.write("all.yaml", store, script("a", "pass"))).returncode
-        == 0
-    )
+    assert site.place.run("submit", site.place.write("all.yaml", store, script("a", "pass"))).returncode == 0
     page = site.page()
     page.goto(f"{site.address}/jobs/new/{KIND}")
     page.get_by_role("button", name="Add Environment variables").click()

@@ -118,7 +118,7 @@ async def test_annotations_that_people_wrote_stay_when_a_text_is_applied(tmp_pat
         form = await browser.post(NEW, {"yaml": yaml.safe_dump(brought), "do": "apply"})
         shown = await browser.post(NEW, {**inputs(form.text), "do": "preview"})
         meta = yaml.safe_load(editor_text(shown.text))["metadata"]
-        assert meta == {"name": "train", "namespace": "default", "annotations": {"owner": "me"}}
+        assert meta == {"name": "train", "annotations": {"owner": "me"}}
 
 
 # ---- from a job that exists -----------------------------------------------------------------------------------
