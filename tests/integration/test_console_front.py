@@ -1,6 +1,7 @@
 """The list and the form in a real browser: at every width, with what is suggested, from what exists already."""
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,7 +161,7 @@ def test_keys_of_config_maps_are_offered_where_a_variable_comes_from_one(site: S
     page = site.page()
     page.goto(f"{site.address}/jobs/new/{KIND}")
     page.get_by_role("button", name="Add Environment variables").click()
-    page.get_by_label("Source").select_option("configMapKeyRef")
+    page.get_by_label("Source", exact=True).select_option("configMapKeyRef")
     page.get_by_label("Secret or ConfigMap").focus()
     page.locator("input[list=offers-config-maps]").wait_for()
     assert "settings" in suggested(page, "offers-config-maps")
@@ -168,7 +169,7 @@ def test_keys_of_config_maps_are_offered_where_a_variable_comes_from_one(site: S
     page.get_by_label("Key in it").focus()
     page.locator("input[list=offers-keys-settings]").wait_for()
     assert suggested(page, "offers-keys-settings") == ["epochs", "rate"]
-    page.get_by_label("Source").select_option("secretKeyRef")
+    page.get_by_label("Source", exact=True).select_option("secretKeyRef")
     page.get_by_label("Key in it").focus()
     page.locator("input[list=offers-keys-settings]").wait_for(state="detached")
 
@@ -204,3 +205,25 @@ def test_the_sections_of_the_console_stand_on_the_left_and_help_on_top(site: Sit
     assert barriers(page, axe()) == []
     sections.get_by_role("link", name="Job", exact=True).click()
     page.get_by_text("No data").wait_for()
+
+
+def test_times_are_the_browsers_and_the_list_stands_still_without_auto_refresh(site: Site) -> None:
+    context = site.browser.new_context(locale="zh-CN", timezone_id="Asia/Shanghai")
+    page = context.new_page()
+    page.goto(f"{site.address}/jobs")
+    auto = page.get_by_label("自动刷新")
+    assert auto.is_checked()
+    site.submit(script("first", SLEEPER))
+    row(page, "first").wait_for()
+    time = row(page, "first").locator("td.created time")
+    at = datetime.fromisoformat(str(time.get_attribute("datetime"))).astimezone(timezone(timedelta(hours=8)))
+    assert f"{at:%H:%M:%S}" in time.inner_text()
+    auto.uncheck()
+    site.submit(script("second", SLEEPER))
+    page.wait_for_timeout(7000)  # more than the five seconds of a refresh
+    assert row(page, "second").count() == 0
+    page.get_by_role("link", name="刷新", exact=True).click()
+    row(page, "second").wait_for()
+    page.reload()
+    assert not auto.is_checked()
+    context.close()
