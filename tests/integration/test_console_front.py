@@ -98,6 +98,21 @@ def test_the_list_fits_into_every_window_in_both_languages_with_any_columns(site
     assert page.locator("td.name a").all_inner_texts() == ["b", long]
 
 
+@pytest.mark.parametrize("width", [390, 700, 900, 1280])
+def test_every_menu_of_the_list_stays_in_the_window(site: Site, width: int) -> None:
+    site.submit(labelled(script("one", SLEEPER), **LABELS))
+    page = site.page()
+    phase(page, "one", "Running")
+    page.set_viewport_size({"width": width, "height": 900})
+    for summary in page.locator("details.menu > summary").all():
+        summary.click()
+        box = page.locator("details.menu[open] > .items").bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        page.keyboard.press("Escape")
+
+
 def test_labels_are_suggested_while_they_are_typed(site: Site) -> None:
     site.submit(
         labelled(script("one", SLEEPER), team="a", tier="gold"), labelled(script("two", SLEEPER), team="b")
