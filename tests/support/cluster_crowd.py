@@ -29,6 +29,10 @@ from tests.support.cluster_verdicts import (
     unknown_ends,
 )
 
+_OVERLOOKED: Final = 20.0
+"""Seconds after which a pod that was to end by itself, and runs, was overlooked by whoever plays its node: those who
+are doomed run for 4."""
+
 KIND: Final = "batch.tensorstack.dev/pytorchtrainingjobs"
 
 
@@ -65,7 +69,9 @@ class Crowd:
         self.pods = Recorder(plane, f"/registry/pods/{namespace}/", PodRecord)
         self.jobs = Recorder(plane, f"/registry/{KIND}/{namespace}/", JobRecord)
         self._stack = ExitStack()
-        self._patience = 90 + 2.0 * size["JOBS"]  # seconds that the system may take to come to rest
+        # Seconds that the system may take to come to rest. After an API server was killed again and again, the
+        # scheduler of the cluster alone may wait a minute until it looks again.
+        self._patience = 240 + 2.0 * size["JOBS"]
 
     def __enter__(self) -> Self:
         with ExitStack() as entered:
@@ -139,7 +145,9 @@ class Crowd:
         comes_true("every status is the one that the log tells", self._unlike_the_log, self._patience)
 
     def _help_to_end(self) -> list[str]:
+        assert self.pods.trouble == self.jobs.trouble == ""
         self.plane.bring_back()
+        self._wake_nodes()
         unfinished = {each.uid: each for each in self.jobs.living() if not each.is_final}
         for each in unfinished.values():
             if each.is_paused:
@@ -147,7 +155,17 @@ class Crowd:
         for pod in self.pods.living():
             if pod.job in unfinished and pod.replica == "worker-0" and pod.is_running:
                 self.hands.end(pod, 0)
-        return [f"{each.name}: {each.status}" for each in unfinished.values()]
+        return [f"{each.name}: {self._pods_of(each.uid)}, {each.status}" for each in unfinished.values()]
+
+    def _wake_nodes(self) -> None:
+        """Whoever plays the nodes begins anew if it has overlooked a pod, which is no fault of ours."""
+        if any(each.is_overlooked(_OVERLOOKED) for each in self.pods.living()):
+            logging.getLogger(__name__).warning("KWOK has overlooked pods, and begins anew")
+            self.plane.restart("kwok")
+
+    def _pods_of(self, job: str) -> list[str]:
+        """How the job's pods stand, as etcd has them."""
+        return [str(each) for each in self.pods.living() if each.job == job]
 
     def _unlike_the_log(self) -> list[str]:
         stories = self.ledger.stories()

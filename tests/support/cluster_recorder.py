@@ -3,6 +3,7 @@
 import base64
 import json
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
@@ -35,6 +36,10 @@ class PodRecord:
     """Its simulated node ends it by itself."""
     is_running: bool = False
     is_deleting: bool = False
+    is_to_end: bool = False
+    """Its simulated node was told to end it, from the beginning or since."""
+    changed: float = 0.0
+    """When it was stored last, on the monotonic clock."""
     ended: str = ""
     """`Succeeded` or `Failed`."""
     codes: dict[str, int] = field(default_factory=dict)
@@ -54,6 +59,8 @@ class PodRecord:
     def take(self, pod: Manifest) -> None:
         """The pod's next version."""
         status = pod.get("status", {})
+        self.changed = time.monotonic()
+        self.is_to_end = f"{SIMULATED}run-seconds" in pod["metadata"].get("annotations", {})
         self.is_deleting = "deletionTimestamp" in pod["metadata"]
         self.is_running = status.get("phase") == "Running" and not self.is_deleting
         if status.get("phase") in _ENDED and not self.ended:
@@ -61,6 +68,15 @@ class PodRecord:
             self.codes = {
                 each["name"]: each["state"]["terminated"]["exitCode"] for each in status["containerStatuses"]
             }
+
+    def __str__(self) -> str:
+        """Which replica it is, and how it stands."""
+        stands = self.ended or ("runs" if self.is_running else "goes" if self.is_deleting else "waits")
+        return f"{self.replica} {stands}{' and is to end' * self.is_to_end}"
+
+    def is_overlooked(self, within: float) -> bool:
+        """Its simulated node has let so many seconds pass without ending it, as it should have."""
+        return self.is_running and self.is_to_end and time.monotonic() - self.changed > within
 
 
 @dataclass

@@ -3,6 +3,7 @@
 `make fire` runs the same with more of everything.
 """
 
+import logging
 import os
 import time
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ SIZE: Final = Size.asked(_ASKED, JOBS=12, KILLS=5, APISERVER_KILLS=2, BROKER_KIL
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.timeout(0 if os.environ.get(f"{_ASKED}JOBS") else 600),  # whoever asks for more has the time
+    pytest.mark.timeout(0 if os.environ.get(f"{_ASKED}JOBS") else 1200),  # whoever asks for more has the time
 ]
 
 LIFE: Final = 4.0
@@ -109,6 +110,7 @@ def fire(cluster: ControlPlane, brokers: Brokers | None, tmp_path: Path, size: S
         ledger = Ledger(brokers.log if brokers else controller.store)
         with Crowd(cluster, namespace, size, ledger) as crowd, controller:
             yield Fire(crowd, controller, brokers)
+            logging.getLogger(__name__).warning("the controller said last: %s", controller.latest[-4000:])
 
 
 @pytest.mark.parametrize("size", [SIZE], ids=str)
