@@ -193,9 +193,7 @@ document.addEventListener("htmx:afterRequest", (event) => {
 
 // ---- where a variable comes from: of ConfigMaps names and keys are offered, of Secrets nothing is known -----------
 
-document.addEventListener("focusin", (event) => {
-  const input = event.target;
-  if (!input.matches || !input.matches(".item input[name$='.from'], .item input[name$='.key']")) return;
+function offerKeys(input) {
   const [row, name] = [input.name.replace(/\.[a-z]+$/, ""), input.name.split(".").pop()];
   const other = (which) => document.getElementById(`f-${row}.${which}`);
   if (!other("source") || !other("from")) return;
@@ -203,6 +201,15 @@ document.addEventListener("focusin", (event) => {
   if (other("source").value === "configMapKeyRef" && document.getElementById(`offers-${offered}`))
     input.setAttribute("list", `offers-${offered}`);
   else input.removeAttribute("list");
+}
+
+const REFERENCE = ".item input[name$='.from'], .item input[name$='.key']";
+document.addEventListener("focusin", (event) => {
+  if (event.target.matches && event.target.matches(REFERENCE)) offerKeys(event.target);
+});
+document.addEventListener("change", (event) => {
+  if (!event.target.matches("select[name$='.source']")) return;
+  for (const input of event.target.closest(".item").querySelectorAll(REFERENCE)) offerKeys(input);
 });
 
 // ---- files and the clipboard --------------------------------------------------------------------------------------
