@@ -132,6 +132,7 @@ GRANTS: Final[Mapping[Role, Mapping[Scope, Rules]]] = {
             Rule("", ("events",), ("list",)),
             # what the form offers, to those who may list it themselves
             Rule("", ("persistentvolumeclaims",), ("list",)),
+            Rule("", ("configmaps",), ("list",)),
             Rule("scheduler.tensorstack.dev", ("queues",), ("list",)),
         ],
         Scope.CLUSTER: [

@@ -38,9 +38,15 @@ def scaled(job: Manifest, replicas: int) -> MergePatch:
         raise NotPossible(f'job "{name}" cannot be scaled: a {job["kind"]} has a fixed number of replicas')
     place = (job.get("spec") or {}).get(path[1])
     if path[1] != "elastic":
-        if not isinstance(place, dict) or path[2] not in place:
+        # a type may be written in any case, and a patch has to say it as the object does (kubeflow-pytorchjob.md, 1)
+        key = (
+            next((each for each in place if each.lower() == path[2].lower()), "")
+            if isinstance(place, dict)
+            else ""
+        )
+        if not key:
             raise NotPossible(f'job "{name}" cannot be scaled: it has no {".".join(path[1:-1])}')
-        return _at(path, replicas)
+        return _at((*path[:2], key, *path[3:]), replicas)
     elastic = place
     if not isinstance(elastic, dict) or not (elastic.get("enabled") or elastic.get("enable")):
         raise NotPossible(
@@ -68,6 +74,11 @@ def _unfinished(job: Manifest, done: str) -> None:
     phase = stated_phase(job)
     if phase in FINAL:
         raise NotPossible(f'job "{job["metadata"]["name"]}" cannot be {done}: it has ended ({phase})')
+
+
+def scale_path(job: Manifest) -> str:
+    """Where the number of replicas is wished, as `spec.elastic.expectedReplicas`; empty where it is fixed."""
+    return ".".join(_scale_path(job))
 
 
 def _scale_path(job: Manifest) -> tuple[str, ...]:

@@ -123,6 +123,14 @@ class OptInSettings(BaseModel):
         return {name: value for name, value in self.model_dump(exclude={"namespaces"}).items() if value}
 
 
+class Scaling(NamedTuple):
+    """Between how many replicas a user may choose, and how many are wished for now."""
+
+    low: int
+    most: int
+    now: int
+
+
 class Kind(Protocol):
     """One job kind. Pure: the same arguments give the same answer."""
 
@@ -164,6 +172,9 @@ class Kind(Protocol):
 
     def pausing(self, on: bool) -> dict[str, Any]:
         """What to merge into a spec to pause the job, or to let it go on. Nothing: its jobs cannot be paused."""
+
+    def scaling(self, spec: Mapping[str, Any]) -> Scaling | None:
+        """What a user may scale a job of this spec to. None: its number of replicas is fixed, or others decide it."""
 
     def is_retryable(self, exit_code: int) -> bool:
         """Restart policy ExitCode restarts a replica that ended so (spec R8)."""

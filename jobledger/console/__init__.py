@@ -13,7 +13,7 @@ from jobledger.api import create as create_api
 from jobledger.api.reviews import Reviews
 from jobledger.api.streams import Closing
 from jobledger.app import App
-from jobledger.console import about, actions, assets, data, details, listing, live
+from jobledger.console import about, actions, assets, data, details, labels, listing, live
 from jobledger.console import create as creating
 from jobledger.console.frame import Console, Options, refused
 
@@ -25,6 +25,7 @@ PAGES: Final[tuple[Callable[[Console], APIRouter], ...]] = (
     live.routes,
     data.routes,
     listing.routes,
+    labels.routes,
     creating.routes,
     details.routes,  # before the actions, whose paths would fit
     actions.routes,

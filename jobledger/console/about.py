@@ -1,16 +1,17 @@
-"""What this is, and the language that it speaks."""
+"""What this is, how it is used, and the language that it speaks."""
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from jobledger.console.frame import HEADERS, Console, Route, page, url
 from jobledger.console.session import Form
+from jobledger.console.vocabulary.help import TOPICS
 from jobledger.console.words import COOKIE, LANGUAGES, language_of, say
 from statemachine.kinds import KNOWN
 
 
 def routes(console: Console) -> APIRouter:
-    """`/about` and `/language`."""
+    """`/about`, `/help` and `/language`."""
     router = APIRouter(route_class=Route)
 
     @router.get("/about")
@@ -19,6 +20,12 @@ def routes(console: Console) -> APIRouter:
         return page(
             request, "about.html", crumbs=[(say(language_of(request), "about.title"), "")], kinds=KNOWN
         )
+
+    @router.get("/help")
+    async def help_(request: Request) -> Response:
+        """What there is to do, as questions and answers."""
+        crumbs = [(say(language_of(request), "help.title"), "")]
+        return page(request, "help.html", crumbs=crumbs, topics=TOPICS)
 
     @router.post("/language")
     async def language(form: Form) -> Response:

@@ -21,10 +21,10 @@ from jobledger.errors import NotPossible, UnknownJob
 from jobledger.manifests.text import to_yaml
 from jobledger.redact import redacted
 from jobledger.views import is_gone, phase_of
-from jobledger.wishes import paused, scaled
+from jobledger.wishes import paused, scale_path, scaled
 from statemachine.errors import Conflict, InvariantBroken, JobledgerError, Problem, Refused, SpecInvalid
+from statemachine.kind import Scaling
 from statemachine.kinds import KNOWN, kind_of
-from statemachine.kinds.common.look import find, number
 from statemachine.phases import Phase
 from statemachine.state import JobState, ReplicaPhase
 
@@ -122,13 +122,12 @@ def _state(request: Request, job: Manifest) -> JobState | None:
 
 def offers(job: Manifest, state: JobState | None) -> frozenset[str]:
     """The actions that the job has now."""
-    spec = job.get("spec") or {}
     return frozenset(
         actions(
             kind_of(job["apiVersion"], job["kind"]).names.kind,  # it may be an older name that the job has
             state.phase if state is not None else Phase.NEW,
             paused=is_paused(job, state),
-            elastic=is_elastic(spec),
+            elastic=scaling_of(job) is not None,
             deleting=is_gone(job),
         )
     )
@@ -141,9 +140,18 @@ def is_paused(job: Manifest, state: JobState | None) -> bool:
     return plan is not None and plan.paused
 
 
-def is_elastic(spec: Mapping[str, Any]) -> bool:
-    """The number of replicas may be changed."""
-    return find(spec, "elastic.enabled") is True or find(spec, "elastic.enable") is True
+def scaling_of(job: Manifest) -> Scaling | None:
+    """Between how many replicas the job may be scaled; None if it may not."""
+    return kind_of(job["apiVersion"], job["kind"]).scaling(job.get("spec") or {})
+
+
+def within(job: Manifest, replicas: int) -> int:
+    """The number, which a user may scale the job to: Kubeflow's rules do not say so. Raises SpecInvalid."""
+    found = scaling_of(job)
+    if found is not None and not found.low <= replicas <= found.most:
+        text = f"must be between minReplicas ({found.low}) and maxReplicas ({found.most})"
+        raise SpecInvalid([Problem("", scale_path(job), text)])
+    return replicas
 
 
 def _not_now(job: Manifest, action: str) -> str:
@@ -193,7 +201,7 @@ def _wish(action: str, job: Manifest, form: Posted) -> dict[str, Any]:
             if not (said.isascii() and said.isdigit() and len(said) < 10):
                 text = f'Invalid value: "{said:.40}": must be a whole number'
                 raise SpecInvalid([Problem("", "replicas", text)])
-            return scaled(job, int(said))
+            return scaled(job, within(job, int(said)))
         case _:
             return policies.patch(job, form)
 
@@ -213,7 +221,7 @@ async def _question(
         "sentences": _sentences(error),
         "finished": state is not None and state.is_final,
         "left": _running(state),
-        "bounds": _bounds(job.get("spec") or {}),
+        "bounds": scaling_of(job),
         "typed": (form or {}).get("replicas", [""])[0],
         "fields": policies.fields(job, language_of(request), form, error) if action == "policy" else [],
     }
@@ -236,13 +244,6 @@ def _running(state: JobState | None) -> list[str]:
 
 
 _ENDED: Final = frozenset({ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED, ReplicaPhase.DELETED})
-
-
-def _bounds(spec: Mapping[str, Any]) -> tuple[int, int, int] | None:
-    low, most = number(spec, "elastic.minReplicas"), number(spec, "elastic.maxReplicas")
-    if low is None or most is None:
-        return None
-    return low, most, number(spec, "elastic.expectedReplicas") or low
 
 
 def _page(request: Request, template: str, job: Manifest, /, **context: Any) -> Response:

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from jobledger.console.frame import HEADERS, Console, Route
 
 TYPES: Final = {
+    "cards.css": "text/css; charset=utf-8",
     "console.css": "text/css; charset=utf-8",
     "console.js": "text/javascript; charset=utf-8",
     "details.css": "text/css; charset=utf-8",

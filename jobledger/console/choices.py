@@ -1,14 +1,16 @@
-"""What the form offers beside what can be typed: volume claims and queues that the user may list in the namespace.
+"""What the form offers beside what can be typed: volume claims, queues and ConfigMaps of the namespace.
 
-Nobody has to be able to list them: then there is an input without choices. A local run knows neither.
+They are offered to users who may list them. Nobody has to: then there is an input without choices. A local run knows
+neither claims nor queues. Of ConfigMaps only the names of their keys are kept, no value. Secrets are not even listed:
+who may list them may read them, and neither jobledger's front nor a form needs that.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from jobledger.api.cache import Cache
 from jobledger.api.rights import Caller, Right
-from jobledger.console.forms.look import CLAIMS, QUEUES
+from jobledger.console.forms.look import CLAIMS, CONFIG_MAPS, KEYS, QUEUES
 from jobledger.console.frame import Console
 from statemachine.errors import ClusterError
 
@@ -17,6 +19,8 @@ _KEPT: Final = 10.0
 
 MOST: Final = 1000
 """More choices than that help nobody."""
+
+_MOST_KEYS: Final = 100
 
 
 class Resource(NamedTuple):
@@ -36,6 +40,7 @@ class Resource(NamedTuple):
 RESOURCES: Final[Mapping[str, Resource]] = {
     CLAIMS: Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
     QUEUES: Resource("scheduler.tensorstack.dev", "v1beta1", "Queue", "queues"),
+    CONFIG_MAPS: Resource("", "v1", "ConfigMap", "configmaps"),
 }
 """Name of the choices → what they are names of. Source: spec README, R13; console.md, section 3."""
 
@@ -47,24 +52,36 @@ class Offering:
 
     def __init__(self, console: Console) -> None:
         self._cluster, self._queues = console.app.cluster, console.options.t9k_scheduler
-        self._kept: Cache[tuple[Resource, str], Sequence[str]] = Cache(lambda _: _KEPT, 256)
+        self._kept: Cache[tuple[Resource, str], Choices] = Cache(lambda _: _KEPT, 256)
 
-    async def to(self, caller: Caller, namespace: str) -> Choices:
-        """The choices that the caller has there; without those that nobody can say."""
+    async def to(self, caller: Caller, namespace: str, *, variables: bool = False) -> Choices:
+        """The choices that the caller has there; without those that nobody can say.
+
+        Those for environment `variables` are large, and wanted only where the form has one.
+        """
         found: dict[str, Sequence[str]] = {}
         for name, resource in RESOURCES.items():
-            if name == QUEUES and not self._queues:
+            if (name == QUEUES and not self._queues) or (name == CONFIG_MAPS and not variables):
                 continue
             try:
                 if await caller.may(Right("list", resource.group, resource.plural, namespace)):
-                    found[name] = await self._names(resource, namespace)
+                    found |= await self._listed(name, resource, namespace)
             except ClusterError:
                 continue  # a form without choices is a form all the same
         return {name: names for name, names in found.items() if names}
 
-    async def _names(self, resource: Resource, namespace: str) -> Sequence[str]:
-        async def ask() -> Sequence[str]:
+    async def _listed(self, name: str, resource: Resource, namespace: str) -> Choices:
+        async def ask() -> Choices:
             listed = await self._cluster.list(resource.api_version, resource.kind, namespace)
-            return [each["metadata"]["name"] for each in listed[:MOST]]
+            names = [each["metadata"]["name"] for each in listed[:MOST]]
+            return {name: names, **(keys_of(listed[:MOST]) if name == CONFIG_MAPS else {})}
 
         return await self._kept.get((resource, namespace), ask)
+
+
+def keys_of(config_maps: Sequence[Mapping[str, Any]]) -> Choices:
+    """The keys of each ConfigMap that an environment variable can be taken from: those of texts."""
+    return {
+        f"{KEYS}{each['metadata']['name']}": sorted(map(str, each.get("data") or ()))[:_MOST_KEYS]
+        for each in config_maps
+    }

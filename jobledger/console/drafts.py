@@ -34,6 +34,10 @@ _SERVERS_OWN: Final = (
 )
 
 
+_PROGRAMS: Final = ("kubernetes.io", "k8s.io", "jobledger.dev")
+"""Domains of the annotations that programs write about one object: `kubectl apply` the last text, we who did it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Examined:
     """A manifest in its canonical form, what is wrong with it, and what is worth knowing."""
@@ -96,6 +100,21 @@ def copied(job: Mapping[str, Any], name: str = "") -> Manifest:
         meta["name"] = name
     found = {key: value for key, value in job.items() if key not in ("metadata", "status")}
     return {"apiVersion": found.pop("apiVersion"), "kind": found.pop("kind"), "metadata": meta, **found}
+
+
+def taken(manifest: Mapping[str, Any]) -> Manifest:
+    """A manifest that somebody brought, for the form: what a server or a program wrote into it stays behind."""
+    notes = manifest["metadata"].get("annotations")
+    own = {key: value for key, value in notes.items() if not _of_programs(key)} if is_object(notes) else {}
+    found = copied(manifest)
+    if own:
+        found["metadata"]["annotations"] = own
+    return found
+
+
+def _of_programs(annotation: str) -> bool:
+    domain = annotation.partition("/")[0]
+    return domain in _PROGRAMS or domain.endswith(tuple(f".{each}" for each in _PROGRAMS))
 
 
 def text_of(manifest: Mapping[str, Any]) -> str:

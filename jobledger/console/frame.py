@@ -1,7 +1,7 @@
 """What every page of the console has: its data, its language, its frame, and the headers it is sent with."""
 
 import json
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import version
@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from jobledger.api.problems import answer_to
 from jobledger.api.streams import Closing
 from jobledger.app import App
-from jobledger.console import session, shapes
+from jobledger.console import notes, session, shapes
 from jobledger.console.words import language_of, say
 from jobledger.settings import Settings
 from projectors.history import History, HistoryProjector
@@ -143,10 +143,13 @@ def page(request: Request, template: str, /, *, status: int = 200, **context: An
         "crumbs": (),
         "said": notice(request),
     }
-    html = templates().get_template(template).render(shared | context)
+    left = () if is_fragment(request) else notes.found(request)
+    html = templates().get_template(template).render({"noted": left} | shared | context)
     answer = HTMLResponse(html, status, {**HEADERS, "Cache-Control": "no-store", "Vary": "HX-Request"})
     if is_new:
         session.keep(answer, request, secret)
+    if left:
+        notes.forget(answer)
     return answer
 
 
@@ -161,18 +164,29 @@ def user(request: Request) -> str:
     return caller.signature("") if caller is not None else ""
 
 
-def done(request: Request, path: str, key: str, *, leave: bool = False, **values: str) -> Response:
+def done(
+    request: Request,
+    path: str,
+    key: str,
+    *,
+    leave: bool = False,
+    notices: Sequence[str] = (),
+    **values: str,
+) -> Response:
     """What was asked for is done: the browser is told so with the words of `key`, and goes to `path`.
 
-    htmx stays on its page, says it, and refreshes what is live, unless it is to `leave`.
+    htmx stays on its page, says it, and refreshes what is live, unless it is to `leave`. `notices` are for the page
+    that the browser goes to.
     """
     console: Console = request.app.state.console
     query = urlencode({"done": key, **values})
     target = f"{url(console, path)}?{query}"
-    if leave and is_fragment(request):
-        return Response(status_code=204, headers={"HX-Redirect": target, **HEADERS})
-    if not is_fragment(request):
-        return Response(status_code=303, headers={"Location": target, **HEADERS})
+    if leave or not is_fragment(request):
+        stays = is_fragment(request)
+        way = {"HX-Redirect": target} if stays else {"Location": target}
+        answer = Response(status_code=204 if stays else 303, headers={**way, **HEADERS})
+        notes.leave(answer, notices)
+        return answer
     told = {"notice": say(language_of(request), f"done.{key}", **values), "refresh": ""}
     return Response(status_code=204, headers={"HX-Trigger": json.dumps(told), **HEADERS})
 

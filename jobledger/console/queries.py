@@ -105,7 +105,8 @@ class Query:
 
     def wanted(self, kinds: Collection[str], namespace: str) -> Wanted:
         """As the read model understands it, within the kinds and the namespace that may be seen."""
-        seen = [each for each in kinds if not self.kind or each in self.kind]
+        # a right to an older name of a kind is none to another kind: what is listed has names of today
+        seen = [each for each in KNOWN if each in kinds and (not self.kind or each in self.kind)]
         return Wanted(
             None if {*KNOWN} <= {*seen} else seen,
             namespace,

@@ -59,6 +59,11 @@ def memory(count: float | None) -> str:
     return f"{count:.0f} B"
 
 
+def breakable(name: str) -> Markup:
+    """`PyTorchTrainingJob` with places where a narrow column may break it: before what all names of kinds end in."""
+    return Markup("<wbr>").join(re.split(r"(?<!^)(?<!Training)(?=(?:Training)?Job$)", name, maxsplit=1))
+
+
 def duration(job: Listed, now: datetime) -> str:
     """How long a job has run, or ran."""
     began, ended = job.shown["started_at"], job.shown["completed_at"]
@@ -74,4 +79,5 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "cores": cores,
     "memory": memory,
     "duration": duration,
+    "breakable": breakable,
 }

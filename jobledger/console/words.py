@@ -9,14 +9,14 @@ from typing import Final, Literal
 
 from fastapi import Request
 
-from jobledger.console.vocabulary import ACTIONS, DETAILS, FORM, FRAME, LISTING
+from jobledger.console.vocabulary import ACTIONS, DETAILS, FORM, FRAME, HELP, LISTING
 
 Language = Literal["en", "zh"]
 
 LANGUAGES: Final[tuple[Language, ...]] = ("en", "zh")
 COOKIE: Final = "jobledger_language"
 
-WORDS: Final[dict[str, tuple[str, str]]] = FRAME | LISTING | ACTIONS | FORM | DETAILS
+WORDS: Final[dict[str, tuple[str, str]]] = FRAME | LISTING | ACTIONS | FORM | DETAILS | HELP
 
 
 def say(language: Language, key: str, /, **values: object) -> str:

@@ -10,7 +10,7 @@ from projectors.history.labels import marks
 from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.common.look import find, flag, number, text
+from statemachine.kinds.common.look import find, number, text
 from statemachine.kinds.common.quantities import quantity
 from statemachine.phases import Phase
 from statemachine.rules.launcher import has_launcher
@@ -131,10 +131,8 @@ def _holds(state: JobState, type_: str) -> bool:
 
 def _elastic(state: JobState) -> Sequence[int | None] | None:
     """The fewest, the most and the wished for replicas of an elastic job."""
-    low, most = (number(state.spec, f"elastic.{each}") for each in ("minReplicas", "maxReplicas"))
-    if low is None or most is None or not flag(state.spec, "elastic.enabled"):
-        return None
-    return [low, most, state.plan.scale if state.plan else None]
+    found = kind_of(state.api_version, state.kind).scaling(state.spec)
+    return None if found is None else [found.low, found.most, state.plan.scale if state.plan else None]
 
 
 def _float(value: Decimal | None) -> float | None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from projectors.history.database import REACHED, Database, Row
+from projectors.history.known_labels import KnownLabels
 from projectors.history.listing import Listing
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.phases import Phase
@@ -83,7 +84,7 @@ class History:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.listing = Listing(database)
+        self.listing, self.known_labels = Listing(database), KnownLabels(database)
 
     async def prepare(self) -> None:
         """The tables are there. Raises as `Database.prepare`."""

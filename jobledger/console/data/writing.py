@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request
 
 from jobledger.api.jobs import Actor
 from jobledger.api.rights import demand, over
-from jobledger.console.actions import job_of, patched
+from jobledger.console.actions import job_of, patched, within
 from jobledger.console.create import Creating, noticed, renamed
 from jobledger.console.data.asking import JOB, Asking, Body, Namespace, OwnPages, errors_of, place
 from jobledger.console.frame import Console
@@ -116,7 +116,7 @@ def wish(job: Manifest, body: Mapping[str, Any]) -> Manifest:
     if "pause" in body:
         change = _united(change, paused(job, body["pause"]))
     if "expectedReplicas" in body:
-        change = _united(change, scaled(job, body["expectedReplicas"]))
+        change = _united(change, scaled(job, within(job, body["expectedReplicas"])))
     kind = kind_of(job["apiVersion"], job["kind"])
     admission = kind.admit(job["metadata"]["name"], merged(spec, change["spec"]), spec)
     if admission.problems:

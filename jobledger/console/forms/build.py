@@ -82,7 +82,7 @@ class Builder:
             self._label(path),
             asked.control,
             written(asked.control, value),
-            shape.info.description or "",
+            self._help(shape),
             choices,
             required,
             asked.placeholder,
@@ -91,7 +91,7 @@ class Builder:
 
     def _group(self, shape: FieldShape, part: type[SpecPart], value: Any, path: str) -> Group:
         held = value if is_object(value) else {}
-        found = Group(path, self._label(path), shape.info.description or "")
+        found = Group(path, self._label(path), self._help(shape))
         found.children = self.part(part, held, path)
         found.folded = path not in look.OPEN and not held
         if shape.info.default is None:  # the object may be absent, which is not the same as empty
@@ -104,7 +104,7 @@ class Builder:
         return found
 
     def _many(self, shape: FieldShape, part: type[SpecPart], value: Any, path: str) -> Many:
-        found = Many(path, self._label(path), shape.info.description or "")
+        found = Many(path, self._label(path), self._help(shape))
         for index, item in enumerate(value if isinstance(value, list) else ()):
             at = f"{path}[{index}]"
             held = item if is_object(item) else {}
@@ -117,6 +117,9 @@ class Builder:
         return template.build(
             value if is_object(value) else {}, path, self._kind.layout, self._gpus, self._label
         )
+
+    def _help(self, shape: FieldShape) -> str:
+        return look.explained(self._language, shape.info.description or "")
 
     def _label(self, path: str) -> str:
         return look.label(self._language, path)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from jobledger.console.vocabulary.hints import HINTS
 from jobledger.console.words import Language, knows, say
 from statemachine.kinds.common.shape import FieldShape
 
@@ -33,6 +34,9 @@ NO_SWITCH: Final = frozenset({"spec.runMode.pause"})
 
 CLAIMS: Final = "claims"
 QUEUES: Final = "queues"
+CONFIG_MAPS: Final = "config-maps"
+KEYS: Final = "keys-"
+"""In front of a ConfigMap's name: its keys."""
 
 _OFFERED: Final = {
     "spec.scheduler.t9kScheduler.queue": QUEUES,
@@ -56,6 +60,11 @@ def label(language: Language, path: str) -> str:
         if knows(key):
             return say(language, key)
     return humanized(name)
+
+
+def explained(language: Language, description: str) -> str:
+    """What a field is for: the model says it in English."""
+    return HINTS.get(description, description) if language == "zh" else description
 
 
 def offered(path: str) -> str:

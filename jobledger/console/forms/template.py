@@ -124,7 +124,10 @@ def read(posted: Posted, base: Mapping[str, Any], path: str, layout: Layout, gpu
     for name, control in _PLAIN:
         _plain(posted, container, at, name, control)
     _set_gpus(posted, container, path, gpus)
-    changed(container, "workingDir", typed("text", posted[f"{at}.workingDir"]).value)
+    folder = typed("text", posted[f"{at}.workingDir"]).value
+    changed(container, "workingDir", folder)
+    if folder and not folder.startswith("/"):  # Source: spec console.md, section 3
+        posted.wrong(f"{at}.workingDir", f'Invalid value: "{folder}": must be an absolute path')
     _set_volumes(posted, spec, container, path, claims)
     _set_shared_memory(posted, spec, container, path)
     _set_env(posted, container, at)

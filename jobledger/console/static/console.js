@@ -152,6 +152,20 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// ---- the list: a job a card wherever its row does not fit, which depends on columns, names and language ------------
+
+function cards() {
+  const link = document.getElementById("cards");
+  if (!link) return;
+  const table = document.querySelector("table.jobs");
+  link.media = link.dataset.media = link.dataset.media || link.media;
+  if (table && table.offsetWidth > table.parentElement.clientWidth) link.media = "all";
+}
+
+document.addEventListener("DOMContentLoaded", cards);
+document.addEventListener("htmx:afterSettle", cards);
+window.addEventListener("resize", cards);
+
 // ---- the columns of the list: kept by the server in a cookie ------------------------------------------------------
 
 document.addEventListener("change", (event) => {
@@ -189,11 +203,34 @@ document.addEventListener("htmx:afterRequest", (event) => {
   }
 });
 
+// ---- where a variable comes from: of ConfigMaps names and keys are offered, of Secrets nothing is known -----------
+
+function offerKeys(input) {
+  const [row, name] = [input.name.replace(/\.[a-z]+$/, ""), input.name.split(".").pop()];
+  const other = (which) => document.getElementById(`f-${row}.${which}`);
+  if (!other("source") || !other("from")) return;
+  const offered = name === "from" ? "config-maps" : `keys-${other("from").value.trim()}`;
+  if (other("source").value === "configMapKeyRef" && document.getElementById(`offers-${offered}`))
+    input.setAttribute("list", `offers-${offered}`);
+  else input.removeAttribute("list");
+}
+
+const REFERENCE = ".item input[name$='.from'], .item input[name$='.key']";
+document.addEventListener("focusin", (event) => {
+  if (event.target.matches && event.target.matches(REFERENCE)) offerKeys(event.target);
+});
+document.addEventListener("change", (event) => {
+  if (!event.target.matches("select[name$='.source']")) return;
+  for (const input of event.target.closest(".item").querySelectorAll(REFERENCE)) offerKeys(input);
+});
+
 // ---- files and the clipboard --------------------------------------------------------------------------------------
 
 document.addEventListener("change", async (event) => {
   if (!event.target.matches("input[type=file][data-into]") || !event.target.files.length) return;
-  document.getElementById(event.target.dataset.into).value = await event.target.files[0].text();
+  const into = document.getElementById(event.target.dataset.into);
+  into.value = await event.target.files[0].text();
+  into.dispatchEvent(new Event("input", {bubbles: true}));  // as if it had been typed: it is checked
 });
 document.addEventListener("click", (event) => {
   const copy = event.target.closest && event.target.closest("[data-copy]");

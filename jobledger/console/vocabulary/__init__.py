@@ -4,6 +4,7 @@ from jobledger.console.vocabulary.actions import ACTIONS
 from jobledger.console.vocabulary.details import DETAILS
 from jobledger.console.vocabulary.form import FORM
 from jobledger.console.vocabulary.frame import FRAME
+from jobledger.console.vocabulary.help import HELP
 from jobledger.console.vocabulary.listing import LISTING
 
-__all__ = ["ACTIONS", "DETAILS", "FORM", "FRAME", "LISTING"]
+__all__ = ["ACTIONS", "DETAILS", "FORM", "FRAME", "HELP", "LISTING"]

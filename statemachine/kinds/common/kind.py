@@ -6,12 +6,22 @@ from typing import Any, Final, Generic, TypeVar
 
 from statemachine.errors import InvariantBroken, Problem
 from statemachine.ids import JobUid, ReplicaName
-from statemachine.kind import NO_UID, Admission, Child, LifeRule, Manifest, Names, OptInSettings, Owned
+from statemachine.kind import (
+    NO_UID,
+    Admission,
+    Child,
+    LifeRule,
+    Manifest,
+    Names,
+    OptInSettings,
+    Owned,
+    Scaling,
+)
 from statemachine.kinds.common.canonical import Modern, Reading, as_written, read
 from statemachine.kinds.common.crd import Served, crd
 from statemachine.kinds.common.fields import SpecPart
 from statemachine.kinds.common.layout import Layout
-from statemachine.kinds.common.look import text
+from statemachine.kinds.common.look import flag, number, text
 from statemachine.kinds.common.problems import by_rule, in_field_order, parsed, shown
 from statemachine.kinds.common.tree import unreadable
 from statemachine.kinds.common.update import (
@@ -41,6 +51,15 @@ def usual_pause(on: bool) -> dict[str, Any]:
     return {"runMode": {"pause": {"enabled": on, "enable": None}}}
 
 
+def usual_scaling(spec: Mapping[str, Any]) -> Scaling | None:
+    """How jobs are scaled whose kind says nothing else: where `elastic` is on. Source: spec R12."""
+    low, most = number(spec, "elastic.minReplicas"), number(spec, "elastic.maxReplicas")
+    if low is None or most is None or not flag(spec, "elastic.enabled"):
+        return None
+    wish = number(spec, "elastic.expectedReplicas")
+    return Scaling(low, most, low if wish is None else wish)
+
+
 @dataclass(frozen=True, slots=True)
 class Variable:
     """An environment variable that a kind sets, for its documentation: value by mode, and what it is for."""
@@ -56,8 +75,9 @@ class ModelKind(Generic[S]):
 
     `plan` gets the job's name and uid. `objects` are a job's children.
     `modern` rewrites the older form of a spec, where the kind has one.
-    `describe` gives the status, `keep` says which children but pods should exist now. `fixed` are the mutable
-    fields that cannot change any more when the job has ended. See `Kind` for the rest.
+    `scalable` gets a spec in its canonical form. `describe` gives the status, `keep` says which children but pods
+    should exist now. `fixed` are the mutable fields that cannot change any more when the job has ended. See `Kind`
+    for the rest.
 
     For the documentation: `modes` are the columns of `env`, a table of variables, `env_says` the sentence above it,
     and `refused_as` the reason that a job is given which breaks a rule of layer V.
@@ -85,6 +105,7 @@ class ModelKind(Generic[S]):
     env_says: str = "Set in the training container, before your own variables, which may refer to them."
     refused_as: str = "InvalidSpec"
     pause: Callable[[bool], dict[str, Any]] = usual_pause
+    scalable: Callable[[Mapping[str, Any]], Scaling | None] = usual_scaling
     owns: tuple[Owned, ...] = USUAL
     opt_in: type[OptInSettings] | None = None
     expires: bool = False
@@ -148,6 +169,10 @@ class ModelKind(Generic[S]):
     def pausing(self, on: bool) -> dict[str, Any]:
         """See `Kind.pausing`."""
         return self.pause(on)
+
+    def scaling(self, spec: Mapping[str, Any]) -> Scaling | None:
+        """See `Kind.scaling`; of a spec that cannot be read nothing is scaled."""
+        return None if _no_object(spec) or unreadable(dict(spec)) else self.scalable(self._read(spec).spec)
 
     def is_retryable(self, exit_code: int) -> bool:
         """See `Kind.is_retryable`."""

@@ -5,7 +5,7 @@ from statemachine.kinds.pytorchjob.children import OWNS, children
 from statemachine.kinds.pytorchjob.ending import keeps
 from statemachine.kinds.pytorchjob.env import ENV, MODES
 from statemachine.kinds.pytorchjob.life import LIFE
-from statemachine.kinds.pytorchjob.replica_types import plan
+from statemachine.kinds.pytorchjob.replica_types import plan, scaling
 from statemachine.kinds.pytorchjob.restarts import is_retryable
 from statemachine.kinds.pytorchjob.roles import JOB_NAME, LAYOUT, NAMES, OPERATOR, pod_name
 from statemachine.kinds.pytorchjob.rules import RULES
@@ -34,6 +34,7 @@ KIND = ModelKind(
     env_says="Set in every container, in this order, behind your own variables; one of the same name is dropped.",
     refused_as="PyTorchJobFailedValidation",
     pause=lambda on: {"runPolicy": {"suspend": on}},
+    scalable=scaling,
     owns=OWNS,
     opt_in=PyTorchJobSettings,
     expires=True,

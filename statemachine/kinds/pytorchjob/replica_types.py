@@ -3,10 +3,12 @@
 Source: kubeflow-pytorchjob.md, sections 1, 5 and 6.
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from statemachine.ids import JobUid, ReplicaName, replica_name
+from statemachine.kind import Scaling
+from statemachine.kinds.common.look import find, number
 from statemachine.kinds.pytorchjob.spec import DEFAULT_PROCESSES, PyTorchJobSpec, ReplicaSpec
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
 
@@ -63,6 +65,26 @@ def elastic_range(spec: PyTorchJobSpec) -> tuple[int, int]:
         return workers, workers
     ends = [each for each in (elastic.min_replicas, elastic.max_replicas) if each is not None]
     return (ends[0], ends[-1]) if ends else (workers, workers)
+
+
+def scaling(spec: Mapping[str, Any]) -> Scaling | None:
+    """The Workers of an elastic job are scaled between its ends, unless metrics make an autoscaler that does it.
+
+    Source: section 1, `elasticPolicy`; console.md, section 5.
+    """
+    workers = find(spec, "pytorchReplicaSpecs.Worker")
+    if (
+        find(spec, "elasticPolicy") is None
+        or workers is None
+        or find(spec, "elasticPolicy.metrics") is not None
+    ):
+        return None
+    ends = [number(spec, f"elasticPolicy.{each}") for each in ("minReplicas", "maxReplicas")]
+    said = [each for each in ends if each is not None]
+    if not said or said[0] == said[-1]:
+        return None
+    now = number(workers, "replicas")
+    return Scaling(said[0], said[-1], 1 if now is None else now)
 
 
 def plan(_name: str, _uid: JobUid, spec: PyTorchJobSpec) -> Plan:

@@ -102,6 +102,39 @@ async def test_a_cluster_that_does_not_answer_leaves_the_form_as_it_is(tmp_path:
         del browser.app.cluster._before
 
 
+def config_map(name: str, **data: str) -> dict[str, Any]:
+    meta = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
+
+
+ENV = "spec.replicaSpecs[0].template.spec.containers[0].env"
+
+
+async def with_a_variable(browser: Browser) -> str:
+    """The form with an item for an environment variable."""
+    await browser.get(NEW)
+    fields = {"base": "{}", "do": f"grow:{ENV}", "metadata.namespace": "default", "spec.replicaSpecs#": "1"}
+    fields |= {"spec.replicaSpecs[0].template.spec.containers[0].image": "x", f"{ENV}#": "0"}
+    answer = await browser.post(NEW, fields)
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+async def test_config_maps_and_their_keys_are_offered_for_variables_but_never_a_value(tmp_path: Path) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "sealed", "namespace": "default"}}
+    async with console(tmp_path) as browser:
+        for each in (config_map("train", epochs="5-of-them", rate="0.1"), config_map("bare")):
+            await browser.app.cluster.create(each)
+        await browser.app.cluster.create({**secret, "stringData": {"password": "hunter2"}})
+        page = await with_a_variable(browser)
+        assert choices(page, "config-maps") == ["bare", "train"]
+        assert choices(page, "keys-train") == ["epochs", "rate"]
+        assert choices(page, "keys-bare") == []
+        for never in ("5-of-them", "sealed", "password", "hunter2"):
+            assert never not in page
+        assert choices((await browser.get(NEW)).text, "config-maps") == [], "no form without variables asks"
+
+
 def may_list(*plurals: str) -> Rules:
     return lambda asked: asked["verb"] == "list" and asked["resource"] in plurals
 
@@ -118,7 +151,18 @@ async def test_everybody_is_offered_what_they_may_list(plurals: tuple[str, ...])
         assert choices(page, "queues") == (["gold"] if "queues" in plurals else [])
 
 
+async def test_config_maps_are_for_those_who_may_list_them() -> None:
+    for plurals, expected in ((("configmaps",), ["train"]), ((), [])):
+        async with alice(may_list(*plurals)) as client:
+            app = client._transport.app.state.jobledger  # type: ignore[attr-defined]
+            await app.cluster.create(config_map("train", rate="1"))
+            page = await with_a_variable(Browser(client, app))
+            assert choices(page, "config-maps") == expected
+
+
 def test_the_front_has_the_rights_to_read_them() -> None:
     granted = {(each.group, *each.resources, *each.verbs) for each in GRANTS[Role.FRONT][Scope.JOBS]}
     assert ("", "persistentvolumeclaims", "list") in granted
     assert ("scheduler.tensorstack.dev", "queues", "list") in granted
+    assert ("", "configmaps", "list") in granted
+    assert not any("secrets" in each for each in granted)

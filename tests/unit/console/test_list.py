@@ -47,7 +47,7 @@ async def test_a_row_has_the_sums_over_all_replicas(tmp_path: Path) -> None:
         await browser.submit(rich("train"))
         found = await browser.listed("train", "Running")
         assert "16.00 / 32.00" in found
-        assert "32.00 GiB / 64.00 GiB" in found
+        assert "32.00 GiB / 64.00 GiB" in re.sub(r"<[^>]*>", "", found)
         assert "4 Running" in found
         assert "The job has been initialized successfully." in found
 
@@ -247,6 +247,19 @@ def test_a_query_that_makes_no_sense_is_the_usual_one(said: str) -> None:
     found = Query.of(QueryParams(said))
     assert (found.sort, found.descending, found.size) == ("created", True, 20)
     assert 1 <= found.page <= 10**9
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_who_may_not_list_a_kind_sees_none_of_it_whatever_older_names_they_may_list(kind: str) -> None:
+    may = [each.kind for each in SERVED if each.kind != kind]
+    assert set(Query().wanted(may, "").kinds or ()) == {*KNOWN} - {kind}
+    assert Query().wanted([each.kind for each in SERVED], "").kinds is None
+
+
+async def test_a_kind_is_offered_as_a_filter_once(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        found = re.findall(r'name="kind" value="([^"]*)"', (await browser.get("/jobs")).text)
+        assert found == [*KNOWN]
 
 
 def test_a_query_is_written_as_it_is_read() -> None:

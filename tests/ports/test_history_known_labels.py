@@ -1,0 +1,50 @@
+"""Which labels there are to choose from in the history view, on every database."""
+
+from projectors.history import Database, HistoryProjector, Wanted
+from projectors.history.known_labels import MOST, KnownLabels
+from statemachine.log.memory import MemoryLog
+from tests.ports.test_history_listing import database, job, labels
+
+__all__ = ["database"]
+
+
+async def known(to: Database) -> KnownLabels:
+    """The labels of four jobs in two namespaces, one of which has a great many."""
+    log = MemoryLog()
+    many = {f"k{number:03}": "x" for number in range(60)}
+    for uid, namespace, has in (
+        ("u-1", "team-a", {"team": "a", "tier": "gold"}),
+        ("u-2", "team-a", {"team": "b", "Team": "A", "app__name": ""}),
+        ("u-3", "team-b", {"team": "c", "hidden": "1"}),
+        ("u-4", "team-c", many),
+    ):
+        await log.append(job(uid, f"name-{uid}", namespace, [labels(**has)]))
+    await HistoryProjector(log, to).advance()
+    return KnownLabels(to)
+
+
+async def test_keys_and_values_are_each_told_once_and_in_order(database: Database) -> None:
+    found = await known(database)
+    ours = Wanted(namespace="team-a")
+    assert sorted(await found.keys(ours)) == ["Team", "app/name", "team", "tier"]
+    assert await found.values(Wanted(), "team") == ["a", "b", "c"]
+    assert await found.values(Wanted(), "team", "b") == ["b", "c"]
+    assert await found.values(ours, "app/name") == [""]
+    assert await found.values(ours, "nobody") == []
+    assert await found.values(ours, "team' OR 1 = 1 --") == []
+
+
+async def test_what_may_not_be_seen_is_not_told(database: Database) -> None:
+    found = await known(database)
+    assert "hidden" not in await found.keys(Wanted(namespace="team-a"))
+    assert await found.values(Wanted(namespace="team-a"), "team") == ["a", "b"]
+    assert await found.values(Wanted(["PyTorchTrainingJob"], "team-b"), "team") == ["c"]
+    assert await found.keys(Wanted(["PyTorchJob"])) == []
+    assert await found.keys(Wanted([])) == []
+
+
+async def test_no_more_are_told_than_anybody_reads(database: Database) -> None:
+    found = await known(database)
+    keys = await found.keys(Wanted())
+    assert len(keys) == len({*keys}) <= MOST
+    assert sum(each.startswith("k0") for each in keys) == 60

@@ -1,0 +1,62 @@
+"""The help page, and that forms explain their fields in both languages."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobledger.console.forms import look
+from jobledger.console.vocabulary.help import HELP, TOPICS
+from jobledger.console.vocabulary.hints import HINTS
+from statemachine.kinds import KINDS
+from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.common.shape import walk
+from tests.unit.console.words import KIND, console
+
+ASKED = [each for each in KINDS if isinstance(each, ModelKind)]
+
+
+async def test_every_page_leads_to_help_in_its_language(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        for path in ("/jobs", "/about", f"/jobs/new/{KIND}"):
+            assert 'href="/help"' in (await browser.get(path)).text
+        english, chinese = [(await browser.get("/help", Accept_Language=each)).text for each in ("en", "zh")]
+        for topic in TOPICS:
+            assert HELP[f"help.{topic}"][0] in english
+            assert HELP[f"help.{topic}"][1] in chinese
+    assert {each.split(".")[1] for each in HELP} == {*TOPICS, "title"}
+
+
+@pytest.mark.parametrize("kind", ASKED, ids=lambda each: each.names.kind)
+def test_what_a_field_is_for_and_its_name_are_said_in_chinese_too(kind: ModelKind[Any]) -> None:
+    olds = [path for path, shape in walk(kind.model) if look.is_old(shape)]
+    for path, shape in walk(kind.model):
+        if shape.opaque == "PodTemplateSpec" or any(
+            f"{path}.".startswith((f"{old}.", f"{old}[")) for old in olds
+        ):
+            continue
+        said = shape.info.description or ""
+        assert not said or look.explained("zh", said) != said, (path, said)
+        assert look.explained("en", said) == said
+        name = path.rpartition(".")[2].removesuffix("[]")
+        assert (
+            look.label("en", path) != look.humanized(name)
+            or look.label("zh", path) != look.label("en", path)
+            or (look.label("en", path) in SAME)
+        ), path
+
+
+SAME = {"Master", "Worker", "Launcher", "Local rank", "Pod", "Priority", "Queue"}
+"""Names that are the same in both languages: they are what the thing is called."""
+
+
+def test_no_sentence_is_left_over_of_a_field_that_is_gone() -> None:
+    said = {shape.info.description for kind in ASKED for _, shape in walk(kind.model)}
+    assert not {*HINTS} - said
+
+
+async def test_a_form_in_chinese_explains_its_fields_in_chinese(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        page = (await browser.get(f"/jobs/new/{KIND}", Accept_Language="zh")).text
+        assert "该类型的副本数量。" in page
+        assert "Number of replicas of this type." not in page
