@@ -9,6 +9,7 @@ import logging
 import warnings
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any, Final
 
 import faust
@@ -21,6 +22,7 @@ from statemachine.engine.kafka.offsets import GROUP, Offsets
 from statemachine.errors import JobledgerError, LogError, LogUnavailable, first
 from statemachine.ids import Position
 from statemachine.log.kafka.address import Address, Security
+from statemachine.log.kafka.clients import stopped
 from statemachine.log.kafka.layout import OBSERVATIONS
 
 log = logging.getLogger(__name__)
@@ -156,11 +158,15 @@ def _credentials(security: Security) -> dict[str, Any]:
 async def _alive(app: Any) -> None:
     """Faust runs, for ever. Raises LogUnavailable when it does not any more."""
     app.finalize()
+    starting = asyncio.create_task(app.start(), name="start of Faust")
     try:
-        async with asyncio.timeout(_START_WITHIN):
-            await app.start()
-    except (KafkaError, OSError) as error:  # a timeout is an OSError
+        if not await _ended(starting, _START_WITHIN):
+            raise LogUnavailable(f"Faust did not start within {_START_WITHIN:.0f} s")
+        starting.result()
+    except (KafkaError, OSError) as error:
         raise LogUnavailable(f"Faust did not start: {error!r}") from error
+    finally:
+        starting.cancel()
     while not app.should_stop:  # noqa: ASYNC110 - it tells nobody
         await asyncio.sleep(_LOOK)
     raise LogUnavailable(f"Faust gave up: {app.crash_reason!r}")
@@ -172,10 +178,20 @@ async def _stop(app: Any) -> None:
         warnings.simplefilter("ignore", faust.exceptions.AlreadyConfiguredWarning)
         app.conf.stream_wait_empty = False  # what no lane has taken will be given to somebody else
     consumer = getattr(getattr(getattr(app, "_consumer", None), "_thread", None), "_consumer", None)
-    if (coordinator := getattr(consumer, "_coordinator", None)) is not None:
-        coordinator._group_instance_id = None  # as in `aiokafka_feed.leave`
-    try:
-        async with asyncio.timeout(_STOP_WITHIN):
-            await app.stop()
-    except TimeoutError:
+    if consumer is not None:
+        if (coordinator := consumer._coordinator) is not None:
+            coordinator._group_instance_id = None  # as in `aiokafka_feed.leave`
+        # Without a broker its `stop` lets a cancellation out. Of that Faust's thread dies without telling anybody,
+        # and tasks wait for it that cannot be cancelled.
+        consumer.stop = partial(stopped, consumer, consumer.stop)
+    stopping = asyncio.create_task(app.stop(), name="stop of Faust")
+    if not await _ended(stopping, _STOP_WITHIN):
         log.warning("Faust did not stop in time", extra={"action": "leave", "error": "timeout"})
+        stopping.cancel()
+    elif not stopping.cancelled() and (error := stopping.exception()) is not None:
+        log.warning("Faust did not stop in order", extra={"action": "leave", "error": repr(error)})
+
+
+async def _ended(task: "asyncio.Task[None]", within: float) -> bool:
+    """It ended within so many seconds. Not by `asyncio.timeout`: Faust may take no notice of a cancellation."""
+    return bool((await asyncio.wait([task], timeout=within))[0])

@@ -118,6 +118,11 @@ class Lanes:
         self._upheavals += 1
         self._settled = False
 
+    @property
+    def is_settled(self) -> bool:
+        """It owns what was dealt out last; no partitions are being dealt out, as far as it was told."""
+        return self.is_ready and self._settled
+
     async def close(self) -> None:
         """None is owned any more: what is in hand was decided, or dropped unacknowledged."""
         self.unsettled()

@@ -27,6 +27,11 @@ _SAID: Final = 2
 """After so many it is said: dealing partitions out anew takes a moment, too."""
 
 
+_UNSETTLED: Final = 20
+"""After so many in a row with nothing dealt out to it, a member is believed to be forgotten: a group deals out within
+a session, 10 seconds by default, and recovering states takes less than the rest."""
+
+
 class _Look(NamedTuple):
     """How far a feed was, and how many looks in a row it had stood there though there was more."""
 
@@ -98,11 +103,18 @@ class Offsets:
 
         Raises:
             LogUnavailable: a feed fetches nothing, though there is more and a lane waits for it; all partitions were
-                taken away; or the topic is another by now.
+                taken away; for a minute none are dealt out; or the topic is another by now.
         """
         seen: dict[int, _Look] = {}
+        unsettled = 0
         while True:
             await asyncio.sleep(_LOOK)
+            unsettled = 0 if lanes.is_settled else unsettled + 1
+            if unsettled > _UNSETTLED:
+                raise LogUnavailable(
+                    f"the partitions of {self._topic} are not dealt out for {unsettled * _LOOK:.0f} s: "
+                    "this process joins the others anew"
+                )
             before = {each: lanes.reached(each) or 0 for each in lanes.partitions}
             if lanes.is_bereft:
                 # a topic that is not there is dealt out to nobody, and not dealt out again when it is there

@@ -7,7 +7,7 @@ own, and whoever was not answered by then hears LogUnavailable. A client that fa
 import asyncio
 import logging
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
@@ -183,10 +183,17 @@ async def _refusal(connections: Any) -> Exception | None:
     return None
 
 
-async def stopped(client: Any) -> None:
-    """The client has sent what it had and has said goodbye, or was cut off. Never fails."""
+async def stopped(client: Any, stop: Callable[[], Awaitable[None]] | None = None) -> None:
+    """The client has sent what it had and has said goodbye, or was cut off. Never fails.
+
+    `stop` is how it says goodbye, if it is not its own method any more.
+    """
+
+    async def say() -> None:
+        await (stop or client.stop)()
+
     # a task of its own: that of a consumer may end by the cancellation of one of its own tasks
-    goodbye = asyncio.create_task(client.stop(), name="goodbye to Kafka")
+    goodbye = asyncio.create_task(say(), name="goodbye to Kafka")
     await asyncio.wait({goodbye}, timeout=_GOODBYE)
     if not goodbye.done() or goodbye.cancelled() or goodbye.exception() is not None:
         goodbye.cancel()

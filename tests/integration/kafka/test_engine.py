@@ -443,6 +443,29 @@ async def test_a_broker_that_is_killed_and_comes_back_loses_and_doubles_nothing(
     assert under_backlog, "no kill came before everything was decided"
 
 
+@pytest.mark.timeout(300)
+async def test_an_engine_ends_in_order_though_the_broker_is_gone(
+    brittle: Kafka, feed: FeedName, tmp_path: Path
+) -> None:
+    with (
+        ledger_topics_on(brittle) as address,
+        EngineProcess(address, feed, tmp_path, session=SESSION) as engine,
+    ):
+        async with reading(address) as logs:
+            await put(address, lives(20))
+            await until(lambda: moves(logs))
+        brittle.kill()
+        try:
+            await until(lambda: said(engine, "Unable connect to node", times=10))
+            await asyncio.to_thread(engine.stop)
+        finally:
+            await asyncio.to_thread(brittle.start)
+
+
+async def said(engine: EngineProcess, words: str, times: int) -> bool:
+    return engine.said.count(words) >= times
+
+
 async def test_brokers_out_of_reach_are_said_and_tried_again(feed: FeedName) -> None:
     async with working(Address(("127.0.0.1:1",)), feed) as worker:
         await until(lambda: ended(worker, 2))

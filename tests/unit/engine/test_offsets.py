@@ -89,3 +89,31 @@ def test_a_partition_that_was_named_is_well_again_when_something_comes() -> None
         assert (lanes.stalls, watching.done()) == ([], False)
 
     watched(story)
+
+
+def test_a_member_to_which_nothing_is_dealt_out_joins_anew() -> None:
+    async def story(_: Known, lanes: Lanes, watching: "asyncio.Task[None]") -> None:
+        for place in range(3, 10):
+            await lanes.put(1, place, posted(seen()))
+        lanes.unsettled()
+        await asyncio.sleep(55)
+        assert not watching.done()
+        await asyncio.wait([watching], timeout=30)
+        with pytest.raises(LogUnavailable, match="are not dealt out for 63 s: this process joins"):
+            watching.result()
+
+    watched(story)
+
+
+def test_a_member_that_is_dealt_out_to_in_time_goes_on() -> None:
+    async def story(_: Known, lanes: Lanes, watching: "asyncio.Task[None]") -> None:
+        for place in range(3, 10):
+            await lanes.put(1, place, posted(seen()))
+        for _round in range(5):
+            lanes.unsettled()
+            await asyncio.sleep(40)
+            await lanes.own([0, 1])
+            await asyncio.sleep(4)
+        assert not watching.done()
+
+    watched(story)

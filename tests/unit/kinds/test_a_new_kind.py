@@ -209,11 +209,13 @@ NAMES = sorted({
 
 MADE = {generate.ROOT / path for path in generate.files()}
 
+# A vocabulary has the sentences of forms, by what they are in English: it knows sentences, and no kind.
+APART = [generate.ROOT / "statemachine" / "kinds", generate.ROOT / "jobledger" / "console" / "vocabulary"]
 MODULES = [
     path
     for folder in CODE
     for path in sorted((generate.ROOT / folder).rglob("*.py"))
-    if (generate.ROOT / "statemachine" / "kinds") not in path.parents and path not in MADE
+    if path not in MADE and not any(each in path.parents for each in APART)
 ]
 
 
