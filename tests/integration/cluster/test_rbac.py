@@ -196,9 +196,9 @@ def has_owner_kind(jobs: Jobs, what: str) -> bool:
 
 def use_the_front(jobs: Jobs, front: Front, log: Path) -> None:
     """A user hands a job in, looks at it from all sides, changes it and deletes it, all through the controller."""
-    front.ask(
-        "POST", "/v1/jobs", json=job("handed") | {"metadata": {"name": "handed", "namespace": jobs.namespace}}
-    )
+    handed = job("handed", replica_type("worker", 1, container={"env": [{"name": "A", "value": "b"}]}))
+    handed["metadata"]["namespace"] = jobs.namespace
+    front.ask("POST", "/v1/jobs", json=handed)
     jobs.wait("handed", "phase", "Running")
     pod = f"{jobs.base('handed')}-worker-0"
     log.write_text("2026-01-01T00:00:00.000000000Z stdout F step 1\n", encoding="utf-8")
@@ -209,9 +209,8 @@ def use_the_front(jobs: Jobs, front: Front, log: Path) -> None:
     for rest in ("", "/events", "/history"):
         front.ask("GET", front.of("handed", rest))
     assert front.ask("GET", front.of("handed", "/logs")) == "step 1\n"
-    front.ask(
-        "GET", f"/jobs/{jobs.namespace}/PyTorchTrainingJob/handed/clone"
-    )  # its form offers claims and queues
+    # its form offers claims and queues, and for its variable keys of ConfigMaps
+    front.ask("GET", f"/jobs/{jobs.namespace}/PyTorchTrainingJob/handed/clone")
     front.ask("POST", front.of("handed", "/pause"))
     jobs.wait("handed", "phase", "Paused")
     front.ask("POST", front.of("handed", "/resume"))
