@@ -438,10 +438,12 @@ def test_pages_keep_nobody_out_and_are_as_wide_as_the_window(site: Site, size: s
     page.get_by_role("button", name="Preview YAML").click()
     page.locator("#yaml").wait_for()
     _look(page, looked, f"yaml-{size}-{scheme}")
+    page.goto(f"{site.address}/help")
+    _look(page, looked, f"help-{size}-{scheme}")
     page.get_by_role("button", name="中文").click()
     page.get_by_role("link", name="关于").click()
     page.get_by_text("版本").wait_for()
-    _look(page, looked, "")
+    _look(page, looked, f"about-{size}-{scheme}")
 
 
 def _look(page: "Page", script: str, name: str) -> None:

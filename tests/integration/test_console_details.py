@@ -481,6 +481,8 @@ PAGES = {
     "log": "/log?replica=worker-1&attempt=1",
     "manifest": "/manifest",
 }
+PICTURED = ("details", "history", "replicas", "monitoring", "log")
+"""Those whose pictures are in docs/console; the others would show where Python is on the machine that took them."""
 
 
 @pytest.mark.parametrize("width", [390, 1440])
@@ -497,7 +499,7 @@ def test_every_page_fits_its_screen_and_is_in_nobodys_way(
         expect(page.locator("#piece")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), below
         assert barriers(page, tool) == [], below
-        wanted = (width, scheme) in ((1440, "light"), (390, "dark")) and name in ("details", "history", "log")
+        wanted = (width, scheme) in ((1440, "light"), (390, "dark")) and name in PICTURED
         if wanted and os.environ.get("JOBLEDGER_SCREENSHOTS"):
             page.screenshot(path=ROOT / "docs" / "console" / f"{name}-{width}-{scheme}.png")
     context.close()
