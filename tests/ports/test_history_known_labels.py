@@ -14,7 +14,7 @@ async def known(to: Database) -> KnownLabels:
     many = {f"k{number:03}": "x" for number in range(60)}
     for uid, namespace, has in (
         ("u-1", "team-a", {"team": "a", "tier": "gold"}),
-        ("u-2", "team-a", {"team": "b", "Team": "A", "app__name": ""}),
+        ("u-2", "team-a", {"team": "b", "Team": "A", "app/name": ""}),
         ("u-3", "team-b", {"team": "c", "hidden": "1"}),
         ("u-4", "team-c", many),
     ):

@@ -80,14 +80,20 @@ class Lanes:
             wanted = frozenset(partitions)
             self._has_owned = self._has_owned or bool(wanted)
             self.is_bereft = self._has_owned and not wanted
-            try:
-                async with asyncio.TaskGroup() as tasks:
-                    for partition in sorted(wanted | self._lanes.keys()):
-                        tasks.create_task(self._change(partition, wanted=partition in wanted))
-            except BaseExceptionGroup as group:
-                raise first(group) from None
+            await self._become(wanted)
+            # one that was left alone may have died since: it had a decision in hand for a partition taken by others
+            while upheavals == self._upheavals and any(lane.is_dead for lane in self._lanes.values()):
+                await self._become(wanted)
             self._settled = upheavals == self._upheavals
             self.is_ready = True
+
+    async def _become(self, wanted: frozenset[int]) -> None:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for partition in sorted(wanted | self._lanes.keys()):
+                    tasks.create_task(self._change(partition, wanted=partition in wanted))
+        except BaseExceptionGroup as group:
+            raise first(group) from None
 
     async def _change(self, partition: int, *, wanted: bool) -> None:
         lane = self._lanes.get(partition)

@@ -448,6 +448,25 @@ def test_while_partitions_are_dealt_out_one_that_is_taken_is_no_failure() -> Non
     told(story)
 
 
+def test_one_that_is_kept_and_found_taken_while_another_is_let_go_is_taken_back() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0, 1])
+        world.lanes.unsettled()
+        world.logs[0].takes, world.logs[1].takes = 1.5, 0.5
+        world.logs[1].broken = OwnerLost("fenced")
+        await world.put(life("0-a"), 0)
+        await world.put(life("1-a"), 1)
+        await asyncio.sleep(0.2)  # both have a decision in hand
+        await world.lanes.own([1])
+        assert world.logs[1].opened == 2
+        world.logs[1].takes = 0.0
+        await world.put(life("1-a"), 1)
+        await asyncio.sleep(1)
+        assert world.lanes.acked(1) == len(life())
+
+    told(story)
+
+
 def test_who_lets_go_decides_what_is_in_hand_drops_the_rest_and_saves() -> None:
     async def story(world: World) -> None:
         await world.lanes.own([0, 1])
