@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from jobledger.api.rights import Caller, caller_of
 from jobledger.console import drafts, existing
 from jobledger.console.actions import JOB, Job
-from jobledger.console.creating import Creating, Problems, Said, noticed, pairs, refused, renamed, said_of
+from jobledger.console.creating import Creating, Problems, Said, pairs, refused, renamed, said_of
 from jobledger.console.frame import HEADERS, Console, Route, done, told, url
 from jobledger.console.session import Form, Posted
 from jobledger.errors import JobExists
@@ -18,8 +18,6 @@ from statemachine.errors import JobledgerError, Refused, SpecInvalid
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of
 from statemachine.kinds.common.kind import ModelKind
-
-__all__ = ["Creating", "noticed", "pairs", "renamed", "routes"]
 
 Asking = Annotated[Caller, Depends(caller_of)]
 

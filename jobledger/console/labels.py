@@ -7,8 +7,9 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from jobledger.api.cache import Cache
-from jobledger.api.rights import Caller, caller_of, permitted
+from jobledger.api.rights import Caller, caller_of
 from jobledger.console.frame import Console, Route, page
+from jobledger.console.listing import listable
 from projectors.history import Wanted
 from projectors.history.known_labels import KnownLabels
 from statemachine.kinds import KNOWN
@@ -36,8 +37,8 @@ def routes(console: Console) -> APIRouter:
     ) -> Response:
         """What the last label of the text may become, each with all that stands before it."""
         namespace = console.options.namespace
-        kinds = await permitted(caller, "list", namespace)
-        seen = None if {*KNOWN} <= {*kinds} else frozenset(kinds)
+        kinds = await listable(caller, namespace)
+        seen = None if len(kinds) == len(KNOWN) else frozenset(kinds)
         known = (await console.ready()).known_labels
         before, key, start = split(label)
         asked = (seen, namespace, key, start if key is not None else "")

@@ -60,7 +60,7 @@ def routes(console: Console) -> APIRouter:
             answer = page(
                 request,
                 "jobs/list.html",
-                filters={"phase": PHASES, "kind": [each for each in KNOWN if each in kinds], **filters},
+                filters={"phase": PHASES, "kind": kinds, **filters},
                 sizes=SIZES,
                 all_columns=ALL_COLUMNS,
                 kinds=KNOWN,

@@ -1,29 +1,30 @@
 """The list and the form in a real browser: at every width, with what is suggested, from what exists already."""
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.integration.browser import axe, barriers, browser
-from tests.integration.cli_words import Place, script
+from tests.integration.browser import axe, barriers
+from tests.integration.cli_words import script
 from tests.integration.test_console import (
     FIRST_MANIFEST,
     KIND,
     LABELS,
     SLEEPER,
     Site,
-    free_port,
+    chrome,
     labelled,
     phase,
     row,
-    serving,
+    site,
 )
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
+
+__all__ = ["chrome", "site"]
 
 pytestmark = pytest.mark.integration
 
@@ -36,23 +37,6 @@ TOO_WIDE = """() => {
         && !each.closest(".visually-hidden, .items") && each.getBoundingClientRect().right > room.right + 1);
     return [document.documentElement.scrollWidth - innerWidth, ...out.map((each) => each.outerHTML.slice(0, 80))];
 }"""
-
-
-@pytest.fixture(scope="module")
-def chrome() -> "Iterator[Browser]":
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture
-def site(tmp_path: Path, chrome: "Browser") -> Iterator[Site]:
-    place, port = Place(tmp_path), free_port()
-    with serving(place, port):
-        found = Site(place, f"http://127.0.0.1:{port}", chrome)
-        yield found
-        place.run("delete", "--all", "--grace-period", "0")
-    policy = [each for each in found.complaints if "Content Security Policy" in each]
-    assert not policy, policy
 
 
 def large(job: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from jobledger.api.jobs import body_of
 from jobledger.api.problems import answer_to, problem
 from jobledger.api.rights import Caller, caller_of
-from jobledger.console.create import pairs
+from jobledger.console.creating import pairs
 from jobledger.console.details.subject import Subject, subject_of
 from jobledger.console.frame import Console
 from jobledger.console.session import check_origin

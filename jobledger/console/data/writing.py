@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from jobledger.api.jobs import Actor
 from jobledger.api.rights import demand, over
 from jobledger.console.actions import job_of, patched, within
-from jobledger.console.create import Creating, noticed, renamed
+from jobledger.console.creating import Creating, noticed, renamed
 from jobledger.console.data.asking import JOB, Asking, Body, Namespace, OwnPages, errors_of, place
 from jobledger.console.frame import Console
 from jobledger.console.words import say

@@ -162,6 +162,10 @@ async def _alive(app: Any) -> None:
     try:
         if not await _ended(starting, _START_WITHIN):
             raise LogUnavailable(f"Faust did not start within {_START_WITHIN:.0f} s")
+        if (
+            starting.cancelled()
+        ):  # its result would count as a cancellation of ours, and nobody would begin anew
+            raise LogUnavailable("Faust broke off its start")
         starting.result()
     except (KafkaError, OSError) as error:
         raise LogUnavailable(f"Faust did not start: {error!r}") from error

@@ -125,9 +125,9 @@ class Lanes:
         self._settled = False
 
     @property
-    def is_settled(self) -> bool:
-        """It owns what was dealt out last; no partitions are being dealt out, as far as it was told."""
-        return self.is_ready and self._settled
+    def is_waiting(self) -> bool:
+        """Nobody has told it yet what to own, or what now that all is dealt out anew. Taking over is no waiting."""
+        return not (self.is_ready and self._settled) and not self._changing.locked()
 
     async def close(self) -> None:
         """None is owned any more: what is in hand was decided, or dropped unacknowledged."""

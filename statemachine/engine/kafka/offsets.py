@@ -27,9 +27,9 @@ _SAID: Final = 2
 """After so many it is said: dealing partitions out anew takes a moment, too."""
 
 
-_UNSETTLED: Final = 20
+_WAITING: Final = 20
 """After so many in a row with nothing dealt out to it, a member is believed to be forgotten: a group deals out within
-a session, 10 seconds by default, and recovering states takes less than the rest."""
+a session, 10 seconds by default."""
 
 
 class _Look(NamedTuple):
@@ -106,13 +106,13 @@ class Offsets:
                 taken away; for a minute none are dealt out; or the topic is another by now.
         """
         seen: dict[int, _Look] = {}
-        unsettled = 0
+        waiting = 0
         while True:
             await asyncio.sleep(_LOOK)
-            unsettled = 0 if lanes.is_settled else unsettled + 1
-            if unsettled > _UNSETTLED:
+            waiting = waiting + 1 if lanes.is_waiting else 0
+            if waiting > _WAITING:
                 raise LogUnavailable(
-                    f"the partitions of {self._topic} are not dealt out for {unsettled * _LOOK:.0f} s: "
+                    f"the partitions of {self._topic} are not dealt out for {waiting * _LOOK:.0f} s: "
                     "this process joins the others anew"
                 )
             before = {each: lanes.reached(each) or 0 for each in lanes.partitions}

@@ -117,3 +117,19 @@ def test_a_member_that_is_dealt_out_to_in_time_goes_on() -> None:
         assert not watching.done()
 
     watched(story)
+
+
+def test_a_member_that_takes_over_for_long_is_left_to_it() -> None:
+    async def slow(_: int) -> EventLog:
+        await asyncio.sleep(200)
+        return MemoryLog()
+
+    async def whole() -> None:
+        offsets, lanes = Known(), Lanes(slow, LoopClock(START), lambda _: 1)
+        watching = asyncio.create_task(offsets.watch(lanes))
+        await lanes.own([0])
+        assert not watching.done()
+        watching.cancel()
+        await lanes.close()
+
+    run_simulated(whole(), 1)
