@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 AXE: Final = "4.14.1"
@@ -34,8 +34,9 @@ def chromium() -> str:
 def browser() -> "Iterator[Browser]":
     """A browser without a window."""
     path = chromium()
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=30_000)  # not a measure of speed: machines are shared
     # in a container root has no sandbox of its own; the pages are ours
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
@@ -44,6 +45,17 @@ def browser() -> "Iterator[Browser]":
             yield opened
         finally:
             opened.close()
+
+
+def held(page: "Page", address: str) -> "list[Route]":
+    """The next request for the address, which waits until `continue_` lets it go; empty until it is made."""
+    found: list[Route] = []
+
+    def hold(asked: "Route") -> None:
+        found.append(asked)
+
+    page.route(address, hold, times=1)
+    return found
 
 
 def axe() -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from tests.integration.browser import ROOT, axe, barriers, browser
+from tests.integration.browser import ROOT, axe, barriers, browser, held
 from tests.integration.cli_words import Place, script
 
 if TYPE_CHECKING:
@@ -373,6 +373,15 @@ def test_filters_columns_and_order_are_chosen_on_the_page(site: Site) -> None:
     page.get_by_role("link", name="Name", exact=True).click()
     page.locator("th[aria-sort=ascending]").get_by_text("Name").wait_for()
     assert page.locator("td.name a").all_inner_texts() == ["ends", "stays"]
+
+
+def test_what_is_chosen_while_the_list_loads_counts(site: Site) -> None:
+    page = site.page()
+    late = held(page, "**/static/console.js*")
+    page.reload(wait_until="commit")
+    page.get_by_label("per page").select_option("50")
+    late[0].continue_()
+    page.wait_for_url("**size=50**")
 
 
 def test_everything_is_reached_with_the_keyboard_alone(site: Site) -> None:

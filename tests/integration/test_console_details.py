@@ -13,7 +13,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed: 
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
-from tests.integration.browser import ROOT, axe, barriers
+from tests.integration.browser import ROOT, axe, barriers, held
 from tests.integration.browser import browser as chromium
 from tests.integration.cli_words import Place, script, wait_until
 from tests.integration.leftovers import end_pods
@@ -340,6 +340,16 @@ def test_the_log_of_an_earlier_attempt_is_kept(train: str, page: Page) -> None:
     page.locator("select[name=attempt]").select_option("1")
     expect(page.locator("#log-lines")).to_contain_text("crash of the first attempt")
     expect(page.locator("#log-state")).to_have_text("The log has ended.")
+
+
+def test_what_is_chosen_while_the_page_loads_counts(train: str, page: Page) -> None:
+    late = held(page, "**/static/details.js*")
+    page.goto(f"{train}/log?replica=worker-1", wait_until="commit")
+    page.locator("select[name=attempt]").select_option("1")
+    expect(page.locator("#log-lines")).to_contain_text("step")
+    late[0].continue_()
+    expect(page.locator("#log-lines")).to_contain_text("crash of the first attempt")
+    expect(page.locator("select[name=attempt]")).to_have_value("1")
 
 
 def test_a_log_is_searched_wrapped_and_downloaded(train: str, page: Page) -> None:

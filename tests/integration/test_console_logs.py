@@ -56,7 +56,6 @@ def page() -> Iterator[Page]:
     with browser() as opened:
         found = opened.new_page(locale="en-GB")
         found.set_default_timeout(30_000)
-        expect.set_options(timeout=30_000)
         yield found
 
 

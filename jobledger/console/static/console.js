@@ -103,6 +103,16 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
+// What a hand chose before the scripts had loaded counts as well. A difference can only come from a hand: these forms take
+// nothing over from an earlier visit (autocomplete="off").
+document.addEventListener("DOMContentLoaded", () => {
+  for (const control of document.querySelectorAll("form[method=get][autocomplete=off] :is(select, [type=checkbox])")) {
+    const sent = control.options && (control.querySelector("[selected]") || control.options[0]);
+    if (sent ? !sent.selected : control.checked !== control.defaultChecked)
+      control.dispatchEvent(new Event("change", {bubbles: true}));
+  }
+});
+
 document.addEventListener("htmx:configRequest", (event) => {
   event.detail.headers["X-CSRF-Token"] = document.querySelector("meta[name=csrf-token]").content;
 });
