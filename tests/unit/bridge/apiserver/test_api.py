@@ -134,7 +134,7 @@ async def test_a_429_without_a_number_is_waited_out_for_a_second(
     server.on("GET", THINGS, no(429, retry=retry), page())
     began = now()
     await api.call("GET", THINGS)
-    assert 1 <= now() - began < 3
+    assert 1 <= now() - began < 20
 
 
 async def test_nobody_listens(server: Server, api: Api) -> None:
@@ -261,7 +261,7 @@ async def test_a_silent_stream_is_given_up(server: Server, api: Api) -> None:
     began = now()
     with pytest.raises(ClusterUnavailable, match="does not answer"):
         await pieces(api, silence=0.3)
-    assert 0.3 <= now() - began < 3
+    assert 0.3 <= now() - began < 20
 
 
 async def test_a_stream_that_breaks_off_is_an_error(server: Server, api: Api) -> None:
