@@ -2,13 +2,18 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
+from starlette.types import Send
 
 from jobledger.redact import redacted
+from statemachine.errors import ClusterError
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -58,7 +63,24 @@ async def _dropped(*waiting: asyncio.Future[Any] | None) -> None:
     await asyncio.gather(*(each for each in waiting if each is not None), return_exceptions=True)
 
 
-def log_response(closing: Closing, pieces: AsyncIterator[bytes]) -> StreamingResponse:
+class _Breakable(StreamingResponse):
+    """Breaks off where its source does: an answer that ended there would pass for the whole."""
+
+    async def stream_response(self, send: Send) -> None:
+        """See StreamingResponse. What has no end yet is not finished: the server closes the connection."""
+        try:
+            await super().stream_response(send)
+        except ClusterError as error:
+            _log.warning("a log breaks off while it is read: %s", error)
+
+
+def log_response(
+    closing: Closing,
+    pieces: AsyncIterator[bytes],
+    *,
+    media_type: str = "text/plain; charset=utf-8",
+    headers: Mapping[str, str] | None = None,
+) -> StreamingResponse:
     """What a container writes, as it writes it."""
 
     async def body() -> AsyncIterator[bytes]:
@@ -66,7 +88,14 @@ def log_response(closing: Closing, pieces: AsyncIterator[bytes]) -> StreamingRes
             if piece:
                 yield piece
 
-    return StreamingResponse(body(), media_type="text/plain; charset=utf-8")
+    return _Breakable(body(), media_type=media_type, headers=headers)
+
+
+async def begun(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """A stream of which the first piece has been looked at."""
+    yield first
+    async for piece in rest:
+        yield piece
 
 
 def watch_response(

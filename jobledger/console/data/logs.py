@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import StreamingResponse
 
 from jobledger.api.rights import Right, demand
-from jobledger.api.streams import log_response
+from jobledger.api.streams import begun, log_response
 from jobledger.console.data.asking import JOB, Asking, Job
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.whichlog import MOST, Choice, Log, attempts, chosen_log
@@ -63,10 +63,10 @@ async def ended(log: Log, tail: int, *, follow: bool) -> AsyncIterator[bytes]:
             pieces = log.cluster.log_tail(
                 log.namespace, log.pod, tail, uid=log.attempt.uid, container=log.container, follow=follow
             )
-            return _with(await anext(pieces, b""), pieces)
+            return begun(await anext(pieces, b""), pieces)
         if follow:  # it can only be heard from its beginning
             pieces = log.followed()
-            return _with(await anext(pieces, b""), pieces)
+            return begun(await anext(pieces, b""), pieces)
         return _pieces(await window.tail(await log.source(tail), tail), tail)
     except Missing as error:
         raise UnknownReplica(f"no log of replica {log.attempt.replica}: {error}") from error
@@ -81,12 +81,6 @@ async def _followed(log: Log, seen: window.Window, tail: int) -> AsyncIterator[b
     yield _lines(seen, tail)
     async for news in await log.news(seen.end):
         yield _text(news.lines) + (news.tail.encode() if news.ended else b"")
-
-
-async def _with(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield first
-    async for piece in pieces:
-        yield piece
 
 
 def _lines(seen: window.Window, tail: int) -> bytes:

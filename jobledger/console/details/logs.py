@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from jobledger.api.rights import Caller, Right, caller_of, demand
-from jobledger.api.streams import HEARTBEAT, Closing
+from jobledger.api.streams import HEARTBEAT, Closing, begun, log_response
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job
@@ -126,17 +126,11 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         """The whole log, byte for byte."""
         pieces = log.whole()
         first = await _first(pieces, log)
-
-        async def body() -> AsyncIterator[bytes]:
-            yield first
-            async for piece in console.closing.until(pieces):
-                if piece:
-                    yield piece
-
         before = ".previous" if log.previous else ""
         named = f'attachment; filename="{log.pod}.{log.attempt.number}.{log.container or "log"}{before}.log"'
         headers = {**HEADERS, "Content-Disposition": named, "Cache-Control": "no-store"}
-        return StreamingResponse(body(), media_type="application/octet-stream", headers=headers)
+        media_type = "application/octet-stream"
+        return log_response(console.closing, begun(first, pieces), media_type=media_type, headers=headers)
 
 
 async def _first(pieces: AsyncIterator[bytes], log: Log) -> bytes:

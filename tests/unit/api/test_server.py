@@ -1,11 +1,16 @@
 """The sockets that the API answers on."""
 
+import asyncio
 import socket
+from collections.abc import AsyncIterator
 
+import httpx
 import pytest
+from starlette.types import Receive, Scope, Send
 
-from jobledger.api.server import tcp_socket
-from statemachine.errors import ConfigError
+from jobledger.api.server import serve, tcp_socket
+from jobledger.api.streams import Closing, log_response
+from statemachine.errors import ClusterUnavailable, ConfigError
 
 
 def test_an_address_takes_callers_from_the_moment_it_is_told() -> None:
@@ -29,3 +34,34 @@ def test_an_address_that_is_taken_is_said() -> None:
         port = found.getsockname()[1]
         with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port}"):
             tcp_socket("127.0.0.1", port)
+
+
+async def test_a_log_whose_source_fails_breaks_off_and_does_not_seem_to_have_ended(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"step 1\n"
+        raise ClusterUnavailable("the API server does not answer")
+
+    async def api(scope: Scope, receive: Receive, send: Send) -> None:
+        await log_response(closing, pieces())(scope, receive, send)
+
+    async def read() -> None:
+        async with (
+            httpx.AsyncClient(trust_env=False, timeout=30) as http,
+            http.stream("GET", address) as answer,
+        ):
+            async for piece in answer.aiter_raw():
+                heard.append(piece)
+
+    closing, stop, heard = Closing(), asyncio.Event(), list[bytes]()
+    with tcp_socket("127.0.0.1", 0) as found:
+        serving = asyncio.create_task(serve(api, [found], closing, stop))
+        address = f"http://127.0.0.1:{found.getsockname()[1]}"
+        with pytest.raises(httpx.RemoteProtocolError):
+            await read()
+        stop.set()
+        await serving
+    assert heard == [b"step 1\n"]
+    assert "a log breaks off while it is read: the API server does not answer" in caplog.messages
+    assert "Traceback" not in caplog.text
