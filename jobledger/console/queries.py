@@ -1,6 +1,6 @@
 """The list's query string: which jobs, in which order, which page; what links of the list change. Pure."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, get_args
 from urllib.parse import urlencode
@@ -23,6 +23,14 @@ COLUMNS: Final = ("status", "name", "labels", "namespace", "kind", "cpu", "memor
 ALL_COLUMNS: Final = (*COLUMNS, "gpu", "restarts", "queue", "priority", "duration")
 
 FILTERS: Final = ("phase", "kind", "scheduler", "queue", "resource", "label")
+
+_VALUES: Final[Mapping[str, Sequence[str]]] = {
+    "phase": PHASES,
+    "sort": SORTS,
+    "way": ("asc", "desc"),
+    "size": [str(each) for each in SIZES],
+}
+_NAMES: Final = ("q", *FILTERS, "sort", "way", "page", "size")
 
 _LONGEST: Final = 100
 """Values of one filter, and characters of a search: more are no question that a person asks."""
@@ -68,6 +76,22 @@ class Query:
             page=min(int(page), 10**9) if page.isascii() and page.isdigit() and int(page) else 1,
             size=int(size) if size in map(str, SIZES) else 20,
         )
+
+    @classmethod
+    def strictly(cls, asked: QueryParams, *others: str) -> "Query":
+        """As a program says it, which is told what makes no sense. `others`: parameters that are not the list's.
+
+        Raises:
+            ConfigError: a name or a value that the list does not know.
+        """
+        for name, value in asked.multi_items():
+            if name not in (*_NAMES, *others):
+                raise ConfigError(f'the list has no parameter "{name:.40}": it knows {", ".join(_NAMES)}')
+            if value not in ("", *_VALUES.get(name, (value,))):
+                raise ConfigError(f'{name} cannot be "{value:.40}": it is one of {", ".join(_VALUES[name])}')
+            if name == "page" and value and not (value.isascii() and value.isdigit() and int(value)):
+                raise ConfigError(f'page cannot be "{value:.40}": it is a whole number from 1')
+        return cls.of(asked)
 
     @property
     def address(self) -> str:

@@ -34,7 +34,8 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
     @router.get("/jobs")
     async def jobs(request: Request, caller: Asking, namespace: Namespace = "") -> Data:
         """A page of the list; filters, order and paging are those of the list's own address."""
-        query, meant = queries.Query.of(request.query_params), place(console, namespace)
+        query = queries.Query.strictly(request.query_params, "namespace")
+        meant = place(console, namespace)
         listing = (await console.ready()).listing
         kinds = await listable(caller, meant)
         found = await page_of(listing, query, query.wanted(kinds, meant))

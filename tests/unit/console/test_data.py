@@ -65,6 +65,24 @@ async def test_the_list_is_that_of_the_page_with_its_filters_order_and_paging(tm
         assert (await json(browser, f"{JOBS}?namespace=elsewhere"))["total"] == 0
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("size=7", 'size cannot be "7": it is one of 10, 20, 50'),
+        ("page=0", 'page cannot be "0": it is a whole number from 1'),
+        ("page=x", 'page cannot be "x": it is a whole number from 1'),
+        ("sort=uid", 'sort cannot be "uid": it is one of name, created, phase'),
+        ("way=up", 'way cannot be "up": it is one of asc, desc'),
+        ("phase=Failed&phase=Done", 'phase cannot be "Done": it is one of Pending, '),
+        ("labels=a", 'the list has no parameter "labels": it knows q, phase, kind, '),
+    ],
+)
+async def test_the_list_says_what_it_does_not_understand(tmp_path: Path, asked: str, said: str) -> None:
+    async with running(tmp_path) as browser:
+        assert (await json(browser, f"{JOBS}?{asked}", 400))["detail"].startswith(said)
+        assert (await json(browser, f"{JOBS}?page=&size=&sort="))["total"] == 1
+
+
 async def test_a_job_is_told_with_canonical_spec_status_sums_restarts_and_commands(tmp_path: Path) -> None:
     manifest = job(replicas=2, runPolicy={"backoffLimit": 3})
     container = manifest["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]
