@@ -380,6 +380,16 @@ def test_a_refused_autoscaler_is_told_of_once_an_hour_and_holds_up_nothing() -> 
     assert story.reasons.count("FailedCreateHorizontalPodAutoscaler") == 2
 
 
+def test_an_autoscaler_that_is_refused_after_the_end_is_not_told_of_and_waited_for_no_more() -> None:
+    elastic = {"metrics": [{"type": "Resource"}]}
+    story = TorchStory(training(master=False, elastic=elastic)).submit().up()
+    story.pod("worker-0", "Succeeded")
+    assert story.phase is Phase.SUCCEEDED
+    told = len(story.entries)
+    story.refused("HorizontalPodAutoscaler", 503, "connection reset", name="retry")
+    assert (len(story.entries), dict(story.state.timers)) == (told, {})
+
+
 # ---- section 6: clean-up and expiry ------------------------------------------------------------------------------
 
 

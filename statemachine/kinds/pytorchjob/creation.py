@@ -85,7 +85,8 @@ def refusals(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
         yield creation.refused(seen, state.refusals)
         yield _told("Delete", seen, f"Error deleting: {text}")
     elif seen.kind == "HorizontalPodAutoscaler":
-        if QUIET not in state.timers:  # nothing waits for it, and it is tried every minute
+        # nothing waits for it, and it is tried every minute; after the job's end nobody wants to know
+        if state.phase.is_active and QUIET not in state.timers:
             yield creation.refused(seen, state.refusals)
             yield _told("Create", seen, f"Error creating: {text}")
             yield TimerSet(timer=QUIET, due_at=seen.at + QUIET_FOR)
