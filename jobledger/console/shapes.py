@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
-from projectors.explain.phrases import Language, Said, in_words
 from projectors.history import Listed
+from projectors.phrases import Language, Said, in_words
 
 NOTHING: Final = "–"
 

@@ -10,11 +10,11 @@ from datetime import datetime
 from projectors.explain.chronicle import chronicle
 from projectors.explain.drafts import Draft
 from projectors.explain.model import Explanation, IncidentKind, Job, Nature, Restarts, RootCause, json_schema
-from projectors.explain.phrases import Language, Said, in_words, phrase, sentences
 from projectors.explain.says import instant, listed, replicas, why_ended
 from projectors.explain.text import as_text
 from projectors.explain.told import Told, by_whom
 from projectors.explain.waits import waits
+from projectors.phrases import Language, Said, in_words, phrase, sentences
 from statemachine.events import JobDeleted, PhaseEntered
 from statemachine.log.entry import Entry
 from statemachine.phases import Phase

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from projectors.explain import phases, pods, replicas, wishes
 from projectors.explain.model import IncidentKind, Nature
-from projectors.explain.phrases import Several, phrase
 from projectors.explain.told import Told, by
+from projectors.phrases import Several, phrase
 from statemachine import events as e
 from statemachine.evolve import evolve
 from statemachine.ids import JobUid

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from projectors.explain.model import Budget, Evidence, Incident, IncidentKind, Nature, Step, StepKind
-from projectors.explain.phrases import Language, Said, in_words
 from projectors.explain.says import evidence
+from projectors.phrases import Language, Said, in_words
 from statemachine.events import Cause
 from statemachine.ids import PodUid, ReplicaName, Seq
 from statemachine.log.entry import Entry

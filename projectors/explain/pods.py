@@ -2,9 +2,9 @@
 
 from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Nature, StepKind
-from projectors.explain.phrases import Sentence, phrase
 from projectors.explain.told import Told
 from projectors.explain.wishes import pause_begun, scaled
+from projectors.phrases import Sentence, phrase
 from statemachine import events as e
 from statemachine.ids import PodUid, ReplicaName
 from statemachine.log.entry import Entry

@@ -2,9 +2,9 @@
 
 from projectors.explain.drafts import Draft
 from projectors.explain.model import Budget, IncidentKind, Nature, StepKind
-from projectors.explain.phrases import Said, phrase, sentences
 from projectors.explain.says import budget_says, why_ended
 from projectors.explain.told import Told
+from projectors.phrases import Said, phrase, sentences
 from statemachine import events as e
 from statemachine.ids import ReplicaName
 from statemachine.log.entry import Entry

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from projectors.explain.model import Evidence
-from projectors.explain.phrases import Phrase, Said, Several, phrase
+from projectors.phrases import Phrase, Said, Several, phrase
 from statemachine.events import Cause, CauseClass
 from statemachine.phases import TABLE
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from projectors.explain.drafts import Draft, Drafts
 from projectors.explain.model import IncidentKind, Nature
-from projectors.explain.phrases import Said, phrase
+from projectors.phrases import Said, phrase
 from statemachine import events as e
 from statemachine.ids import JobUid, ReplicaName
 from statemachine.log.entry import Entry

@@ -5,9 +5,9 @@ from datetime import datetime
 
 from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Wait
-from projectors.explain.phrases import Language, Said, Several, in_words, phrase, sentences
 from projectors.explain.says import listed
 from projectors.explain.told import Told, by_whom
+from projectors.phrases import Language, Said, Several, in_words, phrase, sentences
 from statemachine.observations import Container, ContainerStatus
 from statemachine.phases import Phase
 from statemachine.rules.launcher import is_held_back

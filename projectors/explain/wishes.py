@@ -2,8 +2,8 @@
 
 from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Nature, StepKind
-from projectors.explain.phrases import Said, Several, phrase, sentences
 from projectors.explain.told import Told, by, by_whom
+from projectors.phrases import Said, Several, phrase, sentences
 from statemachine import events as e
 from statemachine.log.entry import Entry
 from statemachine.phases import Phase

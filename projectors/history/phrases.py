@@ -1,15 +1,16 @@
 """An entry's events in one line, for lists; the words are those of the design page."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, assert_never
 
+from projectors.phrases import Said, Several, phrase
 from statemachine import events as e
 
 
 def summary(events: Sequence[e.Event]) -> str:
     """What the events say, in order; what only serves the controller itself is left out if there is more."""
-    said = [_phrase(each) for each in events if not isinstance(each, _INNER)]
-    return "; ".join(said or [_phrase(each) for each in events])
+    told = [each for each in events if not isinstance(each, _INNER)]
+    return "; ".join(str(event_words(each)) for each in told or events)
 
 
 _INNER = (e.TimerSet, e.TimerCleared, e.ConditionsChanged)
@@ -18,34 +19,41 @@ _LABELS: Final = 5
 """So many are named."""
 
 
-def _phrase(event: e.Event) -> str:
+def event_words(event: e.Event) -> Said:
+    """What the event says: `worker-1 restart 1 of 3`."""
     match event.type:
         case "JobAdmitted" | "SpecChanged" | "UpdateIgnored" | "JobExpired" | "JobDeleted" | "JobClosed":
             return _of_job(event)
         case "LabelsChanged":
             return _labels(event)
         case "PhaseEntered":
-            return f"phase {event.phase}{_why(event.cause)}"
+            return phrase("phase {phase}{why}", phase=str(event.phase), why=_why(event.cause))
         case "ConditionsChanged":
-            changed = [f"{each.type} {each.status}" for each in event.conditions]
-            return f"conditions: {', '.join([*changed, *(f'no {each}' for each in event.removed)])}"
+            return phrase("conditions: {changes}", changes=Several(tuple(_conditions(event)), "commas"))
         case "Announced":
             return f"{event.reason}: {event.message}"
         case "TimerSet":
-            return f"timer {event.timer} set for {event.due_at.isoformat(timespec='seconds')}"
+            due = event.due_at.isoformat(timespec="seconds")
+            return phrase("timer {timer} set for {due}", timer=event.timer, due=due)
         case "TimerCleared":
-            return f"timer {event.timer} cleared"
+            return phrase("timer {timer} cleared", timer=event.timer)
         case "ChildRefused":
-            wish = f"{event.verb} {event.kind} {event.name}"
-            return f"refused: {wish}, {event.refusals} in a row{_why(event.cause)}"
+            return phrase(
+                "refused: {verb} {kind} {name}, {count} in a row{why}",
+                verb=event.verb,
+                kind=event.kind,
+                name=event.name,
+                count=event.refusals,
+                why=_why(event.cause),
+            )
         case "ChildrenAccepted":
-            return "every child accepted"
+            return phrase("every child accepted")
         case "CleanedUp":
-            return f"cleaned up ({event.policy}): {event.pods} pods deleted"
+            return phrase("cleaned up ({policy}): {pods} pods deleted", policy=event.policy, pods=event.pods)
         case "TensorBoardChanged":
-            return f"TensorBoard {event.name} {event.error or ('runs' if event.running else 'does not run')}"
+            return _tensorboard(event)
         case "PodGroupChanged":
-            return f"PodGroup {event.name} {event.phase or ('made' if event.uid else 'gone')}"
+            return _pod_group(event)
         case _:
             return _of_replica(event)
 
@@ -68,81 +76,155 @@ _OfReplica = (
 _OfJob = e.JobAdmitted | e.SpecChanged | e.UpdateIgnored | e.JobExpired | e.JobDeleted | e.JobClosed
 
 
-def _of_job(event: _OfJob) -> str:
+def _of_job(event: _OfJob) -> Said:
     match event.type:
         case "JobAdmitted":
-            return f"{event.kind} {event.namespace}/{event.name} admitted"
+            job = f"{event.kind} {event.namespace}/{event.name}"
+            return phrase("{job} admitted", job=job)
         case "SpecChanged":
-            return f"spec changed: {', '.join(event.changes)}"
+            return phrase("spec changed: {changes}", changes=", ".join(map(str, event.changes)))
         case "UpdateIgnored":
-            return f"update ignored{_list([str(each) for each in event.problems])}"
+            if not event.problems:
+                return phrase("update ignored")
+            return phrase("update ignored: {problems}", problems="; ".join(map(str, event.problems)))
         case "JobExpired":
-            return f"kept for {event.after_seconds} s after its end, to be deleted"
+            return phrase("kept for {seconds} s after its end, to be deleted", seconds=event.after_seconds)
         case "JobDeleted":
-            return f"job deleted{f' by {event.actor}' if event.actor else ''}"
+            return (
+                phrase("job deleted by {actor}", actor=event.actor) if event.actor else phrase("job deleted")
+            )
         case "JobClosed":
-            return "nothing of the job is left"
+            return phrase("nothing of the job is left")
         case _:
             assert_never(event)
 
 
-def _labels(event: e.LabelsChanged) -> str:
+def _conditions(event: e.ConditionsChanged) -> Iterator[Said]:
+    for each in event.conditions:
+        yield f"{each.type} {each.status}"
+    for name in event.removed:
+        yield phrase("no {condition}", condition=name)
+
+
+def _labels(event: e.LabelsChanged) -> Said:
     """The new labels; of many the first, for this is one line."""
-    pairs = [f"{key}={value}" if value else key for key, value in event.labels.items()]
+    pairs: list[Said] = [f"{key}={value}" if value else key for key, value in event.labels.items()]
+    if not pairs:
+        return phrase("labels removed")
     if len(pairs) > _LABELS:
-        pairs[_LABELS:] = [f"{len(pairs) - _LABELS} more"]
-    return f"labels are now {', '.join(pairs)}" if pairs else "labels removed"
+        pairs[_LABELS:] = [phrase("{count} more", count=len(pairs) - _LABELS)]
+    return phrase("labels are now {labels}", labels=Several(tuple(pairs), "names"))
 
 
-def _of_replica(event: _OfReplica) -> str:
+def _tensorboard(event: e.TensorBoardChanged) -> Said:
+    if event.error:
+        return f"TensorBoard {event.name} {event.error}"
+    if event.running:
+        return phrase("TensorBoard {name} runs", name=event.name)
+    return phrase("TensorBoard {name} does not run", name=event.name)
+
+
+def _pod_group(event: e.PodGroupChanged) -> Said:
+    if event.phase:
+        return f"PodGroup {event.name} {event.phase}"
+    return (
+        phrase("PodGroup {name} made", name=event.name)
+        if event.uid
+        else phrase("PodGroup {name} gone", name=event.name)
+    )
+
+
+def _of_replica(event: _OfReplica) -> Said:
     match event.type:
         case "ReplicaRequested":
-            what = f"attempt {event.attempt} requested"
+            return phrase(
+                "{replica} attempt {attempt} requested", replica=event.replica, attempt=event.attempt
+            )
         case "ReplicaCreated":
-            what = "created"
+            return phrase("{replica} created", replica=event.replica)
+        case "ReplicaStarted" if event.node:
+            return phrase("{replica} started on {node}", replica=event.replica, node=event.node)
         case "ReplicaStarted":
-            what = f"started{f' on {event.node}' if event.node else ''}"
+            return phrase("{replica} started", replica=event.replica)
         case "ReplicaUpdated":
-            what = _updated(event)
+            return _updated(event)
         case "ReplicaSucceeded":
-            what = "succeeded"
+            return phrase("{replica} succeeded", replica=event.replica)
         case "ReplicaFailed":
-            what = f"failed{_why(event.cause)}"
+            return phrase("{replica} failed{why}", replica=event.replica, why=_why(event.cause))
         case "ReplicaEnded":
-            what = f"ended{_why(event.cause)}"
+            return phrase("{replica} ended{why}", replica=event.replica, why=_why(event.cause))
         case "ReplicaUnreachable":
-            what = "cannot be reached"
+            return phrase("{replica} cannot be reached", replica=event.replica)
         case "ReplicaLost":
-            what = f"lost{_why(event.cause)}"
+            return phrase("{replica} lost{why}", replica=event.replica, why=_why(event.cause))
         case "ReplicaDismissed":
-            what = f"dismissed ({event.why})"
+            return phrase("{replica} dismissed ({why})", replica=event.replica, why=_DISMISSED[event.why])
         case "ReplicaReleased":
-            what = "gone"
-        case "RestartScheduled":
-            what = f"restart {event.spent}{'' if event.limit is None else f' of {event.limit}'}"
-        case "RestartDenied":
-            what = "not restarted" + (": budget used up" if event.exhausted else "")
+            return phrase("{replica} gone", replica=event.replica)
+        case "RestartScheduled" | "RestartDenied":
+            return _restart(event)
         case _:
             assert_never(event)
-    return f"{event.replica} {what}"
 
 
-def _updated(event: e.ReplicaUpdated) -> str:
+def _restart(event: e.RestartScheduled | e.RestartDenied) -> Said:
+    replica = event.replica
+    if event.type == "RestartDenied":
+        if event.exhausted:
+            return phrase("{replica} not restarted: budget used up", replica=replica)
+        return phrase("{replica} not restarted", replica=replica)
+    if event.limit is None:
+        return phrase("{replica} restart {number}", replica=replica, number=event.spent)
+    return phrase(
+        "{replica} restart {number} of {limit}", replica=replica, number=event.spent, limit=event.limit
+    )
+
+
+def _updated(event: e.ReplicaUpdated) -> Said:
     """Readiness is not taken back while a pod runs: a container that has ended beside others tells more."""
+    replica = event.replica
     if event.deleting:
-        return "is being deleted"
-    ended = [each for each in event.containers if each.exit_code is not None and not each.init]
+        return phrase("{replica} is being deleted", replica=replica)
+    ended = tuple(
+        phrase("container {name} ended, exit code {code}", name=each.name, code=each.exit_code)
+        for each in event.containers
+        if each.exit_code is not None and not each.init
+    )
     if ended:
-        return ", ".join(f"container {each.name} ended, exit code {each.exit_code}" for each in ended)
-    return "ready" if event.ready else "not ready"
+        return phrase("{replica} {what}", replica=replica, what=Several(ended, "commas"))
+    return (
+        phrase("{replica} ready", replica=replica)
+        if event.ready
+        else phrase("{replica} not ready", replica=replica)
+    )
 
 
-def _why(cause: e.Cause | None) -> str:
+def _why(cause: e.Cause | None) -> Said:
     if cause is None:
         return ""
-    code = "" if cause.exit_code is None else f", exit code {cause.exit_code}"
-    return f" ({cause.kind}{code})"
+    if cause.exit_code is None:
+        return phrase(" ({what})", what=CAUSES[cause.kind])
+    return phrase(" ({what}, exit code {code})", what=CAUSES[cause.kind], code=cause.exit_code)
 
 
-def _list(items: Sequence[str]) -> str:
-    return f": {'; '.join(items)}" if items else ""
+CAUSES: Final[Mapping[e.CauseClass, Said]] = {
+    e.CauseClass.APPLICATION_EXIT: phrase("application exit"),
+    e.CauseClass.OUT_OF_MEMORY: phrase("out of memory"),
+    e.CauseClass.DISRUPTED: phrase("preempted or evicted"),
+    e.CauseClass.NODE_LOST: phrase("node lost"),
+    e.CauseClass.DELETED_BY_SOMEONE: phrase("deleted by someone"),
+    e.CauseClass.DELETED_BY_US: phrase("deleted by us"),
+    e.CauseClass.REFUSED_BY_API: phrase("refused by the API"),
+    e.CauseClass.DEADLINE: phrase("deadline"),
+    e.CauseClass.EVIDENCE_LOST: phrase("evidence lost"),
+}
+"""The cause classes in words: in English as the events have them."""
+
+_DISMISSED: Final[Mapping[str, Said]] = {
+    "pause": phrase("pause"),
+    "scale": phrase("scale"),
+    "clean-up": phrase("clean-up"),
+    "deadline": phrase("deadline"),
+    "job ended": phrase("job ended"),
+}

@@ -524,6 +524,7 @@ def test_the_pages_speak_chinese(train: str, browser: Browser) -> None:
     mark.click()
     expect(page.locator("#moment .says")).to_contain_text("退出码 7")
     expect(page.locator("#moment .answer")).to_contain_text("Job 正在运行")
+    expect(page.locator(".decided", has_text="worker-1 第 1 次重启")).to_be_visible()
     page.goto(f"{train}/replicas/worker-1")
     expect(page.locator("ul.marks")).to_contain_text("将重启")
     context.close()

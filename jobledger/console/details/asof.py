@@ -13,8 +13,8 @@ from jobledger.console.timeline.model import Mark
 from jobledger.telling.moments import Moment
 from jobledger.telling.words import fields, seen_words
 from projectors.explain import Explanation, Language, explain
-from projectors.explain.phrases import in_words
-from projectors.history.phrases import summary
+from projectors.history.phrases import event_words
+from projectors.phrases import in_words
 from statemachine.errors import ConfigError
 from statemachine.log.entry import Entry
 from statemachine.state import JobState, ReplicaState
@@ -122,7 +122,7 @@ def _told(entry: Entry, before: str, after: str, language: Language) -> Told:
         delay=delay if delay and delay > timedelta(seconds=1) else None,
         cause=in_words(seen_words(entry.cause), language),
         actor=entry.actor or str(getattr(entry.cause, "actor", "")),
-        events=tuple(summary([each]) for each in entry.events),
+        events=tuple(in_words(event_words(each), language) for each in entry.events),
         types=tuple(each.type for each in entry.events),
         before=before,
         after=after,

@@ -10,8 +10,8 @@ from typing import TypeVar
 from jobledger.console.timeline.model import Band, Instant, Lane, Level, Mark, Span, Timeline
 from projectors.explain import happened, life
 from projectors.explain.model import IncidentKind, Nature
-from projectors.explain.phrases import phrase
 from projectors.explain.told import by_whom
+from projectors.phrases import phrase
 from statemachine import events as e
 from statemachine.evolve import evolve
 from statemachine.ids import ReplicaName, split_replica

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from projectors.explain.model import IncidentKind, Nature
-from projectors.explain.phrases import Said
+from projectors.phrases import Said
 from statemachine.ids import Seq
 from statemachine.phases import Phase
 from statemachine.state import ReplicaPhase

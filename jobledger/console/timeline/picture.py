@@ -17,8 +17,8 @@ from jobledger.console.timeline.model import Instant, Lane, Level, Mark, Timelin
 from jobledger.console.timeline.rows import Block, Crowd, Row, Single, rows
 from jobledger.console.timeline.scale import ByTime, Scale
 from jobledger.console.timeline.svg import element, joined, percent
-from projectors.explain.phrases import Language, in_words
 from projectors.explain.says import instant, span
+from projectors.phrases import Language, in_words
 from statemachine.ids import Seq
 
 _AXIS: Final = 20

@@ -1,4 +1,4 @@
-"""What explanations say in Chinese: every phrase has a translation, and nothing of what it says is lost in it."""
+"""What is said in Chinese: every phrase has a translation, and nothing of what it says is lost in it."""
 
 import ast
 import re
@@ -12,12 +12,20 @@ import projectors.explain
 from jobledger.console.timeline import build
 from jobledger.telling import words
 from projectors.explain import explain
-from projectors.explain.chinese import CHINESE
-from projectors.explain.phrases import Phrase, Sentence, Several, in_words, phrase, sentences
+from projectors.history import phrases as history_phrases
+from projectors.history.phrases import CAUSES, event_words
+from projectors.phrases import Phrase, Sentence, Several, in_words, phrase, sentences
+from projectors.phrases.chinese import CHINESE
+from statemachine.events import Announced, CauseClass
 from statemachine.observations import Container, ContainerStatus
 from tests.support.scenario import Story, workers
 
-SOURCES = [*Path(projectors.explain.__file__).parent.glob("*.py"), Path(build.__file__), Path(words.__file__)]
+SOURCES = [
+    *Path(projectors.explain.__file__).parent.glob("*.py"),
+    Path(build.__file__),
+    Path(words.__file__),
+    Path(history_phrases.__file__),
+]
 OOM = (Container(name="pytorch", state=ContainerStatus.TERMINATED, exit_code=137, reason="OOMKilled"),)
 FAILED = (Container(name="pytorch", state=ContainerStatus.TERMINATED, exit_code=1, reason="Error"),)
 ENGLISH = re.compile(r"\b(the|was|is|are|by|and|not|its|of|to)\b")
@@ -82,6 +90,25 @@ def test_what_was_noticed_is_said_in_both_languages() -> None:
     assert in_words(noticed[0], "zh") == "Job，第 1 代，操作者 alice"
 
 
+def test_what_was_decided_is_said_in_chinese_without_a_word_of_english() -> None:
+    story = Story(workers(2, runPolicy={"backoffLimit": 1})).submit().all_pods("Running")
+    story.at(20).pod("worker-1", "Failed", containers=OOM, node="node-1").at(22).gone("worker-1")
+    story.at(25).refused("Pod", 403).at(30).pod("worker-1", "Running").pod(
+        "worker-0", "Failed", containers=FAILED
+    )
+    decided = [each for entry in story.entries for each in entry.events if not isinstance(each, Announced)]
+    said = [in_words(event_words(each), "zh") for each in decided]
+    assert "worker-1 失败（内存不足，退出码 137）" in said
+    assert "worker-1 第 1 次重启，上限 1 次" in said
+    assert "worker-0 不再重启：重启次数已用尽" in said
+    assert not [each for each in said if ENGLISH.search(each)]
+
+
+@pytest.mark.parametrize("kind", CauseClass)
+def test_a_cause_is_called_what_events_call_it(kind: CauseClass) -> None:
+    assert str(CAUSES[kind]) == kind
+
+
 def test_an_explanation_without_a_language_is_english() -> None:
     story = Story(workers(2)).submit().all_pods("Running")
     assert explain(story.entries) == explain(story.entries, "en")
@@ -94,7 +121,7 @@ def test_braces_in_values_are_no_names() -> None:
 
 
 def test_a_phrase_without_chinese_is_said_in_english() -> None:
-    assert Phrase("never {x}", (("x", "seen"),)).text("zh") == "never seen"
+    assert Phrase("never {x}", {"x": "seen"}).text("zh") == "never seen"
 
 
 def test_sentences_end_and_follow_each_other_as_the_language_has_it() -> None:

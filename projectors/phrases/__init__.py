@@ -4,10 +4,11 @@ A phrase is its English with `{names}` for what differs; `chinese` has a transla
 English. What came from a cluster or a user is text, and stays as it is.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from projectors.explain.chinese import CHINESE
+from projectors.phrases.chinese import CHINESE
 
 Language: TypeAlias = Literal["en", "zh"]
 Between: TypeAlias = Literal["names", "commas", "clauses", "sentences"]
@@ -26,15 +27,22 @@ class Phrase:
     """`template` with the values of its names filled in."""
 
     template: str
-    values: tuple[tuple[str, "Said"], ...] = ()
+    values: Mapping[str, "Said | int"] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
         return self.text()
 
     def text(self, language: Language = "en") -> str:
         """The phrase in `language`; in English where that has no words for it."""
-        template = CHINESE.get(self.template, self.template) if language == "zh" else self.template
-        return template.format_map({name: in_words(value, language) for name, value in self.values})
+        if language == "en":
+            return self.template.format_map(self.values)  # what is nested is English as a string, too
+        template = CHINESE.get(self.template, self.template)
+        return template.format_map(
+            {
+                name: str(value) if isinstance(value, int) else in_words(value, language)
+                for name, value in self.values.items()
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +86,7 @@ Said: TypeAlias = str | Phrase | Several | Sentence
 
 def phrase(template: str, **values: "Said | int") -> Phrase:
     """The phrase with these values. The template is written out at the call, so that a test finds all of them."""
-    said = ((name, str(value) if isinstance(value, int) else value) for name, value in values.items())
-    return Phrase(template, tuple(said))
+    return Phrase(template, values)
 
 
 def sentences(*parts: Said) -> Said:
