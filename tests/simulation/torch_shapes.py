@@ -4,6 +4,7 @@ from random import Random
 from typing import Final
 
 from k8s_bridge.port import Manifest
+from k8s_bridge.sim_pods import Step
 from tests.simulation.shapes import NAMESPACE, Fates, Shape, Spec
 
 API: Final = "kubeflow.org/v1"
@@ -70,4 +71,24 @@ def edit(chance: Random, spec: Spec) -> Spec:
     return chance.choice(wishes)
 
 
-TORCH: Final = Shape((KIND,), manifest, edit, Fates, API)
+class InPlace(Fates):
+    """Pods whose kubelet starts what ends again, as the policy has it: they stay Running, and only counts grow.
+
+    Source: kubeflow-pytorchjob.md, section 5.
+    """
+
+    def script(self, pod: Manifest) -> tuple[Step, ...]:
+        """As Fates; but who may be started again is, up to three times, and then goes on or ends well."""
+        steps = super().script(pod)
+        policy, last = pod["spec"]["restartPolicy"], steps[-1]
+        if not last.exit_codes or policy == "Never" or (policy == "OnFailure" and last.phase == "Succeeded"):
+            return steps
+        chance = Random(f"{pod['metadata']['uid']} in place")
+        again = [Step(last.after, "Running", restarts=count) for count in range(1, chance.randint(2, 4))]
+        if policy == "OnFailure" and chance.random() < 0.5:
+            codes = (0,) * len(last.exit_codes)
+            again.append(Step(last.after, "Succeeded", codes, restarts=again[-1].restarts))
+        return (*steps[:-1], *again)
+
+
+TORCH: Final = Shape((KIND,), manifest, edit, InPlace, API)
