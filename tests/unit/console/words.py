@@ -13,6 +13,7 @@ import httpx
 from jobledger.app import App
 from jobledger.console import create
 from jobledger.console.frame import Options
+from jobledger.console.queries import PHASES
 from jobledger.wiring import Controller, running
 from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster
@@ -57,13 +58,13 @@ class Browser:
             await self.listed(job["metadata"]["name"])
 
     async def listed(self, name: str, says: str = "") -> str:
-        """The row of the job, once it is there and says so."""
-        found = ""
+        """The row of the job, once it is there and says so: a phase as its status, conditions are called so too."""
+        found, wanted = "", f'<span class="phase {says.lower()}">' if says in PHASES else says
 
         async def look() -> bool:
             nonlocal found
             found = row((await self.piece("/jobs?size=50")).text, name)
-            return bool(found) and says in found
+            return bool(found) and wanted in found
 
         await until(look)
         return found
