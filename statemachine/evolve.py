@@ -61,7 +61,10 @@ def _changes(state: JobState, event: e.Event) -> Changes:
             return _with(state, _ended(replica, event, replica.phase))
         case "ReplicaUnreachable":
             replica = state.replicas[event.replica]
-            return _with(state, replica._replace(phase=ReplicaPhase.UNKNOWN, unknown_at=event.at))
+            unknown = replica._replace(
+                phase=ReplicaPhase.UNKNOWN, containers=event.containers, unknown_at=event.at
+            )
+            return _with(state, unknown)
         case "PhaseEntered":
             return _phase_entered(state, event)
         case "ConditionsChanged":

@@ -18,8 +18,8 @@ from statemachine.observations import Container
 from statemachine.phases import Phase
 from statemachine.spec import Launch, Plan
 
-STATE_VERSION = 4
-"""Raised when the fields below change; a snapshot of another version is not used."""
+STATE_VERSION = 5
+"""Raised when the fields below change, or what an event does to them; a snapshot of another version is not used."""
 
 
 class ReplicaPhase(StrEnum):
