@@ -124,8 +124,7 @@ class Children:
         # not older than what is there: a pod of it may be gone by now
         state = self._states.state(job) or state
         writes = list(diff(state, desired(state), live))
-        if any(isinstance(each, Create) for each in writes):
-            # what is not there may have been: the log knew of a pod before that could vanish
+        if any(map(_needs_the_latest, writes)):
             await self._states.fresh(job)
             state = self._states.state(job) or state
             wished = list(desired(state))
@@ -310,6 +309,14 @@ class Children:
             replica=child.replica,
             attempt=child.attempt,
         )
+
+
+def _needs_the_latest(write: Write) -> bool:
+    """It would do harm if the log said more by now than the state knows.
+
+    A pod that is not there may have been, which the log knew before it could vanish.
+    """
+    return isinstance(write, Create) or (isinstance(write, Delete) and write.doubtful)
 
 
 def _is_controlled_by(found: Manifest, job: JobUid) -> bool:

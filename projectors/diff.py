@@ -1,7 +1,8 @@
 """Desired and live children → the writes that bring one to the other, in order. Pure.
 
-What a stale projector must never do shows here: an object of a later attempt than the state knows of is left
-alone, a pod that was observed is not created again for its attempt, and only uids are deleted, never names.
+What a stale projector must never do shows here: a pod of a later attempt than the state knows of is left alone, a pod
+that was observed is not created again for its attempt, only uids are deleted, never names, and what the state may be
+too old to want is marked as doubtful.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,6 +46,8 @@ class Delete:
     uid: str
     version: str = ""
     """Set where the object may have been taken from the job meanwhile: then it is not ours to delete."""
+    doubtful: bool = False
+    """It may have been asked for since this state: no attempt tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ def diff(state: JobState, desired: Iterable[Child], live: Sequence[Manifest]) ->
         if key[0] == "Pod":
             yield from _pod(state, manifest, wanted=key in keep)
         elif key not in keep and key[0] in MANAGED and not _is_deleting(manifest):
-            yield _delete(state, manifest)
+            yield _delete(state, manifest, doubtful=not state.deleted)
     yield from _never_made(state, there.values())
     blocked = RETRY in state.timers
     for child in wanted:
@@ -108,7 +111,10 @@ def _pod(state: JobState, manifest: Manifest, *, wanted: bool) -> Iterator[Write
         return
     retired = replica is None or attempt < replica.attempt or not _may_be_current(replica, uid)
     stays = wanted and not retired
-    deletes: list[Write] = [] if stays or _is_deleting(manifest) else [_delete(state, manifest)]
+    doubtful = replica is None and not state.deleted
+    deletes: list[Write] = (
+        [] if stays or _is_deleting(manifest) else [_delete(state, manifest, doubtful=doubtful)]
+    )
     held = EVIDENCE in manifest["metadata"].get("finalizers", ())
     releases: list[Write] = []
     if held and _is_unheard_of(state, replica, manifest):
@@ -119,10 +125,10 @@ def _pod(state: JobState, manifest: Manifest, *, wanted: bool) -> Iterator[Write
     yield from [*deletes, *releases] if state.deleted else [*releases, *deletes]
 
 
-def _delete(state: JobState, manifest: Manifest) -> Delete:
+def _delete(state: JobState, manifest: Manifest, *, doubtful: bool) -> Delete:
     """Of a job that is gone only what still is its own: its children may have been left as orphans."""
     version = str(manifest["metadata"].get("resourceVersion", "")) if state.deleted else ""
-    return Delete(Ref.of(manifest), _uid(manifest), version)
+    return Delete(Ref.of(manifest), _uid(manifest), version, doubtful)
 
 
 def _may_be_current(replica: ReplicaState, uid: PodUid) -> bool:

@@ -97,7 +97,10 @@ class Weather:
         self.late_unseen = False
         """One of them made something that no controller watches."""
         self.deleted: set[str] = set()
-        """uids of the objects that a controller has deleted."""
+        """uids of the objects that a controller has deleted; but for one that another was started in place of.
+
+        A log in memory does not keep such a one out, and nothing tells it what was asked for since.
+        """
         self.unexpected = False
         """A create takes effect right now that was given up, or is that of a controller believed dead."""
 
@@ -354,7 +357,7 @@ class FaultyCluster:
             )
         found = self._cluster.objects.peek(ref)
         await self._cluster.delete(ref, uid=uid, version=version, grace=grace)
-        if found is not None:
+        if found is not None and not self._life.superseded:
             self._weather.deleted.add(found["metadata"]["uid"])
         await self._done()
 

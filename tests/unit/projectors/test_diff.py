@@ -124,6 +124,16 @@ def test_a_pod_of_a_later_attempt_than_the_state_knows_is_left_alone() -> None:
     assert writes(story, [service(story), pod(attempt=2)]) == []
 
 
+def test_what_the_state_may_be_too_old_to_want_is_deleted_in_doubt() -> None:
+    story = running()
+    other = service(story)
+    other["metadata"] = {**other["metadata"], "name": "mnist-7ac1b-worker-1"}
+    there = [service(story), other, pod(), pod("worker-1")]
+    assert [each.doubtful for each in writes(story, there) if isinstance(each, Delete)] == [True, True]
+    story.delete()
+    assert not any(each.doubtful for each in writes(story, there) if isinstance(each, Delete))
+
+
 @pytest.mark.parametrize("deleting", [False, True])
 def test_a_second_pod_of_one_attempt_is_removed(deleting: bool) -> None:
     story = running()
