@@ -73,7 +73,7 @@ class Query:
             **chosen,
             sort=found,
             descending=way == "desc" if way in ("asc", "desc") else found == "created",
-            page=min(int(page), 10**9) if page.isascii() and page.isdigit() and int(page) else 1,
+            page=_page(page) or 1,
             size=int(size) if size in map(str, SIZES) else 20,
         )
 
@@ -89,7 +89,7 @@ class Query:
                 raise ConfigError(f'the list has no parameter "{name:.40}": it knows {", ".join(_NAMES)}')
             if value not in ("", *_VALUES.get(name, (value,))):
                 raise ConfigError(f'{name} cannot be "{value:.40}": it is one of {", ".join(_VALUES[name])}')
-            if name == "page" and value and not (value.isascii() and value.isdigit() and int(value)):
+            if name == "page" and value and not _page(value):
                 raise ConfigError(f'page cannot be "{value:.40}": it is a whole number from 1')
         return cls.of(asked)
 
@@ -141,6 +141,11 @@ class Query:
             self.resource,
             _alternatives(self.label),
         )
+
+
+def _page(said: str) -> int:
+    """The number of a page, a billion at most; 0 for what is none. Python reads no number of thousands of digits."""
+    return min(int(said[:11]), 10**9) if said.isascii() and said.isdigit() else 0
 
 
 def _alternatives(said: Sequence[str]) -> Sequence[Requirement]:
