@@ -8,12 +8,13 @@ import asyncio
 import logging
 import warnings
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
 import faust
 import mode
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from statemachine.engine.kafka.aiokafka_feed import posted
@@ -44,6 +45,7 @@ class FaustFeed:
         self._topic = address.topic(OBSERVATIONS.name)
         self._instance, self._session = instance, session
         self._unacked: defaultdict[int, deque[Any]] = defaultdict(deque)
+        self._begins: dict[int, Position] = {}
         lanes.ack_listeners.append(self._ack)
 
     async def run(self) -> None:
@@ -63,6 +65,8 @@ class FaustFeed:
 
         app.on_rebalance_complete.connect(own)  # Faust waits for it before anything is fetched
         app.on_partitions_revoked.connect(revoked)
+        app.finalize()
+        app.consumer.seek_to_committed = partial(self._seek, app.consumer, app.consumer.seek_to_committed)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._lanes.failure(), name="failure")
@@ -134,10 +138,22 @@ class FaustFeed:
         self._unacked.clear()  # they are given again
         partitions = {each.partition for each in app.consumer.assignment() if each.topic == self._topic}
         try:
-            await offsets.take_over(self._lanes, partitions)
+            self._begins = await offsets.take_over(self._lanes, partitions)
         except JobledgerError as error:
             self._lanes.fail(error)
             await asyncio.Event().wait()  # nothing is fetched meanwhile
+
+    async def _seek(
+        self, consumer: Any, to_committed: Callable[[], Awaitable[Mapping[TopicPartition, Position | None]]]
+    ) -> Mapping[TopicPartition, Position | None]:
+        """In place of Faust's own, which leaves a partition alone of which nothing is committed yet.
+
+        What a fetch under way brings while partitions are dealt out is dropped: it has to be read again.
+        """
+        committed = await to_committed()
+        begins = {each: self._begins.get(each.partition) for each, place in committed.items() if not place}
+        await consumer.seek_wait({each: begin for each, begin in begins.items() if begin is not None})
+        return committed
 
 
 def _credentials(security: Security) -> dict[str, Any]:
@@ -157,7 +173,6 @@ def _credentials(security: Security) -> dict[str, Any]:
 
 async def _alive(app: Any) -> None:
     """Faust runs, for ever. Raises LogUnavailable when it does not any more."""
-    app.finalize()
     starting = asyncio.create_task(app.start(), name="start of Faust")
     try:
         if not await _ended(starting, _START_WITHIN):

@@ -64,16 +64,18 @@ class Offsets:
     ) -> None:
         await stopped(self._consumer)
 
-    async def take_over(self, lanes: Lanes, partitions: Collection[int]) -> None:
-        """`lanes` own exactly `partitions`, and know where they begin.
+    async def take_over(self, lanes: Lanes, partitions: Collection[int]) -> dict[int, Position]:
+        """`lanes` own exactly `partitions`, and know where they begin: what `begins` says of them.
 
         Raises what `Lanes.own` and `Lanes.begin` do.
         """
         await lanes.own(partitions)
-        if partitions:
-            begins, ends = await self.begins(partitions), await self.ends(partitions)
-            for partition in partitions:
-                lanes.begin(partition, begins[partition], ends[partition])
+        if not partitions:
+            return {}
+        begins, ends = await self.begins(partitions), await self.ends(partitions)
+        for partition in partitions:
+            lanes.begin(partition, begins[partition], ends[partition])
+        return begins
 
     async def begins(self, partitions: Iterable[int]) -> dict[int, Position]:
         """The place behind which the group goes on, or the partition begins if that is later."""

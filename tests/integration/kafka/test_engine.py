@@ -4,7 +4,7 @@ import asyncio
 import random
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +14,8 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.consumer.fetcher import Fetcher
 
 from statemachine.engine.clock import Clock, WallClock
+from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.kafka.offsets import Offsets
 from statemachine.engine.kafka.worker import FeedName, Worker
 from statemachine.engine.step import Owner, Seen
 from statemachine.ids import JobUid
@@ -332,6 +334,34 @@ async def test_two_engines_share_and_a_killed_one_is_taken_over(
             took = time.monotonic() - begun
             assert not worker.endings.total(), "handing over is no failure"
     print(f"{feed}: taken over and all decided {took:.2f} s after the kill, session {SESSION} s")  # noqa: T201
+
+
+async def test_what_comes_while_partitions_are_dealt_out_is_not_passed_over(
+    ledger_topics: Address, feed: FeedName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is committed yet, so that no committed offset leads back to what a fetch under way brings meanwhile."""
+    dealt: asyncio.Queue[Collection[int]] = asyncio.Queue()
+    take_over = Offsets.take_over
+
+    async def slowly(offsets: Offsets, lanes: Lanes, partitions: Collection[int]) -> dict[int, int]:
+        dealt.put_nowait(partitions)
+        if len(partitions) < LEDGER_PARTITIONS:
+            await asyncio.sleep(1.5)  # a fetch that began before waits a second at most
+        return await take_over(offsets, lanes, partitions)
+
+    monkeypatch.setattr(Offsets, "take_over", slowly)
+    story = lives(20)
+    async with working(ledger_topics, feed) as worker:
+        while len(await asyncio.wait_for(dealt.get(), 90)) < LEDGER_PARTITIONS:
+            pass
+        await until(lambda: owns(worker, LEDGER_PARTITIONS))
+        with EngineProcess(ledger_topics, feed, tmp_path, session=SESSION) as other:
+            while len(await asyncio.wait_for(dealt.get(), 90)) == LEDGER_PARTITIONS:
+                pass
+            await put(ledger_topics, story)
+            await decided(ledger_topics, await wanted(story))
+            assert other.process.poll() is None, other.said
+        assert not worker.endings.total(), worker.log_error
 
 
 async def test_an_engine_that_stood_still_for_longer_than_its_session_doubles_nothing(
