@@ -45,7 +45,8 @@ PATIENCE: Final = 10.0
 """Seconds after which a call that no broker has answered is given up."""
 
 FAILURES: Final = (KafkaError, IllegalOperation, ConsumerStoppedError, OSError, TimeoutError, AssertionError)
-"""What calls of clients raise. AssertionError: of a producer that has failed before, and says so like this."""
+"""What calls of clients raise. AssertionError: of a producer that has failed before, or of a client that knows of no
+broker, as while the only one is fenced; both say so like this."""
 
 _REQUEST: Final = 5_000
 """Milliseconds until a broker that does not answer is asked again, or another is."""
@@ -323,6 +324,10 @@ def translated(error: BaseException, address: Address, doing: str) -> LogError:
     if isinstance(cause, UnknownTopicOrPartitionError):  # also a client says so that no broker has answered
         return LogUnavailable(
             f"{where}: cannot {doing}: a topic is missing, or no broker that knows it answers; {_apply(address)}"
+        )
+    if isinstance(cause, AssertionError):
+        return LogUnavailable(
+            f"{where}: cannot {doing}: the client has failed before, or is told of no broker that is ready ({cause})"
         )
     said = str(cause) or ("no answer in time" if isinstance(cause, TimeoutError) else type(cause).__name__)
     return LogUnavailable(f"{where}: cannot {doing}: {said}")
