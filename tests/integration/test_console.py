@@ -4,7 +4,7 @@ import os
 import re
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -390,6 +390,41 @@ def test_what_is_chosen_while_the_list_loads_counts(site: Site) -> None:
     page.get_by_label("per page").select_option("50")
     late[0].continue_()
     page.wait_for_url("**size=50**")
+
+
+def test_a_refresh_that_comes_late_does_not_undo_what_was_chosen(site: Site) -> None:
+    site.submit(script("train", SLEEPER), script("eval", SLEEPER))
+    page = site.page()
+    phase(page, "eval", "Running")
+    page.locator("#auto").uncheck()
+    late = refresh_under_way(page)
+    page.locator("#q").fill("train")
+    page.keyboard.press("Enter")
+    row(page, "eval").wait_for(state="detached")
+    late()
+    assert page.locator("td.name a").all_inner_texts() == ["train"]
+    late = refresh_under_way(page)
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_label("Restarts", exact=True).check()
+    row(page, "train").get_by_text("0 / ").wait_for()
+    late()
+    assert row(page, "train").get_by_text("0 / ").is_visible()
+    assert page.locator("td.name a").all_inner_texts() == ["train"]
+
+
+def refresh_under_way(page: "Page") -> Callable[[], None]:
+    """The server has answered. The page hears it when the function is called, which ends when it asks once more."""
+    asked = held(page, "**/jobs?*")
+    page.locator("#refresh").click()
+    while not asked:
+        page.wait_for_timeout(20)
+    answer = asked[0].fetch()
+
+    def arrive() -> None:
+        with page.expect_request("**/jobs?*"):
+            asked[0].fulfill(response=answer)
+
+    return arrive
 
 
 def test_everything_is_reached_with_the_keyboard_alone(site: Site) -> None:

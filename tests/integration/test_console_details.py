@@ -452,6 +452,24 @@ def test_conditions_are_turned_by_the_head_of_their_column(train: str, page: Pag
     expect(page).to_have_url(re.compile(r"\?oldest=1$"))
 
 
+def test_a_refresh_that_had_to_wait_does_not_turn_the_conditions_back(train: str, page: Page) -> None:
+    page.goto(train)
+    turning = held(page, "**/train?oldest=1")
+    page.locator("#turn-conditions").click()
+    while not turning:
+        page.wait_for_timeout(20)
+    refreshing = held(page, "**/train*")
+    page.evaluate("htmx.trigger(document.body, 'refresh')")
+    turning[0].continue_()
+    while not refreshing:
+        page.wait_for_timeout(20)
+    with page.expect_response("**/train*"):
+        refreshing[0].continue_()
+    page.wait_for_timeout(1000)  # what the answer does
+    expect(page.locator("table.conditions th[aria-sort=ascending]")).to_be_visible()
+    expect(page.locator("#piece")).to_have_attribute("hx-get", re.compile(r"\?oldest=1$"))
+
+
 def test_the_columns_of_the_replicas_are_chosen_and_kept(train: str, page: Page) -> None:
     page.goto(f"{train}/replicas")
     page.locator("#replica-columns summary").click()

@@ -116,6 +116,26 @@ document.addEventListener("DOMContentLoaded", () => {
 document.addEventListener("htmx:configRequest", (event) => {
   event.detail.headers["X-CSRF-Token"] = document.querySelector("meta[name=csrf-token]").content;
 });
+
+// What somebody chose stays: a refresh that had to wait for it is made with the address that it brought, and one that was
+// under way before it comes too late.
+const chosen = new WeakMap();  // how often an element has become something else than a refresh of itself
+
+const isRefresh = (request) => Boolean(request && request.triggeringEvent) && request.triggeringEvent.type === "refresh";
+
+document.addEventListener("htmx:configRequest", ({detail}) => {
+  if (!isRefresh(detail)) return;
+  detail.path = detail.elt.getAttribute("hx-get");
+  detail.chosen = chosen.get(detail.target);
+});
+document.addEventListener("htmx:beforeSwap", ({detail}) => {
+  const {requestConfig, target} = detail;
+  if (!isRefresh(requestConfig)) chosen.set(target, (chosen.get(target) || 0) + 1);
+  else if (requestConfig.chosen !== chosen.get(target)) {
+    detail.shouldSwap = false;
+    refresh();
+  }
+});
 document.addEventListener("htmx:afterSettle", (event) => {
   localTimes(event.detail.elt.parentNode || document);
   offline(false);
@@ -123,8 +143,7 @@ document.addEventListener("htmx:afterSettle", (event) => {
 document.addEventListener("htmx:sendError", () => offline(true));
 document.addEventListener("htmx:beforeSwap", (event) => {
   const {xhr, requestConfig, serverResponse} = event.detail;
-  const asked = requestConfig && requestConfig.triggeringEvent;
-  if (xhr.status < 400 || !asked || asked.type !== "refresh") return;
+  if (xhr.status < 400 || !isRefresh(requestConfig)) return;
   // what refreshes itself would fail so again in a few seconds: the banner says it once, and what is there stays
   event.detail.shouldSwap = false;
   const said = new DOMParser().parseFromString(serverResponse, "text/html").querySelector(".notice p, .bad-news");
