@@ -179,7 +179,7 @@ async def _refusal(connections: Any) -> Exception | None:
             return reason
         except FAILURES:
             continue
-        made.close()
+        await asyncio.wait({made.close()}, timeout=_GOODBYE)  # over TLS, brokers have to say goodbye, too
         return None
     return None
 
