@@ -212,8 +212,9 @@ def kwok(kind: str, pod: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]
 def test_logs_are_those_of_the_primary_of_a_replica_or_of_all(
     jobs: Jobs, reader: Person, logged: Path
 ) -> None:
-    wait_for("the log", lambda: reader.asks("logs", "train").stdout == "worker-0 says hello\n")
-    assert out(reader.asks("logs", "train", "-r", "worker-1")) == "worker-1 says hello\n"
+    wait_for("a log", lambda: reader.asks("logs", "train").stdout == "worker-0 says hello\n")
+    other = ("logs", "train", "-r", "worker-1")
+    wait_for("the other's", lambda: reader.asks(*other).stdout == "worker-1 says hello\n")
     assert out(reader.asks("logs", "train", "--all")).splitlines() == [
         "[worker-0] worker-0 says hello",
         "[worker-1] worker-1 says hello",
