@@ -58,6 +58,13 @@ def held(page: "Page", address: str) -> "list[Route]":
     return found
 
 
+def once_made(page: "Page", waiting: "list[Route]") -> "Route":
+    """The request that `held` waits for, as soon as the page makes it."""
+    while not waiting:
+        page.wait_for_timeout(20)
+    return waiting[0]
+
+
 def axe() -> str:
     """The script of axe-core, kept beside the other tools. Skips where it cannot be had."""
     folder = Path(os.environ.get("JOBLEDGER_TOOLS") or Path.home() / ".cache" / "jobledger-tools")

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from tests.integration.browser import ROOT, axe, barriers, browser, held
+from tests.integration.browser import ROOT, axe, barriers, browser, held, once_made
 from tests.integration.cli_words import Place, script
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 pytestmark = pytest.mark.integration
 
@@ -412,17 +412,34 @@ def test_a_refresh_that_comes_late_does_not_undo_what_was_chosen(site: Site) -> 
     assert page.locator("td.name a").all_inner_texts() == ["train"]
 
 
+def test_a_refresh_that_fails_after_something_was_chosen_is_made_once(site: Site) -> None:
+    page = site.page()
+    page.locator("#auto").uncheck()
+    with page.expect_response("**/jobs?*"):
+        page.get_by_label("per page").select_option("50")
+    made: list[str] = []
+
+    def fail(asked: "Route") -> None:
+        made.append(asked.request.url)
+        asked.fulfill(status=503, headers={"HX-Retarget": "#notices"}, body="<p class='bad-news'>no</p>")
+
+    page.route("**/jobs?*", fail)
+    page.locator("#refresh").click()
+    page.locator("#offline").wait_for()
+    page.wait_for_timeout(500)
+    assert len(made) == 1
+
+
 def refresh_under_way(page: "Page") -> Callable[[], None]:
     """The server has answered. The page hears it when the function is called, which ends when it asks once more."""
     asked = held(page, "**/jobs?*")
     page.locator("#refresh").click()
-    while not asked:
-        page.wait_for_timeout(20)
-    answer = asked[0].fetch()
+    request = once_made(page, asked)
+    answer = request.fetch()
 
     def arrive() -> None:
         with page.expect_request("**/jobs?*"):
-            asked[0].fulfill(response=answer)
+            request.fulfill(response=answer)
 
     return arrive
 

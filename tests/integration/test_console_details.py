@@ -13,7 +13,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed: 
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
-from tests.integration.browser import ROOT, axe, barriers, held
+from tests.integration.browser import ROOT, axe, barriers, held, once_made
 from tests.integration.browser import browser as chromium
 from tests.integration.cli_words import Place, script, wait_until
 from tests.integration.leftovers import end_pods
@@ -456,15 +456,13 @@ def test_a_refresh_that_had_to_wait_does_not_turn_the_conditions_back(train: str
     page.goto(train)
     turning = held(page, "**/train?oldest=1")
     page.locator("#turn-conditions").click()
-    while not turning:
-        page.wait_for_timeout(20)
+    click = once_made(page, turning)
     refreshing = held(page, "**/train*")
     page.evaluate("htmx.trigger(document.body, 'refresh')")
-    turning[0].continue_()
-    while not refreshing:
-        page.wait_for_timeout(20)
+    click.continue_()
+    refresh = once_made(page, refreshing)
     with page.expect_response("**/train*"):
-        refreshing[0].continue_()
+        refresh.continue_()
     page.wait_for_timeout(1000)  # what the answer does
     expect(page.locator("table.conditions th[aria-sort=ascending]")).to_be_visible()
     expect(page.locator("#piece")).to_have_attribute("hx-get", re.compile(r"\?oldest=1$"))

@@ -131,7 +131,7 @@ document.addEventListener("htmx:configRequest", ({detail}) => {
 document.addEventListener("htmx:beforeSwap", ({detail}) => {
   const {requestConfig, target} = detail;
   if (!isRefresh(requestConfig)) chosen.set(target, (chosen.get(target) || 0) + 1);
-  else if (requestConfig.chosen !== chosen.get(target)) {
+  else if (requestConfig.chosen !== chosen.get(requestConfig.target)) {
     detail.shouldSwap = false;
     refresh();
   }
