@@ -145,7 +145,8 @@ class Query:
 
 def _page(said: str) -> int:
     """The number of a page, a billion at most; 0 for what is none. Python reads no number of thousands of digits."""
-    return min(int(said[:11]), 10**9) if said.isascii() and said.isdigit() else 0
+    digits = said.lstrip("0")[:11] if said.isascii() and said.isdigit() else ""
+    return min(int(digits or "0"), 10**9)
 
 
 def _alternatives(said: Sequence[str]) -> Sequence[Requirement]:

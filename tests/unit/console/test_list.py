@@ -257,6 +257,11 @@ def test_a_query_that_makes_no_sense_is_the_usual_one(said: str) -> None:
     assert 1 <= found.page <= 10**9
 
 
+@pytest.mark.parametrize(("said", "page"), [("7", 7), ("0" * 5000 + "7", 7), ("9" * 5000, 10**9)])
+def test_the_number_of_a_page_is_read_however_long_it_is(said: str, page: int) -> None:
+    assert Query.of(QueryParams({"page": said})).page == page
+
+
 @pytest.mark.parametrize("kind", KNOWN)
 def test_who_may_not_list_a_kind_sees_none_of_it_whatever_older_names_they_may_list(kind: str) -> None:
     may = [each.kind for each in SERVED if each.kind != kind]
