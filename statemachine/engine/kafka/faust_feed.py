@@ -151,8 +151,8 @@ class FaustFeed:
         What a fetch under way brings while partitions are dealt out is dropped: it has to be read again.
         """
         committed = await to_committed()
-        begins = {each: self._begins.get(each.partition) for each, place in committed.items() if not place}
-        await consumer.seek_wait({each: begin for each, begin in begins.items() if begin is not None})
+        never = (each for each, place in committed.items() if not place and each.partition in self._begins)
+        await consumer.seek_wait({each: self._begins[each.partition] for each in never})
         return committed
 
 
