@@ -103,7 +103,7 @@ def train(place: Place, address: str) -> str:
     place.ok("wait", "train", "--for", "jsonpath={.status.backoffCount}=1", "--timeout", "50s")
     running(place, "train")
     place.ok("pause", "train")
-    wait_until(lambda: "pod" not in pods(place, "train"), "the end of the paused pods")
+    wait_until(lambda: place.ok("describe", "train").count(" Deleted ") == 2, "the end of the paused pods")
     place.ok("resume", "train")
     running(place, "train")
     return f"{address}/jobs/default/PyTorchTrainingJob/train"
@@ -111,10 +111,6 @@ def train(place: Place, address: str) -> str:
 
 def running(place: Place, name: str) -> None:
     wait_until(lambda: re.search(rf"{name} +\w+ +Running +2/2", place.ok("get")), f"{name} runs again")
-
-
-def pods(place: Place, name: str) -> str:
-    return "pod" if re.search(rf"{name} +\w+ +\w+ +[12]/2", place.ok("get")) else ""
 
 
 def entry(page: Page) -> int:
@@ -128,8 +124,10 @@ def test_the_overview_shows_the_life_of_the_job_and_its_facts(train: str, page: 
     page.goto(train)
     expect(page.locator("#job-status .phase")).to_have_text("Running")
     expect(page.locator(".timeline .tl-label", has_text="worker-1")).to_be_visible()
-    kinds = {each.get_attribute("data-kind") for each in page.locator("a.tl-mark").all()}
-    assert {"restart", "pause", "resume"} <= kinds
+    marks = "\n".join(page.locator("a.tl-mark title").all_text_contents())  # one for those that lie close
+    assert "restart 1 of 3" in marks
+    assert "The job was paused" in marks
+    assert "The job was resumed" in marks
     expect(page.locator("dl.facts").first).to_contain_text("1 / 3")
     expect(page.locator("section", has=page.locator("#h-events"))).to_contain_text("ReplicaRestart")
     expect(page.locator("table.conditions")).to_contain_text("Running")
@@ -209,8 +207,39 @@ def test_a_hand_moves_the_slider_and_it_ends_below_the_cursor(train: str, page: 
     expect(page).to_have_url(re.compile(rf"at={entry(page)}\b"))
 
 
+MOVED = """
+([first, second]) => {
+  const slider = document.getElementById("slider");
+  const move = (place) => { slider.value = place; slider.dispatchEvent(new Event("change", {bubbles: true})); };
+  document.addEventListener("htmx:afterSwap", function answered(event) {
+    if (event.target.id !== "piece") return;
+    document.removeEventListener("htmx:afterSwap", answered);
+    setTimeout(() => move(second));
+  });
+  move(first);
+}
+"""
+"""The slider is moved to one place and, just after its answer has come, to another one."""
+
+
+def test_where_a_hand_left_the_slider_is_not_overtaken_by_an_earlier_place(train: str, page: Page) -> None:
+    page.goto(f"{train}/history?at=1&axis=entries")
+    passing = held(page, "**/history*place=40*")
+    page.evaluate(MOVED, [20, 40])
+    earlier = once_made(page, passing)
+    page.wait_for_timeout(100)  # the first answer has done all that it does
+    page.locator("#slider").evaluate(
+        "slider => { slider.value = 80; slider.dispatchEvent(new Event('change', {bubbles: true})); }"
+    )
+    expect(page).to_have_url(re.compile(r"at=17\b"))
+    earlier.continue_()
+    page.wait_for_timeout(1000)  # what its answer would do
+    assert entry(page) == 17
+    expect(page).to_have_url(re.compile(r"at=17\b"))
+
+
 def test_a_mark_shows_the_entry_behind_it_with_its_cause(train: str, page: Page) -> None:
-    page.goto(f"{train}/history")
+    page.goto(f"{train}/history?axis=entries")
     mark = page.locator("a.tl-mark[data-kind=restart]").first
     expect(mark).to_have_accessible_name(re.compile("exit code 7"))
     expect(mark).not_to_have_accessible_name(re.compile("UTC"))  # in the browser's zone, as all times
@@ -234,7 +263,7 @@ def test_a_link_names_the_moment(train: str, page: Page, context: BrowserContext
 
 
 def test_at_a_moment_of_the_pause_the_job_had_no_pods(train: str, page: Page) -> None:
-    page.goto(f"{train}/history")
+    page.goto(f"{train}/history?axis=entries")
     resume = page.locator("a.tl-mark[data-kind=resume]").get_attribute("data-seq")
     page.goto(f"{train}/history?at={int(resume or 0) - 1}")
     expect(page.locator("#moment .phase").first).to_have_text("Paused")
@@ -276,7 +305,7 @@ def test_an_open_page_follows_the_job_without_being_loaded_again(
 ) -> None:
     place.ok("submit", place.write("live.yaml", script("live", STEPS, replicas=2)))
     running(place, "live")
-    page.goto(f"{address}/jobs/default/PyTorchTrainingJob/live/history")
+    page.goto(f"{address}/jobs/default/PyTorchTrainingJob/live/history?axis=entries")
     page.evaluate("window.stillHere = true")
     place.ok("pause", "live")
     expect(page.locator("#job-status .phase")).to_have_text("Paused")
@@ -411,7 +440,7 @@ def test_a_job_that_was_deleted_is_still_told_of(place: Place, address: str, pag
     place.ok("delete", "short")
     place.ok("wait", "short", "--for", "delete")
     path = f"{address}/jobs/default/PyTorchTrainingJob/short"
-    page.goto(f"{path}/history")
+    page.goto(f"{path}/history?axis=entries")
     expect(page.locator("#job-status .badge")).to_have_text("Deleted")
     expect(page.locator("a.tl-mark[data-kind=deletion]")).to_have_count(1)
     page.locator("#slider").focus()
@@ -532,7 +561,7 @@ def test_every_page_fits_its_screen_and_is_in_nobodys_way(
 def test_the_pages_speak_chinese(train: str, browser: Browser) -> None:
     context = browser.new_context(locale="zh-CN")
     page = context.new_page()
-    page.goto(f"{train}/history")
+    page.goto(f"{train}/history?axis=entries")
     expect(page.locator(".tabs [aria-current=page]")).to_have_text("历史")
     expect(page.locator(".tl-label").first).to_contain_text("阶段")
     mark = page.locator("a.tl-mark[data-kind=restart]").first
