@@ -3,11 +3,11 @@
 from fastapi import FastAPI
 
 from jobledger.api import health
-from jobledger.api.guards import ClusterGuard, LocalOnly, Refusal
+from jobledger.api.guards import ClusterGuard, LocalOnly
 from jobledger.api.jobs import routes
 from jobledger.api.limits import Limits
 from jobledger.api.lives import lives
-from jobledger.api.problems import install
+from jobledger.api.problems import Refusal, install
 from jobledger.api.reviews import Reviews
 from jobledger.api.streams import Closing
 from jobledger.app import App
@@ -23,8 +23,8 @@ def create(
     """The ASGI application over `app`; its streams end when `closing` says so.
 
     With `reviews` it serves a cluster: whoever shows a token that the API server knows, as far as their rights
-    there go; others get a problem, or what `refusal` makes of it. Without, it serves this machine alone, and
-    everybody on it who can reach it.
+    there go. Without, it serves this machine alone, and everybody on it who can reach it. Every error is answered
+    with a problem, or what `refusal` makes of it.
     """
     api = FastAPI(title="jobledger", docs_url=None, redoc_url=None, openapi_url="/v1/openapi.json")
     api.state.jobledger = app
@@ -33,7 +33,7 @@ def create(
         api.add_middleware(LocalOnly)
     else:
         api.add_middleware(ClusterGuard, reviews=reviews, refusal=refusal)
-    install(api)
+    install(api, refusal)
     api.include_router(routes(app, closing or Closing()))
     api.include_router(lives())
     api.include_router(health.routes(app.health))

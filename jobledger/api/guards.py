@@ -8,15 +8,13 @@ headers. A foreign Host means that a name of somebody else's was bent to this ad
 another page asks.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from jobledger.api.problems import answer_to, problem
+from jobledger.api.problems import Refusal, problem, problem_of
 from jobledger.api.reviews import Reviews
 from jobledger.api.rights import Anyone, Caller
 from jobledger.errors import Unauthenticated
@@ -58,14 +56,6 @@ class LocalOnly:
         await self._app(scope, receive, send)
 
 
-Refusal = Callable[[Request, Exception], Response]
-"""The answer to somebody whom nobody knows, or of whom nobody can say anything at the moment."""
-
-
-def _problem(_request: Request, error: Exception) -> Response:
-    return answer_to(error)
-
-
 OPEN: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 """Paths that need no token: the kubelet and Prometheus have none, and nothing there names a job."""
 
@@ -80,7 +70,7 @@ class ClusterGuard:
     """Middleware that lets only callers through whom the API server knows; the others get what `refusal` makes."""
 
     def __init__(self, app: ASGIApp, reviews: Reviews, refusal: Refusal | None = None) -> None:
-        self._app, self._reviews, self._refusal = app, reviews, refusal or _problem
+        self._app, self._reviews, self._refusal = app, reviews, refusal or problem_of
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""

@@ -1,12 +1,14 @@
 """Errors as HTTP says them: problems of RFC 9457, one sentence each, with a `code` for programs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 from jobledger.errors import (
     JobExists,
@@ -68,21 +70,38 @@ def problem(status: int, code: str, detail: str, problems: Sequence[Mapping[str,
     return JSONResponse(body, status, _HEADERS.get(status), MEDIA_TYPE)
 
 
-def install(api: FastAPI) -> None:
-    """Every error of the application is answered with a problem."""
-    api.add_exception_handler(JobledgerError, _ours)
-    api.add_exception_handler(HTTPException, _http)
-    api.add_exception_handler(RequestValidationError, _request)
-    api.add_exception_handler(Exception, _bug)
+Refusal = Callable[[Request, Exception], Response]
+"""The answer to an error."""
 
 
-async def _ours(_request: Request, error: Exception) -> JSONResponse:
+def install(api: FastAPI, refusal: Refusal | None = None) -> None:
+    """Every error of the application is answered with a problem, or what `refusal` makes of it."""
+
+    async def answer(request: Request, error: Exception) -> Response:
+        return (refusal or problem_of)(request, error)
+
+    for each in (JobledgerError, HTTPException, RequestValidationError, Exception):
+        api.add_exception_handler(each, answer)
+
+
+def problem_of(request: Request, error: Exception) -> JSONResponse:
+    """The problem that an error is; of an address that nothing is served at it says which."""
+    if isinstance(error, HTTPException) and error.detail == HTTPStatus(error.status_code).phrase:
+        error = HTTPException(
+            error.status_code, f"{request.method} {request.url.path} is nothing that this server knows"
+        )
     return answer_to(error)
 
 
 def answer_to(error: Exception) -> JSONResponse:
-    """The problem that an error of ours is."""
+    """The problem that an error is by itself."""
     match error:
+        case HTTPException():
+            return problem(error.status_code, "bad-request", error.detail)
+        case RequestValidationError():
+            first = error.errors()[0]
+            place = ".".join(str(each) for each in first["loc"][1:]) or "the request"
+            return problem(400, "bad-request", f"{place}: {first['msg']}")
         case Unauthenticated():
             return problem(401, "unauthenticated", str(error))
         case NoRight():
@@ -108,7 +127,8 @@ def answer_to(error: Exception) -> JSONResponse:
         case ConfigError():
             return problem(400, "bad-request", str(error))
         case _:
-            return _bug_answer(error)
+            said = f"{type(error).__name__}: {_one_line(str(error))}"
+            return problem(500, "bug", f"{said}; the server's log has the rest")
 
 
 def _one_line(text: str) -> str:
@@ -126,27 +146,3 @@ def _problems(error: SpecInvalid) -> list[dict[str, str]]:
 
 def _plain(each: Problem) -> dict[str, str]:
     return {"rule": each.rule, "path": each.path, "text": each.text}
-
-
-async def _http(_request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for nothing else
-    detail = error.detail
-    if error.status_code in (404, 405):
-        detail = f"{_request.method} {_request.url.path} is nothing that this server knows"
-    return problem(error.status_code, "bad-request", detail)
-
-
-async def _request(_request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)  # noqa: S101 - it is registered for nothing else
-    first = error.errors()[0]
-    place = ".".join(str(each) for each in first["loc"][1:]) or "the request"
-    return problem(400, "bad-request", f"{place}: {first['msg']}")
-
-
-async def _bug(_request: Request, error: Exception) -> JSONResponse:
-    return _bug_answer(error)
-
-
-def _bug_answer(error: Exception) -> JSONResponse:
-    said = f"{type(error).__name__}: {_one_line(str(error))}"
-    return problem(500, "bug", f"{said}; the server's log has the rest")

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
-from jobledger.api.problems import answer_to
+from jobledger.api.problems import answer_to, problem_of
 from jobledger.api.streams import Closing
 from jobledger.app import App
 from jobledger.console import notes, session, shapes
@@ -221,7 +221,7 @@ class Route(APIRoute):
 
 def failed(request: Request, error: Exception) -> Response:
     """The answer for an error: one sentence, on a page of its own or as a notice on the one that is open."""
-    status, sentence = told(error)
+    status, sentence = _said(problem_of(request, error))
     template = "notice.html" if is_fragment(request) else "error.html"
     answer = page(request, template, status=status, sentence=sentence, crumbs=())
     if is_fragment(request):
@@ -234,11 +234,12 @@ _PROGRAMS: Final = ("/v1/", "/api/")
 
 
 def refused(request: Request, error: Exception) -> Response:
-    """The answer to a caller whom nobody knows, or of whom nobody can say anything now: a page where one is wanted.
+    """The answer for an error outside of the console's routes: a page where one is wanted.
 
-    Else htmx would put the problem, which programs get, in the place of what refreshes itself.
+    That is a caller whom nobody knows, an address that nobody knows, or a bug. Else htmx would put the problem, which
+    programs get, in the place of what refreshes itself.
     """
-    problem = answer_to(error)
+    problem = problem_of(request, error)
     is_page = is_fragment(request) or "text/html" in request.headers.get("accept", "")
     if not is_page or request.scope["path"].startswith(_PROGRAMS):
         return problem
@@ -251,10 +252,8 @@ def refused(request: Request, error: Exception) -> Response:
 
 def told(error: Exception) -> tuple[int, str]:
     """Status and sentence of an error, as the API has them."""
-    if isinstance(error, HTTPException):
-        return error.status_code, error.detail
-    if isinstance(error, RequestValidationError):
-        first = error.errors()[0]
-        return 400, f"{'.'.join(map(str, first['loc'][1:]))}: {first['msg']}"
-    problem = answer_to(error)
+    return _said(answer_to(error))
+
+
+def _said(problem: Response) -> tuple[int, str]:
     return problem.status_code, str(json.loads(bytes(problem.body))["detail"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jobledger.api.streams import Closing
-from jobledger.console import assets, live
+from jobledger.console import assets, listing, live
 from jobledger.console.frame import Console
 from jobledger.console.words import WORDS
 from tests.unit.api.words import app_in_memory
@@ -24,11 +24,10 @@ async def test_nothing_inline_and_nothing_from_elsewhere_is_in_any_template() ->
 async def test_every_page_forbids_what_is_not_ours(tmp_path: Path) -> None:
     async with console(tmp_path) as browser:
         for path in ("/jobs", "/about", f"/jobs/new/{KIND}", "/static/console.js", "/nowhere-at-all"):
-            answer = await browser.get(path)
-            if path != "/nowhere-at-all":
-                assert "default-src 'none'" in answer.headers["content-security-policy"], path
-                assert "unsafe" not in answer.headers["content-security-policy"]
-                assert answer.headers["x-content-type-options"] == "nosniff"
+            answer = await browser.get(path, Accept="text/html")
+            assert "default-src 'none'" in answer.headers["content-security-policy"], path
+            assert "unsafe" not in answer.headers["content-security-policy"]
+            assert answer.headers["x-content-type-options"] == "nosniff"
 
 
 async def test_every_static_file_is_there_and_is_not_sent_twice(tmp_path: Path) -> None:
@@ -128,6 +127,34 @@ async def test_an_error_is_a_page_with_one_sentence_and_a_notice_where_htmx_asks
         assert piece.status_code == 404
         assert "<h1>" not in piece.text
         assert piece.headers["hx-retarget"] == "#notices"
+
+
+async def test_an_address_that_nobody_knows_is_a_page_and_a_problem_for_a_program(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        for path in ("/nowhere", "/jobs/new", "/jobs/default"):
+            whole = await browser.get(path, Accept="text/html,*/*")
+            assert (whole.status_code, "<h1>" in whole.text) == (404, True), path
+            assert f"GET {path} is nothing that this server knows" in whole.text
+            assert (await browser.get(path)).json()["code"] == "bad-request"
+        for path in ("/v1/nowhere", "/api/nowhere"):
+            assert (await browser.get(path, Accept="text/html")).json()["status"] == 404
+        assert (await browser.client.put("/jobs", headers=HTMX)).headers["hx-retarget"] == "#notices"
+
+
+async def test_a_bug_is_a_page_and_a_notice_where_htmx_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        raise KeyError("surprise")
+
+    monkeypatch.setattr(listing, "listable", broken)
+    async with console(tmp_path) as browser:
+        whole = await browser.get("/jobs", Accept="text/html")
+        assert (whole.status_code, "<h1>" in whole.text) == (500, True)
+        assert "KeyError" in whole.text
+        assert "Traceback" not in whole.text
+        piece = await browser.piece("/jobs")
+        assert (piece.status_code, piece.headers["hx-retarget"]) == (500, "#notices")
 
 
 async def test_a_server_without_a_read_model_says_what_is_missing() -> None:

@@ -133,7 +133,7 @@ async def console(folder: Path, options: Options | None = None) -> AsyncIterator
     controller = Controller(log, MemoryCluster(admit=admit), WallClock(), streams=streams)
     app = App(controller)
     async with running(controller):
-        transport = httpx.ASGITransport(create(app, options=options))
+        transport = httpx.ASGITransport(create(app, options=options), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             yield Browser(client, app)
     await app.cluster.close()
