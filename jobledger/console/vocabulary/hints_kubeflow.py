@@ -6,8 +6,7 @@ KUBEFLOW: Final[dict[str, str]] = {
     "The replicas by type: Master and Worker, at least one of the two, in any case.": (
         "各类型的副本：Master 和 Worker，至少有其一，大小写均可。"
     ),
-    "The replica whose end is the job's end.": "该副本结束时 Job 结束。",
-    "Number of replicas of this type. There is one Master at most.": "该类型的副本数量。Master 最多一个。",
+    "The replica whose end is the job's end; there is one at most.": "该副本结束时 Job 结束；最多一个。",
     (
         "Always and OnFailure: the kubelet restarts containers in place. ExitCode: the controller "
         "makes a pod again that failed with code 128 or more, or without one; codes 1 to 127 fail the "

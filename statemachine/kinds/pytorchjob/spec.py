@@ -33,7 +33,7 @@ class ReplicaSpec(SpecPart):
     """One type of replicas: pods that are alike but for their index."""
 
     replicas: Annotated[Number, Mutable(), FilledIn()] = Field(
-        1, description="Number of replicas of this type. There is one Master at most."
+        1, description="Number of replicas of this type."
     )
     restart_policy: Annotated[Policy, Mutable(), FilledIn()] = Field(
         "OnFailure",
@@ -51,7 +51,7 @@ class ReplicaSpecs(NamedParts):
     """The replicas by type."""
 
     master: ReplicaSpec | None = Field(
-        None, alias="Master", description="The replica whose end is the job's end."
+        None, alias="Master", description="The replica whose end is the job's end; there is one at most."
     )
     worker: ReplicaSpec | None = Field(None, alias="Worker", description="All other replicas.")
 
