@@ -207,30 +207,29 @@ def test_a_hand_moves_the_slider_and_it_ends_below_the_cursor(train: str, page: 
     expect(page).to_have_url(re.compile(rf"at={entry(page)}\b"))
 
 
-MOVED = """
-([first, second]) => {
-  const slider = document.getElementById("slider");
-  const move = (place) => { slider.value = place; slider.dispatchEvent(new Event("change", {bubbles: true})); };
+MOVING = """
+const slider = document.getElementById("slider");
+window.slide = (place) => { slider.value = place; slider.dispatchEvent(new Event("change", {bubbles: true})); };
+window.slideTwice = (first, second) => {
   document.addEventListener("htmx:afterSwap", function answered(event) {
     if (event.target.id !== "piece") return;
     document.removeEventListener("htmx:afterSwap", answered);
-    setTimeout(() => move(second));
+    setTimeout(() => slide(second));
   });
-  move(first);
-}
+  slide(first);
+};
 """
-"""The slider is moved to one place and, just after its answer has come, to another one."""
+"""Ways to move the slider: to a place; to one and, just after its answer has come, to another one."""
 
 
 def test_where_a_hand_left_the_slider_is_not_overtaken_by_an_earlier_place(train: str, page: Page) -> None:
     page.goto(f"{train}/history?at=1&axis=entries")
     passing = held(page, "**/history*place=40*")
-    page.evaluate(MOVED, [20, 40])
+    page.evaluate(MOVING)
+    page.evaluate("slideTwice(20, 40)")
     earlier = once_made(page, passing)
     page.wait_for_timeout(100)  # the first answer has done all that it does
-    page.locator("#slider").evaluate(
-        "slider => { slider.value = 80; slider.dispatchEvent(new Event('change', {bubbles: true})); }"
-    )
+    page.evaluate("slide(80)")
     expect(page).to_have_url(re.compile(r"at=1[5-9]\b"))
     chosen = entry(page)
     earlier.continue_()

@@ -148,7 +148,7 @@ async def test_a_bug_is_a_page_and_a_notice_where_htmx_asks(
         raise KeyError("surprise")
 
     monkeypatch.setattr(listing, "listable", broken)
-    async with console(tmp_path) as browser:
+    async with console(tmp_path, raises=False) as browser:
         whole = await browser.get("/jobs", Accept="text/html")
         assert (whole.status_code, "<h1>" in whole.text) == (500, True)
         assert "KeyError" in whole.text

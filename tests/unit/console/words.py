@@ -126,14 +126,16 @@ def editor_text(page: str) -> str:
 
 
 @asynccontextmanager
-async def console(folder: Path, options: Options | None = None) -> AsyncIterator[Browser]:
-    """A running application with a read model, and a browser at it."""
+async def console(
+    folder: Path, options: Options | None = None, *, raises: bool = True
+) -> AsyncIterator[Browser]:
+    """A running application with a read model, and a browser at it; bugs are raised, or answered as by a server."""
     log = await SqliteLog.open(folder / "store.db")
     streams = [[HistoryProjector(log, SqliteDatabase(log.store))]]
     controller = Controller(log, MemoryCluster(admit=admit), WallClock(), streams=streams)
     app = App(controller)
     async with running(controller):
-        transport = httpx.ASGITransport(create(app, options=options), raise_app_exceptions=False)
+        transport = httpx.ASGITransport(create(app, options=options), raise_app_exceptions=raises)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             yield Browser(client, app)
     await app.cluster.close()
