@@ -19,11 +19,19 @@ STOPS ?= 10
 APISERVER_KILLS ?= 10
 BROKER_KILLS ?= $(if $(filter chaos,$(MAKECMDGOALS)),20,5)
 LOG   ?=
+# How long `make soak` goes on at least, and with what (all parts by default).
+HOURS ?= 0
+PARTS ?=
+# What `make count` compares with.
+BASE  ?=
+# How tests are shared out: as many processes as JOBLEDGER_TEST_WORKERS says, two by default (there is a server of each
+# kind in each of them); `--pdb` in ARGS turns it off.
+SPREAD = -n $${JOBLEDGER_TEST_WORKERS:-2} --dist loadgroup --no-loadscope-reorder
 
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo check test test-all sim fire chaos bench format lint types imports generated generate docs crds \
+.PHONY: help install demo check test test-all sim fire chaos soak flaky count bench format lint types imports generated generate docs crds \
         run lock clean bench-cluster bench-kafka cluster-tools cluster cluster-stop kafka-tools
 
 help: ## list what can be made
@@ -76,17 +84,26 @@ run: $(VENV)/.stamp ## start jobledger on this machine: controller, API and cons
 
 # ---- tests -------------------------------------------------------------------------------------------------------
 
-check: lint types imports generated test ## what has to be green before a commit
+check: lint types imports generated flaky test ## what has to be green before a commit: six minutes
 
-test: $(VENV)/.stamp ## all tests that need nothing but this checkout
-	@$(PY) -m pytest --ignore=tests/integration $(ARGS)
+test: $(VENV)/.stamp ## all tests that need nothing but this checkout: three minutes
+	@$(PY) -m pytest $(SPREAD) -m "not integration" $(ARGS)
 
-test-all: $(VENV)/.stamp ## the same and tests/integration, which starts real programs
-	@$(PY) -m pytest $(ARGS)
+test-all: $(VENV)/.stamp ## the same and those that start real programs and servers: twenty minutes
+	@$(PY) -m pytest $(SPREAD) $(ARGS)
+
+soak: $(VENV)/.stamp ## what takes hours: fresh seeds, fire and chaos at full size, memory: HOURS=8 PARTS="simulation fire"
+	@$(PY) -m tests.soak --hours $(HOURS) $(PARTS)
+
+flaky: $(VENV)/.stamp ## fail when a test that failed once here has no row in tests/flaky.md
+	@$(PY) -m tests.gate flaky
+
+count: $(VENV)/.stamp ## how many tests and assertions there are; BASE=REVISION shows where that differs
+	@$(PY) -m tests.gate count $(BASE)
 
 sim: $(VENV)/.stamp ## more simulated runs: SEEDS=10000, or one again: SEED=123
 	@JOBLEDGER_SIM_SEEDS='$(SEEDS)' $(if $(SEED),JOBLEDGER_SIM_SEED='$(SEED)') \
-	    $(PY) -m pytest --timeout=0 tests/simulation $(ARGS)
+	    $(PY) -m pytest --timeout=0 $(SPREAD) tests/simulation $(ARGS)
 
 fire: $(VENV)/.stamp ## jobs on a real API server while everything is killed: JOBS=200 KILLS=50 APISERVER_KILLS=10 SEED=1 LOG=kafka
 	@JOBLEDGER_FIRE_JOBS='$(JOBS)' JOBLEDGER_FIRE_KILLS='$(KILLS)' JOBLEDGER_FIRE_SEED='$(SEED)' \

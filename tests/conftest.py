@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -30,6 +31,14 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # a run in the background of a script ignores Ctrl-C, and every program that a test starts would, too
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What stands in the folder of integration tests is one: `-m "not integration"` needs no program but Python."""
+    folder = Path(__file__).parent / "integration"
+    for item in items:
+        if folder in item.path.parents:
+            item.add_marker(pytest.mark.integration)
 
 
 @pytest.hookimpl(wrapper=True)
