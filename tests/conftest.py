@@ -7,15 +7,10 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from jobledger.logs import OUR_PACKAGES
 
-pytest_plugins = ["tests.harness.fixtures"]
-
-# That a machine is slow, or busy with something else, is no finding about what runs on it.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
+pytest_plugins = ["tests.harness.fixtures", "tests.support.seeds"]
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,7 @@ from statemachine.log.partitions import Partitions
 from statemachine.log.port import Draft
 from statemachine.log.reader import Reader
 from tests.support.logs import history
+from tests.support.seeds import chance
 
 pytestmark = pytest.mark.integration
 
@@ -49,17 +50,17 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> Path | Kafka:
 async def test_a_projector_that_is_killed_again_and_again_leaves_exactly_what_the_log_says(
     log: Path | Kafka, url: str, tmp_path: Path
 ) -> None:
-    chance = Random(7)
+    choices = chance(7)
     async with writing(log) as partitions:
         lives = [history(LENGTH, JobUid(f"job-{number}")) for number in range(JOBS)]
-        writer = asyncio.create_task(write(partitions, lives, chance))
+        writer = asyncio.create_task(write(partitions, lives, choices))
         for _ in range(KILLS):
             with projecting(log, url) as rival, projecting(log, url) as victim:
                 for each in (rival, victim):
                     await asyncio.to_thread(working, each)
-                await asyncio.sleep(chance.uniform(0, 0.6))
+                await asyncio.sleep(choices.uniform(0, 0.6))
                 victim.kill()
-                await asyncio.sleep(chance.uniform(0, 0.2))
+                await asyncio.sleep(choices.uniform(0, 0.2))
                 rival.kill()
         await writer
     assert await contents(log, place(url)) == await whole(log, tmp_path)
@@ -73,7 +74,7 @@ async def test_a_rebuild_beside_a_projector_that_works_on_a_log_that_grows_does_
     command = [sys.executable, "-m", "jobledger", "history", "--rebuild", "--log", said, "--history", url]
     async with writing(log) as partitions:
         lives = [history(LENGTH, JobUid(f"job-{number}")) for number in range(JOBS)]
-        writer = asyncio.create_task(write(partitions, lives, Random(3)))
+        writer = asyncio.create_task(write(partitions, lives, chance(3)))
         with projecting(log, url) as other:
             await asyncio.to_thread(working, other)
             for _ in range(2):
@@ -97,18 +98,18 @@ async def whole(log: Path | Kafka, tmp_path: Path) -> Contents:
     return expected
 
 
-async def write(partitions: Partitions, lives: list[list[Draft]], chance: Random) -> None:
+async def write(partitions: Partitions, lives: list[list[Draft]], choices: Random) -> None:
     """All lives, a few entries at a time, with snapshots in between as an engine takes them."""
     readers = [Reader() for _ in partitions.logs]
     while lives := [each for each in lives if each]:
-        some = chance.choice(lives)
+        some = choices.choice(lives)
         number = partitions.number_of(some[0].job)
         log, reader = partitions.logs[number], readers[number]
-        count = chance.randrange(1, 40)
+        count = choices.randrange(1, 40)
         for record in await log.append(some[:count]):
             reader.accept(record)
         del some[:count]
-        if not chance.randrange(10):
+        if not choices.randrange(10):
             snapshots = reader.unsaved()
             await log.save_snapshots(reader.position, snapshots)
             reader.saved(snapshots)

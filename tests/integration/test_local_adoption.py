@@ -21,6 +21,7 @@ from k8s_bridge.local.processes import Process
 from k8s_bridge.port import Manifest, Ref
 from statemachine.errors import Missing, StoreInUse
 from statemachine.log.store import SqliteStore
+from tests.support.seeds import seeds
 from tests.unit.bridge.words import code, gone, phase, pod, until
 
 ROOT = Path(__file__).parents[2]
@@ -195,7 +196,7 @@ async def _as_after_a_crash(state: Path) -> None:
     (state / "exit").unlink()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 async def test_killed_at_any_moment_no_container_starts_twice_and_every_end_is_told(
     tmp_path: Path, seed: int
 ) -> None:
@@ -225,7 +226,7 @@ async def test_killed_at_any_moment_no_container_starts_twice_and_every_end_is_t
             assert lines <= 1 if lost else lines == 1
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 async def test_killed_at_any_moment_a_restart_in_place_happens_once(tmp_path: Path, seed: int) -> None:
     """The first restart comes without a wait; every pod fails once and then ends well."""
     chance = random.Random(seed)

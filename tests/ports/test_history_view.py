@@ -45,6 +45,7 @@ from tests.support.logs import (
     history,
     said,
 )
+from tests.support.seeds import seeds
 
 WORKER = replica_name("worker", 1)
 OUT_OF_MEMORY = Cause(kind=CauseClass.OUT_OF_MEMORY, rule="T11", exit_code=137)
@@ -434,7 +435,7 @@ async def test_a_view_of_another_log_is_not_gone_on_with(log: SqliteLog, databas
 # ---- starting in the middle ----
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", seeds(15))
 async def test_wherever_view_and_snapshots_are_a_projector_goes_on_as_if_it_had_never_stopped(
     database: Database, tmp_path: Path, seed: int
 ) -> None:

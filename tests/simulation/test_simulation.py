@@ -1,7 +1,8 @@
 """Seeds → the whole system on simulated time, with faults. A failure prints the command that repeats it.
 
-`JOBLEDGER_SIM_SEEDS` says how many seeds, `JOBLEDGER_SIM_SEED` picks one. A test is fifty seeds: enough of them to
-share out, few to report.
+`JOBLEDGER_SIM_SEEDS` says how many seeds, `JOBLEDGER_SIM_FIRST` with which one they begin (0, or a random one where
+fresh seeds are asked for), `JOBLEDGER_SIM_SEED` picks one. A test is fifty seeds: enough of them to share out, few to
+report. Its name has the first and the last of them.
 """
 
 import os
@@ -16,16 +17,19 @@ from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
 from tests.simulation.torch_shapes import TORCH
+from tests.support import seeds as seeding
 
 _SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 200)
+_FIRST: Final = seeding.seed(0, "JOBLEDGER_SIM_FIRST")
 _ONE: Final = os.environ.get("JOBLEDGER_SIM_SEED")
 _CHUNK: Final = 50
 
 
 def _seeds(number: int) -> pytest.MarkDecorator:
-    """The first `number` seeds, at least one, a chunk a test; or the one that is asked for."""
+    """So many seeds from the first on, at least one, a chunk a test; or the one that is asked for."""
+    end = _FIRST + number
     chunks: list[Sequence[int]] = [
-        range(first, min(first + _CHUNK, number)) for first in range(0, number, _CHUNK)
+        range(first, min(first + _CHUNK, end)) for first in range(_FIRST, end, _CHUNK)
     ]
     if _ONE:
         chunks = [(int(_ONE),)]

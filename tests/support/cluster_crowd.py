@@ -28,6 +28,7 @@ from tests.support.cluster_verdicts import (
     unjust_verdicts,
     unknown_ends,
 )
+from tests.support.seeds import seed
 
 _OVERLOOKED: Final = 20.0
 """Seconds after which a pod that was to end by itself, and runs, was overlooked by whoever plays its node: those who
@@ -40,13 +41,16 @@ KIND: Final = "batch.tensorstack.dev/pytorchtrainingjobs"
 class Size:
     """How much of everything, by its name: `JOBS`, and what else there is; `SEED` says which choices are made."""
 
+    recipe: str
+    """Of the Makefile, that runs a test of this size."""
     numbers: Mapping[str, int]
 
     @classmethod
     def asked(cls, prefix: str, **small: int) -> Self:
-        """As variables of the environment say that begin with `prefix`, else `small`."""
-        small["SEED"] = random.randrange(1_000_000)
-        return cls({name: int(os.environ.get(prefix + name) or number) for name, number in small.items()})
+        """As variables of the environment say that begin with `prefix` (`JOBLEDGER_FIRE_`), else `small`."""
+        numbers = {name: int(os.environ.get(prefix + name) or number) for name, number in small.items()}
+        recipe = prefix.removeprefix("JOBLEDGER_").strip("_").lower()
+        return cls(recipe, {**numbers, "SEED": seed(1, f"{prefix}SEED")})
 
     def __getitem__(self, name: str) -> int:
         return self.numbers[name]
@@ -85,6 +89,7 @@ class Crowd:
 
     def lives_through(self, *disasters: Callable[[], None]) -> None:
         """Jobs are handed in, and people meddle for as long as the `disasters` last; what is left is right."""
+        print(f"to repeat these choices: make {self.size.recipe} {self.size}")  # noqa: T201
         with ThreadPoolExecutor(len(disasters)) as pool:
             running = [pool.submit(each) for each in disasters]
             self._hand_in()

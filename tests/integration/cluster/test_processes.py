@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import random
 import re
 import time
 from collections import Counter
@@ -21,6 +20,7 @@ from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, job, replica_type
 from tests.support.cluster_log import Ledger, comes_to_rest
 from tests.support.line import Line
+from tests.support.seeds import chance
 
 pytestmark = pytest.mark.integration
 
@@ -106,13 +106,13 @@ def alone(cluster: Cluster, tmp_path: Path, store: Path, namespace: str) -> Iter
 def test_every_role_in_a_process_of_its_own_each_killed_in_the_middle(
     alone: dict[Role, Process], jobs: Jobs, store: Path
 ) -> None:
-    chance = random.Random(3)
+    choices = chance(3)
     for each in alone.values():
         each.becomes("ok")
     names = [f"train-{number}" for number in range(3)]
     jobs.apply(*(job(name, replica_type("worker", 3), runPolicy={"backoffLimit": 20}) for name in names))
-    for role in chance.sample(list(Role), len(Role)):
-        time.sleep(chance.uniform(0.0, 1.0))
+    for role in choices.sample(list(Role), len(Role)):
+        time.sleep(choices.uniform(0.0, 1.0))
         alone[role].kill()
         alone[role].start()
     for name in names:

@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-import random
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -23,6 +23,7 @@ from statemachine.ids import JobUid
 from statemachine.observations import JobGone, JobObserved, Observation, PodGone, PodObserved
 from tests.harness import JOB_CRDS, NEIGHBOUR_CRDS, Cluster, ControlPlane
 from tests.harness.fixtures import own_control_plane
+from tests.support.seeds import chance
 from tests.unit.bridge import words
 from tests.unit.bridge.words import listed, next_change, service, until
 
@@ -317,7 +318,7 @@ class Writer:
 
     cluster: ApiServerCluster
     namespace: str
-    chance: random.Random
+    chance: Random
     made: int = 0
     living: dict[str, Manifest] = field(default_factory=dict)
     deleted: set[str] = field(default_factory=set)
@@ -366,10 +367,8 @@ class Writer:
 async def test_an_api_server_that_is_killed_again_and_again_loses_nothing(
     own: ControlPlane, home: str
 ) -> None:
-    seed = int(os.environ.get("JOBLEDGER_SEED") or random.randrange(10**6))
-    print(f"JOBLEDGER_SEED={seed}")  # noqa: T201 - to be given back
     async with connected(own, home) as there, bridged(there) as heard:
-        writer = Writer(there, home, random.Random(seed))
+        writer = Writer(there, home, chance(11))
         task = asyncio.create_task(writer.run())
         for _ in range(3):
             await asyncio.sleep(writer.chance.uniform(0.2, 3))

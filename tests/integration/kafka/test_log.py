@@ -1,7 +1,6 @@
 """The log in a real Kafka: two writers, brokers that die, sleep and come back, topics that others have spoilt."""
 
 import asyncio
-import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -23,6 +22,7 @@ from statemachine.log.reader import Reader
 from tests.harness.broker import Kafka
 from tests.harness.fixtures import ledger_topics_on, own_kafka
 from tests.support.logs import JOB, OTHER, START, history, records
+from tests.support.seeds import chance
 
 pytestmark = pytest.mark.integration
 
@@ -122,7 +122,7 @@ async def test_an_older_writer_is_fenced_and_what_it_sends_is_in_nobodys_reading
 async def test_owners_who_take_over_from_each_other_all_the_time_leave_one_history(again: Open) -> None:
     drafts = history(120)
     losses = 0
-    chance = random.Random(1)
+    choices = chance(1)
 
     async def own() -> None:
         nonlocal losses
@@ -138,7 +138,7 @@ async def test_owners_who_take_over_from_each_other_all_the_time_leave_one_histo
                 losses += 1
             finally:
                 await log.close()
-            await asyncio.sleep(chance.uniform(0, 1))
+            await asyncio.sleep(choices.uniform(0, 1))
 
     await asyncio.wait_for(asyncio.gather(own(), own(), own()), 240)
     late = Reader()

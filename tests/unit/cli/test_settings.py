@@ -68,8 +68,12 @@ def test_a_misspelled_variable_is_refused_with_the_nearest_name(monkeypatch: pyt
     "name",
     [
         "REQUIRE_ALL",
+        "FRESH_SEEDS",
+        "SEED",
         "SIM_SEEDS",
+        "SIM_FIRST",
         "SIM_SEED",
+        "KILLS",
         "FIRE_SEED",
         "KUBECONFIG",
         "TOOLS",

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import random
 import sqlite3
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from statemachine.log.sqlite import SqliteLog
 from statemachine.log.sqlite_inbox import SqliteInbox
 from statemachine.log.store import SqliteStore
 from tests.support.logs import history, records
+from tests.support.seeds import chance
 
 OPEN = """
 import multiprocessing, sys
@@ -183,13 +183,13 @@ async def test_who_waits_for_a_busy_store_hears_it_once_and_nothing_was_done(pat
 @pytest.mark.timeout(180)
 async def test_everything_noticed_is_decided_once_whoever_is_killed(path: Path) -> None:
     """Three processes notice, one decides and is killed again and again: no entry is missing, none is double."""
-    chance, jobs = random.Random(5), 100
+    choices, jobs = chance(5), 100
     with ExitStack() as running:
         noticing = [running.enter_context(program(NOTICE, path, name, jobs))[0] for name in ("a", "b", "c")]
         for _ in range(6):
             with program(DECIDE, path) as (_deciding, says):
                 assert says.readline() == "ready\n"
-                await asyncio.sleep(chance.uniform(0.0, 0.4))
+                await asyncio.sleep(choices.uniform(0.0, 0.4))
         assert ended(noticing) == [0, 0, 0]
         with program(DECIDE, path) as (_deciding, says):
             assert says.readline() == "ready\n"

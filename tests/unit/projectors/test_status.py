@@ -14,6 +14,7 @@ from statemachine.errors import ClusterUnavailable, Missing
 from statemachine.ids import JobUid, Seq
 from statemachine.state import JobState
 from tests.support.scenario import UID, Story, workers
+from tests.support.seeds import seeds
 from tests.support.simulated import run_simulated
 
 FOREIGN = {"phase": "Succeeded", "written": "by a user"}
@@ -209,7 +210,7 @@ def test_a_job_that_is_gone_has_no_status_and_is_forgotten() -> None:
     lived(what)
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", seeds(50))
 def test_whatever_happens_the_status_is_right_in_the_end(seed: int) -> None:
     """Entries, foreign writes and failures at any moment: at rest the cluster shows the log's status."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from k8s_bridge.apiserver.flow import Gate
+from tests.support.seeds import seeds
 from tests.support.simulated import run_simulated
 
 
@@ -229,7 +230,7 @@ def test_an_error_inside_frees_the_place() -> None:
     simulated(main())
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", seeds(50))
 def test_no_place_is_lost_whatever_is_cancelled_whenever(seed: int) -> None:
     async def main() -> None:
         chance = random.Random(seed)
