@@ -10,7 +10,7 @@ import pytest
 
 from jobledger.logs import OUR_PACKAGES
 
-pytest_plugins = ["tests.harness.fixtures", "tests.support.seeds"]
+pytest_plugins = ["tests.harness.fixtures", "tests.harness.groups", "tests.support.seeds"]
 
 
 @pytest.fixture(autouse=True)

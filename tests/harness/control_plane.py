@@ -33,6 +33,7 @@ class ControlPlane(Server, Cluster):
         self._options = ["--nodes", str(nodes)]
         self._options += ["--audit"] * audit + ["--json"] * readable
         self._guard: subprocess.Popen[bytes] | None = None
+        self._audit_begin = 0
 
     def start(self) -> None:
         """All parts run, those that ran before untouched. Raises CommandFailed."""
@@ -69,9 +70,21 @@ class ControlPlane(Server, Cluster):
             self._guard = None
 
     def audit_log(self) -> list[dict[str, Any]]:
-        """The audit events so far, oldest first: `user.username`, `verb`, `objectRef`, `responseStatus.code`."""
-        lines = (self.home / "audit.log").read_text(encoding="utf-8").splitlines(keepends=True)
-        return [json.loads(line) for line in lines if line.endswith("\n")]
+        """The audit events since `forget_audit`: `user.username`, `verb`, `objectRef`, `responseStatus.code`.
+
+        Oldest first.
+        """
+        with self._audit_file.open("rb") as file:
+            file.seek(self._audit_begin)
+            return [json.loads(line) for line in file if line.endswith(b"\n")]
+
+    def forget_audit(self) -> None:
+        """The audit log begins here: what other tests did is not in it."""
+        self._audit_begin = self._audit_file.stat().st_size
+
+    @property
+    def _audit_file(self) -> Path:
+        return self.home / "audit.log"
 
     @property
     def etcd(self) -> tuple[str, int]:

@@ -1,4 +1,8 @@
-"""The fixtures of clusters, Kafka and PostgreSQL. All tests share one of each; what kills parts starts its own.
+"""The fixtures of clusters, Kafka and PostgreSQL. The tests of a process share one of each.
+
+Beside them stand servers that tests may kill, freeze and change: `killable_plane`, `audited_plane`, `killable_kafka`,
+`killable_kafkas`, `secure_kafka`, `killable_postgres`. The tests that want one are a group, which runs in one process
+(`tests.harness.groups`); after a test the server runs again as a whole.
 
 `JOBLEDGER_KUBECONFIG` names the kubeconfig of a cluster to use instead: one that may be written to, with nodes that
 run pods. Namespaces made there are deleted again, CRDs stay.
@@ -7,7 +11,7 @@ run pods. Namespaces made there are deleted again, CRDs stay.
 import asyncio
 import os
 import shutil
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +48,22 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
     else:
         with own_control_plane(home) as started:
             yield started
+
+
+@pytest.fixture(scope="session")
+def killable_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane whose parts may be killed, and which has kinds only if a test installs them."""
+    with own_control_plane(tmp_path_factory.mktemp("killable"), nodes=2, readable=True) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def audited_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """The same with all kinds, and an audit log: a test calls `forget_audit` first."""
+    with own_control_plane(tmp_path_factory.mktemp("audited"), nodes=2, audit=True) as started:
+        for folder in (JOB_CRDS, OPT_IN_CRDS, NEIGHBOUR_CRDS):
+            started.install(folder)
+        yield started
 
 
 @pytest.fixture(scope="session")
@@ -101,6 +121,27 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def killable_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """One node that may be killed and frozen."""
+    with own_kafka(tmp_path_factory.mktemp("killable-kafka")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def killable_kafkas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """Three nodes that may be killed and frozen."""
+    with own_kafka(tmp_path_factory.mktemp("killable-kafkas"), nodes=3) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def secure_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """One node with TLS, users and ACLs. What a test grants to a user stays granted."""
+    with own_kafka(tmp_path_factory.mktemp("secure-kafka"), secure=True) as started:
+        yield started
+
+
 @pytest.fixture
 def ledger_topics(kafka: Kafka) -> Iterator[Address]:
     """The topics of a ledger for one test, gone after it."""
@@ -125,16 +166,16 @@ def fresh_address(kafka: Kafka) -> Iterator[Address]:
     try:
         yield address
     finally:
-        _apart(_delete_topics(address))
+        _apart(_delete_topics(address, f"{address.prefix}."))
 
 
-async def _delete_topics(address: Address) -> None:
+async def _delete_topics(address: Address, beginning: str) -> None:
     from aiokafka.admin import AIOKafkaAdminClient
 
     admin = AIOKafkaAdminClient(**address.options())
     await admin.start()
     try:
-        ours = [name for name in await admin.list_topics() if name.startswith(f"{address.prefix}.")]
+        ours = [name for name in await admin.list_topics() if name.startswith(beginning)]
         if ours:
             await admin.delete_topics(ours)
     finally:
@@ -167,12 +208,47 @@ def postgres() -> Iterator[Postgres]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def killable_postgres() -> Iterator[Postgres]:
+    """A server that may be killed and frozen."""
+    with own_postgres() as started:
+        yield started
+
+
 @pytest.fixture
 def postgres_database(postgres: Postgres) -> Iterator[str]:
     """The URL of an empty database for one test, gone after it."""
     name = postgres.fresh()
     yield postgres.url(name)
     postgres.drop(name)
+
+
+# ---- whole again -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def _servers_are_whole_again(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A server that a test may kill runs again when the test and all its other fixtures are over."""
+    yield
+    for name, restore in _RESTORE.items():
+        if name in request.fixturenames:
+            restore(request.getfixturevalue(name))
+
+
+def _without_topics(kafka: Kafka) -> None:
+    """No topic of one test is in the way of another that uses the same prefix."""
+    address = Address(tuple(kafka.servers.split(",")), security=kafka.security("admin"))
+    _apart(_delete_topics(address, ""))
+
+
+_RESTORE: Final[dict[str, Callable[[Any], None]]] = {
+    "killable_plane": ControlPlane.bring_back,
+    "audited_plane": ControlPlane.bring_back,
+    "killable_kafka": Kafka.start,
+    "killable_kafkas": Kafka.start,
+    "secure_kafka": _without_topics,
+    "killable_postgres": Postgres.restore,
+}
 
 
 # ---- what all need ----------------------------------------------------------------------------------------------

@@ -96,6 +96,12 @@ class Postgres(Server):
         """It goes on."""
         self._all(signal.SIGCONT)
 
+    def restore(self) -> None:
+        """It runs and answers, whether it was killed, frozen, or left alone."""
+        self.resume()
+        if self._server is None:
+            self.start()
+
     def fresh(self) -> str:
         """The name of a database that nobody else has, empty."""
         name = f"test_{uuid4().hex[:12]}"
@@ -106,9 +112,10 @@ class Postgres(Server):
         """The database is gone, whoever still uses it."""
         self.sql(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
-    def sql(self, statement: str, database: str = "postgres") -> str:
+    def sql(self, statement: str, database: str = "postgres", password: str = PASSWORD) -> str:
         """What psql prints. Raises CommandFailed."""
-        return output([self._program("psql"), "-qAt", self.url(database), "-c", statement]).strip()
+        url = self.url(database, password=password)
+        return output([self._program("psql"), "-qAt", url, "-c", statement]).strip()
 
     def stop(self) -> None:
         """Nothing runs any more, and nothing is left of it."""

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from statemachine.errors import ConfigError, StoreUnusable, ViewUnavailable
 from statemachine.log.memory import MemoryLog
 from statemachine.log.sqlite import SqliteLog
 from tests.harness import Postgres
-from tests.harness.fixtures import own_postgres
 from tests.harness.postgres import PASSWORD
 from tests.support.logs import JOB, history
 
@@ -41,10 +40,9 @@ async def database_at(url: str, *, read_only: bool = False) -> AsyncIterator[Pos
 
 
 @pytest.fixture
-def own() -> Iterator[Postgres]:
+def own(killable_postgres: Postgres) -> Postgres:
     """A server that may be stopped."""
-    with own_postgres() as started:
-        yield started
+    return killable_postgres
 
 
 # ---- the schema ----
@@ -212,12 +210,15 @@ async def test_a_password_that_is_changed_meanwhile_stops_nothing_else(
         projector = HistoryProjector(log, database)
         await projector.advance()
         own.sql("ALTER ROLE ledger PASSWORD 'another'")
-        with pytest.raises(Exception, match="password"):
-            own.drop(name)
-        await log.append(history(1))
-        await database.close()
-        with pytest.raises(ViewUnavailable, match="refuses the user or the password"):
-            await projector.advance()
+        try:
+            with pytest.raises(Exception, match="password"):
+                own.drop(name)
+            await log.append(history(1))
+            await database.close()
+            with pytest.raises(ViewUnavailable, match="refuses the user or the password"):
+                await projector.advance()
+        finally:
+            own.sql(f"ALTER ROLE ledger PASSWORD '{PASSWORD}'", password="another")
 
 
 async def test_a_server_that_freezes_is_left_when_asked_to(own: Postgres) -> None:

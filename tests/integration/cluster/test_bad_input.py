@@ -13,7 +13,6 @@ import yaml
 
 from k8s_bridge.port import EVIDENCE
 from tests.harness import JOB_CRDS, NEIGHBOUR_CRDS, ControlPlane, wait_for
-from tests.harness.fixtures import own_control_plane
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, Manifest, job, replica_type
 from tests.support.cluster_log import Ledger, comes_to_rest
@@ -28,10 +27,9 @@ MOST_OF_AN_OBJECT: Final = 1_500_000
 
 
 @pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane of our own: kinds come and go, and policies hold everywhere."""
-    with own_control_plane(tmp_path_factory.mktemp("plane"), nodes=1) as started:
-        yield started
+def plane(killable_plane: ControlPlane) -> ControlPlane:
+    """A control plane that others leave alone meanwhile: kinds come and go, and policies hold everywhere."""
+    return killable_plane
 
 
 @pytest.fixture(autouse=True)

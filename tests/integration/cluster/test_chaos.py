@@ -18,7 +18,7 @@ from jobledger.wiring.ledger import Kafka
 from statemachine.log.kafka.address import Address
 from tests.harness import JOB_CRDS, ControlPlane, wait_for
 from tests.harness.broker import Kafka as KafkaServer
-from tests.harness.fixtures import ledger_topics_on, own_control_plane, own_kafka
+from tests.harness.fixtures import ledger_topics_on
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_crowd import Crowd, Size
 from tests.support.cluster_log import Ledger
@@ -90,17 +90,15 @@ class Chaos:
 
 
 @pytest.fixture(autouse=True)
-def cluster(tmp_path: Path) -> Iterator[ControlPlane]:
-    """A control plane of our own, seen at etcd."""
-    with own_control_plane(tmp_path / "plane", nodes=2, readable=True) as plane:
-        plane.install(JOB_CRDS)
-        yield plane
+def cluster(killable_plane: ControlPlane) -> ControlPlane:
+    """A control plane that is seen at etcd."""
+    killable_plane.install(JOB_CRDS)
+    return killable_plane
 
 
 @pytest.fixture
-def brokers(tmp_path: Path) -> Iterator[KafkaServer]:
-    with own_kafka(tmp_path / "kafka", nodes=3) as server:
-        yield server
+def brokers(killable_kafkas: KafkaServer) -> KafkaServer:
+    return killable_kafkas
 
 
 def process(

@@ -13,8 +13,6 @@ import httpx
 import pytest
 
 from tests.harness import ControlPlane, wait_for
-from tests.harness.cluster import JOB_CRDS, NEIGHBOUR_CRDS, OPT_IN_CRDS
-from tests.harness.fixtures import own_control_plane
 from tests.harness.postgres import Postgres
 from tests.integration.browser import browser
 from tests.support.accounts import ACCOUNTS, rights, signed
@@ -33,12 +31,10 @@ READER = "viewer"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def cluster(audited_plane: ControlPlane) -> ControlPlane:
     """A control plane whose API server may be killed, with an audit log."""
-    with own_control_plane(tmp_path_factory.mktemp("console"), nodes=2, audit=True) as started:
-        for each in (JOB_CRDS, OPT_IN_CRDS, NEIGHBOUR_CRDS):
-            started.install(each)
-        yield started
+    audited_plane.forget_audit()
+    return audited_plane
 
 
 @pytest.fixture(scope="module")

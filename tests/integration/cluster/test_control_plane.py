@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from tests.harness import PARTS, Cluster, ControlPlane, wait_for
-from tests.harness.fixtures import own_control_plane
 
 pytestmark = pytest.mark.integration
 
@@ -133,15 +132,9 @@ def test_helm_installs_into_the_cluster(helm: Cluster, namespace: str, tmp_path:
     assert helm.get("configmap", "first", "-n", namespace)["metadata"]["name"] == "first"
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane that may be hurt, with an audit log."""
-    with own_control_plane(tmp_path_factory.mktemp("own"), nodes=1, audit=True) as started:
-        yield started
-
-
 @pytest.mark.parametrize("part", PARTS)
-def test_a_killed_part_comes_back_and_nothing_is_lost(own: ControlPlane, part: str) -> None:
+def test_a_killed_part_comes_back_and_nothing_is_lost(killable_plane: ControlPlane, part: str) -> None:
+    own = killable_plane
     with own.namespace() as name:
         own.kubectl("create", "-n", name, "-f", "-", input=pod("before"))
         own.restart(part)
@@ -159,11 +152,12 @@ def test_a_killed_part_comes_back_and_nothing_is_lost(own: ControlPlane, part: s
         wait_for("both pods are ready", both_are_ready, within=240)
 
 
-def test_the_audit_log_says_who_asked_for_what(own: ControlPlane) -> None:
-    own.answer("--context", "visitor", "get", "secrets")
+def test_the_audit_log_says_who_asked_for_what(audited_plane: ControlPlane) -> None:
+    audited_plane.forget_audit()
+    audited_plane.answer("--context", "visitor", "get", "secrets")
 
     def asked() -> set[tuple[str, str, int]]:
-        events = [event for event in own.audit_log() if event["user"]["username"] == "visitor"]
+        events = [event for event in audited_plane.audit_log() if event["user"]["username"] == "visitor"]
         return {(event["verb"], event["requestURI"], event["responseStatus"]["code"]) for event in events}
 
     request = ("list", "/api/v1/namespaces/default/secrets?limit=500", 403)

@@ -16,7 +16,7 @@ import pytest
 
 from jobledger.settings import PREFIX
 from tests.harness import Cluster, CommandFailed, ControlPlane, wait_for
-from tests.harness.fixtures import own_kafka
+from tests.harness.broker import Kafka
 from tests.harness.postgres import PASSWORD, USER, Postgres
 from tests.harness.programs import output
 from tests.support.cluster_controller import ControllerProcess
@@ -379,23 +379,25 @@ def test_the_containers_commands_start_and_become_ready(helm: Cluster, split: bo
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("split", [False, True], ids=["together", "split"])
 def test_with_kafka_the_containers_commands_start_and_become_ready(
-    helm: Cluster, postgres: Postgres, postgres_database: str, split: bool, tmp_path: Path
+    helm: Cluster,
+    postgres: Postgres,
+    postgres_database: str,
+    secure_kafka: Kafka,
+    *,
+    split: bool,
+    tmp_path: Path,
 ) -> None:
-    with (
-        helm.namespace("jobs") as jobs,
-        own_kafka(tmp_path / "kafka", secure=True) as kafka,
-        ExitStack() as stack,
-    ):
+    with helm.namespace("jobs") as jobs, ExitStack() as stack:
         admin = {"username": "admin", "password": "secret-admin"}
         secrets = {
             "user": admin,
-            "ca": {"ca.crt": (tmp_path / "kafka" / "ca.crt").read_text(encoding="utf-8")},
+            "ca": {"ca.crt": (secure_kafka.home / "ca.crt").read_text(encoding="utf-8")},
             "database": {"password": PASSWORD},
         }
         database = postgres_database.rpartition("/")[2]
         history = f"history.url=postgresql://{USER}@127.0.0.1:{postgres.port}/{database}"
         options = (
-            f"--set=splitRoles={str(split).lower()},namespaces={{{jobs}}},kafka.log=kafka://{kafka.servers}",
+            f"--set=splitRoles={str(split).lower()},namespaces={{{jobs}}},kafka.log=kafka://{secure_kafka.servers}",
             "--set=kafka.applyTopics=true,kafka.username.secret=user,kafka.password.secret=user,kafka.ca.secret=ca",
             r"--set=settings.kafka\.protocol=SASL_SSL,settings.kafka\.mechanism=PLAIN,settings.kafka\.partitions=2",
             f"--set={history},history.password.secret=database",

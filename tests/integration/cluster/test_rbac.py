@@ -22,8 +22,7 @@ from jobledger.wiring.roles import Role
 from k8s_bridge.apiserver.access import Wanted
 from k8s_bridge.apiserver.api import MERGE, Api
 from statemachine.kinds import SERVED
-from tests.harness import JOB_CRDS, NEIGHBOUR_CRDS, OPT_IN_CRDS, Cluster, ControlPlane, wait_for
-from tests.harness.fixtures import own_control_plane
+from tests.harness import Cluster, ControlPlane, wait_for
 from tests.support.accounts import ACCOUNTS, in_processes, process, rights, token_of
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, conditions, job, replica_type
@@ -63,14 +62,11 @@ def granted(*roles: Role) -> set[Asked]:
     }
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane with an audit log, all kinds, and nothing else."""
-    with own_control_plane(tmp_path_factory.mktemp("audited"), nodes=1, audit=True) as started:
-        started.install(JOB_CRDS)
-        started.install(OPT_IN_CRDS)
-        started.install(NEIGHBOUR_CRDS)
-        yield started
+@pytest.fixture
+def cluster(audited_plane: ControlPlane) -> ControlPlane:
+    """A control plane with an audit log, and all kinds."""
+    audited_plane.forget_audit()
+    return audited_plane
 
 
 # ---- what users do -----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from jobledger.settings import KafkaSettings
 from jobledger.wiring.ledger import Kafka
 from tests.harness import JOB_CRDS, ControlPlane, wait_for
 from tests.harness.broker import Kafka as KafkaServer
-from tests.harness.fixtures import ledger_topics_on, own_control_plane, own_kafka
+from tests.harness.fixtures import ledger_topics_on, own_kafka
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_crowd import Crowd, Size
 from tests.support.cluster_log import Ledger
@@ -80,11 +80,10 @@ class Fire:
 
 
 @pytest.fixture(autouse=True)
-def cluster(tmp_path: Path) -> Iterator[ControlPlane]:
-    """A control plane of our own, whose parts may be killed."""
-    with own_control_plane(tmp_path / "plane", nodes=2, readable=True) as plane:
-        plane.install(JOB_CRDS)
-        yield plane
+def cluster(killable_plane: ControlPlane) -> ControlPlane:
+    """A control plane whose parts may be killed."""
+    killable_plane.install(JOB_CRDS)
+    return killable_plane
 
 
 @pytest.fixture

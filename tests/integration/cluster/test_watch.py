@@ -22,7 +22,6 @@ from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
 from statemachine.ids import JobUid
 from statemachine.observations import JobGone, JobObserved, Observation, PodGone, PodObserved
 from tests.harness import JOB_CRDS, NEIGHBOUR_CRDS, Cluster, ControlPlane
-from tests.harness.fixtures import own_control_plane
 from tests.support.seeds import chance
 from tests.unit.bridge import words
 from tests.unit.bridge.words import listed, next_change, service, until
@@ -154,11 +153,10 @@ async def test_credentials_are_read_again_when_the_server_does_not_take_them(
 # ---- a control plane that may be hurt ----------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane that knows no kinds of ours yet."""
-    with own_control_plane(tmp_path_factory.mktemp("own"), nodes=2) as started:
-        yield started
+@pytest.fixture
+def own(killable_plane: ControlPlane) -> ControlPlane:
+    """A control plane whose kinds come and go."""
+    return killable_plane
 
 
 @pytest.fixture

@@ -21,7 +21,8 @@ from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.outbox import KafkaOutbox
 from statemachine.observations import Observation
 from tests.harness import wait_for
-from tests.harness.fixtures import LEDGER_PARTITIONS, fresh_address, ledger_topics_on, own_kafka
+from tests.harness.broker import Kafka
+from tests.harness.fixtures import LEDGER_PARTITIONS, fresh_address, ledger_topics_on
 from tests.support.scenario import Story, workers
 
 pytestmark = pytest.mark.integration
@@ -85,8 +86,11 @@ def engine(folder: Path, log: str) -> Iterator[Engine]:
 
 
 @pytest.mark.timeout(600)
-def test_brokers_that_are_away_are_waited_for_at_the_start_and_later(tmp_path: Path) -> None:
-    with own_kafka(tmp_path / "kafka") as kafka, ledger_topics_on(kafka) as address:
+def test_brokers_that_are_away_are_waited_for_at_the_start_and_later(
+    killable_kafka: Kafka, tmp_path: Path
+) -> None:
+    kafka = killable_kafka
+    with ledger_topics_on(kafka) as address:
         kafka.stop(purge=False)
         with engine(tmp_path, str(address)) as found:
             found.becomes(503, "the log cannot be reached")
@@ -101,12 +105,8 @@ def test_brokers_that_are_away_are_waited_for_at_the_start_and_later(tmp_path: P
             assert "Traceback" not in found.said
 
 
-def test_topics_that_are_not_there_end_it_with_a_sentence(tmp_path: Path) -> None:
-    with (
-        own_kafka(tmp_path / "kafka") as kafka,
-        fresh_address(kafka) as address,
-        engine(tmp_path, str(address)) as found,
-    ):
+def test_topics_that_are_not_there_end_it_with_a_sentence(kafka: Kafka, tmp_path: Path) -> None:
+    with fresh_address(kafka) as address, engine(tmp_path, str(address)) as found:
         assert found.process.wait(150) != 0
         assert f"jobledger topics apply --log {address}" in found.said
         assert "Traceback" not in found.said

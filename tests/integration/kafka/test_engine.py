@@ -4,7 +4,7 @@ import asyncio
 import random
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +33,7 @@ from statemachine.log.port import DeadLetter
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation, TimerFired
 from tests.harness.broker import Kafka
-from tests.harness.fixtures import LEDGER_PARTITIONS, ledger_topics_on, own_kafka
+from tests.harness.fixtures import LEDGER_PARTITIONS, ledger_topics_on
 from tests.integration.kafka.engine_process import EngineProcess, Still
 from tests.support.logs import records
 from tests.support.scenario import START, Story, workers
@@ -442,11 +442,9 @@ async def test_a_feed_that_gets_nothing_is_named_and_another_one_gets_it(
 # ---- brokers -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def brittle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A Kafka whose node may be killed; every test leaves it running."""
-    with own_kafka(tmp_path_factory.mktemp("brittle")) as started:
-        yield started
+@pytest.fixture
+def brittle(killable_kafka: Kafka) -> Kafka:
+    return killable_kafka
 
 
 @pytest.mark.timeout(900)

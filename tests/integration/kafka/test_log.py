@@ -20,7 +20,7 @@ from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.port import DeadLetter, Draft, EventLog, Record, Snapshot
 from statemachine.log.reader import Reader
 from tests.harness.broker import Kafka
-from tests.harness.fixtures import ledger_topics_on, own_kafka
+from tests.harness.fixtures import ledger_topics_on
 from tests.support.logs import JOB, OTHER, START, history, records
 from tests.support.seeds import chance
 
@@ -571,11 +571,9 @@ async def test_a_consumer_that_fetches_nothing_is_thrown_away_and_the_next_one_r
 # ---- brokers that are away ----
 
 
-@pytest.fixture(scope="module")
-def brittle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A Kafka whose node may be killed and frozen; every test leaves it running."""
-    with own_kafka(tmp_path_factory.mktemp("brittle")) as started:
-        yield started
+@pytest.fixture
+def brittle(killable_kafka: Kafka) -> Kafka:
+    return killable_kafka
 
 
 @pytest.fixture
@@ -621,9 +619,10 @@ async def test_a_broker_that_is_killed_and_comes_back_loses_nothing(
 
 @pytest.mark.timeout(600)
 async def test_of_three_brokers_any_may_be_killed_at_any_time(
-    tmp_path: Path, opening: Callable[[Address], Open]
+    killable_kafkas: Kafka, opening: Callable[[Address], Open]
 ) -> None:
-    with own_kafka(tmp_path / "three", nodes=3) as three, ledger_topics_on(three) as address:
+    three = killable_kafkas
+    with ledger_topics_on(three) as address:
         again = opening(address)
         log = await again()
         following = asyncio.create_task(first_of(await again(read_only=True), 90))

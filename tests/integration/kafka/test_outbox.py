@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
@@ -20,7 +19,7 @@ from statemachine.log.kafka.partitioner import partition_of
 from statemachine.log.kafka.reading import Partition
 from statemachine.observations import Observation, TimerFired
 from tests.harness.broker import Kafka
-from tests.harness.fixtures import ledger_topics_on, own_kafka
+from tests.harness.fixtures import ledger_topics_on
 from tests.support.logs import JOB, OTHER, START
 
 pytestmark = pytest.mark.integration
@@ -114,11 +113,13 @@ async def test_another_number_of_partitions_than_the_log_has_is_refused(ledger_t
         await KafkaOutbox.open(ledger_topics)
 
 
-async def test_while_the_broker_is_away_putting_fails_and_afterwards_all_arrives(tmp_path: Path) -> None:
-    with own_kafka(tmp_path / "kafka") as kafka, ledger_topics_on(kafka) as address:
+async def test_while_the_broker_is_away_putting_fails_and_afterwards_all_arrives(
+    killable_kafka: Kafka,
+) -> None:
+    with ledger_topics_on(killable_kafka) as address:
         outbox = await KafkaOutbox.open(address)
         await outbox.put([seen(1)])
-        await _put_around_an_outage(kafka, outbox)
+        await _put_around_an_outage(killable_kafka, outbox)
         found = (await arrived(address))[partition_of(JOB, PARTITIONS)]
         await outbox.close()
     assert list(dict.fromkeys(each.at for each in found)) == [seen(number).at for number in range(1, 5)]

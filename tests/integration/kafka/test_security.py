@@ -1,7 +1,7 @@
 """Brokers with TLS, passwords and ACLs: who gets through, and that each role's rights are enough and no more."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,6 @@ from statemachine.log.kafka.rights import APPLY, CHECK, rights
 from statemachine.log.kafka.writing import Writer
 from statemachine.log.port import DeadLetter
 from tests.harness import Kafka
-from tests.harness.fixtures import own_kafka
 from tests.harness.programs import output
 from tests.integration.cli_words import Place, says_once
 from tests.support.logs import JOB, START, records
@@ -39,10 +38,9 @@ ALLOW, LITERAL, PREFIXED = 3, 3, 4
 """Source: Kafka, AclPermissionType and PatternType."""
 
 
-@pytest.fixture(scope="module")
-def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    with own_kafka(tmp_path_factory.mktemp("secure"), secure=True) as started:
-        yield started
+@pytest.fixture
+def secure(secure_kafka: Kafka) -> Kafka:
+    return secure_kafka
 
 
 def address_of(user: str, kafka: Kafka, prefix: str = "jobledger") -> Address:

@@ -15,7 +15,7 @@ from statemachine.log.kafka import topics
 from statemachine.log.kafka.address import Address, Security
 from statemachine.log.kafka.layout import EVENTS, OBSERVATIONS, TOPICS
 from tests.harness import Kafka
-from tests.harness.fixtures import LEDGER_PARTITIONS, fresh_address, own_kafka
+from tests.harness.fixtures import LEDGER_PARTITIONS, fresh_address
 from tests.integration.cli_words import Place
 
 pytestmark = pytest.mark.integration
@@ -315,9 +315,9 @@ async def test_a_broker_that_speaks_plainly_is_not_reached_over_tls(kafka: Kafka
 # ---- three brokers -----------------------------------------------------------------------------------------------
 
 
-async def test_on_three_brokers_two_must_have_a_record(tmp_path: Path) -> None:
-    with own_kafka(tmp_path / "kafka", nodes=3) as three:
-        address = Address(tuple(three.servers.split(",")))
+async def test_on_three_brokers_two_must_have_a_record(killable_kafkas: Kafka) -> None:
+    three = killable_kafkas
+    with fresh_address(three) as address:
         await topics.apply(address, partitions=2)
         there = (await topics.survey(address)).there
         assert {each.copies for each in there.values()} == {3}
@@ -334,6 +334,7 @@ async def test_on_three_brokers_two_must_have_a_record(tmp_path: Path) -> None:
         three.kill(2)
         assert await topics.check(address) == []  # one may be away
         await admin.close()
+        await asyncio.to_thread(three.start)
 
 
 # ---- the command -------------------------------------------------------------------------------------------------
