@@ -1,9 +1,15 @@
-"""Leader election over a real Lease: one at a time, taken over when the holder is silent, given back at the end."""
+"""Leader election over a real Lease: one at a time, taken over when the holder is silent, given back at the end.
+
+Who may wait how long is measured on simulated time, in `tests/unit/bridge/apiserver/test_lease.py`. Here nothing is:
+a Lease that is given back is one that runs out only after the test.
+"""
 
 import asyncio
 import re
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +19,18 @@ import yaml
 from k8s_bridge.apiserver.access import Wanted
 from k8s_bridge.apiserver.api import MERGE, Api
 from k8s_bridge.apiserver.lease import Lease, Timing
-from statemachine.errors import Conflict, LeaseLost
+from statemachine.errors import Conflict, LeaseLost, Missing
 from tests.harness import Cluster
 from tests.support.line import Line
 
 pytestmark = pytest.mark.integration
 
 FAST = Timing(duration=3.0, deadline=2.0, retry=0.2)
+SLOW = Timing(duration=300.0, deadline=200.0, retry=0.1)
+"""It neither runs out nor is lost within a test: what happens, happens for another reason."""
+
+SECONDS = 90.0
+"""How long anything may take, on any machine; shorter than a slow Lease lasts."""
 
 MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
@@ -46,12 +57,22 @@ class Place:
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._path = f"{self._collection}/{self._name}"
 
-    def lease(self, identity: str = "", timing: Timing = FAST, api: Api | None = None) -> Lease:
+    def lease(self, identity: str = "", timing: Timing = SLOW, api: Api | None = None) -> Lease:
         return Lease(api or self._api, self._namespace, self._name, identity=identity, timing=timing)
 
     async def spec(self) -> dict[str, Any]:
         found = await self._api.call("GET", self._path)
         return dict(found["spec"])
+
+    async def renewed(self, times: int = 1) -> dict[str, Any]:
+        """What it says as soon as it was renewed so often."""
+        spec = await self.spec()
+        for _ in range(times):
+            before = spec["renewTime"]
+            async with asyncio.timeout(SECONDS):
+                while (spec := await self.spec())["renewTime"] == before:  # noqa: ASYNC110 - nobody tells
+                    await asyncio.sleep(0.02)
+        return spec
 
     async def put(self, **spec: Any) -> None:
         """Somebody else writes the Lease."""
@@ -84,7 +105,7 @@ async def test_a_lease_that_nobody_has_is_taken_as_the_api_has_it(place: Place) 
         spec = await place.spec()
         assert (spec["holderIdentity"], spec["leaseDurationSeconds"], spec["leaseTransitions"]) == (
             "me",
-            3,
+            300,
             0,
         )
         assert MICRO_TIME.fullmatch(spec["acquireTime"])
@@ -95,8 +116,7 @@ async def test_a_lease_that_nobody_has_is_taken_as_the_api_has_it(place: Place) 
 async def test_it_is_renewed_and_says_since_when_it_is_held(place: Place) -> None:
     async with place.lease("me").held():
         before = await place.spec()
-        await asyncio.sleep(1.0)
-        after = await place.spec()
+        after = await place.renewed(3)
     assert after["renewTime"] > before["renewTime"]
     assert after["acquireTime"] == before["acquireTime"]
 
@@ -105,18 +125,13 @@ async def test_nobody_else_gets_it_while_it_is_renewed_and_the_next_has_it_as_so
     place: Place,
 ) -> None:
     other = place.lease("other")
-
-    async def wait() -> float:
-        async with other.held():
-            return now()
-
     async with place.lease("me").held():
-        waiting = asyncio.create_task(wait())
-        await asyncio.sleep(2 * FAST.duration)
+        waiting = asyncio.create_task(_hold(other, 0.0))
+        await place.renewed(10)
+        await until(lambda: other.tries >= 30)
         assert not waiting.done()
         assert (other.is_held, other.holder, other.error) == (False, "me", "")
-    given_back = now()
-    assert await asyncio.wait_for(waiting, 30) - given_back < FAST.duration
+    await asyncio.wait_for(waiting, SECONDS)
     spec = await place.spec()
     assert (spec["leaseTransitions"], spec.get("holderIdentity", "")) == (1, "")
 
@@ -127,29 +142,35 @@ async def test_a_silent_holder_is_replaced_after_the_duration_wherever_its_clock
 ) -> None:
     """The times in the object are the holder's: an hour off, they neither hurry nor hold anybody."""
     stamp = f"2026-01-01T{12 + hours}:00:00.000000Z"
-    await place.put(holderIdentity="gone", leaseDurationSeconds=3, acquireTime=stamp, renewTime=stamp)
+    await place.put(holderIdentity="gone", leaseDurationSeconds=1, acquireTime=stamp, renewTime=stamp)
     began = now()
-    async with place.lease("me").held():
+    async with asyncio.timeout(SECONDS), place.lease("me").held():
         took = now() - began
-    assert 3.0 <= took < 20
+    assert took >= 1.0
 
 
 async def test_a_holder_whose_clock_is_an_hour_late_keeps_it_by_renewing(place: Place) -> None:
-    written, pauses, waiting = now(), [0.0], None
-    for second in range(25):
+    lease, waiting = place.lease("me"), None
+    for second in range(10):
         stamp = f"2020-01-01T00:00:{second:02}.000000Z"
-        await place.put(holderIdentity="late", leaseDurationSeconds=3, acquireTime=stamp, renewTime=stamp)
-        pauses.append(now() - written)
-        written, waiting = now(), waiting or asyncio.create_task(_hold(place.lease("me"), 0.0))
-        await asyncio.sleep(0.2)
+        await place.put(holderIdentity="late", leaseDurationSeconds=300, acquireTime=stamp, renewTime=stamp)
+        waiting = waiting or asyncio.create_task(_hold(lease, 0.0))
+        await until(lambda tries=lease.tries: lease.tries > tries + 1)  # type: ignore[misc]
+        assert not waiting.done()
+    assert (lease.holder, lease.error) == ("late", "")
     assert waiting is not None
-    assert not waiting.done() or max(pauses) > 2.5  # the machine was too slow to be punctual
     waiting.cancel()
+    await asyncio.wait([waiting])
 
 
 async def becomes_held(lease: Lease) -> None:
-    while not lease.is_held:  # noqa: ASYNC110 - nobody tells
-        await asyncio.sleep(0.02)
+    await until(lambda: lease.is_held)
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not true():  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.02)
 
 
 async def _hold(lease: Lease, seconds: float) -> None:
@@ -163,15 +184,19 @@ async def test_a_lease_taken_by_force_ends_the_block(place: Place) -> None:
     await becomes_held(lease)
     await place.put(holderIdentity="thief")
     with pytest.raises(LeaseLost, match="taken by thief"):
-        await asyncio.wait_for(holding, 20)
+        await asyncio.wait_for(holding, SECONDS)
     assert (await place.spec())["holderIdentity"] == "thief"  # it is not ours to give back
 
 
 async def test_a_lease_that_is_deleted_is_made_anew(place: Place) -> None:
     async with place.lease("me").held():
         await place.delete()
-        await asyncio.sleep(1.0)
-        assert (await place.spec())["holderIdentity"] == "me"
+        async with asyncio.timeout(SECONDS):
+            while True:
+                with suppress(Missing):
+                    assert (await place.spec())["holderIdentity"] == "me"
+                    break
+                await asyncio.sleep(0.02)
 
 
 async def test_a_lease_that_somebody_labels_is_kept(place: Place) -> None:
@@ -179,7 +204,7 @@ async def test_a_lease_that_somebody_labels_is_kept(place: Place) -> None:
     async with lease.held():
         for number in range(5):
             await place.patch(labels={"touched": str(number)})
-            await asyncio.sleep(0.3)
+            await place.renewed()
         assert lease.is_held
     assert (await place.spec()).get("holderIdentity", "") == ""
 
@@ -189,13 +214,13 @@ async def test_of_many_who_want_it_one_at_a_time_has_it(place: Place) -> None:
 
     async def want() -> None:
         nonlocal inside, most, turns
-        async with place.lease(timing=Timing(3.0, 2.0, 0.05)).held():
+        async with place.lease(timing=replace(SLOW, retry=0.05)).held():
             inside += 1
             most, turns = max(most, inside), turns + 1
             await asyncio.sleep(0.1)
             inside -= 1
 
-    async with asyncio.timeout(150):
+    async with asyncio.timeout(2 * SECONDS):
         await asyncio.gather(*(want() for _ in range(12)))
     assert (most, turns) == (1, 12)
 
@@ -219,7 +244,7 @@ async def test_a_cancelled_block_gives_it_back_at_once(place: Place) -> None:
     began = now()
     await asyncio.wait([holding])
     assert holding.cancelled()
-    assert now() - began < FAST.duration
+    assert now() - began < SLOW.duration
     assert (await place.spec()).get("holderIdentity", "") == ""
 
 
@@ -231,7 +256,7 @@ async def test_who_cannot_renew_stops_before_anybody_else_can_begin(
 ) -> None:
     line = Line(cluster.kubeconfig, tmp_path)
     async with line.kubeconfig() as path, await Api.connect(Wanted(path)) as api:
-        first, second = place.lease("cut off", api=api), place.lease("next")
+        first, second = place.lease("cut off", FAST, api), place.lease("next", FAST)
         spans: dict[str, tuple[float, float]] = {}
 
         async def work(lease: Lease, seconds: float) -> None:
@@ -242,19 +267,16 @@ async def test_who_cannot_renew_stops_before_anybody_else_can_begin(
                 finally:
                     spans[lease.identity] = began, now()
 
-        holding = asyncio.create_task(work(first, 30))
+        holding = asyncio.create_task(work(first, 300))
         await becomes_held(first)
         waiting = asyncio.create_task(work(second, 0))
-        await asyncio.sleep(0.5)
+        await until(lambda: second.tries > 1)
         line.open.clear()
-        cut = now()
-        with pytest.raises(LeaseLost, match=r"could not be renewed for 2 s"):
-            await asyncio.wait_for(holding, 25)
-        await asyncio.wait_for(waiting, 60)
+        with pytest.raises(LeaseLost, match=r"could not be renewed for 2 s: the API server does not answer"):
+            await asyncio.wait_for(holding, SECONDS)
+        await asyncio.wait_for(waiting, SECONDS)
         line.open.set()
-    stopped, began = spans["cut off"][1], spans["next"][0]
-    assert cut + FAST.deadline - FAST.retry < stopped < cut + FAST.deadline + FAST.retry + 5
-    assert stopped < began < cut + FAST.duration + 2 * FAST.retry + 10
+    assert spans["cut off"][1] < spans["next"][0]
 
 
 async def test_a_short_silence_is_survived(cluster: Cluster, place: Place, tmp_path: Path) -> None:
@@ -263,9 +285,9 @@ async def test_a_short_silence_is_survived(cluster: Cluster, place: Place, tmp_p
         lease = place.lease("me", api=api)
         async with lease.held():
             line.open.clear()
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(1.0)  # ten renewals would have been tried
             line.open.set()
-            await asyncio.sleep(2.0)
+            await place.renewed(2)
             assert lease.is_held
     assert (await place.spec()).get("holderIdentity", "") == ""
 
@@ -282,12 +304,11 @@ async def test_who_begins_while_the_api_server_is_away_waits_for_it(tmp_path: Pa
     path = tmp_path / "nowhere"
     path.write_text(yaml.safe_dump(nowhere))
     async with await Api.connect(Wanted(path)) as api:
-        lease = Lease(api, "default", timing=FAST)
+        lease = Lease(api, "default", timing=SLOW)
         waiting = asyncio.create_task(_hold(lease, 0.0))
-        await asyncio.sleep(1.0)
+        await until(lambda: lease.tries > 3)
         assert not waiting.done()
         assert lease.error.startswith("the API server cannot be reached")
-        assert lease.tries >= 3
         waiting.cancel()
         await asyncio.wait([waiting])
 
@@ -298,7 +319,5 @@ async def test_who_is_told_to_end_while_it_takes_the_lease_leaves_none_behind(pl
         await asyncio.sleep(moment * 0.002)
         holding.cancel()
         await asyncio.wait([holding])
-    lease = place.lease("next")
-    began = now()
-    async with lease.held():
-        assert now() - began < FAST.duration  # by then anybody's would have run out
+    async with asyncio.timeout(SECONDS), place.lease("next").held():
+        pass  # anybody's would last longer
