@@ -24,9 +24,6 @@ from tests.support.seeds import chance
 
 pytestmark = pytest.mark.integration
 
-TAKEN_OVER = 30.0
-"""Seconds until a standby works whose leader was killed: the lease's 15, and slow machines."""
-
 
 class Process(ControllerProcess):
     """A controller that is also asked over HTTP."""
@@ -172,21 +169,26 @@ def test_a_standby_answers_and_takes_over_from_a_leader_that_ends_or_is_killed(
             return second.ask(f"/v1/jobs/{namespace}/train")[0] == 200
 
         wait_for("the standby answers for the leader", known_to_the_standby)
-        began = time.monotonic()
+        leader = _holder(jobs)
         assert first.stop() == 0, first.latest
-        assert time.monotonic() - began < 60
-        second.becomes("ok", within=60)
+        assert _holder(jobs) != leader, "nobody has to wait until it runs out"
+        second.becomes("ok")
         jobs.end(f"{jobs.base('train')}-worker-1", code=1)
         jobs.wait("train", "backoffCount", 1)
         first.start()
         first.becomes("standby")
         second.kill()
-        first.becomes("ok", within=TAKEN_OVER)
+        first.becomes("ok")
         jobs.wait("train", "aggregate.running", 2)
         for pod in list(jobs.children("train")):
             jobs.end(f"{jobs.base('train')}-{pod}")
         jobs.wait("train", "phase", "Succeeded")
         comes_to_rest(jobs, Ledger(store), "train")
+
+
+def _holder(jobs: Jobs) -> str:
+    lease = json.loads(jobs.kubectl("get", "lease", "jobledger-bridge", "-o", "json"))
+    return str(lease["spec"].get("holderIdentity", ""))
 
 
 def _steal(jobs: Jobs, holder: str = "thief") -> None:
@@ -225,7 +227,7 @@ def test_a_bridge_that_loses_its_lease_goes_on_waiting(
         _steal(jobs)
         assert bridge.becomes("standby")["notes"] == ["standby: thief has the lease"]
         jobs.kubectl("delete", "lease", "jobledger-bridge")
-        bridge.becomes("ok", within=TAKEN_OVER)
+        bridge.becomes("ok")
 
 
 @pytest.mark.timeout(600)
@@ -254,22 +256,20 @@ def test_two_bridges_at_once_are_harmless(
 
 
 @pytest.mark.timeout(600)
-def test_sigterm_in_full_swing_ends_within_ten_seconds_and_nothing_is_lost(
+def test_sigterm_in_full_swing_ends_in_order_and_nothing_is_lost(
     cluster: Cluster, tmp_path: Path, store: Path, namespace: str, jobs: Jobs
 ) -> None:
+    """That it takes less than ten seconds is measured on simulated time, in `tests/unit/test_duty.py`."""
     options = ("--leader-elect", "--lease-namespace", namespace)
     with Process(cluster, tmp_path / "controller", store, namespace, *options) as controller:
         controller.becomes("ok")
         names = [f"train-{number}" for number in range(10)]
-        jobs.apply(*(job(name, replica_type("worker", 4)) for name in names))
-        for _ in range(2):
-            time.sleep(0.5)
-            began = time.monotonic()
+        for some in (names[:5], names[5:]):
+            jobs.apply(*(job(name, replica_type("worker", 4)) for name in some))
+            wait_for("the first pod", lambda some=some: any(jobs.children(name) for name in some))  # type: ignore[misc]
             assert controller.stop() == 0, controller.latest
-            assert time.monotonic() - began < 60
             assert "Traceback" not in controller.said, controller.said
-            lease = json.loads(jobs.kubectl("get", "lease", "jobledger-bridge", "-o", "json"))
-            assert lease["spec"].get("holderIdentity", "") == ""
+            assert _holder(jobs) == ""
             controller.start()
             controller.becomes("ok")
         for name in names:
@@ -292,7 +292,7 @@ async def test_an_api_server_that_is_away_at_the_start_is_waited_for_and_that_is
             def the_trouble() -> bool:
                 return "cannot be reached" in " ".join(controller.ask("/readyz")[1].get("troubles", ()))
 
-            await asyncio.to_thread(wait_for, "the trouble is named", the_trouble, 60)
+            await asyncio.to_thread(wait_for, "the trouble is named", the_trouble)
             assert (await asyncio.to_thread(controller.ask, "/healthz"))[0] == 200
             line.hangs_up = False
             await asyncio.to_thread(controller.becomes, "ok")

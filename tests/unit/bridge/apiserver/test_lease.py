@@ -11,68 +11,11 @@ import pytest
 
 from k8s_bridge.apiserver.api import Api
 from k8s_bridge.apiserver.lease import Lease, Timing
-from k8s_bridge.port import Manifest
-from statemachine.errors import Conflict, LeaseLost, Missing
+from statemachine.errors import LeaseLost
+from tests.support.leases import Line, Server
 from tests.support.simulated import run_simulated
 
 FAST = Timing(duration=3.0, deadline=2.0, retry=0.2)
-
-
-class Server:
-    """One Lease of an API server; versions are preconditions, an answer takes a hundredth of a second."""
-
-    def __init__(self) -> None:
-        self.lease: Manifest | None = None
-        self._version = 0
-
-    async def call(self, method: str, path: str, *, body: Any = None) -> Manifest:
-        """What `Api.call` gives."""
-        await asyncio.sleep(0.005)
-        found = self._served(method, body)
-        await asyncio.sleep(0.005)
-        return found
-
-    def put(self, **spec: Any) -> Manifest:
-        """Somebody writes the Lease, whatever it was."""
-        self._version += 1
-        before = (self.lease or {}).get("spec", {})
-        self.lease = {"metadata": {"resourceVersion": str(self._version)}, "spec": {**before, **spec}}
-        return self.lease
-
-    @property
-    def holder(self) -> str:
-        """As the Lease has it."""
-        return str((self.lease or {}).get("spec", {}).get("holderIdentity", ""))
-
-    def _served(self, method: str, body: Any) -> Manifest:
-        if method == "POST":
-            if self.lease is not None:
-                raise Conflict("it is there", exists=True)
-            return self.put(**body["spec"])
-        if self.lease is None:
-            raise Missing("there is none")
-        if method == "GET":
-            return self.lease
-        assert method == "PUT"
-        if body["metadata"] != self.lease["metadata"]:
-            raise Conflict("it has changed")
-        return self.put(**body["spec"])
-
-
-class Line:
-    """The way of one process to the server, which may be cut."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self.open = asyncio.Event()
-        self.open.set()
-
-    async def call(self, *arguments: Any, **more: Any) -> Manifest:
-        """Nothing comes through while it is cut."""
-        await self.open.wait()
-        found = await self._server.call(*arguments, **more)
-        await self.open.wait()
-        return found
 
 
 def lease(server: Server | Line, identity: str, timing: Timing = FAST) -> Lease:
