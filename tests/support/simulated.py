@@ -8,9 +8,11 @@ controller runs hours of its life in milliseconds.
 import asyncio
 import random
 import selectors
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _NO_EVENTS: list[tuple[selectors.SelectorKey, int]] = []
@@ -62,3 +64,13 @@ def run_simulated(coro: Coroutine[Any, Any, T], seed: int) -> T:
             return runner.run(coro)
     finally:
         random.setstate(before)
+
+
+def on_simulated_time(test: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """A test that runs to its end on simulated time."""
+
+    @wraps(test)
+    def run(*arguments: P.args, **fixtures: P.kwargs) -> T:
+        return run_simulated(test(*arguments, **fixtures), seed=1)
+
+    return run

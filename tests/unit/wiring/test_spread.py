@@ -1,4 +1,7 @@
-"""The roles of a controller in processes of their own, over one log, one inbox and one cluster."""
+"""The roles of a controller in processes of their own, over one log, one inbox and one cluster.
+
+All of it on simulated time: where nothing is to happen, it has an hour to happen in.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,7 +16,7 @@ from k8s_bridge.admission import admit
 from k8s_bridge.attended import Attended
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest, Ref
-from statemachine.engine.clock import WallClock
+from statemachine.engine.clock import LoopClock
 from statemachine.errors import LeaseLost
 from statemachine.ids import PodUid, ReplicaName
 from statemachine.log.audit import verify
@@ -22,11 +25,12 @@ from statemachine.log.memory import MemoryLog
 from statemachine.observations import PodGone, PodObserved, PodPhase
 from statemachine.phases import Phase
 from tests.support.logs import records
-from tests.support.scenario import Story, workers
+from tests.support.scenario import START, Story, workers
+from tests.support.simulated import on_simulated_time
 from tests.unit.api.words import job
 
-SECONDS = 10.0
-"""How long a test waits for what must come true."""
+HOUR = 3600.0
+"""Simulated seconds in which whatever is going to happen happens."""
 
 ALONE = [frozenset({role}) for role in Role]
 PAIRS = [frozenset({Role.BRIDGE, Role.PROJECTORS}), frozenset({Role.ENGINE, Role.FRONT})]
@@ -38,10 +42,11 @@ class World:
 
     def __init__(self) -> None:
         self.log, self.inbox = MemoryLog(), MemoryInbox()
-        self.cluster = MemoryCluster(admit=admit)
+        self.clock = LoopClock(START)
+        self.cluster = MemoryCluster(clock=self.clock.now, admit=admit)
 
     def controller(self, roles: frozenset[Role], **more: Any) -> Controller:
-        return Controller(self.log, self.cluster, WallClock(), roles=roles, inbox=self.inbox, **more)
+        return Controller(self.log, self.cluster, self.clock, roles=roles, inbox=self.inbox, **more)
 
     async def create(self, name: str, **spec: Any) -> Manifest:
         wanted = job(name, **spec)
@@ -69,7 +74,7 @@ async def processes(world: World, *roles: frozenset[Role]) -> AsyncIterator[list
 
 
 async def until(claim: Callable[[], bool | Awaitable[bool]]) -> None:
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(HOUR):
         while True:
             found = claim()
             if found is True or (not isinstance(found, bool) and await found):
@@ -83,6 +88,7 @@ def phase_of(controller: Controller, uid: str) -> Phase | None:
 
 
 @pytest.mark.parametrize("roles", [ALONE, PAIRS, OTHER_PAIRS], ids=["alone", "pairs", "other pairs"])
+@on_simulated_time
 async def test_a_job_goes_its_way_through_processes_that_share_only_the_log(
     roles: list[frozenset[Role]],
 ) -> None:
@@ -102,6 +108,7 @@ async def test_a_job_goes_its_way_through_processes_that_share_only_the_log(
     assert await world.inbox.waiting() == 0
 
 
+@on_simulated_time
 async def test_a_pod_that_nobody_asked_for_is_deleted_by_projectors_that_do_not_decide() -> None:
     world = World()
     async with processes(world, frozenset({Role.BRIDGE, Role.ENGINE}), frozenset({Role.PROJECTORS})):
@@ -109,7 +116,7 @@ async def test_a_pod_that_nobody_asked_for_is_deleted_by_projectors_that_do_not_
         await until(
             lambda: bool(world.pods()) and world.pods()[0].get("status", {}).get("phase") == "Running"
         )
-        await asyncio.sleep(1.5)  # whatever its start had to be followed by has been done
+        await asyncio.sleep(HOUR)  # whatever its start had to be followed by has been done
         extra = {
             **world.pods()[0],
             "metadata": {**world.pods()[0]["metadata"], "name": "train-extra-worker-7"},
@@ -118,12 +125,12 @@ async def test_a_pod_that_nobody_asked_for_is_deleted_by_projectors_that_do_not_
         for key in ("uid", "resourceVersion", "creationTimestamp", "finalizers"):
             extra["metadata"].pop(key, None)
         await world.cluster.create(extra)
-        await until(lambda: len(world.pods()) == 2)
-        await until(
-            lambda: [each["metadata"]["name"] for each in world.pods()] != [] and len(world.pods()) == 1
-        )
+        assert len(world.pods()) == 2
+        await until(lambda: len(world.pods()) == 1)
+        assert world.pods()[0]["metadata"]["name"] != "train-extra-worker-7"
 
 
+@on_simulated_time
 async def test_what_is_put_into_the_inbox_of_a_process_of_all_roles_is_decided_while_it_runs() -> None:
     world = World()
     seen = Story(workers(1), uid="job-put").submit().entries[0].cause
@@ -135,6 +142,7 @@ async def test_what_is_put_into_the_inbox_of_a_process_of_all_roles_is_decided_w
         assert "inbox" in controller.pulses()
 
 
+@on_simulated_time
 async def test_what_was_left_in_the_inbox_is_decided_by_a_process_of_all_roles() -> None:
     world = World()
     stored = await world.create("train")
@@ -148,6 +156,7 @@ async def test_what_was_left_in_the_inbox_is_decided_by_a_process_of_all_roles()
     await world.cluster.close()
 
 
+@on_simulated_time
 async def test_nothing_is_written_before_the_cluster_has_been_listed() -> None:
     """A visit that took an incomplete list for what exists would make everything twice."""
     world = World()
@@ -164,7 +173,7 @@ async def test_nothing_is_written_before_the_cluster_has_been_listed() -> None:
 
             return items()
 
-    world.cluster = Slow(admit=admit)
+    world.cluster = Slow(clock=world.clock.now, admit=admit)
     stored = await world.create("train")
     async with running(world.controller(ALL)) as _:
         pass  # the job is in the log now, or not
@@ -172,7 +181,7 @@ async def test_nothing_is_written_before_the_cluster_has_been_listed() -> None:
     async with running(first):
         await first.source.observe(await _seen(stored))
         await until(lambda: phase_of(first, stored["metadata"]["uid"]) is Phase.PENDING)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(HOUR)
         assert world.pods() == []
         listed.set()
         await until(lambda: len(world.pods()) == 1)
@@ -180,14 +189,13 @@ async def test_nothing_is_written_before_the_cluster_has_been_listed() -> None:
 
 
 async def _seen(stored: Manifest) -> Any:
-    from datetime import UTC, datetime
-
     from k8s_bridge.observe import observe
     from k8s_bridge.port import Change, Verb
 
-    return next(iter(observe(Change(Verb.ADDED, stored, datetime.now(UTC)))))
+    return next(iter(observe(Change(Verb.ADDED, stored, START))))
 
 
+@on_simulated_time
 async def test_jobs_of_other_namespaces_are_left_as_they_are() -> None:
     """A controller that is limited later sees their pods no more, and must not take them for gone."""
     world = World()
@@ -200,16 +208,17 @@ async def test_jobs_of_other_namespaces_are_left_as_they_are() -> None:
         """Nothing is seen of what there is in `default`."""
 
     limited = Controller(
-        world.log, Elsewhere(), WallClock(), roles=ALL, inbox=world.inbox, attended=Attended(("team",))
+        world.log, Elsewhere(), world.clock, roles=ALL, inbox=world.inbox, attended=Attended(("team",))
     )
     async with running(limited):
         await until(lambda: limited.bridge is not None and limited.bridge.progress.synced)
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(HOUR)
         assert limited.states.state(stored["metadata"]["uid"]) is None
     assert len(await records(world.log)) == before
     await world.cluster.close()
 
 
+@on_simulated_time
 async def test_a_bridge_watches_only_in_its_turn_and_anew_in_the_next() -> None:
     world = World()
     turns: asyncio.Queue[str] = asyncio.Queue()
@@ -236,7 +245,7 @@ async def test_a_bridge_watches_only_in_its_turn_and_anew_in_the_next() -> None:
     stored = await world.create("train")
     bridge = world.controller(frozenset({Role.BRIDGE}), turn=turn)
     async with running(bridge):
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(HOUR)
         assert (bridge.bridge, world.inbox._posts, bridge.leads) == (None, [], False)
         turns.put_nowait("now")
         await until(lambda: len(world.inbox._posts) == 1)
@@ -250,8 +259,8 @@ async def test_a_bridge_watches_only_in_its_turn_and_anew_in_the_next() -> None:
     await world.cluster.close()
 
 
-async def test_a_late_report_of_a_pod_that_has_gone_is_contradicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobledger.wiring.audit.ROUND", 0.1)
+@on_simulated_time
+async def test_a_late_report_of_a_pod_that_has_gone_is_contradicted() -> None:
     world = World()
     stored = await world.create("train")
     uid = stored["metadata"]["uid"]
@@ -275,10 +284,8 @@ async def test_a_late_report_of_a_pod_that_has_gone_is_contradicted(monkeypatch:
     await world.cluster.close()
 
 
-async def test_what_a_watch_has_missed_and_exists_is_not_taken_for_gone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("jobledger.wiring.audit.ROUND", 0.02)
+@on_simulated_time
+async def test_what_a_watch_has_missed_and_exists_is_not_taken_for_gone() -> None:
     world = World()
     await world.create("train")
     controller = world.controller(ALL)
@@ -288,9 +295,9 @@ async def test_what_a_watch_has_missed_and_exists_is_not_taken_for_gone(
         assert controller.bridge is not None
         bridge = controller.bridge
         await until(lambda: pod in bridge._tracks)
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(HOUR)
         del bridge._tracks[pod]
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(HOUR)
     assert not [each for each in await _causes(world) if isinstance(each, PodGone)]
     await world.cluster.close()
 
@@ -306,6 +313,7 @@ async def _causes(world: World) -> list[Any]:
     return [decode(each.body).cause for each in await records(world.log)]
 
 
+@on_simulated_time
 async def test_a_controller_that_is_stopped_finishes_what_is_in_hand_and_takes_up_nothing_new() -> None:
     world = World()
     controller = world.controller(ALL)
@@ -323,11 +331,11 @@ async def test_a_controller_that_is_stopped_finishes_what_is_in_hand_and_takes_u
         await create({**job("train", replicas=1), "metadata": {"name": "train", "namespace": "default"}})
         await writing.wait()
         stopping = asyncio.create_task(controller.stop())
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(HOUR)
         assert not stopping.done()
         await create({**job("late"), "metadata": {"name": "late", "namespace": "default"}})
         go_on.set()
-        await asyncio.wait_for(stopping, SECONDS)
+        await asyncio.wait_for(stopping, HOUR)
         assert len(world.pods()) == 1
     assert {each.job for each in await records(world.log)} == {
         each["metadata"]["uid"]
