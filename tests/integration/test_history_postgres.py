@@ -178,7 +178,8 @@ async def test_a_server_that_is_away_at_the_start_and_later_is_waited_for_with_o
         )
         async with running(controller):
             await becomes(lambda: "history" in controller.views.waits())
-            await asyncio.sleep(3)
+            tries = controller.views.pulses()["history"].beats
+            await becomes(lambda: controller.views.pulses()["history"].beats >= tries + 3)
             assert f"the view history waits: the history in {database}" in str(
                 await Health(controller).readiness()
             )
@@ -230,9 +231,10 @@ async def test_a_server_that_freezes_is_left_when_asked_to(own: Postgres) -> Non
         own.freeze()
         await log.append(history(6)[3:])
         work = asyncio.create_task(projector.advance())
-        await asyncio.sleep(1)
+        await asyncio.sleep(1)  # the server has the question; were it not so, leaving it were easier
+        assert not work.done()
         work.cancel()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):  # the server answers only after that
             await asyncio.wait([work])
         own.resume()
         await projector.advance()
