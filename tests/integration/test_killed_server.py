@@ -1,25 +1,33 @@
-"""kill -9 of `jobledger serve`, thirty times over a running job: nothing twice, nothing forgotten, no holes."""
+"""kill -9 of `jobledger serve`, again and again over a running job: nothing twice, nothing forgotten, no holes."""
 
 import json
 import os
-import random
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from jobledger.places import socket_path
 from statemachine.log.kafka.address import Address
+from tests.harness import wait_for
+from tests.support.repetition import kills
+from tests.support.seeds import chance
 
 pytestmark = pytest.mark.integration
 
-KILLS = 30
+KILLS = kills(10)
+STARTING = 5
+"""Of so many kills one hits a server that starts; the others wait until it serves."""
+
 REPLICAS = 3
 FAILURES = 4
 """Attempts of each replica but the first that fail, before one that lasts."""
@@ -70,9 +78,18 @@ class Server:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
+    def serves(self) -> bool:
+        """It has recovered, and answers."""
+        with socket.socket(socket.AF_UNIX) as caller, suppress(OSError):
+            caller.settimeout(60)
+            caller.connect(str(socket_path(self.store)))
+            caller.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            return caller.recv(64).startswith(b"HTTP/1.1 200 ")
+        return False
+
     def cli(self, *arguments: str, check: bool = True) -> str:
         command = [sys.executable, "-m", "jobledger", *arguments, "--store", str(self.store)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=150)
         assert not check or done.returncode == 0, (arguments, done.stdout, done.stderr)
         return done.stdout
 
@@ -81,7 +98,7 @@ class Server:
         end = time.monotonic() + within
         while True:
             command = [sys.executable, "-m", "jobledger", *arguments, "--store", str(self.store)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=150)
             if done.returncode == 0:
                 return done.stdout
             assert time.monotonic() < end, (arguments, done.stdout, done.stderr)
@@ -97,14 +114,20 @@ def log(request: pytest.FixtureRequest) -> Sequence[str]:
 
 
 @pytest.mark.timeout(600)
-def test_thirty_kills_start_nothing_twice_and_lose_nothing(tmp_path: Path, log: Sequence[str]) -> None:
-    chance = random.Random(os.environ.get("JOBLEDGER_SIM_SEED", "7"))
+def test_kills_again_and_again_start_nothing_twice_and_lose_nothing(
+    tmp_path: Path, log: Sequence[str]
+) -> None:
+    choices, while_serving = chance(7), 0
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(manifest(tmp_path)))
     server = Server(tmp_path, log)
     try:
         server.until("submit", str(tmp_path / "job.yaml"))
-        for _ in range(KILLS):
-            time.sleep(chance.uniform(0.02, 1.2))  # what is under test is that any moment will do
+        for number in range(KILLS):
+            if number % STARTING != STARTING - 1:
+                wait_for("it serves", server.serves)
+                while_serving += 1
+            time.sleep(choices.uniform(0.02, 0.7))  # what is under test is that any moment will do
+            assert server.process.poll() is None, "it has ended by itself"
             server.kill()
             server.start()
         spent = (REPLICAS - 1) * FAILURES
@@ -120,6 +143,7 @@ def test_thirty_kills_start_nothing_twice_and_lose_nothing(tmp_path: Path, log: 
         (tmp_path / "stop").touch()
         server.kill()
 
+    assert while_serving == KILLS - KILLS // STARTING
     starts = Counter(line for line in (tmp_path / "tally").read_text().splitlines())
     assert set(starts.values()) == {1}, "a pod was started twice"
     attempts = {tuple(line.split()[:2]) for line in starts}
