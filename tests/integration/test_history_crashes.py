@@ -19,11 +19,12 @@ from statemachine.log.partitions import Partitions
 from statemachine.log.port import Draft
 from statemachine.log.reader import Reader
 from tests.support.logs import history
+from tests.support.repetition import kills
 from tests.support.seeds import chance
 
 pytestmark = pytest.mark.integration
 
-KILLS = 6
+KILLS = kills(3)
 JOBS = 24
 LENGTH = 120
 """Entries of each job."""
@@ -50,19 +51,25 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> Path | Kafka:
 async def test_a_projector_that_is_killed_again_and_again_leaves_exactly_what_the_log_says(
     log: Path | Kafka, url: str, tmp_path: Path
 ) -> None:
-    choices = chance(7)
+    choices, while_growing = chance(7), 0
     async with writing(log) as partitions:
         lives = [history(LENGTH, JobUid(f"job-{number}")) for number in range(JOBS)]
-        writer = asyncio.create_task(write(partitions, lives, choices))
+        pace = Pace()
+        writer = asyncio.create_task(write(partitions, lives, choices, pace))
         for _ in range(KILLS):
             with projecting(log, url) as rival, projecting(log, url) as victim:
                 for each in (rival, victim):
                     await asyncio.to_thread(working, each)
+                pace.goes_on.set()
                 await asyncio.sleep(choices.uniform(0, 0.6))
+                while_growing += not writer.done()
                 victim.kill()
                 await asyncio.sleep(choices.uniform(0, 0.2))
                 rival.kill()
+                pace.goes_on.clear()
+        pace.hurry()
         await writer
+    assert while_growing, "no projector was killed while there was something to project"
     assert await contents(log, place(url)) == await whole(log, tmp_path)
 
 
@@ -74,15 +81,18 @@ async def test_a_rebuild_beside_a_projector_that_works_on_a_log_that_grows_does_
     command = [sys.executable, "-m", "jobledger", "history", "--rebuild", "--log", said, "--history", url]
     async with writing(log) as partitions:
         lives = [history(LENGTH, JobUid(f"job-{number}")) for number in range(JOBS)]
-        writer = asyncio.create_task(write(partitions, lives, chance(3)))
+        pace = Pace()
+        writer = asyncio.create_task(write(partitions, lives, chance(3), pace))
         with projecting(log, url) as other:
             await asyncio.to_thread(working, other)
+            pace.goes_on.set()
             for _ in range(2):
                 done = await asyncio.to_thread(
                     subprocess.run, command, capture_output=True, text=True, check=False
                 )
                 assert (done.returncode, done.stderr) == (0, "")
                 assert done.stdout.startswith("the history has been made again: ")
+            pace.hurry()
             await writer
             other.kill()
     assert await contents(log, place(url)) == await whole(log, tmp_path)
@@ -98,7 +108,25 @@ async def whole(log: Path | Kafka, tmp_path: Path) -> Contents:
     return expected
 
 
-async def write(partitions: Partitions, lives: list[list[Draft]], choices: Random) -> None:
+class Pace:
+    """How fast a writer goes: not before it may, then slowly, and in the end without pauses."""
+
+    def __init__(self) -> None:
+        self.goes_on = asyncio.Event()
+        self._pause = 0.08
+
+    def hurry(self) -> None:
+        """There is nothing left to wait for."""
+        self._pause = 0.0
+        self.goes_on.set()
+
+    async def keep(self) -> None:
+        """It is time for the next step."""
+        await asyncio.sleep(self._pause)
+        await self.goes_on.wait()
+
+
+async def write(partitions: Partitions, lives: list[list[Draft]], choices: Random, pace: Pace) -> None:
     """All lives, a few entries at a time, with snapshots in between as an engine takes them."""
     readers = [Reader() for _ in partitions.logs]
     while lives := [each for each in lives if each]:
@@ -113,7 +141,7 @@ async def write(partitions: Partitions, lives: list[list[Draft]], choices: Rando
             snapshots = reader.unsaved()
             await log.save_snapshots(reader.position, snapshots)
             reader.saved(snapshots)
-        await asyncio.sleep(0.08)
+        await pace.keep()
 
 
 def projecting(log: Path | Kafka, url: str) -> "subprocess.Popen[str]":
