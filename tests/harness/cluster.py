@@ -4,12 +4,16 @@ import json
 import secrets
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import httpx
+
+from tests.harness.api import Api
 from tests.harness.programs import HELM, environment, output, run
+from tests.harness.resources import Resources
 from tests.harness.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -23,17 +27,26 @@ OPT_IN_CRDS = JOB_CRDS / "opt-in"
 NEIGHBOUR_CRDS = Path(__file__).parent / "crds"
 """PodGroup, Queue and TensorBoard as far as jobledger knows them; others run what stands behind. Source: spec R13."""
 
+_NAMESPACES: Final = "/api/v1/namespaces"
+
 
 class Cluster:
     """A cluster that exists, as the kubeconfig's current user sees it.
 
-    `home` is a folder for caches, `kubectl` how it is called.
+    `home` is a folder for caches, `kubectl` how it is called. `api` asks the API server without kubectl, `resources`
+    says at which path.
     """
 
     def __init__(self, kubeconfig: Path, home: Path, kubectl: list[str]) -> None:
         self.kubeconfig = kubeconfig
         self.home = home
         self._kubectl = kubectl
+        self.api = Api(kubeconfig)
+        self.resources = Resources(self.api)
+
+    def close(self) -> None:
+        """No connection to it is open; the next request opens one."""
+        self.api.close()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -55,9 +68,14 @@ class Cluster:
         return output(self.command(*arguments), sent=_text(input), env=self.environment, within=within)
 
     def get(self, *arguments: str) -> dict[str, Any]:
-        """What `kubectl get -o json` prints, read: an object, or a list with `items`. Raises CommandFailed."""
-        found: dict[str, Any] = json.loads(self.kubectl("get", *arguments, "-o", "json"))
-        return found
+        """What `kubectl get -o json` prints, read: an object, or a list with `items`.
+
+        No kubectl runs for the usual words. Raises CommandFailed, with the message of kubectl.
+        """
+        answer = self.resources.get(*arguments)
+        if answer is None:
+            answer = json.loads(self.kubectl("get", *arguments, "-o", "json"))
+        return answer
 
     def helm(self, *arguments: str, within: float = 240) -> str:
         """What helm prints. Raises CommandFailed."""
@@ -96,14 +114,15 @@ class Cluster:
         """A new namespace in which pods can be made at once; it is deleted afterwards, without waiting for it."""
         name = f"{prefix}-{secrets.token_hex(4)}"
         metadata = {"name": name, "labels": dict(labels or {})}
-        self.kubectl(
-            "create", "-f", "-", input={"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-        )
+        self.api.write("POST", _NAMESPACES, {"metadata": metadata})
+        place = f"{_NAMESPACES}/{name}"
         try:
-            self.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=90s")
+            account = f"{place}/serviceaccounts/default"
+            wait_for("the service account of pods", lambda: self.api.request("GET", account).is_accepted, 90)
             yield name
         finally:
-            self.answer("delete", "namespace", name, "--wait=false")
+            with suppress(httpx.TransportError):
+                self.api.request("DELETE", place)
 
     wait_for = staticmethod(wait_for)
 

@@ -64,6 +64,7 @@ class ControlPlane(Server, Cluster):
 
     def stop(self, *, purge: bool = True) -> None:
         """Nothing runs any more; nothing is left of it with `purge`, else `start` continues where it was."""
+        self.close()
         self._kube("stop", *(["--purge"] if purge else []))
         if purge and self._guard is not None:
             self._guard.communicate()

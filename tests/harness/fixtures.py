@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -44,7 +44,8 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
     """The cluster that all tests of the run share. Leave nothing in it but what is in a namespace of your own."""
     home = tmp_path_factory.mktemp("kube")
     if config := os.environ.get("JOBLEDGER_KUBECONFIG"):
-        yield _existing(Path(config), home)
+        with closing(_existing(Path(config), home)) as cluster:
+            yield cluster
     else:
         with own_control_plane(home) as started:
             yield started

@@ -1,5 +1,9 @@
-"""The harness keeps what its header promises: users, audit log, pods' logs and ports, killed parts, no orphans."""
+"""The harness keeps what its header promises: users, audit log, pods' logs and ports, killed parts, no orphans.
 
+And its connection to the API server gives what kubectl would print.
+"""
+
+import json
 import os
 import signal
 import socket
@@ -17,7 +21,9 @@ from typing import Any
 
 import pytest
 
-from tests.harness import PARTS, Cluster, ControlPlane, wait_for
+from tests.harness import PARTS, Cluster, CommandFailed, ControlPlane, wait_for
+from tests.harness.api import DRY_RUN
+from tests.support.cluster_jobs import job, replica_type
 
 pytestmark = pytest.mark.integration
 
@@ -132,13 +138,88 @@ def test_helm_installs_into_the_cluster(helm: Cluster, namespace: str, tmp_path:
     assert helm.get("configmap", "first", "-n", namespace)["metadata"]["name"] == "first"
 
 
+CONFIG_MAP = {"metadata": {"name": "first", "labels": {"part": "one"}}, "data": {"a": "b"}}
+JOB = job("idle", replica_type("worker", 1, container={"resources": {"limits": {"cpu": "2"}}}))
+
+
+@pytest.fixture
+def filled(job_crds: Cluster, namespace: str) -> Cluster:
+    """The cluster with a ConfigMap and a job in the namespace that nobody changes any more."""
+    for word, manifest in (("cm", CONFIG_MAP), ("pj", JOB)):
+        resource = job_crds.resources.named(word)
+        assert resource is not None
+        job_crds.api.write("POST", resource.path(namespace), manifest)
+    return job_crds
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "configmap first",
+        "cm/first",
+        "ConfigMaps",
+        "configmaps --field-selector metadata.name=first",
+        "cm -l part=one",
+        "cm -l part!=one",
+        "secrets,cm,pytorchtrainingjobs -l part",
+        "pj",
+        "pj idle",
+        "pytorchtrainingjob.batch.tensorstack.dev/idle",
+        "deepspeedjobs",
+        "crd pytorchtrainingjobs.batch.tensorstack.dev",
+        "nodes",
+    ],
+)
+def test_an_object_over_the_connection_is_what_kubectl_prints(
+    filled: Cluster, namespace: str, words: str
+) -> None:
+    arguments = ("-n", namespace, *words.split())
+    shown = filled.resources.get(*arguments)
+    assert shown is not None
+    printed = json.loads(filled.kubectl("get", *arguments, "-o", "json"))
+    if "items" in printed:
+        printed.pop("metadata")
+    assert shown == printed
+
+
+@pytest.mark.parametrize(
+    "words", ["cm second", "nonsense", "cm first -l part=one", "cm,pj first", "cm -A", "cm first second"]
+)
+def test_unusual_words_and_refusals_are_left_to_kubectl(filled: Cluster, namespace: str, words: str) -> None:
+    assert filled.resources.get("-n", namespace, *words.split()) is None
+
+
+def test_without_a_namespace_only_what_has_none_is_asked_for(filled: Cluster) -> None:
+    assert filled.resources.get("cm") is None
+    assert filled.resources.get("ns") is not None
+
+
+def test_the_message_of_a_refused_look_is_that_of_kubectl(filled: Cluster, namespace: str) -> None:
+    with pytest.raises(CommandFailed, match='configmaps "second" not found'):
+        filled.get("-n", namespace, "cm", "second")
+
+
+def test_a_write_that_is_tried_is_checked_and_not_stored(filled: Cluster, namespace: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    manifest = {"metadata": {"name": "tried"}}
+    assert filled.api.write("POST", path, manifest, dry_run=True)["metadata"]["uid"]
+    assert filled.api.request("GET", f"{path}/tried").code == 404
+    answer = filled.api.request("POST", path, {**manifest, "date": {}}, DRY_RUN)
+    assert (answer.code, answer.is_accepted) == (400, False)
+    assert 'unknown field "date"' in answer.message
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_a_killed_part_comes_back_and_nothing_is_lost(killable_plane: ControlPlane, part: str) -> None:
     own = killable_plane
     with own.namespace() as name:
         own.kubectl("create", "-n", name, "-f", "-", input=pod("before"))
+        pods = own.api.versions(f"/api/v1/namespaces/{name}/pods", {}, within=240)
+        assert next(pods)["metadata"]["name"] == "before"
         own.restart(part)
         own.kubectl("create", "-n", name, "-f", "-", input=pod("after"))
+        assert next(version for version in pods if version["metadata"]["name"] == "after")
+        pods.close()
         both = ("pod/before", "pod/after")
         ready = ("wait", *both, "-n", name, "--for=condition=Ready", "--timeout=5s")
 
