@@ -1,6 +1,5 @@
 """PyTorchJobs on a real API server: manifests are stored as written, and what is made of them is accepted."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,35 +19,35 @@ EXAMPLES = sorted((ROOT / "examples").glob("kubeflow-*.yaml"))
 BUILT_IN = ("Pod", "Service", "HorizontalPodAutoscaler")
 
 
-class Api:
-    """kubectl in a namespace of its own."""
+class Server:
+    """The API server, asked in a namespace of its own."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self.cluster, self.namespace = cluster, namespace
 
-    def __call__(self, *arguments: str, given: Any = None) -> Any:
-        """What kubectl prints, as JSON if it is that."""
-        answer = self.cluster.answer(*arguments, "-n", self.namespace, input=given)
-        assert answer.returncode == 0, answer.stderr
-        return json.loads(answer.stdout) if "json" in arguments else answer.stdout
+    def path(self, kind: str, place: str = "") -> str:
+        """Where the objects of a kind are, or one of them, or a part of it."""
+        resource = self.cluster.resources.named(kind)
+        assert resource is not None, f"the API server has no {kind}"
+        return resource.path(self.namespace, place)
 
     def stored(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """What the API server would make of a manifest."""
         meta = {key: value for key, value in manifest["metadata"].items() if key != "namespace"}
-        given = {**manifest, "metadata": meta}
-        found: dict[str, Any] = self("create", "--dry-run=server", "-o", "json", "-f", "-", given=given)
-        return found
+        path = self.path(manifest["kind"])
+        return self.cluster.api.write("POST", path, {**manifest, "metadata": meta}, dry_run=True)
 
-    def made(self, name: str, of: dict[str, Any]) -> str:
-        """A job that is there from now on."""
-        self("create", "-f", "-", given=manifest(of, name))
+    def made(self, name: str, of: dict[str, Any], status: dict[str, Any]) -> str:
+        """A job that is there from now on, and has this status."""
+        self.cluster.api.write("POST", self.path(KIND), manifest(of, name))
+        self.cluster.api.write("PATCH", self.path(KIND, f"{name}/status"), {"status": status})
         return name
 
 
 @pytest.fixture(scope="module")
-def api(job_crds: Cluster) -> Iterator[Api]:
+def server(job_crds: Cluster) -> Iterator[Server]:
     with job_crds.namespace("pytorchjobs") as name:
-        yield Api(job_crds, name)
+        yield Server(job_crds, name)
 
 
 def manifest(of: dict[str, Any], name: str) -> dict[str, Any]:
@@ -65,8 +64,8 @@ def jobs() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("job", [*jobs()])
-def test_a_job_is_stored_as_it_was_written(api: Api, job: dict[str, Any]) -> None:
-    assert api.stored(job)["spec"] == job["spec"]
+def test_a_job_is_stored_as_it_was_written(server: Server, job: dict[str, Any]) -> None:
+    assert server.stored(job)["spec"] == job["spec"]
 
 
 def objects() -> Iterator[Any]:
@@ -78,33 +77,30 @@ def objects() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("child", [*objects()])
-def test_what_is_made_is_what_an_api_server_takes(api: Api, child: dict[str, Any]) -> None:
-    found = api.stored(child)
+def test_what_is_made_is_what_an_api_server_takes(server: Server, child: dict[str, Any]) -> None:
+    found = server.stored(child)
     assert found["metadata"]["ownerReferences"] == child["metadata"]["ownerReferences"]
     assert found["metadata"]["labels"] == child["metadata"]["labels"]
 
 
-def test_an_autoscaler_is_stored_as_it_was_made_so_that_nothing_is_written_twice(api: Api) -> None:
+def test_an_autoscaler_is_stored_as_it_was_made_so_that_nothing_is_written_twice(server: Server) -> None:
     target = {"type": "Utilization", "averageUtilization": 80}
     metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
     of = workers_only(2, elasticPolicy={"minReplicas": 1, "maxReplicas": 3, "metrics": metrics})
     (child,) = children(of, "HorizontalPodAutoscaler")
-    assert api.stored(child)["spec"] == child["spec"]
+    assert server.stored(child)["spec"] == child["spec"]
 
 
-def test_the_scale_is_the_number_of_workers_and_says_how_their_pods_are_found(api: Api) -> None:
-    name = api.made("scaled", spec())
-    status = json.dumps({"status": STATUS})
-    api("patch", "pytorchjob", name, "--subresource=status", "--type=merge", "-p", status)
-    api("scale", "pytorchjob", name, "--replicas=5")
-    found = api("get", "pytorchjob", name, "--subresource=scale", "-o", "json")
-    assert (found["spec"]["replicas"], found["status"]) == (5, {"replicas": 2, "selector": "a=b"})
+def test_the_scale_is_the_number_of_workers_and_says_how_their_pods_are_found(server: Server) -> None:
+    name = server.made("scaled", spec(), STATUS)
+    path = server.path(KIND, f"{name}/scale")
+    server.cluster.api.write("PATCH", path, {"spec": {"replicas": 5}})
+    scale = server.cluster.api.request("GET", path).body
+    assert (scale["spec"]["replicas"], scale["status"]) == (5, {"replicas": 2, "selector": "a=b"})
 
 
-def test_the_state_that_is_printed_is_the_last_condition(api: Api) -> None:
-    name = api.made("printed", spec())
-    conditions = [{"type": each, "status": "True"} for each in ("Created", "Running")]
-    status = json.dumps({"status": {"conditions": conditions}})
-    api("patch", "pytorchjob", name, "--subresource=status", "--type=merge", "-p", status)
-    head, line = api("get", "pytorchjob", name).splitlines()
+def test_the_state_that_is_printed_is_the_last_condition(server: Server) -> None:
+    conditions = [{"type": type_, "status": "True"} for type_ in ("Created", "Running")]
+    name = server.made("printed", spec(), {"conditions": conditions})
+    head, line = server.cluster.kubectl("get", "pytorchjob", name, "-n", server.namespace).splitlines()
     assert (head.split(), line.split()[:2]) == (["NAME", "STATE", "AGE"], [name, "Running"])
