@@ -1,0 +1,77 @@
+"""Which tests share a process: those that want one special server, and those of a module with fixtures of its own."""
+
+import textwrap
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+CONFTEST = """
+import pytest
+
+pytest_plugins = ["tests.harness.groups"]
+
+@pytest.fixture(scope="session")
+def killable_plane(): return 1
+
+@pytest.fixture(scope="session")
+def killable_kafkas(): return 1
+
+@pytest.fixture(scope="session")
+def secure_kafka(): return 1
+
+def pytest_collection_finish(session):
+    for item in session.items:
+        groups = [mark.args[0] for mark in item.iter_markers("xdist_group")]
+        print("GROUP", item.name, *groups)
+"""
+
+
+def groups(pytester: pytest.Pytester, **modules: str) -> list[list[str]]:
+    """Name and group of each test, in the order in which they run."""
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile(**{name: textwrap.dedent(text) for name, text in modules.items()})
+    lines = pytester.runpytest_subprocess("--collect-only", "-q").outlines
+    return [line.split()[1:] for line in lines if line.startswith("GROUP")]
+
+
+def test_tests_that_want_a_special_server_are_a_group_and_come_first(pytester: pytest.Pytester) -> None:
+    found = groups(
+        pytester,
+        test_a="def test_alone(): pass\ndef test_secure(secure_kafka): pass",
+        test_b="""
+            import pytest
+            @pytest.fixture
+            def plane(killable_plane): return killable_plane
+            def test_by_a_fixture(plane): pass
+            def test_three(killable_kafkas): pass
+        """,
+    )
+    assert found == [
+        ["test_by_a_fixture", "killable"],
+        ["test_three", "killable"],
+        ["test_secure", "secure"],
+        ["test_alone"],
+    ]
+
+
+def test_the_tests_of_a_module_with_a_fixture_of_its_own_are_a_group(pytester: pytest.Pytester) -> None:
+    found = groups(
+        pytester,
+        test_a="def test_alone(): pass",
+        test_b="""
+            import pytest
+            @pytest.fixture(scope="module")
+            def page(): return 1
+            def test_with(page): pass
+            def test_without(): pass
+        """,
+    )
+    assert found == [["test_with", "test_b"], ["test_without", "test_b"], ["test_alone"]]
+
+
+def test_a_test_of_two_groups_is_refused_with_its_name(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile("def test_both(killable_plane, secure_kafka): pass")
+    result = pytester.runpytest_subprocess("--collect-only")
+    result.stdout.fnmatch_lines(["*test_both wants servers of several groups: killable, secure*"])
