@@ -13,9 +13,12 @@ import yaml
 from jobledger.wiring.roles import Role
 from tests.harness import Cluster, ControlPlane, wait_for
 from tests.support.cluster_controller import ControllerProcess
+from tests.support.cluster_people import token_of
 from tests.support.deployment import NAMESPACE, namespace
 
 ACCOUNTS: Final = f"system:serviceaccount:{NAMESPACE}:"
+
+_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 RIGHTS: Final = frozenset({"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount"})
 
@@ -42,13 +45,19 @@ def may_be_used(cluster: Cluster, objects: list[dict[str, Any]]) -> Iterator[boo
         if not binding["kind"].endswith("Binding"):
             continue
         rule = roles[binding["roleRef"]["kind"], binding["roleRef"]["name"]]["rules"][-1]
-        resource = ".".join(filter(None, (rule["resources"][-1], rule["apiGroups"][0])))
-        what = "/".join((resource, *rule.get("resourceNames", [])[:1]))
-        there = ("-n", binding["metadata"].get("namespace", "default"))
+        resource, _, part = rule["resources"][-1].partition("/")
+        wanted = {
+            "verb": rule["verbs"][0],
+            "group": rule["apiGroups"][0],
+            "resource": resource,
+            "subresource": part,
+            "name": next(iter(rule.get("resourceNames", [])), ""),
+            "namespace": binding["metadata"].get("namespace", "default"),
+        }
         for subject in binding["subjects"]:
             if subject["kind"] == "ServiceAccount":
-                who = f"--as={ACCOUNTS}{subject['name']}"
-                yield cluster.answer("auth", "can-i", rule["verbs"][0], what, who, *there).returncode == 0
+                review = {"spec": {"resourceAttributes": wanted, "user": ACCOUNTS + subject["name"]}}
+                yield cluster.api.write("POST", _REVIEWS, review)["status"]["allowed"]
 
 
 def kubeconfig_of(cluster: Cluster, account: str, folder: Path) -> Path:
@@ -61,11 +70,6 @@ def kubeconfig_of(cluster: Cluster, account: str, folder: Path) -> Path:
     path = folder / f"{account}.kubeconfig"
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
     return path
-
-
-def token_of(cluster: Cluster, account: str, namespace: str) -> str:
-    """A token of an hour."""
-    return cluster.kubectl("create", "token", account, "-n", namespace).strip()
 
 
 def signed(cluster: ControlPlane, token: str, seconds: int) -> str:

@@ -1,7 +1,6 @@
-"""Jobs on a real API server, driven and seen as users do: through kubectl, and nothing else."""
+"""Jobs on a real API server: driven as users do, through kubectl, and followed over one connection."""
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -81,30 +80,38 @@ class Jobs:
 
     def patch(self, name: str, **spec: Any) -> None:
         """A merge patch of the job's spec."""
-        self.kubectl("patch", self.kind, name, "--type=merge", "-p", json.dumps({"spec": spec}))
+        self.cluster.api.write("PATCH", self._path(name), {"spec": spec})
 
     def delete(self, name: str, cascade: str = "background") -> None:
         """The job is gone; what becomes of what it owns, `cascade` says."""
-        self.kubectl("delete", self.kind, name, f"--cascade={cascade}", "--timeout=90s")
+        path = self._path(name)
+        uid = self.get(name)["metadata"]["uid"]
+        self.cluster.api.write("DELETE", path, {"propagationPolicy": cascade.capitalize()})
+
+        def is_gone() -> bool:
+            answer = self.cluster.api.request("GET", path)
+            return answer.code == 404 or (answer.is_accepted and answer.body["metadata"]["uid"] != uid)
+
+        wait_for(f"{name} is gone", is_gone, 90)
 
     # ---- what nodes do -------------------------------------------------------------------------------------
 
     def end(self, pod: str, code: int = 0) -> None:
         """The pod's container ends now with `code`."""
-        self.kubectl(
-            "annotate", "--overwrite", "pod", pod, f"{SIMULATED}exit-code={code}", f"{SIMULATED}run-seconds=0"
-        )
+        life = {f"{SIMULATED}exit-code": str(code), f"{SIMULATED}run-seconds": "0"}
+        self._write("PATCH", f"pods/{pod}", {"metadata": {"annotations": life}})
 
     def node_says(self, pod: str, status: Status) -> None:
         """The status that the pod's node reports, whatever the simulation thinks of it."""
-        patch = json.dumps({"status": status})
-        self.kubectl("patch", "pod", pod, "--subresource=status", "--type=merge", "-p", patch)
+        self._write("PATCH", f"pods/{pod}/status", {"status": status})
 
     def bind(self, pod: str, node: str = "node-1") -> None:
         """A scheduler of ours puts the pod on the node."""
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": {"name": node}}
-        place = f"/api/v1/namespaces/{self.namespace}/pods/{pod}/binding"
-        self.cluster.kubectl("create", "--raw", place, "-f", "-", input=binding)
+        self._write("POST", f"pods/{pod}/binding", binding)
+
+    def _write(self, method: str, place: str, body: Manifest) -> None:
+        self.cluster.api.write(method, f"/api/v1/namespaces/{self.namespace}/{place}", body)
 
     # ---- what is seen --------------------------------------------------------------------------------------
 
@@ -126,18 +133,28 @@ class Jobs:
         return conditions(self.status(name))
 
     def wait(self, name: str, path: str, value: object, within: float = 90) -> None:
-        """The job's `.status.<path>` becomes `value`. Raises CommandFailed."""
-        wanted = f"--for=jsonpath={{.status.{path}}}={value}"
-        self.kubectl("wait", f"{self.kind}/{name}", wanted, f"--timeout={within}s", within=within + 30)
+        """The job's `.status.<path>` becomes `value`."""
+        self.until(name, f"{path} is {value}", lambda status: _at(status, path) == value, within)
 
     def until(self, name: str, what: str, holds: Callable[[Status], object], within: float = 90) -> Status:
-        """The first status of the job that `holds`."""
+        """The first status of the job that `holds`, however short it lasts.
 
-        def look() -> Status | None:
-            status = self.status(name)
-            return status if status and holds(status) else None
+        Raises:
+            AssertionError: there was none; says `what` was waited for, and the last status.
+        """
+        status: Status = {}
+        selector = {"fieldSelector": f"metadata.name={name}"}
+        for version in self.cluster.api.versions(self._path(), selector, within):
+            status = version.get("status", {})
+            if status and holds(status):
+                return status
+        raise AssertionError(f"{name}: {what}: not within {within} s; last status: {status!r}")
 
-        return wait_for(f"{name}: {what}", look, within)
+    def _path(self, name: str = "") -> str:
+        """Of all jobs, or of one."""
+        resource = self.cluster.resources.named(self.kind)
+        assert resource is not None, f"the API server has no {self.kind}"
+        return resource.path(self.namespace, name)
 
     def children(self, name: str, kind: str = "pods") -> dict[str, Manifest]:
         """The objects of a kind that belong to the job, by name without what comes before the replica."""
@@ -184,6 +201,14 @@ def conditions(status: Status) -> dict[str, tuple[str, str, str]]:
         each["type"]: (each["status"], each["reason"], each["message"])
         for each in status.get("conditions", ())
     }
+
+
+def _at(status: Status, path: str) -> object:
+    """The value at a path of keys joined by dots, None if there is none."""
+    place: Any = status
+    for key in path.split("."):
+        place = place.get(key) if isinstance(place, dict) else None
+    return place
 
 
 def _place(event: str) -> list[int]:

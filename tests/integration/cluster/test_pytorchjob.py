@@ -1,6 +1,5 @@
 """Kubeflow PyTorchJobs on a real API server: looked after where that is switched on, and as the operator does it."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,13 +51,8 @@ def pytorchjob(
 class TorchJobs(Jobs):
     """The PyTorchJobs of one namespace."""
 
-    def get(self, name: str) -> dict[str, Any]:
-        """The job object. Raises CommandFailed."""
-        return self.cluster.get("-n", self.namespace, "pytorchjob", name)
-
-    def patch(self, name: str, **spec: Any) -> None:
-        """A merge patch of the job's spec."""
-        self.kubectl("patch", "pytorchjob", name, "--type=merge", "-p", json.dumps({"spec": spec}))
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        super().__init__(cluster, namespace, "pytorchjob")
 
     def states(self, name: str, *wanted: str) -> Status:
         """The job's status as soon as its conditions are these, in order, as `Type=Status`."""
@@ -111,10 +105,11 @@ def test_a_job_runs_restarts_and_succeeds_as_with_the_operator(jobs: TorchJobs) 
 
     def again() -> bool:
         status = jobs.status("pair")
-        pod = jobs.cluster.answer(
-            "-n", jobs.namespace, "get", "pod", "pair-worker-0", "-o", "jsonpath={.metadata.uid}"
+        pods = jobs.cluster.get(
+            "-n", jobs.namespace, "pods", "--field-selector", "metadata.name=pair-worker-0"
         )
-        return pod.stdout not in ("", first) and status["replicaStatuses"]["Worker"].get("active") == 1
+        new = [pod for pod in pods["items"] if pod["metadata"]["uid"] != first]
+        return bool(new) and status["replicaStatuses"]["Worker"].get("active") == 1
 
     wait_for("the worker runs again", again, 90)
     jobs.states("pair", "Created=True", "Running=True")

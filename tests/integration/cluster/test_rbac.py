@@ -23,9 +23,10 @@ from k8s_bridge.apiserver.access import Wanted
 from k8s_bridge.apiserver.api import MERGE, Api
 from statemachine.kinds import SERVED
 from tests.harness import Cluster, ControlPlane, wait_for
-from tests.support.accounts import ACCOUNTS, in_processes, process, rights, token_of
+from tests.support.accounts import ACCOUNTS, in_processes, process, rights
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, conditions, job, replica_type
+from tests.support.cluster_people import token_of
 from tests.support.deployment import DEPLOY, address, charted, kustomized
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -110,6 +111,7 @@ def lead_a_life(jobs: Jobs) -> None:
         jobs.wait("life", "aggregate.running", 2)
         jobs.patch("life", runMode={"pause": {"enabled": True}})
         jobs.wait("life", "phase", "Paused")
+        jobs.wait("life", "aggregate.deleted", 2)
         jobs.patch("life", runMode={"pause": {"enabled": False}})
         jobs.wait("life", "aggregate.running", 2)
     for index in (1, 0):
