@@ -269,13 +269,21 @@ async def test_no_token_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert not re.search("alices|garbage-of-somebody", caplog.text)
 
 
-async def test_a_watch_shows_what_may_be_watched() -> None:
+async def test_a_watch_shows_what_may_be_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     async with cluster(only("watch")) as (client, app, fake):
         await app.submit(written(job()), "me")
         await phase(app, "train", "Running")
         detail(await client.get("/v1/watch?namespace=other"), 403, "no-right")
+        watch, first_is_sent = app.watch, asyncio.Event()
+
+        async def told(**options: Any) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+            async for each in watch(**options):
+                yield each
+                first_is_sent.set()
+
+        monkeypatch.setattr(app, "watch", told)
         watching = asyncio.create_task(client.get("/v1/watch?namespace=default"))
-        await asyncio.sleep(0.2)
+        await first_is_sent.wait()
         fake.closing.close()
         first, *_ = (await watching).text.splitlines()
         assert '"name": "train"' in first

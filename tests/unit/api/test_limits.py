@@ -8,6 +8,7 @@ import httpx
 
 from jobledger.api import create
 from jobledger.api.limits import BODY_LIMIT, Limits
+from tests.support.simulated import on_simulated_time
 from tests.unit.api.words import app_in_memory
 
 CHUNKED = {"type": "http", "headers": [(b"transfer-encoding", b"chunked")]}
@@ -33,6 +34,7 @@ async def test_a_body_that_says_that_it_is_too_large_is_refused_unread() -> None
         assert (response.status_code, response.json()["detail"]) == (413, "the body is larger than 6 MiB")
 
 
+@on_simulated_time
 async def test_a_body_that_does_not_say_how_large_it_is_is_cut_off() -> None:
     async def echo(scope: Any, receive: Any, send: Any) -> None:
         while (await receive()).get("more_body"):
@@ -43,6 +45,7 @@ async def test_a_body_that_does_not_say_how_large_it_is_is_cut_off() -> None:
     assert (response, len(taken)) == (413, 6)
 
 
+@on_simulated_time
 async def test_a_body_that_comes_too_slowly_is_given_up() -> None:
     async def echo(scope: Any, receive: Any, send: Any) -> None:
         while (await receive()).get("more_body"):
@@ -51,6 +54,7 @@ async def test_a_body_that_comes_too_slowly_is_given_up() -> None:
     assert await _raised(Limits(echo, seconds=0.2), _pieces(20, seconds=0.1)) == 408
 
 
+@on_simulated_time
 async def test_whoever_has_sent_everything_may_wait_for_as_long_as_they_like() -> None:
     async def waits(scope: Any, receive: Any, send: Any) -> None:
         assert not (await receive())["more_body"]

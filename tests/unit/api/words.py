@@ -15,7 +15,7 @@ from k8s_bridge.memory import MemoryCluster
 from statemachine.engine.clock import WallClock
 from statemachine.log.memory import MemoryLog
 
-SECONDS = 10.0
+SECONDS = 60.0
 """How long a test waits for what must come true."""
 
 

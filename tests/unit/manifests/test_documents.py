@@ -148,10 +148,10 @@ def test_a_bomb_of_aliases_is_refused_at_once() -> None:
         f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]"
         for old, new in zip("abcdefgh", "bcdefghi", strict=True)
     ]
-    before = time.perf_counter()
+    before = time.process_time()
     with pytest.raises(Unreadable, match="with its aliases expanded"):
         read("\n".join(lines))
-    assert time.perf_counter() - before < 20  # nobody lives to see it expanded
+    assert time.process_time() - before < 20  # nobody lives to see it expanded
 
 
 def test_long_texts_repeated_by_aliases_count_too() -> None:

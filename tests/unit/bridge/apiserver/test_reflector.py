@@ -248,7 +248,7 @@ async def test_a_server_that_ends_every_watch_at_once_is_not_stormed(server: Ser
 async def test_a_silent_socket_is_given_up(server: Server, api: Api) -> None:
     server.on("GET", THINGS, page(version=7))
     server.on("WATCH", THINGS, watch(bookmark(8), SILENT), watch(event("ADDED", thing("a", 9)), SILENT))
-    async with following(api, patience=Patience(silence=0.3)) as followed:
+    async with following(api, patience=Patience(silence=1.0)) as followed:
         await until(lambda: followed.names == ["a"])
         assert watched_from(server)[:2] == [7, 8]
     assert lists(server) == 1
@@ -256,9 +256,11 @@ async def test_a_silent_socket_is_given_up(server: Server, api: Api) -> None:
 
 async def test_a_socket_that_is_not_silent_is_kept(server: Server, api: Api) -> None:
     server.on("GET", THINGS, page(version=7))
-    server.on("WATCH", THINGS, watch(*[piece for n in range(8) for piece in (0.1, bookmark(8 + n))], SILENT))
-    async with following(api, patience=Patience(silence=0.3)):
-        await asyncio.sleep(1)
+    """It speaks for longer than it may be silent, and far more often than it must."""
+    spoken, last = [piece for n in range(70) for piece in (0.05, bookmark(8 + n))], thing("a", 90)
+    server.on("WATCH", THINGS, watch(*spoken, event("ADDED", last), SILENT))
+    async with following(api, patience=Patience(silence=3.0)) as followed:
+        await until(lambda: followed.names == ["a"])
         assert len(watched_from(server)) == 1
 
 
