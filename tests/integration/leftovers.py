@@ -10,7 +10,7 @@ from pathlib import Path
 
 from k8s_bridge.local.containers import MARKER
 
-SECONDS = 10.0
+SECONDS = 60.0
 
 
 def end_pods(folder: Path) -> None:

@@ -8,7 +8,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -157,9 +156,11 @@ def test_an_interrupt_stops_the_processes_and_the_log_says_so(place: Place) -> N
 
 
 def test_a_second_interrupt_ends_at_once_what_ignores_the_first(place: Place) -> None:
-    process = place.start("run", place.write("job.yaml", script("long", STUBBORN)))
+    manifest = script("long", STUBBORN)
+    pods = manifest["spec"]["replicaSpecs"][0]["template"]["spec"]
+    pods["terminationGracePeriodSeconds"] = 3600  # nobody waits for that
+    process = place.start("run", place.write("job.yaml", manifest))
     pid = _pid(place)
-    began = time.monotonic()
     process.send_signal(signal.SIGINT)
     assert process.stdout is not None
     for line in process.stdout:
@@ -170,11 +171,11 @@ def test_a_second_interrupt_ends_at_once_what_ignores_the_first(place: Place) ->
     output, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 130, output
     assert not is_alive(pid)
-    assert time.monotonic() - began < 30, "it waited for the grace period"
 
 
 def test_replicas_that_go_on_after_the_end_are_named(place: Place) -> None:
-    text = f"import os\nif os.environ['RANK'] == '1':\n  exec({SLEEPER!r})\nimport time; time.sleep(2)"
+    text = f"import os, time\nif os.environ['RANK'] == '1':\n  exec({SLEEPER!r})\n"
+    text += "while not os.path.exists('pid-1'):\n  time.sleep(0.02)"
     place.env["JOBLEDGER_SETTLE"] = "100ms"
     done = place.run("run", place.write("job.yaml", script("part", text, replicas=2)))
     assert done.returncode == 0, done.stderr
@@ -208,9 +209,9 @@ def test_sigterm_is_an_interrupt_with_its_own_exit_code(place: Place) -> None:
 
 
 def test_a_job_that_takes_longer_than_the_timeout_is_stopped_and_has_not_succeeded(place: Place) -> None:
-    done = place.run("run", place.write("job.yaml", script("long", SLEEPER)), "--timeout", "4s")
+    done = place.run("run", place.write("job.yaml", script("long", SLEEPER)), "--timeout", "6s")
     assert done.returncode == 1, done.stderr
-    assert "stopped after 4s (--timeout)" in done.stdout
+    assert "stopped after 6s (--timeout)" in done.stdout
     assert not is_alive(_pid(place))
 
 

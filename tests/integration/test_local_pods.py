@@ -188,7 +188,7 @@ with socket.create_server((os.environ["MASTER_ADDR"], int(os.environ["MASTER_POR
 _CLIENT = """
 import os, socket, sys, time
 host, _, port = sys.argv[1].partition(":")
-for _ in range(400):
+for _ in range(4000):
     try:
         print(socket.create_connection((host, int(port))).recv(9).decode(), os.environ["MASTER_PORT"] == port)
         break

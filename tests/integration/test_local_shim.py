@@ -47,7 +47,7 @@ class Container:
 
 
 def until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 90
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.005)
