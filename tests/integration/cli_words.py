@@ -14,6 +14,8 @@ from typing import Any
 
 import yaml
 
+from tests.harness import program
+
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60.0
 """How long anything may take; far more than it does, for machines that do much else."""
@@ -37,23 +39,18 @@ class Place:
         """Where the store is, or will be."""
         return self.folder / "ledger.db"
 
+    def words(self, *arguments: str, store: bool = True) -> list[str]:
+        """The arguments of a command; verbs get this store."""
+        return [*arguments, *(["--store", str(self.store)] if store else [])]
+
     def command(self, *arguments: str, store: bool = True) -> list[str]:
-        """A command line; verbs get this store."""
-        given = ["--store", str(self.store)] if store else []
-        return [sys.executable, "-m", "jobledger", *arguments, *given]
+        """A command line, for a real start by other means than `run` and `start`."""
+        return [sys.executable, "-m", "jobledger", *self.words(*arguments, store=store)]
 
     def run(self, *arguments: str, store: bool = True, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """The command, done."""
-        return subprocess.run(
-            self.command(*arguments, store=store),
-            cwd=self.folder,
-            env=self.env,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
+        words = self.words(*arguments, store=store)
+        return program.run(*words, sent=stdin, within=SECONDS, cwd=self.folder, env=self.env)
 
     def ok(self, *arguments: str) -> str:
         """What a command printed that must succeed."""
@@ -61,10 +58,10 @@ class Place:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, real: bool = False) -> subprocess.Popen[str]:
         """The command, running; its output in one stream."""
-        return subprocess.Popen(
-            self.command(*arguments),
+        return program.start(
+            *self.words(*arguments),
             cwd=self.folder,
             env=self.env,
             stdout=subprocess.PIPE,
@@ -72,6 +69,7 @@ class Place:
             stdin=subprocess.DEVNULL,
             text=True,
             start_new_session=True,
+            real=real,
         )
 
     def write(self, name: str, *manifests: dict[str, Any]) -> str:
@@ -80,9 +78,9 @@ class Place:
         return name
 
     @contextmanager
-    def server(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    def server(self, *arguments: str, real: bool = False) -> Iterator[subprocess.Popen[str]]:
         """`jobledger serve`, ready; asked to end at the end."""
-        process = self.start("serve", *arguments)
+        process = self.start("serve", *arguments, real=real)
         try:
             wait_until(lambda: self.run("get").returncode == 0 or process.poll() is not None)
             assert process.poll() is None, process.communicate()[0]

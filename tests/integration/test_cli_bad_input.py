@@ -1,4 +1,8 @@
-"""Bad input gets one clear sentence and the right exit code, never a traceback, and nothing is lost."""
+"""Bad input gets one clear sentence and the right exit code, never a traceback, and nothing is lost.
+
+Commands are forked, but for those that meet a closed pipe, a full disk or an early interrupt: how an interpreter ends
+then is part of it.
+"""
 
 import os
 import signal

@@ -1,4 +1,7 @@
-"""`jobledger controller` with what cannot work: one sentence, the right exit code, and nothing is opened."""
+"""`jobledger controller` with what cannot work: one sentence, the right exit code, and nothing is opened.
+
+It is forked, but for the one that runs, and the one that cannot import its client.
+"""
 
 import json
 import socket

@@ -1,4 +1,8 @@
-"""`jobledger run` with real processes: outcomes, interrupts, restarts, what is shown."""
+"""`jobledger run` with real processes: outcomes, interrupts, restarts, what is shown.
+
+They are forked, but for what has real starts: commands that users read and type again, the demo, what runs in a
+terminal, and one `run` that is interrupted and one that is killed.
+"""
 
 import json
 import os
@@ -144,7 +148,7 @@ def test_config_maps_and_secrets_in_the_same_file_reach_the_processes(place: Pla
 
 
 def test_an_interrupt_stops_the_processes_and_the_log_says_so(place: Place) -> None:
-    process = place.start("run", place.write("job.yaml", script("long", SLEEPER)))
+    process = place.start("run", place.write("job.yaml", script("long", SLEEPER)), real=True)
     pid = _pid(place)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=SECONDS)
@@ -217,7 +221,7 @@ def test_a_job_that_takes_longer_than_the_timeout_is_stopped_and_has_not_succeed
 
 def test_a_run_that_was_killed_is_taken_over_by_the_next_one_with_the_same_process(place: Place) -> None:
     name = place.write("job.yaml", script("long", SLEEPER))
-    first = place.start("run", name)
+    first = place.start("run", name, real=True)
     pid = _pid(place)
     first.kill()
     first.communicate()

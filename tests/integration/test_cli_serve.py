@@ -1,4 +1,7 @@
-"""`jobledger serve` and the verbs against it, with real processes."""
+"""`jobledger serve` and the verbs against it, with real processes.
+
+They are forked, but for a `serve` that is asked to end, and a `submit` from elsewhere: these have real starts.
+"""
 
 import json
 import re
@@ -54,7 +57,7 @@ def test_the_life_of_a_job_from_submit_to_delete(place: Place) -> None:
 
 def test_sigterm_ends_the_server_and_the_next_one_adopts_the_processes(place: Place) -> None:
     name = place.write("job.yaml", script("train", SLEEPER))
-    with place.server() as server:
+    with place.server(real=True) as server:
         place.ok("submit", name)
         place.ok("wait", "train", "--for", "phase=Running", "--timeout", "50s")
         pid = _pid(place)

@@ -1,4 +1,7 @@
-"""What compose/compose.yaml runs of ours is run here without containers, until its own health check is content."""
+"""What compose/compose.yaml runs of ours is run here without containers, until its own health check is content.
+
+Services have real starts, as in a container; commands that are executed beside them are forked.
+"""
 
 import json
 import re
@@ -16,7 +19,7 @@ from typing import Any, Final
 import pytest
 
 from statemachine.log.kafka.address import Address
-from tests.harness import Cluster, wait_for
+from tests.harness import Cluster, program, wait_for
 from tests.harness.broker import Kafka
 from tests.harness.fixtures import fresh_address
 from tests.harness.postgres import PASSWORD, USER, Postgres
@@ -40,15 +43,8 @@ class Service:
 
     def run(self, *command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """A jobledger command in that container, as `docker compose exec`; without any, the service's own."""
-        return subprocess.run(
-            self._jobledger(command or self._about["command"]),
-            **self._place(),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        words = self._here([*command] or self._about["command"])
+        return program.run(*words, **self._place(), sent=stdin)
 
     def is_healthy(self) -> bool:
         """What the health check says."""
@@ -66,8 +62,8 @@ class Service:
     def started(self) -> Iterator[None]:
         """It runs, and is asked to end when the block does."""
         with (self._folder / "said").open("wb") as said:
-            command = self._jobledger(self._about["command"])
-            self._process = subprocess.Popen(command, **self._place(), stdout=said, stderr=said)
+            words = self._here(self._about["command"])
+            self._process = program.start(*words, **self._place(), stdout=said, stderr=said, real=True)
         try:
             yield
             self._process.send_signal(signal.SIGTERM)
@@ -75,9 +71,6 @@ class Service:
         finally:
             self._process.kill()
             self._process.wait()
-
-    def _jobledger(self, arguments: Any) -> list[str]:
-        return [sys.executable, "-m", "jobledger", *self._here(arguments)]
 
     def _place(self) -> dict[str, Any]:
         given = {name: self._here([str(value)])[0] for name, value in self._about["environment"].items()}

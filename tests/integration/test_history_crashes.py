@@ -1,8 +1,10 @@
-"""Projectors of the history killed with SIGKILL, again and again: the tables are those of a fold from offset 0."""
+"""Projectors of the history killed with SIGKILL, again and again: the tables are those of a fold from offset 0.
+
+The rivals of those that are killed have real starts.
+"""
 
 import asyncio
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -18,6 +20,7 @@ from statemachine.ids import JobUid
 from statemachine.log.partitions import Partitions
 from statemachine.log.port import Draft
 from statemachine.log.reader import Reader
+from tests.harness import program
 from tests.support.logs import history
 from tests.support.repetition import kills
 from tests.support.seeds import chance
@@ -57,7 +60,7 @@ async def test_a_projector_that_is_killed_again_and_again_leaves_exactly_what_th
         pace = Pace()
         writer = asyncio.create_task(write(partitions, lives, choices, pace))
         for _ in range(KILLS):
-            with projecting(log, url) as rival, projecting(log, url) as victim:
+            with projecting(log, url, real=True) as rival, projecting(log, url) as victim:
                 for each in (rival, victim):
                     await asyncio.to_thread(working, each)
                 pace.goes_on.set()
@@ -78,7 +81,7 @@ async def test_a_rebuild_beside_a_projector_that_works_on_a_log_that_grows_does_
     log: Path | Kafka, url: str, tmp_path: Path
 ) -> None:
     said = f"sqlite://{log}" if isinstance(log, Path) else str(log)
-    command = [sys.executable, "-m", "jobledger", "history", "--rebuild", "--log", said, "--history", url]
+    words = ["history", "--rebuild", "--log", said, "--history", url]
     async with writing(log) as partitions:
         lives = [history(LENGTH, JobUid(f"job-{number}")) for number in range(JOBS)]
         pace = Pace()
@@ -87,9 +90,7 @@ async def test_a_rebuild_beside_a_projector_that_works_on_a_log_that_grows_does_
             await asyncio.to_thread(working, other)
             pace.goes_on.set()
             for _ in range(2):
-                done = await asyncio.to_thread(
-                    subprocess.run, command, capture_output=True, text=True, check=False
-                )
+                done = await asyncio.to_thread(program.run, *words)
                 assert (done.returncode, done.stderr) == (0, "")
                 assert done.stdout.startswith("the history has been made again: ")
             pace.hurry()
@@ -144,9 +145,9 @@ async def write(partitions: Partitions, lives: list[list[Draft]], choices: Rando
         await pace.keep()
 
 
-def projecting(log: Path | Kafka, url: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "tests.integration.history_process", str(log), url]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def projecting(log: Path | Kafka, url: str, *, real: bool = False) -> "subprocess.Popen[str]":
+    module = "tests.integration.history_process"
+    return program.start(str(log), url, module=module, stdout=subprocess.PIPE, text=True, real=real)
 
 
 def working(process: "subprocess.Popen[str]") -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,7 +20,7 @@ from statemachine.engine.clock import WallClock
 from statemachine.errors import ConfigError, StoreUnusable, ViewUnavailable
 from statemachine.log.memory import MemoryLog
 from statemachine.log.sqlite import SqliteLog
-from tests.harness import Postgres
+from tests.harness import Postgres, program
 from tests.harness.postgres import PASSWORD
 from tests.support.logs import JOB, history
 
@@ -266,7 +265,5 @@ def write(path: Path) -> None:
 
 def cli(*words: str) -> tuple[int, str]:
     """The exit code, and all that was said."""
-    command = [sys.executable, "-m", "jobledger", *words]
-    both = subprocess.STDOUT
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=both, text=True, check=False, timeout=120)
+    done = program.run(*words, stderr=subprocess.STDOUT)
     return done.returncode, done.stdout

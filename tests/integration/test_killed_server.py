@@ -1,11 +1,13 @@
-"""kill -9 of `jobledger serve`, again and again over a running job: nothing twice, nothing forgotten, no holes."""
+"""kill -9 of `jobledger serve`, again and again over a running job: nothing twice, nothing forgotten, no holes.
 
+Every third life of the server has a real start, so that kills at any moment of a start are among them.
+"""
+
+import itertools
 import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +20,7 @@ import yaml
 
 from jobledger.places import socket_path
 from statemachine.log.kafka.address import Address
-from tests.harness import wait_for
+from tests.harness import program, wait_for
 from tests.support.repetition import kills
 from tests.support.seeds import chance
 
@@ -66,13 +68,16 @@ class Server:
 
     def __init__(self, folder: Path, log: Sequence[str]) -> None:
         self.folder, self.store, self.log = folder, folder / "ledger.db", log
+        self.lives = itertools.count()
         self.start()
 
     def start(self) -> None:
+        words = ["serve", "--store", str(self.store), *self.log]
+        env = {**os.environ, "JOBLEDGER_KAFKA__INSTANCE": "serve"}
         with (self.folder / "serve.log").open("ab") as log:
-            command = [sys.executable, "-m", "jobledger", "serve", "--store", str(self.store), *self.log]
-            env = {**os.environ, "JOBLEDGER_KAFKA__INSTANCE": "serve"}
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=env)
+            self.process = program.start(
+                *words, stdout=log, stderr=log, env=env, real=not next(self.lives) % 3
+            )
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
@@ -88,8 +93,7 @@ class Server:
         return False
 
     def cli(self, *arguments: str, check: bool = True) -> str:
-        command = [sys.executable, "-m", "jobledger", *arguments, "--store", str(self.store)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=150)
+        done = program.run(*arguments, "--store", str(self.store), within=150)
         assert not check or done.returncode == 0, (arguments, done.stdout, done.stderr)
         return done.stdout
 
@@ -97,8 +101,7 @@ class Server:
         """What a client verb prints as soon as it succeeds."""
         end = time.monotonic() + within
         while True:
-            command = [sys.executable, "-m", "jobledger", *arguments, "--store", str(self.store)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=150)
+            done = program.run(*arguments, "--store", str(self.store), within=150)
             if done.returncode == 0:
                 return done.stdout
             assert time.monotonic() < end, (arguments, done.stdout, done.stderr)

@@ -2,25 +2,28 @@
 
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Final, Self
 
 from jobledger.settings import PREFIX
-from tests.harness import Cluster
+from tests.harness import Cluster, program
 
 _GRACE: Final = 90.0
 """Seconds that an orderly end may take before it counts as a hang."""
 
 
 class ControllerProcess:
-    """`jobledger controller` on `cluster`, its log in `folder` or at `log`; a `with` block starts and ends it."""
+    """`jobledger controller` on `cluster`, its log in `folder` or at `log`; a `with` block starts and ends it.
+
+    It is forked unless `real` is true; see `tests.harness.program`.
+    """
 
     def __init__(
         self, cluster: Cluster, folder: Path, *options: str, log: str = "", **variables: str
     ) -> None:
         self.store = folder / "ledger.db"
         self._log = log
+        self.real = False
         self._said = folder / "controller.log"
         others = {name: each for name, each in cluster.environment.items() if not name.startswith(PREFIX)}
         self._environment = {**others, **variables}
@@ -53,8 +56,8 @@ class ControllerProcess:
         if not self.is_running:
             self._began = len(self.said)
             with self._said.open("ab") as said:
-                self._process = subprocess.Popen(
-                    self._command(), stdout=said, stderr=said, env=self._environment
+                self._process = program.start(
+                    *self._words(), stdout=said, stderr=said, env=self._environment, real=self.real
                 )
         return self
 
@@ -86,10 +89,15 @@ class ControllerProcess:
     def __exit__(self, *_: object) -> None:
         self.kill()
 
-    def _command(self) -> list[str]:
+    def _words(self) -> list[str]:
         return [
-            *(sys.executable, "-m", "jobledger", "controller"),
-            *("--kubeconfig", str(self._cluster.kubeconfig), "--log", self._log or f"sqlite://{self.store}"),
+            *(
+                "controller",
+                "--kubeconfig",
+                str(self._cluster.kubeconfig),
+                "--log",
+                self._log or f"sqlite://{self.store}",
+            ),
             *("--listen", "127.0.0.1:0"),
             *self._options,
         ]

@@ -1,15 +1,13 @@
 """A deleted job leaves nothing but its history, however it was deleted and whoever was looking."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from k8s_bridge.port import EVIDENCE
-from tests.harness import ControlPlane, wait_for
+from tests.harness import ControlPlane, program, wait_for
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import CHILDREN, Jobs, job, replica_type
 from tests.support.cluster_log import Ledger
@@ -58,9 +56,8 @@ def nothing_is_left(jobs: Jobs) -> None:
 
 def history(controller: ControllerProcess, uid: str) -> list[dict[str, Any]]:
     """What `jobledger history` tells of a job."""
-    command = [sys.executable, "-m", "jobledger", "history", "--uid", uid, "-o", "json"]
-    command += ["--store", str(controller.store), *namespaces_and_name(controller, uid)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    words = ["--uid", uid, "-o", "json", "--store", str(controller.store)]
+    done = program.run("history", *words, *namespaces_and_name(controller, uid), within=60)
     assert done.returncode == 0, done.stderr
     told: list[dict[str, Any]] = json.loads(done.stdout)
     return told

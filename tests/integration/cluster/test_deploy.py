@@ -1,9 +1,11 @@
-"""kustomize and Helm install the same, on a real API server: admitted, scheduled, running, and gone again."""
+"""kustomize and Helm install the same, on a real API server: admitted, scheduled, running, and gone again.
+
+Controllers have real starts here, as in their containers; those of other tests are forked.
+"""
 
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -15,10 +17,9 @@ import httpx
 import pytest
 
 from jobledger.settings import PREFIX
-from tests.harness import Cluster, CommandFailed, ControlPlane, wait_for
+from tests.harness import Cluster, CommandFailed, ControlPlane, program, wait_for
 from tests.harness.broker import Kafka
 from tests.harness.postgres import PASSWORD, USER, Postgres
-from tests.harness.programs import output
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import SIMULATED
 from tests.support.deployment import (
@@ -368,6 +369,7 @@ def test_the_containers_commands_start_and_become_ready(helm: Cluster, split: bo
             folder.mkdir()
             _, *arguments = as_here(each, tmp_path)
             process = ControllerProcess(helm, folder, *arguments, **environment_of(each))
+            process.real = True
             processes[name] = stack.enter_context(process)
         assert len(processes) == (4 if split else 1)
         all_ready(processes)
@@ -406,14 +408,15 @@ def test_with_kafka_the_containers_commands_start_and_become_ready(
         topics = made.pop("jobledger-topics")
         environment = {name: each for name, each in helm.environment.items() if not name.startswith(PREFIX)}
         environment |= with_files(topics, secrets, tmp_path)
-        command = [sys.executable, "-m", "jobledger", *as_here(topics, tmp_path)]
-        output(command, env=environment, within=120)
+        applied = program.run(*as_here(topics, tmp_path), env=environment)
+        assert applied.returncode == 0, applied.stderr
         processes = {}
         for name, each in made.items():
             folder = tmp_path / name
             folder.mkdir()
             _, *arguments = as_here(each, tmp_path)
             process = ControllerProcess(helm, folder, *arguments, **with_files(each, secrets, tmp_path))
+            process.real = True
             processes[name] = stack.enter_context(process)
         all_ready(processes)
         tables = "SELECT to_regclass('history_jobs')"

@@ -17,6 +17,7 @@ from typing import Self, cast
 
 from statemachine.engine.kafka.worker import FeedName, Worker
 from statemachine.log.kafka.address import Address
+from tests.harness import program
 from tests.support.scenario import START
 
 ROOT = Path(__file__).parents[3]
@@ -42,9 +43,9 @@ class EngineProcess:
 
     def start(self) -> None:
         """It runs, as another process than before."""
+        module = "tests.integration.kafka.engine_process"
         with self._log.open("ab") as log:
-            command = [sys.executable, "-m", "tests.integration.kafka.engine_process", *self._words]
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT)
+            self.process = program.start(*self._words, module=module, stdout=log, stderr=log, cwd=ROOT)
 
     def send(self, number: signal.Signals) -> None:
         """It gets a signal."""

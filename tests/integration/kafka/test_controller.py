@@ -1,11 +1,12 @@
-"""`jobledger controller --log kafka://…` as a process: what it says while the brokers are away, and how it ends."""
+"""`jobledger controller --log kafka://…` as a process: what it says while the brokers are away, and how it ends.
+
+It has a real start, as the one engine of the tests that users start like this.
+"""
 
 import asyncio
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.outbox import KafkaOutbox
 from statemachine.observations import Observation
-from tests.harness import wait_for
+from tests.harness import program, wait_for
 from tests.harness.broker import Kafka
 from tests.harness.fixtures import LEDGER_PARTITIONS, fresh_address, ledger_topics_on
 from tests.support.scenario import Story, workers
@@ -34,12 +35,10 @@ class Engine:
     def __init__(self, folder: Path, log: str) -> None:
         self._said = folder / "engine.log"
         self.began = time.time()
-        command = [sys.executable, "-m", "jobledger", "controller", "--roles", "engine", "--log", log]
+        words = ["controller", "--roles", "engine", "--log", log, "--listen", "127.0.0.1:0"]
         env = {**os.environ, "JOBLEDGER_KAFKA__SESSION": "6"}
         with self._said.open("wb") as said:
-            self.process = subprocess.Popen(
-                [*command, "--listen", "127.0.0.1:0"], stdout=said, stderr=said, env=env
-            )
+            self.process = program.start(*words, stdout=said, stderr=said, env=env, real=True)
 
     @property
     def said(self) -> str:

@@ -1,8 +1,6 @@
 """`jobledger log copy`: from a file to Kafka and back, as an operator does it."""
 
 import asyncio
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,14 +8,14 @@ import pytest
 from statemachine.log.kafka.address import Address
 from statemachine.log.port import Draft, Record
 from statemachine.log.sqlite import SqliteLog
+from tests.harness import program
 from tests.support.logs import OTHER, history, records
 
 pytestmark = pytest.mark.integration
 
 
 def cli(*words: str) -> tuple[int, str, str]:
-    command = [sys.executable, "-m", "jobledger", *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = program.run(*words)
     return done.returncode, done.stdout, done.stderr
 
 
