@@ -53,8 +53,8 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
 
 @pytest.fixture(scope="session")
 def killable_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane whose parts may be killed, and which has kinds only if a test installs them."""
-    with own_control_plane(tmp_path_factory.mktemp("killable"), nodes=2, readable=True) as started:
+    """A control plane of one node whose parts may be killed, and which has kinds only if a test installs them."""
+    with own_control_plane(tmp_path_factory.mktemp("killable"), nodes=1, readable=True) as started:
         yield started
 
 
@@ -171,12 +171,14 @@ def fresh_address(kafka: Kafka) -> Iterator[Address]:
 
 
 async def _delete_topics(address: Address, beginning: str) -> None:
+    """Those whose names begin so, but for Kafka's own."""
     from aiokafka.admin import AIOKafkaAdminClient
 
     admin = AIOKafkaAdminClient(**address.options())
     await admin.start()
     try:
-        ours = [name for name in await admin.list_topics() if name.startswith(beginning)]
+        names = await admin.list_topics()
+        ours = [name for name in names if name.startswith(beginning) and not name.startswith("__")]
         if ours:
             await admin.delete_topics(ours)
     finally:
