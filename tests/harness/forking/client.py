@@ -31,8 +31,11 @@ class ForkServer:
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
             )
-        with self._control.makefile("rb") as said:
-            self._fixed: Fixed = json.loads(said.readline())
+        with self._control.makefile("rb") as control:
+            line = control.readline()
+        if not line:
+            raise ChildProcessError("the fork server ended before it served; its standard error says why")
+        self._fixed: Fixed = json.loads(line)
         self._lock = Lock()
 
     @property
