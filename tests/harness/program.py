@@ -1,6 +1,6 @@
 """Our programs as processes: `jobledger`, or another module that `python -m` starts.
 
-A program is forked from a process that has imported jobledger (`tests.harness.forking`), which saves up to a second
+A program is forked from a process that has imported jobledger (`tests.forking`), which saves up to a second
 of processor time. It has a *real start*, by an interpreter of its own, where a test says `real=True`, because the
 start is part of what is tested; where its environment differs in what is read at a start (PYTHONHASHSEED, LANG);
 and everywhere with JOBLEDGER_REAL_STARTS=1.
@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, Any, Final, Literal, TypedDict, Unpack, overload
 
-from tests.harness.forking import Forked, ForkServer
+from tests.forking import Forked, ForkServer
 
 SECONDS: Final = 120.0
 """How long a program may run that is waited for; far more than it does."""

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.harness import program, wait_for
-from tests.harness.forking import ForkServer
-from tests.harness.forking.client import ROOT, Forked
+from tests.forking import ForkServer
+from tests.forking.client import ROOT, Forked
 
 START = Callable[..., "subprocess.Popen[str]"]
 
@@ -156,7 +156,7 @@ def test_a_command_says_the_same_to_the_byte(words: list[str], tmp_path: Path) -
 # ---- signals and waiting -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGUSR1])
 def test_a_signal_ends_it_and_is_its_return_code(started: START, number: signal.Signals) -> None:
     process = started(SLEEP)
     process.send_signal(number)
@@ -268,7 +268,7 @@ def test_a_kubeconfig_matters_only_to_those_who_are_given_none(started: START) -
 
 OWNER = """
 import subprocess, time
-from tests.harness.forking import Forked, ForkServer
+from tests.forking import Forked, ForkServer
 import sys
 server = ForkServer()
 command = [sys.executable, "-m", "jobledger", "validate", "-"]

@@ -9,6 +9,6 @@ A program that was forked differs from one that was started in four ways: its co
 its parent is the server, its hash seed is that of its siblings, and more modules are imported than it needs.
 """
 
-from tests.harness.forking.client import Forked, ForkServer
+from tests.forking.client import Forked, ForkServer
 
 __all__ = ["ForkServer", "Forked"]

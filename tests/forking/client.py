@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from tests.harness.forking.request import ADOPTED, FIXED, Ended, Fixed, Line, Request, Started
+from tests.forking.request import ADOPTED, FIXED, Ended, Fixed, Line, Request, Started
 
 ROOT: Final = Path(__file__).parents[3]
 
@@ -24,7 +24,7 @@ class ForkServer:
         environment = {name: each for name, each in os.environ.items() if name != "PYTHONPATH"}
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.harness.forking", str(theirs.fileno())],
+                [sys.executable, "-m", "tests.forking", str(theirs.fileno())],
                 cwd=ROOT,
                 env=environment,
                 stdin=subprocess.DEVNULL,

@@ -26,7 +26,7 @@ from selectors import EVENT_READ, DefaultSelector
 from types import ModuleType
 from typing import Final, NoReturn
 
-from tests.harness.forking.request import ADOPTED, FIXED, Ended, Fixed, Line, Request, Started
+from tests.forking.request import ADOPTED, FIXED, Ended, Fixed, Line, Request, Started
 
 _PACKAGES: Final = ("jobledger", "projectors", "k8s_bridge", "statemachine")
 

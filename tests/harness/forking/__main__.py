@@ -1,8 +1,0 @@
-"""`python -m tests.harness.forking FD`: the fork server at the other end of that socket."""
-
-import sys
-
-from tests.harness.forking.server import main
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))
