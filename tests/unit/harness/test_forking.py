@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.harness import program, wait_for
 from tests.forking import ForkServer
 from tests.forking.client import ROOT, Forked
+from tests.harness import program, wait_for
 
 START = Callable[..., "subprocess.Popen[str]"]
 
