@@ -22,6 +22,7 @@ SERVERS: Final = {
 _ORDER: Final = [*dict.fromkeys(SERVERS.values())]
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks the tests of a group, and sorts: groups of servers, groups of modules, then all others as they stand."""
     shared = {str(item.path) for item in items if _has_module_fixture(item)}

@@ -70,6 +70,22 @@ def test_the_tests_of_a_module_with_a_fixture_of_its_own_are_a_group(pytester: p
     assert found == [["test_with", "test_b"], ["test_without", "test_b"], ["test_alone"]]
 
 
+def test_the_tests_of_a_group_run_in_one_process(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile(
+        """
+        import pytest
+        @pytest.mark.parametrize("number", range(10))
+        def test_secure(secure_kafka, number): pass
+        """
+    )
+    result = pytester.runpytest_subprocess("-n", "2", "--dist", "loadgroup", "-v")
+    passed = [line for line in result.outlines if "PASSED" in line]
+    assert len(passed) == 10
+    assert all("@secure" in line for line in passed)
+    assert len({line.split("]")[0] for line in passed}) == 1
+
+
 def test_a_test_of_two_groups_is_refused_with_its_name(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile("def test_both(killable_plane, secure_kafka): pass")
