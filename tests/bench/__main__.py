@@ -16,6 +16,7 @@ from tests.bench.loop import whole_loop
 from tests.bench.memory import idle_jobs
 from tests.bench.pages import list_pages
 from tests.bench.results import Result, machine, table
+from tests.bench.start import starts
 from tests.bench.storage import sqlite_append
 
 BENCHMARKS: Final[dict[str, Callable[[], Iterator[Result]]]] = {
@@ -27,6 +28,7 @@ BENCHMARKS: Final[dict[str, Callable[[], Iterator[Result]]]] = {
     "latency": submit_to_start,
     "memory": idle_jobs,
     "pages": list_pages,
+    "start": starts,
 }
 
 
