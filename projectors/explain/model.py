@@ -27,6 +27,7 @@ class Part(BaseModel):
         populate_by_name=True,
         serialize_by_alias=True,
         use_attribute_docstrings=True,
+        defer_build=True,
     )
 
 

@@ -18,7 +18,12 @@ class SpecPart(BaseModel):
     """An object inside a spec. Strict: a number in quotes is no number, as for the API server."""
 
     model_config = ConfigDict(
-        frozen=True, strict=True, extra="ignore", alias_generator=to_camel, populate_by_name=True
+        frozen=True,
+        strict=True,
+        extra="ignore",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        defer_build=True,  # a process seldom meets jobs of all kinds
     )
 
 
