@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, create_model
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from jobledger.errors import nearest
+from statemachine.docstrings import field_docs
 from statemachine.errors import ConfigError, InvariantBroken
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def in_pod() -> bool:
 class LogSettings(BaseModel):
     """What jobledger says about itself, on standard error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     level: Literal["debug", "info", "warning", "error"] = "warning"
     """Least severe line that is shown: debug, info, warning or error. Default warning, because commands show
@@ -93,7 +93,7 @@ class LogSettings(BaseModel):
 class ControllerSettings(BaseModel):
     """How `jobledger controller` runs on a Kubernetes cluster."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     kubeconfig: str = ""
     """Path of the kubeconfig that says which cluster. Default: the service account, in a pod; else what
@@ -127,7 +127,7 @@ class ControllerSettings(BaseModel):
 class KafkaSettings(BaseModel):
     """What holds where the event log is in Kafka: `--log kafka://HOST:PORT,HOST:PORT`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """How clients talk to the brokers: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Default PLAINTEXT, as brokers
@@ -190,7 +190,7 @@ class KafkaSettings(BaseModel):
 class ConsoleSettings(BaseModel):
     """How the web console is set up, in `jobledger serve` and on a cluster."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     namespace: str = ""
     """The one namespace whose jobs the console shows and makes. Default: all that its user may list."""
@@ -211,17 +211,10 @@ class ConsoleSettings(BaseModel):
     Default: none; resource monitoring then shows requests and limits alone."""
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """All settings of jobledger; nested ones are written with two underscores: `JOBLEDGER_LOG__LEVEL`."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX,
-        env_nested_delimiter="__",
-        env_ignore_empty=True,
-        frozen=True,
-        extra="forbid",
-        use_attribute_docstrings=True,
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     store: Path = Path()
     """Path of the SQLite file that holds the log, the objects and the history. Default
@@ -305,7 +298,7 @@ def load(flags: Mapping[str, tuple[str, Any]] | None = None, *, whole: bool = Fa
     model = with_kinds() if whole or said - set(map(variable, paths(Settings))) else Settings
     _refuse_unknown(said, model)
     try:
-        settings = model(**_nested(given))
+        settings = model.model_validate(_nested(_environment(model) | _values(given)))
     except ValidationError as error:
         raise ConfigError(_sentence(error, given)) from None
     if settings.store == Path():
@@ -342,15 +335,26 @@ def value_at(settings: Settings, path: str) -> Any:
 def explained(path: str, model: type[BaseModel] | None = None) -> str:
     """What the setting at `path` is for: unit, default and why."""
     name, _, rest = path.partition(".")
-    field = (model or with_kinds()).model_fields[name]
-    if rest and isinstance(field.annotation, type):
-        return explained(rest, field.annotation)
-    return " ".join((field.description or "").split())
+    owner = model or with_kinds()
+    inner = owner.model_fields[name].annotation
+    if rest and isinstance(inner, type):
+        return explained(rest, inner)
+    return field_docs(owner).get(name, "")
 
 
-def _nested(given: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
+def _values(given: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
+    return {path: value for path, (_, value) in given.items()}
+
+
+def _environment(model: type[Settings]) -> dict[str, Any]:
+    """The settings that variables say, by path; one that is empty says nothing."""
+    said = ((path, os.environ.get(variable(path))) for path in paths(model))
+    return {path: value for path, value in said if value}
+
+
+def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
-    for path, (_, value) in given.items():
+    for path, value in values.items():
         *outer, name = path.split(".")
         place = tree
         for each in outer:

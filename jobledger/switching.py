@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 
 from jobledger.kind_pages import NOTE
 from jobledger.settings import variable
+from statemachine.docstrings import field_docs
 from statemachine.errors import InvariantBroken
 from statemachine.kind import Kind, OptInSettings
 from statemachine.kinds import OPT_IN
@@ -80,7 +81,7 @@ def _values() -> Iterator[str]:
         yield from _comment(declared.__doc__ or "", "")
         yield f"{kind.names.plural}:"
         for name, field in declared.model_fields.items():
-            yield from _comment(_PLACES_SAY if name == _PLACES else field.description or "", "  ")
+            yield from _comment(_PLACES_SAY if name == _PLACES else field_docs(declared).get(name, ""), "  ")
             yield f"  {to_camel(name)}: {json.dumps([] if name == _PLACES else field.default)}"
 
 

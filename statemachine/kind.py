@@ -112,7 +112,7 @@ class OptInSettings(BaseModel):
     the kind's plural: a docstring under a field says its unit, its default and why.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     namespaces: str = ""
     """Namespaces of a cluster in which such jobs are looked after, with commas between them; `*`: in all. Default:
