@@ -1,24 +1,29 @@
 """The HTTP API as Python calls: what client verbs ask of a running `jobledger serve`.
 
-Blocking, because commands have nothing else to do meanwhile. Every failure is one of `jobledger.errors`.
+Blocking, because commands have nothing else to do meanwhile, and with nothing but the standard library, because a
+command that people type should answer at once. Every failure is one of `jobledger.errors`.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
+from socket import AF_UNIX, socket
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
-
-import httpx
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from jobledger.errors import NoServer, ServerRefused
+from statemachine.errors import ConfigError
 
 Manifest = dict[str, Any]
 
 _TIMEOUT: Final = 30.0
 _SILENCE: Final = 30.0
 """Seconds without a line after which a watch is given up; the server says something every ten."""
+
+_PIECE: Final = 1 << 16
 
 
 class Jobs(Protocol):
@@ -68,14 +73,8 @@ class Client:
 
     def __init__(self, address: str, actor: str = "") -> None:
         self.address = address
-        is_url = address.startswith("http://")
-        self._http = httpx.Client(
-            transport=None if is_url else httpx.HTTPTransport(uds=address),
-            base_url=address if is_url else "http://localhost",
-            headers={"X-Jobledger-Actor": actor} if actor else None,
-            timeout=_TIMEOUT,
-            trust_env=False,
-        )
+        self._url = _url(address) if address.startswith("http://") else None
+        self._headers = {"X-Jobledger-Actor": actor} if actor else {}
 
     def __enter__(self) -> Self:
         return self
@@ -83,7 +82,7 @@ class Client:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._http.close()
+        """Every request has closed its connection."""
 
     # ---- reading -------------------------------------------------------------------------------------------
 
@@ -108,10 +107,11 @@ class Client:
     @contextmanager
     def logs(self, namespace: str, name: str, **which: str | bool) -> Iterator[Iterator[bytes]]:
         """What a replica writes. `which`: kind, uid, replica, container, previous, follow."""
-        timeout = httpx.Timeout(_TIMEOUT, read=None if which.get("follow") else _TIMEOUT)
-        path = _path(namespace, name, "/logs")
-        with self._stream(path, _given(**which), timeout) as response:
-            yield self._pieces(response)
+        patience = None if which.get("follow") else _TIMEOUT
+        with self._answer(
+            "GET", _path(namespace, name, "/logs"), _given(**which), patience=patience
+        ) as answer:
+            yield self._pieces(answer)
 
     def watch(
         self,
@@ -126,16 +126,15 @@ class Client:
         Raises:
             Silent: nothing was said for `silence` seconds.
         """
-        timeout = httpx.Timeout(_TIMEOUT, read=max(silence, 0.05))
         which = _given(namespace=namespace, name=name, labelSelector=selector)
-        with self._stream("/v1/watch", which, timeout) as response:
+        with self._answer("GET", "/v1/watch", which, patience=max(silence, 0.05)) as answer:
             try:
-                for line in response.iter_lines():
+                for line in answer:
                     item = json.loads(line)
                     yield item["type"], item["object"]
-            except httpx.ReadTimeout:
+            except TimeoutError:
                 raise Silent from None
-            except httpx.TransportError:
+            except (OSError, HTTPException):
                 pass
         raise NoServer(self.address, "it has just ended")
 
@@ -144,7 +143,7 @@ class Client:
     def submit(self, manifests: Sequence[Manifest]) -> list[Manifest]:
         """All objects exist; the jobs as stored."""
         body = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
-        items: list[Manifest] = self._ask("POST", "/v1/jobs", json=body)["items"]
+        items: list[Manifest] = self._ask("POST", "/v1/jobs", body=body)["items"]
         return items
 
     def delete(self, namespace: str, name: str, grace: float | None = None, **which: str) -> Manifest:
@@ -162,7 +161,7 @@ class Client:
         uid: str = "",
     ) -> Manifest:
         """`pause`, `resume`, or `scale` with a body; the job as stored."""
-        return self._job("POST", namespace, name, f"/{wish}", params=_given(kind=kind, uid=uid), json=body)
+        return self._job("POST", namespace, name, f"/{wish}", params=_given(kind=kind, uid=uid), body=body)
 
     # ---- inside --------------------------------------------------------------------------------------------
 
@@ -170,41 +169,70 @@ class Client:
         found: Manifest = self._ask(method, _path(namespace, name, more), **request)
         return found
 
-    def _ask(self, method: str, path: str, **request: Any) -> Any:
-        with self._reached():
-            response = self._http.request(method, path, **request)
-        _check(response)
-        return response.json()
+    def _ask(
+        self, method: str, path: str, *, params: Mapping[str, str] | None = None, body: Any = None
+    ) -> Any:
+        with self._answer(method, path, params, body) as answer, self._reached():
+            text = answer.read()
+        return json.loads(text)
 
     @contextmanager
-    def _stream(self, path: str, params: dict[str, Any], timeout: httpx.Timeout) -> Iterator[httpx.Response]:
-        request = self._http.build_request("GET", path, params=params, timeout=timeout)
-        with self._reached():
-            response = self._http.send(request, stream=True)
-        try:
-            if response.is_error:
-                response.read()
-            _check(response)
-            yield response
-        finally:
-            response.close()
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None = None,
+        body: Any = None,
+        *,
+        patience: float | None = _TIMEOUT,
+    ) -> Iterator[HTTPResponse]:
+        """What the server answers, to be read; `patience` is how many seconds may pass without a byte of it.
 
-    def _pieces(self, response: httpx.Response) -> Iterator[bytes]:
+        Raises:
+            NoServer: nobody answers.
+            ServerRefused: the answer is a problem.
+        """
+        target = f"{path}?{urlencode(params)}" if params else path
+        headers, data = dict(self._headers), None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        connection = self._connection()
         try:
-            yield from response.iter_raw()
-        except httpx.TransportError:
+            with self._reached():
+                connection.connect()
+                connection.sock.settimeout(patience)
+                connection.request(method, target, data, headers)
+                answer = connection.getresponse()
+                problem = answer.read() if answer.status >= 400 else b""
+            if answer.status >= 400:
+                raise _refusal(answer.status, problem)
+            yield answer
+        finally:
+            connection.close()
+
+    def _connection(self) -> HTTPConnection:
+        if self._url is None:
+            return _ToSocket(self.address)
+        return HTTPConnection(self._url.hostname or "", self._url.port, timeout=_TIMEOUT)
+
+    def _pieces(self, answer: HTTPResponse) -> Iterator[bytes]:
+        try:
+            while piece := answer.read1(_PIECE):
+                yield piece
+        except (OSError, HTTPException):
             raise NoServer(self.address, "it has just ended") from None
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
         try:
             yield
-        except httpx.TimeoutException:
+        except TimeoutError:
             raise NoServer(self.address, f"it does not answer within {_TIMEOUT:.0f} s") from None
-        except httpx.TransportError as error:
+        except (OSError, HTTPException) as error:
             raise NoServer(self.address, self._reason(error)) from None
 
-    def _reason(self, error: httpx.TransportError) -> str:
+    def _reason(self, error: OSError | HTTPException) -> str:
         """What is worth knowing beyond that nobody is there."""
         if not self.address.startswith("http://") and not Path(self.address).exists():
             return ""
@@ -212,27 +240,47 @@ class Client:
         return "" if "refused" in text or "no such file" in text else str(error)
 
 
-def _path(namespace: str, name: str, more: str = "") -> str:
-    from urllib.parse import quote
+class _ToSocket(HTTPConnection):
+    """HTTP over a unix socket."""
 
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=_TIMEOUT)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket(AF_UNIX)
+        self.sock.settimeout(_TIMEOUT)
+        self.sock.connect(self._path)
+
+
+def _url(address: str) -> SplitResult:
+    try:
+        found = urlsplit(address)
+        usable = found.hostname and (found.port or 1)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ConfigError(f"{address} is no server: give http://127.0.0.1:PORT or the path of a socket")
+    return found
+
+
+def _path(namespace: str, name: str, more: str = "") -> str:
     return f"/v1/jobs/{quote(namespace, safe='')}/{quote(name, safe='')}{more}"
 
 
-def _given(**params: str | float | bool | None) -> dict[str, Any]:
+def _given(**params: str | float | bool | None) -> dict[str, str]:
     return {
-        name: value
+        name: "true" if value is True else str(value)
         for name, value in params.items()
         if value is not None and value is not False and value != ""
     }
 
 
-def _check(response: httpx.Response) -> None:
-    if not response.is_error:
-        return
+def _refusal(status: int, answered: bytes) -> ServerRefused:
     try:
-        body = response.json()
+        body = json.loads(answered)
         code, detail, problems = body["code"], body["detail"], body.get("problems", ())
     except (ValueError, KeyError, TypeError):
         code, problems = "bad-request", ()
-        detail = f"what answers is no jobledger server (HTTP {response.status_code})"
-    raise ServerRefused(response.status_code, code, detail, problems)
+        detail = f"what answers is no jobledger server (HTTP {status})"
+    return ServerRefused(status, code, detail, problems)
