@@ -56,6 +56,7 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
     found["crds/Kustomization"] = crd_list
     found["deploy/common/rights.yaml"] = lambda: yaml_file(*rbac_objects())
     found["jobledger/plugin/groups.py"] = groups_module
+    found[switching.OPTIONS] = switching.options  # before docs/cli.md, which is made with it
     for kind, _ in OPT_IN:
         folder = f"deploy/components/{kind.names.plural}"
         found[f"{folder}/kustomization.yaml"] = partial(switching.component, kind)

@@ -1,4 +1,4 @@
-"""What is in `deploy/` for opt-in kinds, made from what each declares: a component, the chart's values, their schema.
+"""What is generated of what each opt-in kind declares: options, a component, the chart's values, their schema.
 
 Values and schema are files written by hand in which each kind has its part, and nothing else is touched.
 """
@@ -13,14 +13,18 @@ from typing import Any, Final
 from pydantic.alias_generators import to_camel
 
 from jobledger.kind_pages import NOTE
-from jobledger.settings import variable
+from jobledger.settings import explained, variable
 from statemachine.docstrings import field_docs
 from statemachine.errors import InvariantBroken
 from statemachine.kind import Kind, OptInSettings
 from statemachine.kinds import OPT_IN
 
+OPTIONS: Final = "jobledger/cli/kind_options.py"
 VALUES: Final = "deploy/helm/jobledger/values.yaml"
 SCHEMA: Final = "deploy/helm/jobledger/values.schema.json"
+
+_SHORT: Final = 80
+"""Letters of a help text that is one line of Python."""
 
 _PLACES: Final = "namespaces"
 """The one value that every opt-in kind has: in the chart a list, as the chart's own namespaces are."""
@@ -62,6 +66,36 @@ patches:
             - name: {variable}
               value: "*"
 """
+
+
+def options() -> str:
+    """The options of `jobledger controller`, for those who cannot wait until the kinds are imported."""
+    return "\n".join([
+        '"""The options that switch on opt-in kinds, and their help: to import the kinds takes longer.',
+        "",
+        NOTE,
+        '"""',
+        "",
+        "from typing import Final",
+        "",
+        "KIND_OPTIONS: Final = {",
+        *(line for kind, _ in OPT_IN for line in _option(kind.names.plural)),
+        "}",
+        '"""Help by the plural of a kind, which is the name of its settings, too."""',
+        "",
+    ])  # fmt: skip
+
+
+def _option(plural: str) -> Iterator[str]:
+    about = explained(f"{plural}.{_PLACES}")
+    if len(about) < _SHORT:
+        yield f'    "{plural}": {json.dumps(about)},'
+        return
+    yield f'    "{plural}": ('
+    *lines, last = wrap(about, 100)
+    yield from (f"        {json.dumps(f'{line} ')}" for line in lines)
+    yield f"        {json.dumps(last)}"
+    yield "    ),"
 
 
 def component(kind: Kind) -> str:
