@@ -11,7 +11,6 @@ from jobledger.telling.histories import History, Told
 from jobledger.telling.moments import Moment
 from jobledger.telling.tables import columns
 from jobledger.telling.words import clock, events_words, fields, seen_words
-from projectors.explain import as_text, explain, life
 from statemachine.errors import ConfigError
 from statemachine.log.entry import Entry
 from statemachine.observations import JobGone
@@ -54,6 +53,8 @@ def why_answer(told: History, form: Form, *, at: str = "") -> Answer:
     Raises:
         ConfigError: `at` is no moment of the job's.
     """
+    from projectors.explain import as_text, explain
+
     entries = Moment.parse(at).until(told.entries, str(told.job)) if told.entries else ()
     found = beside(told)
     if not entries:
@@ -73,6 +74,8 @@ def beside(told: History) -> Answer:
 
 def _deleted(entries: Sequence[Entry]) -> Iterator[str]:
     """A job deleted after its end is explained as before; that it is gone is said beside the answer."""
+    from projectors.explain import life
+
     rest = entries[len(life(entries)) :]
     if rest:
         cause = rest[0].cause

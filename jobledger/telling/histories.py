@@ -10,7 +10,6 @@ from typing import Final
 from jobledger.errors import NotPossible, UnknownJob
 from statemachine.errors import EntryUnreadable
 from statemachine.ids import JobUid, Seq
-from statemachine.kinds import meant_by
 from statemachine.log.codec import decode, entry_hash
 from statemachine.log.entry import Entry
 from statemachine.log.partitions import Readers
@@ -137,8 +136,12 @@ def _place(job: str, namespace: str) -> tuple[str, str]:
 
 def _named(jobs: Sequence[Known], namespace: str, name: str, kind: str) -> list[Known]:
     of_name = [each for each in jobs if (each.namespace, each.name) == (namespace, name)]
+    if not kind:
+        return of_name
+    from statemachine.kinds import meant_by  # all kinds: only where one is named
+
     objects = {each.kind for each in meant_by(kind)}
-    return [each for each in of_name if not kind or each.state.object_kind in objects]
+    return [each for each in of_name if each.state.object_kind in objects]
 
 
 def _by_uid(jobs: Sequence[Known], uid: str, job: str) -> Known:

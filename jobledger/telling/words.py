@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import groupby
 
-from projectors.explain.says import exit_code
 from projectors.phrases import Said, Several, phrase
+from projectors.phrases.exits import exit_code
 from statemachine import events as e
 from statemachine import observations as o
 from statemachine.timestamps import rfc3339

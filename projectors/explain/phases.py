@@ -4,10 +4,11 @@ from datetime import datetime
 
 from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Nature, StepKind
-from projectors.explain.says import exit_code, refused_for_good, replicas
+from projectors.explain.says import refused_for_good, replicas
 from projectors.explain.told import Told, by
 from projectors.explain.wishes import pause_begun
 from projectors.phrases import Said, Sentence, phrase
+from projectors.phrases.exits import exit_code
 from statemachine import events as e
 from statemachine.log.entry import Entry
 from statemachine.observations import PodObserved

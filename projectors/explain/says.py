@@ -6,12 +6,9 @@ from typing import Final
 
 from projectors.explain.model import Evidence
 from projectors.phrases import Phrase, Said, Several, phrase
+from projectors.phrases.exits import exit_code
 from statemachine.events import Cause, CauseClass
 from statemachine.phases import TABLE
-
-_SIGNALS: Final = {1: "HUP", 2: "INT", 3: "QUIT", 4: "ILL", 6: "ABRT", 7: "BUS", 8: "FPE", 9: "KILL"}
-_SIGNALS_TOO: Final = {10: "USR1", 11: "SEGV", 12: "USR2", 13: "PIPE", 14: "ALRM", 15: "TERM", 24: "XCPU"}
-_NAMED: Final = {128 + number: f"SIG{name}" for number, name in {**_SIGNALS, **_SIGNALS_TOO}.items()}
 
 _DULL: Final = frozenset({"", "Error", "Completed"})
 """Reasons of a terminated container that say nothing beyond its exit code."""
@@ -52,13 +49,6 @@ def evidence(cause: Cause) -> Evidence:
         reason=cause.reason,
         message=cause.message,
     )
-
-
-def exit_code(code: int) -> Phrase:
-    """`exit code 139 (SIGSEGV)`: the signal is arithmetic, not a guess at who sent it."""
-    if code in _NAMED:
-        return phrase("exit code {code} ({signal})", code=code, signal=_NAMED[code])
-    return phrase("exit code {code}", code=code)
 
 
 def why_ended(cause: Cause) -> Said:

@@ -8,6 +8,7 @@ wholly an entry of a known version is `EntryUnreadable`, bytes and all.
 import hashlib
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -21,13 +22,19 @@ from statemachine.upcasters import UPCASTERS, NotLifted, Registry, upcast
 
 ENTRY_VERSION: int = Entry.model_fields["v"].default
 
-_STATE = TypeAdapter(JobState)
-_OBSERVATION: TypeAdapter[Observation] = TypeAdapter(Observation)
 _HEAD_ONLY = {"v", "cause", "events"}
-_validate_entry: Callable[[bytes], Entry] = TypeAdapter(Entry).validator.validate_json
-_validate_events: Callable[[bytes], EntryEvents] = TypeAdapter(EntryEvents).validator.validate_json
 
 T = TypeVar("T")
+
+
+@cache
+def _observations() -> TypeAdapter[Observation]:
+    return TypeAdapter(Observation)
+
+
+@cache
+def _states() -> TypeAdapter[JobState]:
+    return TypeAdapter(JobState)
 
 
 def encode(entry: Entry) -> bytes:
@@ -61,9 +68,10 @@ def decode(body: bytes, *, upcasters: Registry = UPCASTERS) -> Entry:
         EntryUnreadable: it is none.
     """
     try:
-        return _validate_entry(body)
+        entry: Entry = Entry.__pydantic_validator__.validate_json(body)
+        return entry
     except ValidationError as error:
-        return _lifted(body, _validate_entry, error, upcasters)
+        return _lifted(body, Entry.model_validate_json, error, upcasters)
 
 
 def decode_events(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryEvents:
@@ -73,9 +81,10 @@ def decode_events(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryEvent
         EntryUnreadable: it is none.
     """
     try:
-        return _validate_events(body)
+        entry: EntryEvents = EntryEvents.__pydantic_validator__.validate_json(body)
+        return entry
     except ValidationError as error:
-        return _lifted(body, _validate_events, error, upcasters)
+        return _lifted(body, EntryEvents.model_validate_json, error, upcasters)
 
 
 def entry_hash(body: bytes) -> str:
@@ -99,14 +108,14 @@ def decode_observation(body: bytes) -> Observation:
         EntryUnreadable: it is none.
     """
     try:
-        return _OBSERVATION.validate_json(body)
+        return _observations().validate_json(body)
     except ValidationError as error:
         raise EntryUnreadable(f"the observation cannot be read: {_first(error)}", body) from error
 
 
 def encode_state(state: JobState) -> bytes:
     """The bytes of a snapshot."""
-    return _STATE.dump_json(state, exclude_defaults=True)
+    return _states().dump_json(state, exclude_defaults=True)
 
 
 def decode_state(body: bytes) -> JobState:
@@ -116,7 +125,7 @@ def decode_state(body: bytes) -> JobState:
         EntryUnreadable: it is none.
     """
     try:
-        return _STATE.validate_json(body)
+        return _states().validate_json(body)
     except ValidationError as error:
         raise EntryUnreadable(f"the snapshot cannot be read: {_first(error)}", body) from error
 

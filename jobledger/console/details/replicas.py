@@ -8,8 +8,8 @@ from typing import Any, Final
 from jobledger.console.details.overview import Container, containers
 from jobledger.console.timeline.model import Mark
 from projectors.explain.model import IncidentKind, Nature
-from projectors.explain.says import exit_code
 from projectors.phrases import Language, in_words
+from projectors.phrases.exits import exit_code
 from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
 from statemachine.observations import Container as Seen
