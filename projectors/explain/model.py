@@ -7,10 +7,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.alias_generators import to_camel
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema
 
+from statemachine.docstrings import field_docs
 from statemachine.events import CauseClass
 from statemachine.phases import Phase
 
@@ -26,9 +28,20 @@ class Part(BaseModel):
         alias_generator=to_camel,
         populate_by_name=True,
         serialize_by_alias=True,
-        use_attribute_docstrings=True,
         defer_build=True,
     )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler, /
+    ) -> JsonSchemaValue:
+        """The schema, with what is said below the fields."""
+        made = handler(schema)
+        fields = handler.resolve_ref_schema(made)["properties"]
+        for name, said in field_docs(cls).items():
+            if name in cls.model_fields:
+                fields[to_camel(name)]["description"] = said
+        return made
 
 
 class IncidentKind(StrEnum):

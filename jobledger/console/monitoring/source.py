@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-import httpx
-
 from jobledger.console.monitoring.queries import Span
 from statemachine.errors import JobledgerError
 
@@ -50,6 +48,8 @@ class Source:
 
     async def range(self, query: str, span: Span) -> Sequence[Series]:
         """What the query gives over the span. Raises SourceFailed."""
+        import httpx  # loads rich for its own command line: only where there is a source to ask
+
         asked = {
             "query": query,
             "start": str(span.start),
@@ -68,6 +68,8 @@ class Source:
             raise SourceFailed("unreachable", why=_line(str(error) or type(error).__name__)) from error
 
     async def _answer(self, asked: Mapping[str, str]) -> tuple[int, bytes]:
+        import httpx
+
         body = bytearray()
         # not of the environment: what lies inside a cluster is not to be asked of a proxy outside of it
         async with (
