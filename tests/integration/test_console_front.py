@@ -47,10 +47,10 @@ def large(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def suggested(page: "Page", of: str) -> list[str]:
-    """The choices of a list of them."""
-    found: list[str] = page.locator(f"datalist[id='{of}'] > option").evaluate_all(
-        "all => all.map((each) => each.value)"
-    )
+    """The choices of a list of them, once it has some."""
+    choices = page.locator(f"datalist[id='{of}'] > option")
+    choices.first.wait_for(state="attached")
+    found: list[str] = choices.evaluate_all("all => all.map((each) => each.value)")
     return found
 
 
