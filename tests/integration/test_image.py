@@ -40,6 +40,7 @@ def packages(built: tuple[Path, str]) -> Path:
     return next((built[0] / "lib").glob("python3.*/site-packages"))
 
 
+@pytest.mark.slow
 def test_it_ends_with_the_version_of_what_it_has_installed(built: tuple[Path, str]) -> None:
     assert built[1].splitlines()[-1].startswith("jobledger 0.")
 

@@ -106,6 +106,7 @@ def foreign(kind: str, name: str) -> Manifest:
 # ---- names, quotas, namespaces, policies -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Pod", "Service"])
 def test_a_name_that_is_taken_is_waited_for(
     jobs: Jobs, others: Jobs, kind: str, controller: ControllerProcess, ledger: Ledger
@@ -453,6 +454,7 @@ def test_a_preempted_pod_is_made_again_and_costs_nothing(jobs: Jobs, others: Job
 # ---- size --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_job_of_a_thousand_replicas_is_made_completely(jobs: Jobs, others: Jobs, ledger: Ledger) -> None:
     jobs.apply(job("mnist", replica_type("worker", 1000)))

@@ -134,6 +134,7 @@ def chaos(cluster: ControlPlane, brokers: KafkaServer, tmp_path: Path, size: Siz
         yield Chaos(crowd, brokers, made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [SIZE], ids=str)
 def test_in_chaos_every_job_ends_right_and_every_view_is_what_the_log_tells(chaos: Chaos) -> None:
     chaos.crowd.lives_through(chaos.kill_processes, chaos.stop_engines, chaos.kill_brokers)

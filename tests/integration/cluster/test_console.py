@@ -415,6 +415,7 @@ def test_an_open_page_follows_the_pods(site: Site, window: "Page") -> None:
     assert window.evaluate("document.body.dataset.same") == "yes"
 
 
+@pytest.mark.slow
 def test_an_api_server_that_is_away_is_told_and_what_is_there_stays(
     site: Site, cluster: ControlPlane, visitor: Visitor, window: "Page", tmp_path: Path
 ) -> None:

@@ -152,6 +152,7 @@ def pair(
             yield first, second
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_standby_answers_and_takes_over_from_a_leader_that_ends_or_is_killed(
     cluster: Cluster, tmp_path: Path, store: Path, namespace: str, jobs: Jobs

@@ -330,6 +330,7 @@ def refused(events: list[dict[str, Any]], team: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_each_role_is_granted_what_it_asks_for_and_nothing_else(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
@@ -350,6 +351,7 @@ def test_each_role_is_granted_what_it_asks_for_and_nothing_else(
     assert {each.get("name", LEASE) for each in leases} == {LEASE}
 
 
+@pytest.mark.slow
 def test_one_process_with_all_roles_is_refused_nothing(cluster: ControlPlane, tmp_path: Path) -> None:
     before = len(asked(cluster, "jobledger"))
     objects = kustomized(cluster, DEPLOY / "overlays" / "default")
@@ -360,6 +362,7 @@ def test_one_process_with_all_roles_is_refused_nothing(cluster: ControlPlane, tm
     assert set(map(as_rules_name_it, events)) <= granted(*Role)
 
 
+@pytest.mark.slow
 def test_a_process_for_some_namespaces_needs_rights_in_these_alone(
     cluster: ControlPlane, helm: Cluster, tmp_path: Path
 ) -> None:
@@ -447,6 +450,7 @@ def hand_in_a_pytorchjob(jobs: Jobs, front: Front) -> None:
     jobs.kubectl("wait", "--for=delete", f"{TORCH}/handed", "--timeout=90s")
 
 
+@pytest.mark.slow
 def test_a_kind_that_is_switched_on_is_granted_what_it_needs_there_and_nothing_else(
     cluster: ControlPlane, helm: Cluster, tmp_path: Path
 ) -> None:

@@ -112,6 +112,7 @@ def fire(cluster: ControlPlane, brokers: Brokers | None, tmp_path: Path, size: S
             logging.getLogger(__name__).warning("the controller said last: %s", controller.latest[-4000:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [SIZE], ids=str)
 @pytest.mark.parametrize("log", LOGS)
 def test_under_fire_nothing_is_doubled_lost_or_left(fire: Fire) -> None:

@@ -255,6 +255,7 @@ async def test_a_place_that_the_server_has_forgotten_is_a_new_list(own: ControlP
     assert reflector.progress.lists == 1
 
 
+@pytest.mark.slow
 async def test_a_server_that_stands_still_is_left_and_found_again(own: ControlPlane, home: str) -> None:
     """Its sockets are open, and it says nothing."""
     patience = Patience(silence=2, watch=(240, 300))
@@ -362,6 +363,7 @@ class Writer:
             await self.cluster.delete(Ref.of(manifest), uid=uid, grace=0)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 async def test_an_api_server_that_is_killed_again_and_again_loses_nothing(
     own: ControlPlane, home: str

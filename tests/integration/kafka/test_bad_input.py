@@ -113,6 +113,7 @@ def writable(found: Engine) -> bool:
     return found.metrics().get("log_writable") == 1.0
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_and_with_room_again_all_goes_on(disk: Path, tmp_path: Path) -> None:
     story = lives(200)
     with (

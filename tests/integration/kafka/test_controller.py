@@ -84,6 +84,7 @@ def engine(folder: Path, log: str) -> Iterator[Engine]:
         started.process.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_brokers_that_are_away_are_waited_for_at_the_start_and_later(
     killable_kafka: Kafka, tmp_path: Path

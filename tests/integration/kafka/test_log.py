@@ -617,6 +617,7 @@ async def test_a_broker_that_is_killed_and_comes_back_loses_nothing(
     assert await records(log) == found
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 async def test_of_three_brokers_any_may_be_killed_at_any_time(
     killable_kafkas: Kafka, opening: Callable[[Address], Open]
@@ -673,6 +674,7 @@ async def test_what_is_open_while_a_broker_is_away_for_too_long_is_settled_by_th
             await log.close()
 
 
+@pytest.mark.slow
 async def test_while_the_broker_is_away_callers_hear_so_and_afterwards_all_goes_on(
     brittle: Kafka, elsewhere: Address, opening: Callable[[Address], Open]
 ) -> None:
