@@ -149,6 +149,7 @@ def commands_of_the_readme() -> list[list[str]]:
     return [shlex.split(each, comments=True) for each in found]
 
 
+@pytest.mark.slow
 def test_every_role_becomes_healthy(
     job_crds: Cluster, topics: dict[str, str], history: dict[str, str], tmp_path: Path
 ) -> None:

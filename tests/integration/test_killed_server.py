@@ -32,11 +32,12 @@ STARTING = 5
 
 REPLICAS = 3
 FAILURES = 4
-"""Attempts of each replica but the first that fail, before one that lasts."""
+"""Starts of each replica but the first that fail, before one that lasts. An attempt whose start a kill of the server
+prevented is none of them: its evidence is lost, and it costs nothing."""
 
 SCRIPT = """
 echo "$ME $ATTEMPT $UID" >> "$TALLY"
-if [ "$RANK" != 0 ] && [ "$ATTEMPT" -le {failures} ]; then sleep 0.7; exit 9; fi
+if [ "$RANK" != 0 ] && [ "$(grep -c "^$ME " "$TALLY")" -le {failures} ]; then sleep 0.7; exit 9; fi
 while [ ! -e "$STOP" ]; do sleep 0.05; done
 """
 
@@ -116,6 +117,7 @@ def log(request: pytest.FixtureRequest) -> Sequence[str]:
     return ("--log", str(address))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_kills_again_and_again_start_nothing_twice_and_lose_nothing(
     tmp_path: Path, log: Sequence[str]

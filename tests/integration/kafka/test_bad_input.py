@@ -154,6 +154,7 @@ def test_without_the_topic_of_snapshots_an_engine_goes_on_and_ends_in_order(
         assert "action=hand-over" in found.said, "that states were not saved is said"
 
 
+@pytest.mark.slow
 def test_when_the_log_itself_is_deleted_an_engine_ends_with_a_sentence(
     ledger_topics: Address, tmp_path: Path
 ) -> None:

@@ -461,6 +461,7 @@ async def test_kill_9_under_backlog_again_and_again_decides_everything_once_in_o
 
 
 # a thread of Faust's whose fetching is cancelled by its stop says so
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 async def test_a_feed_that_gets_nothing_is_named_and_another_one_gets_it(
     ledger_topics: Address, feed: FeedName, monkeypatch: pytest.MonkeyPatch
