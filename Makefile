@@ -89,7 +89,7 @@ check: lint types imports generated flaky test ## what has to be green before a 
 test: $(VENV)/.stamp ## all tests that need nothing but this checkout: three minutes
 	@$(PY) -m pytest $(SPREAD) -m "not integration" $(ARGS)
 
-test-all: $(VENV)/.stamp ## the same and those that start real programs and servers: twenty minutes
+test-all: $(VENV)/.stamp ## the same and those that start real programs and servers: twenty-five minutes
 	@$(PY) -m pytest $(SPREAD) $(ARGS)
 
 soak: $(VENV)/.stamp ## what takes hours: fresh seeds, fire and chaos at full size, memory: HOURS=8 PARTS="simulation fire"
