@@ -157,3 +157,9 @@ def test_kills_again_and_again_start_nothing_twice_and_lose_nothing(
     assert job["status"]["backoffCount"] == spent
     assert len(failed) == (REPLICAS - 1) * (FAILURES + 1), "a pod was forgotten"
     assert [entry["seq"] for entry in entries] == list(range(1, len(entries) + 1))
+    numbers: dict[str, list[int]] = {}
+    for pod, attempt in attempts:
+        numbers.setdefault(pod, []).append(int(attempt))
+    never_ran = sum(max(those) - len(those) for those in numbers.values())
+    lost = [event for entry in entries for event in entry["events"] if event["type"] == "ReplicaLost"]
+    assert len(lost) == never_ran, "an attempt that ran was lost, or one that did not is not in the log"
