@@ -33,7 +33,9 @@ class Seen:
     namespace: str
     name: str
     uid: str
-    version: int
+    resource_version: str
+    collection: str
+    """Which watch tells of it (`Source.collection`); empty for what no watch follows."""
     owner: Mapping[str, Any] | None
     labels: tuple[str | None, ...]
     attempt: str
@@ -45,7 +47,7 @@ class Seen:
     compared: Mapping[str, Any] | None
 
     @classmethod
-    def of(cls, raw: Manifest, owner: Mapping[str, Any] | None = None) -> "Seen":
+    def of(cls, raw: Manifest, collection: str = "", owner: Mapping[str, Any] | None = None) -> "Seen":
         """What is kept of `raw`, as an API server gives it; `owner` is a copy of its owner that there is already."""
         meta, kind = raw["metadata"], raw["kind"]
         labels, pod = meta.get("labels") or {}, kind == "Pod"
@@ -55,7 +57,8 @@ class Seen:
             intern(meta.get("namespace", "")),
             meta["name"],
             meta["uid"],
-            version_of(meta),
+            meta.get("resourceVersion", ""),
+            collection,
             owner or _controller(meta),
             tuple(labels.get(each) for each in _LABELS),
             (meta.get("annotations") or {}).get(ATTEMPT, ""),
@@ -68,6 +71,11 @@ class Seen:
         )
 
     @property
+    def version(self) -> int:
+        """See `version_of`."""
+        return number(self.resource_version)
+
+    @property
     def job(self) -> str:
         """The uid of the controlling job; empty if nothing controls the object."""
         return str(self.owner["uid"]) if self.owner else ""
@@ -78,7 +86,7 @@ class Seen:
             "name": self.name,
             "namespace": self.namespace,
             "uid": self.uid,
-            "resourceVersion": str(self.version),
+            "resourceVersion": self.resource_version,
             "labels": {
                 key: value for key, value in zip(_LABELS, self.labels, strict=True) if value is not None
             },
@@ -126,15 +134,15 @@ class Index:
         """The objects that the job controls, in order of appearance."""
         return [self._seen[uid] for uid in self._owned.get(job, ())]
 
-    def put(self, raw: Manifest) -> bool:
+    def put(self, raw: Manifest, collection: str = "") -> bool:
         """The object is as `raw` says, unless something newer is known. True if that is news."""
         uid, version = raw["metadata"]["uid"], version_of(raw["metadata"])
         old = self._seen.get(uid)
         gone = self._gone.get(uid)
-        if (gone is not None and version <= gone.until) or (old is not None and old.version >= version):
+        if (gone is not None and gone.precedes(version)) or (old is not None and old.version >= version > 0):
             return False
         self._gone.pop(uid, None)
-        seen = Seen.of(raw, self._owner(raw["metadata"]))
+        seen = Seen.of(raw, collection, self._owner(raw["metadata"]))
         if old is not None and old.job != seen.job:
             self._disown(old)
         self._seen[uid] = seen
@@ -142,7 +150,7 @@ class Index:
             self._owned.setdefault(seen.job, {})[uid] = None
         return True
 
-    def note(self, raw: Manifest, position: int) -> bool:
+    def note(self, raw: Manifest, collection: str, position: int) -> bool:
         """The object is as an answer to our own write says, which may come late; True if that is news.
 
         Everything up to version `position` has been told by a watch: what is older and not known has gone since.
@@ -150,19 +158,24 @@ class Index:
         meta = raw["metadata"]
         if meta["uid"] not in self._seen and version_of(meta) <= position:
             return False
-        return self.put(raw)
+        return self.put(raw, collection)
 
     def named(self, kind: str, namespace: str, name: str) -> list[str]:
         """Uids of the objects of that name: one, or what came after it as well."""
         wanted = (kind, namespace, name)
         return [uid for uid, seen in self._seen.items() if (seen.kind, seen.namespace, seen.name) == wanted]
 
-    def up_to(self, api_version: str, kind: str, namespace: str, version: int) -> Iterator[str]:
-        """Uids of the objects of a kind (in a namespace, if given) of which nothing newer is known."""
-        for uid, seen in self._seen.items():
-            here = seen.namespace == namespace or not namespace
-            if here and (seen.api_version, seen.kind) == (api_version, kind) and seen.version <= version:
-                yield uid
+    def up_to(self, collection: str, version: int) -> Iterator[str]:
+        """Uids of the objects of a collection of which nothing newer is known.
+
+        Two collections may hold objects of one kind and namespace: the pods of two families of jobs. What a list of
+        one does not show says nothing of the other.
+        """
+        return (
+            uid
+            for uid, seen in self._seen.items()
+            if seen.collection == collection and seen.version <= version
+        )
 
     def remove(self, uid: str, version: float = inf) -> Seen | None:
         """A watch or a list says that the object is gone; what was known of it, unless that was said before.
@@ -212,6 +225,10 @@ class _Gone(NamedTuple):
     until: float
     untold: Seen | None = None
 
+    def precedes(self, version: int) -> bool:
+        """A report of `version` is from before the deletion, as far as versions can be compared."""
+        return version <= self.until if version else self.until == inf
+
 
 _REMEMBERED: Final = 10_000
 """Deletions that are remembered; reports are seconds late, not thousands of deletions."""
@@ -223,6 +240,14 @@ def _controller(meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def version_of(meta: Mapping[str, Any]) -> int:
-    """The resourceVersion as a number; versions of one resource may be compared. Source: Kubernetes API concepts."""
-    text = meta.get("resourceVersion", "")
-    return int(text) if text.isdigit() else 0
+    """The resourceVersion as a number, to tell the newer of two; 0 where a server writes what cannot be compared.
+
+    Source: Kubernetes API concepts, "Resource versions": decimal numbers compare, anything else is only equal or not.
+    """
+    return number(meta.get("resourceVersion", ""))
+
+
+def number(resource_version: str) -> int:
+    """See `version_of`."""
+    decimal = resource_version.isascii() and resource_version.isdigit()
+    return int(resource_version) if decimal else 0

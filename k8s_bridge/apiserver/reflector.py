@@ -9,13 +9,16 @@ import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final, NamedTuple
 
 from pydantic_core import from_json, to_json
 
 from k8s_bridge.apiserver.api import JSON, Api, failure, lines
+from k8s_bridge.apiserver.index import number
 from k8s_bridge.backoff import backoff
 from k8s_bridge.port import Manifest, Verb
+from k8s_bridge.selectors import Selector
 from statemachine.errors import ClusterError, ClusterUnavailable, Expired, Missing, Refused
 
 _log = logging.getLogger(__name__)
@@ -62,11 +65,19 @@ class Source:
         """The Accept header of a list (`suffix` `List`) or a watch."""
         return _METADATA.format(suffix) if self.bare else JSON
 
+    @property
+    def collection(self) -> str:
+        """Names what is followed: two sources may differ in their selector alone."""
+        return f"{self.path}?{self.selector}"
+
     def covers(self, raw: Manifest) -> bool:
-        """An object of this kind and namespace; its labels are not looked at."""
+        """The object is of this collection: the watch of it tells of the object."""
+        meta = raw["metadata"]
         if (raw["apiVersion"], raw["kind"]) != (self.api_version, self.kind):
             return False
-        return not self.namespace or raw["metadata"].get("namespace") == self.namespace
+        if self.namespace and meta.get("namespace") != self.namespace:
+            return False
+        return _selector(self.selector).selects(meta)
 
     def query(self, **more: str) -> dict[str, str]:
         """The query of a request, selector included."""
@@ -95,10 +106,12 @@ class WatchProgress:
 
 Tell = Callable[[Verb, Manifest], Awaitable[None]]
 Vanished = Callable[[str], Awaitable[None]]
-Noted = Callable[[Source, int], Iterable[str]]
+Noted = Callable[[int], Iterable[str]]
+
+_selector = cache(Selector.of)
 
 
-def nothing(_: Source, __: int) -> Iterable[str]:
+def nothing(_: int) -> Iterable[str]:
     """Nothing is known but what the watch tells."""
     return ()
 
@@ -107,7 +120,7 @@ def nothing(_: Source, __: int) -> Iterable[str]:
 class Reflector:
     """Follows `source`: every object to `tell`, the uid of every one that vanished unseen to `vanished`.
 
-    `noted` says what is known otherwise, from our own writes, and not newer than a version.
+    `noted` says what of the collection is known otherwise, from our own writes, and not newer than a version.
     """
 
     api: Api
@@ -132,7 +145,7 @@ class Reflector:
     @property
     def position(self) -> int:
         """The version up to which everything has been told; 0 while that is not known."""
-        return int(self._version or 0)
+        return number(self._version)
 
     @property
     def is_withheld(self) -> bool:
@@ -227,7 +240,7 @@ class Reflector:
             version, place = page.version, page.place
             if not place:
                 break
-        known = self._known.union(self.noted(self.source, int(version)))
+        known = self._known.union(self.noted(number(version)))
         for uid in sorted(known - listed):
             await self.vanished(uid)
         self._known, self._version = listed, version

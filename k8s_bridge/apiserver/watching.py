@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, Self
 
 from k8s_bridge.apiserver.api import Api
-from k8s_bridge.apiserver.index import Index, version_of
+from k8s_bridge.apiserver.index import Index, number, version_of
 from k8s_bridge.apiserver.reflector import (
     Noted,
     Patience,
@@ -74,9 +75,9 @@ class Watching(AsyncIterator[Change | Synced]):
 
     def note_version(self, meta: Manifest) -> None:
         """A job object is of this version, unless a newer one is known."""
-        uid, version = meta["uid"], meta["resourceVersion"]
-        if version_of(meta) > int(self.versions.get(uid) or 0):
-            self.versions[uid] = version
+        uid, version = meta["uid"], version_of(meta)
+        if not version or version > number(self.versions.get(uid, "")):
+            self.versions[uid] = meta["resourceVersion"]
 
     def note(self, stored: Manifest) -> None:
         """An answer to a write of ours, ahead of the watches or behind them.
@@ -85,9 +86,10 @@ class Watching(AsyncIterator[Change | Synced]):
         """
         if stored["kind"] in UNWATCHED:
             self.index.put(stored)
-        positions = [each.position for each in self._children if each.source.covers(stored)]
-        if positions:
-            self.index.note(stored, min(positions))
+        told_by = [each for each in self._children if each.source.covers(stored)]
+        if told_by:
+            last = min(told_by, key=lambda each: each.position)
+            self.index.note(stored, last.source.collection, last.position)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Reflectors run for ever: that they ended is somebody's bug, and whoever reads the stream hears of it."""
@@ -100,7 +102,12 @@ class Watching(AsyncIterator[Change | Synced]):
             self._reflector(each, self._tell_job, self._job_vanished) for each in job_sources(self._attended)
         ]
         children = self._children = [
-            self._reflector(each, self._tell_child, self._child_vanished, self._noted)
+            self._reflector(
+                each,
+                partial(self._tell_child, each.collection),
+                self._child_vanished,
+                partial(self.index.up_to, each.collection),
+            )
             for each in child_sources(self._attended)
         ]
         async with asyncio.TaskGroup() as tasks:
@@ -155,19 +162,16 @@ class Watching(AsyncIterator[Change | Synced]):
         self.versions.pop(uid, None)
         self._forget(uid)
 
-    async def _tell_child(self, verb: Verb, raw: Manifest) -> None:
+    async def _tell_child(self, collection: str, verb: Verb, raw: Manifest) -> None:
         if verb is Verb.DELETED:
             self.index.remove(raw["metadata"]["uid"], version_of(raw["metadata"]))
         else:
-            self.index.put(raw)
+            self.index.put(raw, collection)
         await self._put(verb, raw)
 
     async def _child_vanished(self, uid: str) -> None:
         if (seen := self.index.remove(uid)) is not None:
             await self._put(Verb.DELETED, seen.vanished())
-
-    def _noted(self, source: Source, version: int) -> Iterable[str]:
-        return list(self.index.up_to(source.api_version, source.kind, source.namespace, version))
 
     async def _put(self, verb: Verb, raw: Manifest) -> None:
         await self._items.put(Change(verb, raw, _now()))

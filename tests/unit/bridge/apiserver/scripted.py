@@ -95,17 +95,17 @@ class Server:
     def __init__(self) -> None:
         self.seen: list[Seen] = []
         self.url = ""
-        self._script: dict[tuple[str, str], deque[Answer]] = defaultdict(deque)
+        self._script: dict[tuple[str, str, str], deque[Answer]] = defaultdict(deque)
         self._runner: web.AppRunner | None = None
         self._open: set[asyncio.Task[Any]] = set()
 
-    def on(self, verb: str, path: str, *answers: Answer) -> None:
-        """The next answers to `verb`: GET, WATCH, POST, PATCH, DELETE."""
-        self._script[verb, path].extend(answers)
+    def on(self, verb: str, path: str, *answers: Answer, selector: str = "") -> None:
+        """The next answers to `verb`: GET, WATCH, POST, PATCH, DELETE; with `selector`, to requests with that one."""
+        self._script[verb, path, selector].extend(answers)
 
     def instead(self, verb: str, path: str, *answers: Answer) -> None:
         """The next answers, and none of those that were to come."""
-        self._script[verb, path].clear()
+        self._script[verb, path, ""].clear()
         self.on(verb, path, *answers)
 
     def asked(self, verb: str, path: str) -> list[Seen]:
@@ -146,7 +146,8 @@ class Server:
         return web.Response(status=answer.status, text=text, headers=answer.headers)
 
     def _next(self, seen: Seen) -> Answer:
-        script = self._script[seen.verb, seen.path]
+        selector = seen.query.get("labelSelector", "")
+        script = self._script[seen.verb, seen.path, selector] or self._script[seen.verb, seen.path, ""]
         if not script:
             return watch(SILENT) if seen.verb == "WATCH" else page()
         return script.popleft() if len(script) > 1 else script[0]

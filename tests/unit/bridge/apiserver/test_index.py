@@ -16,6 +16,7 @@ from projectors.diff import attempt_of
 from tests.unit.bridge.words import job, owned, pod, service
 
 JOB = job(uid="j-1")
+PODS, OTHER_PODS = "/api/v1/pods?ours", "/api/v1/pods?theirs"
 
 
 def stored(raw: Manifest, uid: str = "p-1", version: int = 1, **more: object) -> Manifest:
@@ -55,6 +56,27 @@ def test_versions_are_numbers() -> None:
     index = Index()
     index.put(stored(pod(JOB), version=9))
     assert index.put(stored(pod(JOB), version=10))
+
+
+def test_a_list_of_one_collection_says_nothing_of_another() -> None:
+    index = Index()
+    index.put(stored(pod(JOB), "p-1", version=1), PODS)
+    index.put(stored(pod(JOB), "p-2", version=2), OTHER_PODS)
+    assert list(index.up_to(PODS, 5)) == ["p-1"]
+    assert list(index.up_to(OTHER_PODS, 5)) == ["p-2"]
+    assert list(index.up_to(OTHER_PODS, 1)) == []
+
+
+def test_versions_that_cannot_be_compared_keep_no_report_away() -> None:
+    index = Index()
+    assert index.put(stored(pod(JOB), resourceVersion="f00") | {"status": {"phase": "Pending"}})
+    assert index.put(stored(pod(JOB), resourceVersion="ba5") | {"status": {"phase": "Running"}})
+    [seen] = index.owned("j-1")
+    assert (seen.phase, seen.manifest()["metadata"]["resourceVersion"]) == ("Running", "ba5")
+    assert index.remove("p-1", 0) is not None
+    assert index.put(stored(pod(JOB), resourceVersion="f00"))  # it has its labels again
+    index.note_gone("p-1")
+    assert not index.put(stored(pod(JOB), resourceVersion="ba5"))
 
 
 def test_what_is_gone_stays_gone_whatever_late_reports_say() -> None:
@@ -278,7 +300,7 @@ class World:
             self.index.remove(uid, int(raw["metadata"]["resourceVersion"]))
             self.told.discard(uid)
         else:
-            self.index.put(raw)
+            self.index.put(raw, PODS)
             self.told.add(uid)
         self.position = int(raw["metadata"]["resourceVersion"])
 
@@ -289,14 +311,14 @@ class World:
         if verb == "DELETED":
             self.index.note_gone(raw["metadata"]["uid"])
         else:
-            self.index.note(raw, self.position)
+            self.index.note(raw, PODS, self.position)
 
     def relist(self) -> None:
         """The watch expired: what it had yet to tell is lost, and everything is told as it is."""
         self.watched.clear()
         for raw in self.living.values():
-            self.index.put(raw)
-        noted = self.index.up_to("v1", "Pod", "demo", self.version)
+            self.index.put(raw, PODS)
+        noted = self.index.up_to(PODS, self.version)
         for uid in self.told.union(noted) - set(self.living):
             assert self.index.remove(uid) is not None, "nobody would hear that it is gone"
         self.told, self.position = set(self.living), self.version

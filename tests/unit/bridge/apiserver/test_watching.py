@@ -33,6 +33,8 @@ from tests.unit.bridge.words import JOB_API, job, listed, pod, service, until
 JOBS = f"/apis/{JOB_API}/pytorchtrainingjobs"
 PODS = "/api/v1/pods"
 SERVICES = "/api/v1/services"
+TORCH_JOBS = "/apis/kubeflow.org/v1/pytorchjobs"
+OWNER_KIND, OPERATOR = "tensorstack.dev/owner-kind", "training.kubeflow.org/operator-name"
 POD_GROUPS = "/apis/scheduler.tensorstack.dev/v1beta1/podgroups"
 TENSOR_BOARDS = "/apis/tensorstack.dev/v1beta1/tensorboards"
 COLLECTIONS = (JOBS, PODS, SERVICES, POD_GROUPS, TENSOR_BOARDS)
@@ -377,6 +379,35 @@ async def test_a_pod_made_while_pods_are_listed_is_not_taken_for_gone(
         await until(lambda: len(server.asked("WATCH", PODS)) == 2)
         assert len(await cluster.children("demo", J1)) == 3
     assert PodGone not in heard.kinds
+
+
+@pytest.mark.parametrize("expired", [OWNER_KIND, OPERATOR])
+async def test_a_list_of_one_familys_pods_says_nothing_of_the_others(
+    server: Server, api: Api, expired: str
+) -> None:
+    """Two collections of pods differ in their selector alone."""
+    cluster = ApiServerCluster(api, attended=EVERYTHING, patience=IMPATIENT)
+    torch = {
+        **job("torch", uid="j-2", resourceVersion="3"),
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+    }
+    others = child(pod(torch, name="torch-worker-0"), "p-2", 4, status={"phase": "Running"})
+    lost = {OWNER_KIND: "p-1", OPERATOR: "p-2"}
+    server.on("GET", JOBS, page(JOB, version=10))
+    server.on("GET", TORCH_JOBS, page(torch, version=10))
+    for selector, each in ((OWNER_KIND, POD), (OPERATOR, others)):
+        gone = [page(version=20)] if selector == expired else []
+        server.on("GET", PODS, page(each, version=10), *gone, selector=selector)
+        server.on("WATCH", PODS, *([EXPIRED] if gone else []), watch(SILENT), selector=selector)
+    async with bridged(cluster) as heard:
+        await until(lambda: PodGone in heard.kinds)
+        living = [
+            each["metadata"]["uid"] for owner in (J1, "j-2") for each in await cluster.children("demo", owner)
+        ]
+    await cluster.close()
+    assert [each.uid for each in heard.of(PodGone) if isinstance(each, PodGone)] == [lost.pop(expired)]
+    assert living == list(lost.values())
 
 
 async def test_every_watch_ends_with_the_cluster(server: Server, cluster: ApiServerCluster) -> None:

@@ -9,7 +9,16 @@ from k8s_bridge.apiserver.cluster import ApiServerCluster
 from k8s_bridge.port import EVIDENCE, JobEvent, Manifest, Ref
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
 from tests.unit.bridge.apiserver.scripted import Answer, Server, event, no, not_served, page, status, watch
-from tests.unit.bridge.apiserver.test_watching import JOB, JOBS, POD, PODS, SERVICE, child, everything
+from tests.unit.bridge.apiserver.test_watching import (
+    JOB,
+    JOBS,
+    OWNER_KIND,
+    POD,
+    PODS,
+    SERVICE,
+    child,
+    everything,
+)
 from tests.unit.bridge.words import AT, JOB_API, config_map, listed, owned, pod
 
 REF = Ref(JOB_API, "PyTorchTrainingJob", "demo", "mnist")
@@ -87,7 +96,7 @@ async def test_children_that_no_watch_follows_are_not_kept(server: Server, clust
 
 async def test_a_config_map_is_compared_by_its_data(server: Server, cluster: ApiServerCluster) -> None:
     hosts = config_map(hostfile="a\n")
-    hosts["metadata"] |= owned(JOB)
+    hosts["metadata"] |= owned(JOB) | {"labels": {OWNER_KIND: "PyTorchTrainingJob"}}
     server.on("POST", "/api/v1/namespaces/demo/configmaps", Answer(201, child(hosts, "c-1", 12)))
     await cluster.create(hosts)
     [known] = [each for each in await cluster.children("demo", "j-1") if each["kind"] == "ConfigMap"]
