@@ -15,7 +15,17 @@ from typing import Any
 
 from k8s_bridge.json_data import copied, merged
 from k8s_bridge.port import EVIDENCE, Change, Manifest, Ref, Verb
-from k8s_bridge.stored import SERVERS_OWN, Stored, checked, controller, grace_of, held, keep
+from k8s_bridge.stored import (
+    SERVERS_OWN,
+    Stored,
+    checked,
+    controller,
+    deletion_asked_at,
+    deletion_mark,
+    grace_of,
+    held,
+    keep,
+)
 from k8s_bridge.timestamps import stamp
 from k8s_bridge.watching import Route, Watcher, straight
 from statemachine.errors import Conflict, Missing, Refused
@@ -167,14 +177,13 @@ class ObjectStore:
         if version and meta["resourceVersion"] != version:
             raise Conflict(f'{ref.kind} "{ref.name}" has been modified; look again')
         given = grace_of(old.object) if grace is None else max(0.0, grace)
-        if "deletionTimestamp" in meta:
-            if ref.kind != "Pod" or (grace is None or given >= meta["deletionGracePeriodSeconds"]):
-                return
-            mark: dict[str, Any] = {"deletionGracePeriodSeconds": given}
+        if "deletionTimestamp" not in meta:
+            asked_at = self._clock()
+        elif ref.kind != "Pod" or (grace is None or given >= meta["deletionGracePeriodSeconds"]):
+            return
         else:
-            at = stamp(self._clock())
-            mark = {"deletionTimestamp": at, "deletionGracePeriodSeconds": given if ref.kind == "Pod" else 0}
-        self._replace(ref, old._replace(object=merged(old.object, {"metadata": mark})))
+            asked_at = deletion_asked_at(meta)
+        self._delete(ref, old, asked_at, given)
 
     def release(self, ref: Ref, uid: str) -> None:
         """Take the evidence finalizer off. Raises Missing, Conflict (another uid)."""
@@ -189,8 +198,13 @@ class ObjectStore:
         old = self._stored.get(ref)
         if old is not None and old.uid == uid and not old.ended:
             ended = old._replace(ended=True)
+            meta = old.object["metadata"]
             if held(ended):
                 self._stored[ref] = ended
+                if meta.get(
+                    "deletionGracePeriodSeconds"
+                ):  # the kubelet's last step: a deletion without grace
+                    self._delete(ref, ended, deletion_asked_at(meta), 0)
             else:
                 self._remove(ref, ended, self._clock())
 
@@ -257,6 +271,10 @@ class ObjectStore:
         self._index(ref, new)
         self._persist(new)
         self._tell(Change(verb, new.object, at))
+
+    def _delete(self, ref: Ref, old: Stored, asked_at: datetime, grace: float) -> None:
+        mark = deletion_mark(old.object, asked_at, grace)
+        self._replace(ref, old._replace(object=merged(old.object, {"metadata": mark})))
 
     def _remove(self, ref: Ref, last: Stored, at: datetime) -> None:
         last = self._versioned(last)._replace(gone=True)

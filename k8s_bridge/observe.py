@@ -6,7 +6,7 @@ ours is nothing (`None`, an empty tuple), never an exception.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic import ValidationError
@@ -44,6 +44,9 @@ DELETED_BY = "jobledger.dev/deleted-by"
 
 _ORPHAN = "orphan"
 """Finalizer of a deletion with `--cascade=orphan`. Source: Kubernetes, cascading deletion."""
+
+_LONGEST_GRACE = 100 * 365 * 86_400
+"""Seconds; what is longer is nonsense."""
 
 _ENDED = (PodPhase.SUCCEEDED, PodPhase.FAILED)
 
@@ -149,6 +152,7 @@ def pod(change: Change) -> PodObserved | PodGone | PodUnreadable | None:
         disruption=_disruption(conditions),
         deleting=bool(meta.get("deletionTimestamp")),
         ready=any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions),
+        own_ends=tuple(_own_ends(meta, status)) if phase in _ENDED else (),
     )
 
 
@@ -279,6 +283,24 @@ def _happened(status: Mapping[str, Any], phase: PodPhase) -> datetime | None:
             if phase not in _ENDED:
                 found += _instants(_map(state.get("running")).get("startedAt"))
     return max(found, default=None)
+
+
+def _own_ends(meta: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[str]:
+    """The containers that had finished when somebody asked for the pod's deletion (spec R8, T18 against T11).
+
+    Source: Kubernetes, pod termination: deletionTimestamp is the moment of the request plus the grace period, also
+    after that was shortened.
+    """
+    until = _instant(meta.get("deletionTimestamp"))
+    if until is None:
+        return
+    grace = meta.get("deletionGracePeriodSeconds")
+    seconds = grace if isinstance(grace, int | float) and 0 <= grace <= _LONGEST_GRACE else 0
+    asked_at = until - timedelta(seconds=seconds)
+    for each in _maps(status.get("containerStatuses")):
+        finished = _instant(_map(_map(each.get("state")).get("terminated")).get("finishedAt"))
+        if finished is not None and finished <= asked_at and (name := _text(each.get("name"))):
+            yield name
 
 
 def _instants(value: object) -> list[datetime]:

@@ -1,8 +1,11 @@
 """What an ObjectStore knows of one object, and what every object has. Pure."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 from k8s_bridge.port import Manifest, Ref
+from k8s_bridge.timestamps import stamp
 from statemachine.errors import Refused
 
 SERVERS_OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -46,6 +49,23 @@ def grace_of(manifest: Manifest) -> float:
     """Seconds that a pod's processes have to end by themselves."""
     seconds = (manifest.get("spec") or {}).get("terminationGracePeriodSeconds")
     return float(seconds) if isinstance(seconds, int | float) else 30.0
+
+
+def deletion_asked_at(meta: Mapping[str, Any]) -> datetime:
+    """When somebody asked for the deletion: its timestamp is that moment and the grace period after it.
+
+    Source: Kubernetes, ObjectMeta; an API server moves the timestamp when the period is shortened.
+    """
+    until = datetime.fromisoformat(meta["deletionTimestamp"])
+    return until - timedelta(seconds=meta.get("deletionGracePeriodSeconds") or 0)
+
+
+def deletion_mark(manifest: Manifest, asked_at: datetime, grace: float) -> Manifest:
+    """The metadata of an object whose deletion was asked for; only pods that still run are given time."""
+    over = (manifest.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    given = 0 if manifest["kind"] != "Pod" or over else grace
+    at = stamp(asked_at + timedelta(seconds=given))
+    return {"deletionTimestamp": at, "deletionGracePeriodSeconds": given}
 
 
 def keep(old: Manifest, new: Manifest) -> None:

@@ -143,8 +143,15 @@ def _is_unheard_of(state: JobState, replica: ReplicaState | None, manifest: Mani
 
 
 def _end_is_known(replica: ReplicaState | None, manifest: Manifest) -> bool:
-    """The end is in the log; or there will be none: the pod never got a node, or nothing of it is left."""
-    if replica is None or replica.ended or _nobody_runs_it(manifest):
+    """The end is in the log; or there will be none: the pod never got a node, or somebody removes it by force.
+
+    The grace period of a pod that has ended is 0 whoever deletes it: its end is on the way into the log.
+    """
+    if replica is None or replica.ended:
+        return True
+    if _has_ended(manifest):
+        return False
+    if _nobody_runs_it(manifest):
         return True
     never_ran = manifest.get("status", {}).get("phase", "Pending") == "Pending"
     unplaced = never_ran and not manifest.get("spec", {}).get("nodeName")
@@ -158,6 +165,10 @@ def _nobody_runs_it(manifest: Manifest) -> bool:
     """
     meta = manifest["metadata"]
     return "deletionTimestamp" in meta and meta.get("deletionGracePeriodSeconds") == 0
+
+
+def _has_ended(manifest: Manifest) -> bool:
+    return manifest.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
 def _never_made(state: JobState, live: Iterable[Manifest]) -> Iterator[Write]:

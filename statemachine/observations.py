@@ -93,7 +93,8 @@ class JobGone(Seen):
 class PodObserved(Seen):
     """A pod of a replica as it stands.
 
-    `attempt` is the number in the pod's annotation; `deleting` says that it has a deletionTimestamp;
+    `attempt` is the number in the pod's annotation; `deleting` says that it has a deletionTimestamp; `own_ends` are
+    the containers that had finished when that deletion was asked for, said of a pod that has ended (spec R8);
     `disruption` is the reason of its DisruptionTarget condition; `reason` and `message` are the pod status's
     own.
     """
@@ -111,6 +112,7 @@ class PodObserved(Seen):
     disruption: str = ""
     deleting: bool = False
     ready: bool = False
+    own_ends: tuple[str, ...] = ()
 
 
 class PodGone(Seen):

@@ -14,7 +14,7 @@ from k8s_bridge.local.podspec import Host, PodPlan
 from k8s_bridge.local.ports import PortPool, ports_of, services
 from k8s_bridge.objects import ObjectStore
 from k8s_bridge.port import Change, Manifest, Ref, Verb
-from k8s_bridge.stored import controller
+from k8s_bridge.stored import controller, deletion_asked_at
 
 BOOT = "local.jobledger.dev/boot"
 """Annotation on pods: the run of the machine in which the pod was created."""
@@ -169,7 +169,7 @@ class Kubelet:
         grace = float(meta["deletionGracePeriodSeconds"])
         if runner.grace is None or grace < runner.grace:
             runner.grace = grace
-            since = datetime.now(UTC) - datetime.fromisoformat(meta["deletionTimestamp"])
+            since = datetime.now(UTC) - deletion_asked_at(meta)
             runner.stop(min(grace, max(0.0, grace - since.total_seconds())))
 
     def _host_for(self, pod: Manifest) -> Host:

@@ -20,7 +20,7 @@ def of_failure(kind: Kind, job: JobState, seen: PodObserved, rule: str) -> Cause
     """
     container = exit_container(kind, job, seen)
     return Cause(
-        kind=_classify(seen, container),
+        kind=_classify(seen, container, training_ended=training(kind, job, seen) in seen.own_ends),
         rule=rule,
         pod_uid=seen.uid,
         node=seen.node,
@@ -36,22 +36,26 @@ def exit_container(kind: Kind, job: JobState, seen: PodObserved) -> Container | 
 
     The training container's, unless that is 0 or missing; then the first non-zero one, init containers first.
     """
-    type_ = split_replica(seen.replica)[0]
-    training = kind.training_container(job, type_)
-    ordered = sorted(seen.containers, key=lambda each: (each.name != training or each.init, not each.init))
+    main = training(kind, job, seen)
+    ordered = sorted(seen.containers, key=lambda each: (each.name != main or each.init, not each.init))
     return next(
         (each for each in ordered if each.state is ContainerStatus.TERMINATED and each.exit_code), None
     )
 
 
-def _classify(seen: PodObserved, container: Container | None) -> CauseClass:
+def training(kind: Kind, job: JobState, seen: PodObserved) -> str:
+    """The name of the training container of the pod in `seen`."""
+    return kind.training_container(job, split_replica(seen.replica)[0])
+
+
+def _classify(seen: PodObserved, container: Container | None, *, training_ended: bool) -> CauseClass:
     if container and container.reason == "OOMKilled":
         return CauseClass.OUT_OF_MEMORY
     if seen.reason in _NODE_LOST or seen.disruption in _NODE_LOST:
         return CauseClass.NODE_LOST
     if seen.disruption or seen.reason in _DISRUPTED:
         return CauseClass.DISRUPTED
-    if seen.deleting:
+    if seen.deleting and not training_ended:
         return CauseClass.DELETED_BY_SOMEONE
     return CauseClass.APPLICATION_EXIT if container else CauseClass.EVIDENCE_LOST
 

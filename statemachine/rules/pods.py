@@ -23,6 +23,7 @@ from statemachine.events import (
     ReplicaUnreachable,
     ReplicaUpdated,
 )
+from statemachine.ids import split_replica
 from statemachine.kind import Kind
 from statemachine.observations import (
     Container,
@@ -114,12 +115,13 @@ def _move(
 ) -> Event | None:
     """The event that takes the replica to the pod's phase; None if it is there, or beyond, already."""
     name, uid = replica.name, seen.uid
+    deleted_first = seen.deleting and not _is_own_end(kind, state, replica, seen)
     match seen.phase:
         case PodPhase.SUCCEEDED if not replica.leaving and not (
-            seen.deleting and only_serves(state, replica)
+            deleted_first and only_serves(state, replica)
         ):
             return ReplicaSucceeded(replica=name, uid=uid, containers=containers)
-        case PodPhase.FAILED if not replica.leaving and not seen.deleting:
+        case PodPhase.FAILED if not replica.leaving and not deleted_first:
             cause = causes.of_failure(kind, state, seen, "R4")
             return ReplicaFailed(replica=name, uid=uid, containers=containers, cause=cause)
         case PodPhase.SUCCEEDED | PodPhase.FAILED:
@@ -139,6 +141,15 @@ def _move(
             return ReplicaUnreachable(replica=name, uid=uid, containers=containers, at=seen.at)
         case _:
             return None
+
+
+def _is_own_end(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> bool:
+    """The training had ended when somebody asked for the pod's deletion (spec R8, T18 against T11).
+
+    Times are whole seconds. A deletion that the log had heard of while the pod ran came before the end.
+    """
+    training = kind.training_container(state, split_replica(replica.name)[0])
+    return training in seen.own_ends and not replica.deleting
 
 
 def _end_of_leaving(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Cause:

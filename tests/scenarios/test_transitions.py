@@ -335,6 +335,43 @@ def test_t18_a_pod_that_ends_while_somebody_deletes_it_is_no_failure() -> None:
     assert story.pods == ["worker-0.2", "worker-1.1"]
 
 
+def test_r8_t18_against_t11_an_end_before_the_deletion_is_the_pods_own_and_is_charged() -> None:
+    story = started(2, policy="OnFailure").pod(
+        "worker-1", "Failed", exit_code=1, deleting=True, own_ends=("pytorch",)
+    )
+    assert story.status["backoffCount"] == 1
+    [restart] = [each for each in story.last if isinstance(each, RestartScheduled)]
+    assert restart.cause.kind is CauseClass.APPLICATION_EXIT
+
+
+def test_r8_t18_against_t11_a_primary_that_failed_before_its_deletion_fails_the_job() -> None:
+    story = started(2, policy="Never").pod(
+        "worker-0", "Failed", exit_code=2, deleting=True, own_ends=("pytorch",)
+    )
+    assert story.phase is Phase.FAILED
+
+
+@pytest.mark.parametrize("own_ends", [(), ("sidecar",)])
+def test_r8_t18_against_t11_an_end_after_the_deletion_is_not_charged(own_ends: tuple[str, ...]) -> None:
+    story = started(2, policy="OnFailure").pod(
+        "worker-1", "Failed", exit_code=143, deleting=True, own_ends=own_ends
+    )
+    assert (story.phase, story.status["backoffCount"]) == (Phase.RUNNING, 0)
+    story.gone("worker-1")
+    assert story.pods == ["worker-0.1", "worker-1.2"]
+
+
+def test_r8_t18_against_t11_of_two_times_in_one_second_what_the_log_knows_decides() -> None:
+    """It had heard of the deletion while the pod ran."""
+    story = started(2, policy="OnFailure").pod("worker-1", "Running", deleting=True)
+    story.pod("worker-1", "Failed", exit_code=143, deleting=True, own_ends=("pytorch",))
+    assert story.status["backoffCount"] == 0
+
+
+def test_r8_t18_against_t11_exit_code_0_is_success_whenever_it_came() -> None:
+    assert started(2).pod("worker-0", "Succeeded", deleting=True).phase is Phase.SUCCEEDED
+
+
 @pytest.mark.parametrize("end", ["Succeeded", "Failed"])
 def test_t19_a_final_phase_has_no_exit(end: str) -> None:
     story = started(2, policy="Never").pod("worker-0", end)

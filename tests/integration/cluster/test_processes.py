@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from jobledger.wiring.roles import Role
+from statemachine.events import ReplicaLost
 from tests.harness import Cluster, wait_for
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, job, replica_type
@@ -135,6 +136,32 @@ def test_every_role_in_a_process_of_its_own_each_killed_in_the_middle(
         assert each.becomes("ok"), role
         assert each.ask("/healthz") == (200, {"status": "ok"}), role
         assert each.stop() == 0, each.latest
+
+
+@pytest.mark.timeout(300)
+def test_the_end_of_a_pod_counts_although_the_bridge_was_dead_and_somebody_deleted_the_pod(
+    alone: dict[Role, Process], jobs: Jobs, store: Path
+) -> None:
+    """An ordinary deletion of a pod that has ended has no grace period, as the last step of every deletion."""
+    for each in alone.values():
+        each.becomes("ok")
+    ends = {"done": (0, "Succeeded"), "broken": (2, "Failed")}
+    jobs.apply(*(job(name, replica_type("worker", 1, restartPolicy="Never")) for name in ends))
+    for name in ends:
+        jobs.wait(name, "aggregate.running", 1)
+    alone[Role.BRIDGE].kill()
+    for name, (code, phase) in ends.items():
+        pod = f"{jobs.base(name)}-worker-0"
+        jobs.end(pod, code)
+        jobs.kubectl("wait", "pod", pod, f"--for=jsonpath={{.status.phase}}={phase}", "--timeout=60s")
+        jobs.kubectl("delete", "pod", pod, "--wait=false")
+    time.sleep(2)  # a finalizer that is taken off too early goes at once
+    alone[Role.BRIDGE].start()
+    for name, (_, phase) in ends.items():
+        jobs.wait(name, "phase", phase)
+        wait_for(f"the pod of {name} is gone", lambda name=name: not jobs.children(name), 60)  # type: ignore[misc]
+        story = Ledger(store).story(jobs.get(name)["metadata"]["uid"])
+        assert not [each for _, each in story.events() if isinstance(each, ReplicaLost)]
 
 
 # ---- one waits for another ----

@@ -178,6 +178,39 @@ def test_a_pod_with_a_deletion_timestamp_is_deleting() -> None:
     assert found.deleting
 
 
+@pytest.mark.parametrize(
+    ("grace", "own"),
+    [
+        (0, ("pytorch",)),
+        (30, ()),
+        (10, ("pytorch",)),
+        (None, ("pytorch",)),
+        ("x", ("pytorch",)),
+        (1e300, ("pytorch",)),
+    ],
+)
+def test_containers_that_finished_before_the_deletion_was_asked_for_ended_by_themselves(
+    grace: object, own: tuple[str, ...]
+) -> None:
+    """The deletionTimestamp is when it was asked for, and the grace period."""
+    late = {"name": "sidecar", "state": {"terminated": {"exitCode": 0, "finishedAt": "2024-01-09T15:00:01Z"}}}
+    done = {"name": "pytorch", "state": {"terminated": {"exitCode": 1, "finishedAt": "2024-01-09T14:59:50Z"}}}
+    status = {"phase": "Failed", "containerStatuses": [done, late, {"name": "unknown", "state": {}}]}
+    times = {"deletionTimestamp": "2024-01-09T15:00:00Z", "deletionGracePeriodSeconds": grace}
+    found = seen(a_pod(status, **times))
+    assert isinstance(found, PodObserved)
+    assert found.own_ends == own
+
+
+@pytest.mark.parametrize("phase", ["Running", "Pending"])
+def test_a_pod_that_has_not_ended_has_no_own_end(phase: str) -> None:
+    done = {"name": "pytorch", "state": {"terminated": {"exitCode": 0, "finishedAt": "2024-01-09T14:00:00Z"}}}
+    times = {"deletionTimestamp": "2024-01-09T15:00:00Z", "deletionGracePeriodSeconds": 0}
+    found = seen(a_pod({"phase": phase, "containerStatuses": [done]}, **times))
+    assert isinstance(found, PodObserved)
+    assert found.own_ends == ()
+
+
 def test_a_deleted_pod_that_had_not_ended_is_gone() -> None:
     gone = PodGone(job=J1, at=AT, replica=W0, attempt=2, uid=P1)
     assert observe(Change(Verb.DELETED, a_pod(), AT)) == (gone,)

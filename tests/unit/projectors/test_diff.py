@@ -110,6 +110,21 @@ def test_a_pod_that_is_over_is_held_until_the_log_has_heard_of_it_lest_it_is_mad
     assert writes(story, [service(story)]) == []
 
 
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_pod_that_has_ended_is_held_until_the_log_has_its_end_whoever_deletes_it(phase: str) -> None:
+    story = running()
+    live = [service(story), pod(deleting=True, grace=0, status={"phase": phase})]
+    assert writes(story, live) == []
+    story.pod("worker-0", phase, deleting=True, own_ends=("pytorch",))
+    assert [type(each) for each in writes(story, live)] == [Release]
+
+
+def test_a_pod_that_runs_and_is_removed_by_force_is_let_go() -> None:
+    story = running()
+    live = [service(story), pod(deleting=True, grace=0, status={"phase": "Running"})]
+    assert [type(each) for each in writes(story, live)] == [Release]
+
+
 @pytest.mark.parametrize("how", ["deleted", "ended"])
 def test_a_pod_nobody_has_heard_of_is_let_go_where_none_is_going_to_be_made(how: str) -> None:
     story = Story(workers(2)).submit()
