@@ -68,7 +68,7 @@ class SayAbsent:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Nothing of the pod is left, and the log has yet to hear of it: until then it stays."""
+    """The log has yet to hear of the pod, or of its end: until then it stays."""
 
     uid: str
 
@@ -112,8 +112,14 @@ def _pod(state: JobState, manifest: Manifest, *, wanted: bool) -> Iterator[Write
     retired = replica is None or attempt < replica.attempt or not _may_be_current(replica, uid)
     stays = wanted and not retired
     doubtful = replica is None and not state.deleted
+    spared = replica is not None and replica.spared and not retired
+    if spared and _has_ended(manifest):
+        yield Hold(uid)
+        return
     deletes: list[Write] = (
-        [] if stays or _is_deleting(manifest) else [_delete(state, manifest, doubtful=doubtful)]
+        []
+        if stays or _is_deleting(manifest)
+        else [_delete(state, manifest, doubtful=doubtful, as_seen=spared)]
     )
     held = EVIDENCE in manifest["metadata"].get("finalizers", ())
     releases: list[Write] = []
@@ -125,9 +131,12 @@ def _pod(state: JobState, manifest: Manifest, *, wanted: bool) -> Iterator[Write
     yield from [*deletes, *releases] if state.deleted else [*releases, *deletes]
 
 
-def _delete(state: JobState, manifest: Manifest, *, doubtful: bool) -> Delete:
-    """Of a job that is gone only what still is its own: its children may have been left as orphans."""
-    version = str(manifest["metadata"].get("resourceVersion", "")) if state.deleted else ""
+def _delete(state: JobState, manifest: Manifest, *, doubtful: bool, as_seen: bool = False) -> Delete:
+    """Of a job that is gone only what still is its own: its children may have been left as orphans.
+
+    With `as_seen` only the object as it was seen: a pod that has ended since is to stay.
+    """
+    version = str(manifest["metadata"].get("resourceVersion", "")) if state.deleted or as_seen else ""
     return Delete(Ref.of(manifest), _uid(manifest), version, doubtful)
 
 

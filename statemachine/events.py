@@ -240,6 +240,10 @@ class ReplicaDismissed(Wire):
     cause: Cause
     again: bool = False
     """Once it is gone it is asked for again, free of charge: another scale starts every replica anew."""
+    unless_ended: bool = False
+    """Only pods that have not ended are to go: one whose end shows before its deletion stays."""
+    counted: bool = False
+    """The status counts it as active until its deletion is accepted: till then it has its place in a quota."""
 
 
 class ReplicaReleased(Wire):

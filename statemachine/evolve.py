@@ -188,6 +188,8 @@ def _requested(replica: ReplicaState, attempt: int) -> ReplicaState:
         ended=False,
         wanted=True,
         leaving="",
+        spared=False,
+        counted=False,
         judged=False,
     )
 
@@ -217,12 +219,15 @@ def _ended(
     replica: ReplicaState, event: e.ReplicaSucceeded | e.ReplicaFailed | e.ReplicaEnded, phase: ReplicaPhase
 ) -> ReplicaState:
     """The pod's end is known. A pod that was being deleted keeps the phase it had (spec R7)."""
+    stays = replica.spared and not isinstance(event, e.ReplicaEnded)
     return replica._replace(
         uid=event.uid,
         phase=phase,
         containers=event.containers,
         ended=True,
         ready=False,
+        leaving="" if stays else replica.leaving,
+        spared=False,
         started=replica.started or not replica.leaving,  # one that leaves may be of an earlier start
     )
 
@@ -240,6 +245,8 @@ def _released(state: JobState, name: ReplicaName, *, wanted: bool, lost: bool = 
             ready=False,
             deleting=False,
             leaving="",
+            spared=False,
+            counted=False,
             wanted=wanted,
             lost_for_good=gone.lost_for_good or lost,
         ),
@@ -247,7 +254,9 @@ def _released(state: JobState, name: ReplicaName, *, wanted: bool, lost: bool = 
 
 
 def _dismissed(replica: ReplicaState, event: e.ReplicaDismissed) -> ReplicaState:
-    left = replica._replace(leaving=event.why, wanted=event.again)
+    left = replica._replace(
+        leaving=event.why, wanted=event.again, spared=event.unless_ended, counted=event.counted
+    )
     if not event.again:
         return left
     hurt = replica.recovering or replica.lost_for_good  # until the pod that follows runs

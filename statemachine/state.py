@@ -18,7 +18,7 @@ from statemachine.observations import Container
 from statemachine.phases import Phase
 from statemachine.spec import Launch, Plan
 
-STATE_VERSION = 5
+STATE_VERSION = 6
 """Raised when the fields below change, or what an event does to them; a snapshot of another version is not used."""
 
 
@@ -42,7 +42,8 @@ class ReplicaState(NamedTuple):
 
     A pod of `attempt` exists or is asked for unless `phase` is Deleted. `uid` is empty until the pod has been
     observed. `leaving` says why the pod is to be deleted ("" = it stays); `wanted` that there should be a
-    pod: when the current one is gone, another attempt follows. `ended`: the pod's end is in the log.
+    pod: when the current one is gone, another attempt follows. `spared`: it stays after all if it turns out to have
+    ended; `counted`: it is active until its deletion was accepted. `ended`: the pod's end is in the log.
     `started`: has been Running, or has ended, since this start. `judged`: it was decided what follows from
     the pod's end. `recovering`: failed, its restart does not run yet. `lost_for_good`: failed, and stays so;
     `exhausted`: because the budget is used up. `unknown_at`: when its phase became Unknown; only what was
@@ -60,6 +61,8 @@ class ReplicaState(NamedTuple):
     ended: bool = False
     wanted: bool = False
     leaving: str = ""
+    spared: bool = False
+    counted: bool = False
     started: bool = False
     judged: bool = False
     recovering: bool = False

@@ -105,7 +105,8 @@ def clean_up(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
             count += 1
             cause = causes.of_deletion(replica, "T10" if past_deadline else "R9")
             why: Literal["deadline", "clean-up"] = "deadline" if past_deadline else "clean-up"
-            yield ReplicaDismissed(replica=replica.name, why=why, cause=cause)
+            spared = not _goes_however_it_ends(state.plan, replica)
+            yield ReplicaDismissed(replica=replica.name, why=why, unless_ended=spared, cause=cause)
         elif not replica.uid:
             cause = causes.of_deletion(replica, "R9")
             yield ReplicaDismissed(replica=replica.name, why="job ended", cause=cause)
@@ -115,11 +116,16 @@ def clean_up(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
 
 
 def _is_cleaned(plan: Plan, replica: ReplicaState, *, past_deadline: bool) -> bool:
-    policy = plan.clean_up
-    if policy is CleanUpPolicy.ALL or (policy is CleanUpPolicy.WORKERS and replica.name != plan.primary):
+    if _goes_however_it_ends(plan, replica):
         return True
     unfinished = replica.phase not in (ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED)
-    return unfinished and (past_deadline or policy is CleanUpPolicy.UNFINISHED)
+    return unfinished and (past_deadline or plan.clean_up is CleanUpPolicy.UNFINISHED)
+
+
+def _goes_however_it_ends(plan: Plan, replica: ReplicaState) -> bool:
+    return plan.clean_up is CleanUpPolicy.ALL or (
+        plan.clean_up is CleanUpPolicy.WORKERS and replica.name != plan.primary
+    )
 
 
 def closing(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:

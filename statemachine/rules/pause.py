@@ -11,7 +11,7 @@ from statemachine.events import (
 )
 from statemachine.kind import Kind
 from statemachine.observations import Observation
-from statemachine.phases import Trigger, allows
+from statemachine.phases import Phase, Trigger, allows
 from statemachine.rules import causes, words
 from statemachine.rules.entering import entered
 from statemachine.rules.timers import RETRY, UNREADABLE
@@ -34,8 +34,19 @@ def pause(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
 def _pause(state: JobState, seen: Observation) -> Iterator[Event]:
     yield from all_dismissed(state)
     yield entered(state, Trigger.PAUSE_WISHED, "T14", seen)
-    yield ConditionsChanged(at=seen.at, conditions=words.WHEN_PAUSED)
+    yield ConditionsChanged(at=seen.at, conditions=(words.RUNNING_PAUSED,))
     yield Announced(reason="Paused", message=words.PAUSED_MESSAGE)
+
+
+def paused(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+    """Paused=True says that no replica runs on: every pod is gone, or its deletion was accepted (R6)."""
+    if state.phase is not Phase.PAUSED or state.deleted:
+        return
+    condition = state.condition(words.PAUSED)
+    if condition is not None and condition.status == "True":
+        return
+    if not any(each.has_pod and not (each.deleting or each.ended) for each in state.replicas.values()):
+        yield ConditionsChanged(at=seen.at, conditions=(words.PAUSED_TRUE,))
 
 
 def all_dismissed(state: JobState) -> Iterator[Event]:
@@ -43,7 +54,7 @@ def all_dismissed(state: JobState) -> Iterator[Event]:
     for replica in state.replicas.values():
         if replica.has_pod:
             cause = causes.of_deletion(replica, "R11")
-            yield ReplicaDismissed(replica=replica.name, why="pause", cause=cause)
+            yield ReplicaDismissed(replica=replica.name, why="pause", counted=True, cause=cause)
     for timer in (RETRY, UNREADABLE):
         if timer in state.timers:
             yield TimerCleared(timer=timer)
@@ -72,4 +83,4 @@ def scale(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
         said = replica.leaving == "scale" or (replica.leaving and not state.phase.is_active)
         if replica.has_pod and not plan.holds(replica.name) and not said:
             cause = causes.of_deletion(replica, "R12")
-            yield ReplicaDismissed(replica=replica.name, why="scale", cause=cause)
+            yield ReplicaDismissed(replica=replica.name, why="scale", counted=True, cause=cause)

@@ -115,13 +115,12 @@ def _move(
 ) -> Event | None:
     """The event that takes the replica to the pod's phase; None if it is there, or beyond, already."""
     name, uid = replica.name, seen.uid
+    leaves = replica.leaving and not replica.spared
     deleted_first = seen.deleting and not _is_own_end(kind, state, replica, seen)
     match seen.phase:
-        case PodPhase.SUCCEEDED if not replica.leaving and not (
-            deleted_first and only_serves(state, replica)
-        ):
+        case PodPhase.SUCCEEDED if not leaves and not (deleted_first and only_serves(state, replica)):
             return ReplicaSucceeded(replica=name, uid=uid, containers=containers)
-        case PodPhase.FAILED if not replica.leaving and not deleted_first:
+        case PodPhase.FAILED if not leaves and not deleted_first:
             cause = causes.of_failure(kind, state, seen, "R4")
             return ReplicaFailed(replica=name, uid=uid, containers=containers, cause=cause)
         case PodPhase.SUCCEEDED | PodPhase.FAILED:

@@ -123,13 +123,42 @@ def test_example_e_suspended_and_resumed() -> None:
     suspended = "Suspended=True PyTorchJobSuspended"
     assert story.listed == [CREATED, "Running=False PyTorchJobSuspended", suspended]
     assert message(story, "Running") == message(story, "Suspended") == "PyTorchJob retry is suspended."
-    assert story.numbers == {"Master": {}, "Worker": {}}
+    assert story.numbers == {"Master": {"active": 1}, "Worker": {"active": 2}}
+    story.pod("master-0", "Running", deleting=True).pod("worker-0", "Running", deleting=True)
+    assert story.numbers == {"Master": {}, "Worker": {"active": 1}}
     story.at(12).all_gone().at(30).suspend(on=False)
     assert message(story, "Suspended") == "PyTorchJob retry is resumed."
     assert story.status["startTime"] == "2024-01-09T15:00:30Z"
     assert story.pods == ["master-0.2", "worker-0.2", "worker-1.2"]
     story.up()
     assert story.listed == [CREATED, "Suspended=False PyTorchJobResumed", RUNNING]
+
+
+def test_a_worker_that_leaves_the_scale_is_active_until_its_deletion_is_accepted() -> None:
+    """Kueue gives a quota away by these numbers."""
+    story = up().scale(1)
+    assert story.pods == ["master-0.1", "worker-0.1"]
+    assert story.numbers == {"Master": {"active": 1}, "Worker": {"active": 2}}
+    story.pod("worker-1", "Running", deleting=True)
+    assert story.numbers == {"Master": {"active": 1}, "Worker": {"active": 1}}
+
+
+def test_pods_that_a_deadline_takes_are_active_until_their_deletion_is_accepted() -> None:
+    story = up(activeDeadlineSeconds=60).timer("deadline")
+    assert (story.phase, story.pods) == (Phase.FAILED, [])
+    assert story.numbers == {"Master": {"active": 1}, "Worker": {"active": 2}}
+    story.pod("master-0", "Running", deleting=True).pod("worker-0", "Running", deleting=True).gone("worker-1")
+    assert story.numbers == {"Master": {}, "Worker": {}}
+
+
+@pytest.mark.parametrize("end", ["Succeeded", "Failed"])
+def test_a_worker_that_has_ended_in_the_same_moment_as_the_master_is_not_cleaned_up(end: str) -> None:
+    story = up(cleanPodPolicy="Running").pod("master-0", "Succeeded")
+    assert story.pods == ["master-0.1"]
+    story.pod("worker-0", end)
+    assert story.pods == ["master-0.1", "worker-0.1"]
+    story.pod("worker-1", end, deleting=True).gone("worker-1")
+    assert story.pods == ["master-0.1", "worker-0.1"]
 
 
 def test_example_f_running_pods_are_cleaned_and_the_job_expires() -> None:

@@ -17,6 +17,7 @@ from statemachine.events import (
 )
 from statemachine.ids import PodUid, ReplicaName
 from statemachine.phases import TABLE, Phase
+from statemachine.rules.words import PAUSED_MESSAGE
 from statemachine.state import ReplicaPhase
 from tests.support.scenario import Story, workers
 
@@ -241,8 +242,23 @@ def test_t14_pausing_dismisses_every_pod_finished_ones_too(phase: Phase) -> None
     story.pause()
     assert story.phase is Phase.PAUSED
     assert story.pods == []
-    assert story.conditions["Paused"] == "True"
     assert all(each.why == "pause" for each in story.last if isinstance(each, ReplicaDismissed))
+
+
+def test_r6_paused_is_true_when_each_pod_is_gone_or_its_deletion_was_accepted() -> None:
+    story = started(3).pause()
+    assert (story.phase, story.conditions["Running"]) == (Phase.PAUSED, "False")
+    assert story.condition("Paused") is None
+    story.at(7).pod("worker-0", "Running", deleting=True).gone("worker-1")
+    assert story.condition("Paused") is None
+    story.at(9).pod("worker-2", "Running", deleting=True)
+    assert story.condition("Paused") == ("True", "Paused", PAUSED_MESSAGE)
+    assert story.status["aggregate"]["running"] == 2, "a pod that is being deleted keeps its last phase"
+
+
+def test_r6_a_job_that_is_resumed_before_its_pods_are_gone_was_never_said_to_be_paused() -> None:
+    story = started(2).pause().resume()
+    assert (story.phase, story.conditions["Paused"]) == (Phase.RESUMING, "False")
 
 
 def in_phase(phase: Phase) -> Story:

@@ -115,7 +115,10 @@ def clean_up(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
         if _is_cleaned(replica, policy):
             count += 1
             cause = causes.of_deletion(replica, "T10" if late else "R9")
-            yield ReplicaDismissed(replica=replica.name, why=why, cause=cause)
+            spared = policy is CleanUpPolicy.UNFINISHED
+            yield ReplicaDismissed(
+                replica=replica.name, why=why, unless_ended=spared, counted=True, cause=cause
+            )
         elif not replica.uid:  # it was asked for, and nobody needs it any more
             cause = causes.of_deletion(replica, "R9")
             yield ReplicaDismissed(replica=replica.name, why="job ended", cause=cause)

@@ -36,7 +36,8 @@ def _replicas(state: JobState) -> dict[str, dict[str, int | str]]:
 def _counts(state: JobState) -> tally.Tally:
     """The present numbers; of a job that has ended those of its end, but for pods that do not run any more."""
     if state.phase is Phase.PAUSED:
-        return {}
+        active = {type_: counts.get(tally.ACTIVE, 0) for type_, counts in tally.count(state).items()}
+        return {type_: {tally.ACTIVE: number} for type_, number in active.items() if number}
     if not state.is_final or not state.tally:
         return tally.count(state)
     now = tally.count(state)

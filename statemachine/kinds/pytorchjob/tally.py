@@ -52,18 +52,25 @@ def has_failed(replica: ReplicaState) -> bool:
 
 
 def count(state: JobState) -> dict[str, dict[str, int]]:
-    """The replicas of the current scale as they stand."""
+    """The replicas of the current scale as they stand, and those that leave it as long as they are active."""
     found: dict[str, dict[str, int]] = {each.type: {} for each in state.running_plan.types}
-    for replica in state.members:
+    plan = state.running_plan
+    for replica in state.replicas.values():
         how = _how(replica)
-        if how:
+        if how and (plan.holds(replica.name) or occupies(replica)):
             counts = found[split_replica(replica.name)[0]]
             counts[how] = counts.get(how, 0) + 1
     return found
 
 
+def occupies(replica: ReplicaState) -> bool:
+    """It is active, or to be deleted, which no API server has accepted yet: its place is not free."""
+    waits = replica.counted and replica.phase is ReplicaPhase.RUNNING and not replica.deleting
+    return waits or is_active(replica)
+
+
 def _how(replica: ReplicaState) -> str:
-    if is_active(replica):
+    if occupies(replica):
         return ACTIVE
     if has_succeeded(replica):
         return SUCCEEDED

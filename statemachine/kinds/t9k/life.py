@@ -7,7 +7,7 @@ from statemachine.rules.admission import admission
 from statemachine.rules.creation import acceptance, refusals, requests, tensorboard
 from statemachine.rules.ending import clean_up, closing, deadline, outcome
 from statemachine.rules.lifecycle import lost_and_found, recovered, running
-from statemachine.rules.pause import pause, scale
+from statemachine.rules.pause import pause, paused, scale
 from statemachine.rules.pods import pods
 from statemachine.rules.restart import restart
 from statemachine.rules.timers import deadline_timer, readability
@@ -22,6 +22,7 @@ LIFE: Final[tuple[LifeRule, ...]] = (
     restart,  # an ended replica is judged before anybody asks whether the job ended
     deadline,  # …
     pause,  # a wish to pause comes before starting or ending by what was seen in the same moment
+    paused,  # which is done when nothing runs any more
     scale,
     acceptance,  # T4 before T7, T17 before T7, T7 before T8: a job passes through Running, however fast it is
     lost_and_found,

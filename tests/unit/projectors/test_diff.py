@@ -119,6 +119,29 @@ def test_a_pod_that_has_ended_is_held_until_the_log_has_its_end_whoever_deletes_
     assert [type(each) for each in writes(story, live)] == [Release]
 
 
+def cleaned() -> Story:
+    """Of two workers the primary is done, and the other is to go unless it has ended, too."""
+    story = Story(workers(2, runPolicy={"cleanUpPolicy": "Unfinished"})).submit().all_pods("Running")
+    return story.pod("worker-0", "Succeeded")
+
+
+def test_r9_an_unfinished_pod_is_deleted_only_as_it_was_seen() -> None:
+    live = pod("worker-1", status={"phase": "Running"})
+    live["metadata"]["resourceVersion"] = "7"
+    [delete] = [each for each in writes(cleaned(), [live]) if isinstance(each, Delete)]
+    assert (delete.uid, delete.version) == ("worker-1.1", "7")
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_r9_a_pod_that_has_ended_meanwhile_is_not_deleted_and_stays_when_the_log_knows(phase: str) -> None:
+    story, live = cleaned(), [pod("worker-1", status={"phase": phase})]
+    found = writes(story, live)
+    assert [each for each in found if isinstance(each, Delete | Release | Hold)] == [Hold("worker-1.1")]
+    story.pod("worker-1", phase)
+    found = writes(story, live)
+    assert [type(each) for each in found if isinstance(each, Delete | Release | Hold)] == [Release]
+
+
 def test_a_pod_that_runs_and_is_removed_by_force_is_let_go() -> None:
     story = running()
     live = [service(story), pod(deleting=True, grace=0, status={"phase": "Running"})]
