@@ -7,6 +7,8 @@ refuses comes back as an observation, so that the state machine decides what fol
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import Enum, auto
 from itertools import groupby
 from typing import Any, Final
@@ -19,7 +21,7 @@ from statemachine import events as e
 from statemachine.desired import desired
 from statemachine.engine.clock import Clock
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
-from statemachine.ids import JobUid, ReplicaName
+from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.kind import Child
 from statemachine.kinds import kind_of
 from statemachine.observations import Observation, PodGone, WriteRefused
@@ -40,6 +42,9 @@ _UNHEARD_AGAIN: Final = 10.0
 """Seconds until children that the log may not have heard of are looked for again. One that goes while the watches
 begin anew was never shown, so nothing tells that it went. A look at what is there costs no request."""
 
+_REPORTED_WITHIN: Final = timedelta(seconds=10)
+"""How long a watch may take to tell of a pod that we have made and that is gone; after that we tell it."""
+
 _FIRST_BATCH: Final = 8
 """Creates side by side at first, then twice as many: what is refused once need not be refused a thousand times."""
 
@@ -56,6 +61,15 @@ class Done(Enum):
     """And nothing waits for it."""
     NOT_THERE = auto()
     """The object is another by now, or is gone: look again."""
+
+
+@dataclass(slots=True)
+class _Made:
+    """A pod that we have made and the log has not heard of; `missing_since` it is not there any more."""
+
+    attempt: int
+    uid: PodUid
+    missing_since: datetime | None = None
 
 
 _UNCONCERNING: Final = (
@@ -106,6 +120,7 @@ class Children:
     ) -> None:
         self._states, self._cluster, self._observe = states, cluster, observe
         self._clock, self._evidence, self._generators = clock, evidence, generators
+        self._made: dict[JobUid, dict[ReplicaName, _Made]] = {}
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
         """Some event changes what should exist, or lets a finalizer go."""
@@ -120,6 +135,7 @@ class Children:
         state = self._states.state(job)
         if state is None or state.phase is Phase.NEW:
             return None
+        self._forget_reported(state)
         live = await self._cluster.children(state.namespace, job)
         # not older than what is there: a pod of it may be gone by now
         state = self._states.state(job) or state
@@ -187,6 +203,8 @@ class Children:
         match write:
             case Create(child) if not self._is_awaited(state.uid, child):
                 return Done.DONE
+            case Create(child) if (made := self._made_before(state, child)) is not None:
+                return await self._say_gone(state, child.replica, made)
             case Create(child):
                 return await self._create(state, child)
             case Update(child, uid, merge):
@@ -215,6 +233,30 @@ class Children:
             raise Missing(f"pod {pod} was late")  # it will be in the next look at the children
         await self._observe(PodGone(job=state.uid, at=self._clock.now(), replica=replica, attempt=attempt))
 
+    def _forget_reported(self, state: JobState) -> None:
+        """The log has heard of pods that we have made, or waits for them no more."""
+        made = self._made.get(state.uid, {})
+        for name, each in list(made.items()):
+            replica = state.replicas.get(name)
+            if replica is None or replica.uid or replica.attempt != each.attempt:
+                del made[name]
+        if not made:
+            self._made.pop(state.uid, None)
+
+    def _made_before(self, state: JobState, child: Child) -> _Made | None:
+        """The pod of this attempt that we have made, and that is gone: a second one of it would be its twin."""
+        made = self._made.get(state.uid, {}).get(child.replica) if child.replica else None
+        return made if made is not None and made.attempt == child.attempt else None
+
+    async def _say_gone(self, state: JobState, replica: ReplicaName, made: _Made) -> Done:
+        """The watches tell it, and how it ended if they know; when they do not, nobody else will."""
+        now = self._clock.now()
+        made.missing_since = made.missing_since or now
+        if now - made.missing_since >= _REPORTED_WITHIN:
+            gone = PodGone(job=state.uid, at=now, replica=replica, attempt=made.attempt, uid=made.uid)
+            await self._observe(gone)
+        return Done.NOT_THERE
+
     def _is_awaited(self, job: JobUid, child: Child) -> bool:
         """The job's state as it is now still waits for this very pod: writes take time, and it may have been seen."""
         state = self._states.state(job)
@@ -230,7 +272,7 @@ class Children:
         try:
             if child.generates:
                 await self._generate(child, manifest)
-            await self._cluster.create(manifest)
+            stored = await self._cluster.create(manifest)
         except Conflict as error:
             found = await self._cluster.get(Ref.of(manifest))
             if not _is_controlled_by(found, state.uid):
@@ -241,6 +283,9 @@ class Children:
             return self._refusal(state, child, error.status, error.message)
         except ClusterUnavailable as error:
             return self._refusal(state, child, 503, str(error))
+        if child.replica:
+            made = _Made(child.attempt, PodUid(stored["metadata"]["uid"]))
+            self._made.setdefault(state.uid, {})[child.replica] = made
         return Done.MADE
 
     async def _generate(self, child: Child, manifest: Manifest) -> None:

@@ -58,6 +58,13 @@ def test_pods_that_are_removed_by_force_while_the_log_is_down_are_not_made_twice
     _simulate(seeds)
 
 
+def test_a_pod_that_was_removed_by_force_before_any_report_of_it_has_no_twin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(chaos, "ACTIONS", chaos.FORCE)
+    simulate(6423)
+
+
 @some_seeds
 def test_launchers_come_after_their_workers_whatever_happens(seeds: Sequence[int]) -> None:
     _simulate(seeds, LAUNCHER)

@@ -7,6 +7,7 @@ import pytest
 
 from jobledger.wiring import Controller
 from projectors import diff
+from projectors.children import Children
 from projectors.workqueue import WorkQueue
 from statemachine.engine.embedded import Engine
 from statemachine.ids import JobUid
@@ -20,6 +21,9 @@ from tests.simulation.world import Broken
 Breaking = Callable[[pytest.MonkeyPatch], None]
 
 _ENOUGH = 100
+
+FORGOTTEN = 6423
+"""Of the seeds of forced deletions one in which a watch tells late that a pod is gone."""
 
 
 def budget_is_endless(patch: pytest.MonkeyPatch) -> None:
@@ -45,6 +49,7 @@ def what_is_on_its_way_into_the_log_is_not_waited_for(patch: pytest.MonkeyPatch)
         return
 
     patch.setattr(Engine, "fresh", at_once)
+    patch.setattr(Children, "_made_before", lambda *_: None)  # either of the two finds the most of it alone
     patch.setattr(chaos, "ACTIONS", chaos.FORCE)
 
 
@@ -62,6 +67,13 @@ def test_what_is_broken_is_found(breaking: Breaking, monkeypatch: pytest.MonkeyP
     breaking(monkeypatch)
     with pytest.raises(Broken, match="make sim SEED="):
         _simulate_many()
+
+
+def test_a_pod_that_its_maker_has_forgotten_is_found_to_have_a_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Children, "_made_before", lambda *_: None)
+    monkeypatch.setattr(chaos, "ACTIONS", chaos.FORCE)
+    with pytest.raises(Broken, match="no_end_is_lost"):
+        simulate(FORGOTTEN)
 
 
 def _simulate_many(shape: Shape = PYTORCH) -> None:

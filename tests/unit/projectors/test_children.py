@@ -13,7 +13,7 @@ from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Change, Ref
 from statemachine.engine.clock import LoopClock
-from statemachine.ids import JobUid
+from statemachine.ids import JobUid, ReplicaName
 from statemachine.log.inbox import MemoryInbox
 from statemachine.log.memory import MemoryLog
 from statemachine.phases import Phase
@@ -125,6 +125,7 @@ def test_a_pod_that_vanished_before_any_watch_showed_it_is_made_again(processes:
         world.remove("Pod")
         await world.open_eyes()
         assert (world.number("Pod"), world.state.phase) == (1, Phase.RUNNING)
+        assert world.state.replicas[ReplicaName("worker-0")].attempt == 2, "no attempt has two pods"
 
     lives(processes, story)
 
