@@ -51,7 +51,8 @@ def _changes(state: JobState, event: e.Event) -> Changes:
             replica = state.replicas[event.replica]
             ready, deleting = event.ready, event.deleting
             seen = replica._replace(containers=event.containers, ready=ready, deleting=deleting)
-            return _with(state, seen)
+            accepted: Changes = {"undeletable": ""} if deleting and state.undeletable else {}
+            return _with(state, seen) | accepted
         case "ReplicaSucceeded":
             return _with(state, _ended(state.replicas[event.replica], event, ReplicaPhase.SUCCEEDED))
         case "ReplicaFailed":
@@ -88,6 +89,8 @@ def _changes(state: JobState, event: e.Event) -> Changes:
         case "TimerCleared":
             return {"timers": {name: at for name, at in state.timers.items() if name != event.timer}}
         case "ChildRefused":
+            if event.verb == "delete":
+                return {"refusals": event.refusals, "undeletable": f"{event.kind} {event.cause.reason}"}
             return {"refusals": event.refusals}
         case "ChildrenAccepted":
             return {"accepted": event.start, "refusals": 0}
@@ -237,7 +240,8 @@ def _released(state: JobState, name: ReplicaName, *, wanted: bool, lost: bool = 
     if state.plan is not None and not state.plan.holds(name):
         return _with(state, _left(state.replicas[name]))
     gone = state.replicas[name]
-    return _with(
+    accepted: Changes = {"undeletable": ""} if state.undeletable else {}
+    return accepted | _with(
         state,
         gone._replace(
             phase=ReplicaPhase.DELETED,

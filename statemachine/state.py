@@ -141,6 +141,8 @@ class JobState:
     starts: int = 0
     accepted: int = 0
     refusals: int = 0
+    undeletable: str = ""
+    """Kind and HTTP status of deletions that the cluster refuses; empty since one was accepted. It is said once."""
     timers: Mapping[str, datetime] = field(default_factory=dict)
     failure: Cause | None = None
     tensorboard: TensorBoardState | None = None

@@ -50,10 +50,16 @@ def refusals(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
     if seen.kind == "TensorBoard":
         yield from _board_refused(state, seen)
     elif seen.verb == "delete":
-        yield refused(seen, state.refusals)
-        yield Announced(reason="FailedDelete", message=refusal_text(seen), level="Warning")
+        if is_news(state, seen):
+            yield refused(seen, state.refusals)
+            yield Announced(reason="FailedDelete", message=refusal_text(seen), level="Warning")
     elif state.phase.is_active and is_still_wanted(state, seen):
         yield from _create_refused(state, seen)
+
+
+def is_news(state: JobState, seen: WriteRefused) -> bool:
+    """Deletions of this kind were not refused before, or otherwise: they are tried again and again, and said once."""
+    return state.undeletable != f"{seen.kind} {seen.status}"
 
 
 def is_still_wanted(state: JobState, seen: WriteRefused) -> bool:

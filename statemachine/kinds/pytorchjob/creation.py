@@ -82,8 +82,9 @@ def refusals(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
         return
     text = creation.refusal_text(seen)
     if seen.verb == "delete":
-        yield creation.refused(seen, state.refusals)
-        yield _told("Delete", seen, f"Error deleting: {text}")
+        if creation.is_news(state, seen):
+            yield creation.refused(seen, state.refusals)
+            yield _told("Delete", seen, f"Error deleting: {text}")
     elif seen.kind == "HorizontalPodAutoscaler":
         # nothing waits for it, and it is tried every minute; after the job's end nobody wants to know
         if state.phase.is_active and QUIET not in state.timers:

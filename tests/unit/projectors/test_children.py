@@ -13,6 +13,7 @@ from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Change, Ref
 from statemachine.engine.clock import LoopClock
+from statemachine.errors import Refused
 from statemachine.ids import JobUid, ReplicaName
 from statemachine.log.inbox import MemoryInbox
 from statemachine.log.memory import MemoryLog
@@ -38,9 +39,9 @@ class World:
     def __init__(self, processes: Processes) -> None:
         clock = LoopClock(datetime(2024, 1, 9, 15, tzinfo=UTC))
         self.cluster = MemoryCluster(admit=admit, clock=clock.now)
-        log, inbox = MemoryLog(), MemoryInbox()
+        self.log, inbox = MemoryLog(), MemoryInbox()
         self.controllers = [
-            Controller(log, self.cluster, clock, roles=each, inbox=inbox) for each in processes
+            Controller(self.log, self.cluster, clock, roles=each, inbox=inbox) for each in processes
         ]
 
     async def submit(self) -> None:
@@ -49,6 +50,10 @@ class World:
         wish["metadata"]["namespace"] = REF.namespace
         await self.cluster.create(wish)
         await asyncio.sleep(0)
+
+    async def entries(self) -> int:
+        """How many entries the log has."""
+        return sum([len(batch) async for batch in self.log.scan()])
 
     def close_eyes(self) -> None:
         """The watches are as open as ever, and bring nothing."""
@@ -126,6 +131,29 @@ def test_a_pod_that_vanished_before_any_watch_showed_it_is_made_again(processes:
         await world.open_eyes()
         assert (world.number("Pod"), world.state.phase) == (1, Phase.RUNNING)
         assert world.state.replicas[ReplicaName("worker-0")].attempt == 2, "no attempt has two pods"
+
+    lives(processes, story)
+
+
+@by_processes
+def test_a_deletion_that_is_refused_again_and_again_is_said_once_and_tried_later_and_later(
+    processes: Processes,
+) -> None:
+    async def story(world: World) -> None:
+        await world.submit()
+        await asyncio.sleep(3)
+        refused = Refused(403, "Forbidden", "pods may not be deleted here")
+        world.cluster.faults.fail_next(refused, times=15, verbs=("delete",), kinds=("Pod",))
+        before = await world.entries()
+        world.cluster.objects.patch(REF, {"spec": {"runMode": {"pause": {"enabled": True}}}})
+        await asyncio.sleep(60)
+        assert world.number("Pod") == 1
+        assert await world.entries() - before == 2, "the pause, and that its deletion is refused"
+        await asyncio.sleep(300)
+        assert (world.number("Pod"), world.state.undeletable) == (0, "")
+        condition = world.state.condition("Paused")
+        assert condition is not None
+        assert condition.status == "True"
 
     lives(processes, story)
 
