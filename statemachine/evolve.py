@@ -258,9 +258,10 @@ def _released(state: JobState, name: ReplicaName, *, wanted: bool, lost: bool = 
 
 
 def _dismissed(replica: ReplicaState, event: e.ReplicaDismissed) -> ReplicaState:
-    left = replica._replace(
-        leaving=event.why, wanted=event.again, spared=event.unless_ended, counted=event.counted
-    )
+    spared = (
+        event.unless_ended and not replica.ended
+    )  # one that ended in a deletion is not running, nor to stay
+    left = replica._replace(leaving=event.why, wanted=event.again, spared=spared, counted=event.counted)
     if not event.again:
         return left
     hurt = replica.recovering or replica.lost_for_good  # until the pod that follows runs

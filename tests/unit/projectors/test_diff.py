@@ -132,6 +132,15 @@ def test_r9_an_unfinished_pod_is_deleted_only_as_it_was_seen() -> None:
     assert (delete.uid, delete.version) == ("worker-1.1", "7")
 
 
+def test_r9_a_pod_that_ended_in_somebodys_deletion_before_is_let_go() -> None:
+    story = Story(workers(2, runPolicy={"cleanUpPolicy": "Unfinished"})).submit().all_pods("Running")
+    story.pod("worker-1", "Failed", exit_code=143, deleting=True).pod("worker-0", "Succeeded")
+    live = pod("worker-1", deleting=True, grace=0, status={"phase": "Failed"})
+    assert [type(each) for each in writes(story, [live]) if isinstance(each, Delete | Release | Hold)] == [
+        Release
+    ]
+
+
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_r9_a_pod_that_has_ended_meanwhile_is_not_deleted_and_stays_when_the_log_knows(phase: str) -> None:
     story, live = cleaned(), [pod("worker-1", status={"phase": phase})]
