@@ -1,20 +1,20 @@
 """What the children projector makes of answers that the watches have overtaken."""
 
 from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
 
 import pytest
 
 from k8s_bridge.apiserver.api import Api
 from k8s_bridge.apiserver.cluster import ApiServerCluster
 from projectors.children import Children
-from statemachine.engine.clock import WallClock
 from statemachine.ids import JobUid, Seq
-from statemachine.observations import Observation
+from statemachine.observations import Observation, PodGone
 from statemachine.state import JobState
 from tests.support.scenario import Story, workers
 from tests.unit.bridge.apiserver.scripted import Answer, Server, page
 from tests.unit.bridge.apiserver.test_watching import JOB, JOBS, child
-from tests.unit.bridge.words import listed, pod, service
+from tests.unit.bridge.words import AT, listed, pod, service
 
 STORY = Story(workers(1), uid="j-1").submit()
 
@@ -32,8 +32,14 @@ class Log:
         """There is no other process."""
 
 
-async def nothing_is_said(seen: Observation) -> None:
-    raise AssertionError(seen)
+class Clock:
+    """It stands still until somebody moves it."""
+
+    def __init__(self) -> None:
+        self.at = AT
+
+    def now(self) -> datetime:
+        return self.at
 
 
 @pytest.fixture
@@ -45,9 +51,9 @@ async def cluster(server: Server, api: Api) -> AsyncIterator[ApiServerCluster]:
     await found.close()
 
 
-@pytest.mark.parametrize(("version", "pods"), [(9, 2), (12, 1)], ids=["overtaken", "ahead"])
-async def test_a_pod_that_was_gone_before_the_answer_came_is_made_again(
-    server: Server, cluster: ApiServerCluster, version: int, pods: int
+@pytest.mark.parametrize(("version", "gone"), [(9, ["p-1"]), (12, [])], ids=["overtaken", "ahead"])
+async def test_a_pod_that_was_gone_before_the_answer_came_is_said_to_be_gone_and_has_no_twin(
+    server: Server, cluster: ApiServerCluster, version: int, gone: list[str]
 ) -> None:
     """Made at version 9, away at version 10, when pods were listed: no watch will ever speak of it."""
     name = next(each["metadata"]["name"] for each in STORY.children.values() if each["kind"] == "Pod")
@@ -58,7 +64,17 @@ async def test_a_pod_that_was_gone_before_the_answer_came_is_made_again(
     paths = {kind: f"/api/v1/namespaces/demo/{kind}" for kind in made}
     for kind, answer in made.items():
         server.on("POST", paths[kind], Answer(201, answer))
-    children = Children(Log(), cluster, nothing_is_said, WallClock())
-    assert await children.visit(STORY.uid) is not None
-    assert await children.visit(STORY.uid) is not None
-    assert [len(server.asked("POST", each)) for each in paths.values()] == [pods, 1]
+    said: list[Observation] = []
+
+    async def observe(seen: Observation) -> None:
+        said.append(seen)
+
+    clock = Clock()
+    children = Children(Log(), cluster, observe, clock)
+    for _ in range(3):
+        assert await children.visit(STORY.uid) is not None
+        clock.at += timedelta(seconds=6)
+    assert [len(server.asked("POST", each)) for each in paths.values()] == [1, 1]
+    assert said == []
+    await children.visit(STORY.uid)
+    assert [each.uid for each in said if isinstance(each, PodGone)] == gone
