@@ -126,28 +126,33 @@ class ModelKind(Generic[S]):
             return self._update(name, uid, self._read(old).spec, self._read(spec))
         reading = self._read(spec)
         model, problems, notices = self._judged(Draft(name, reading.spec), reading)
-        plan = None if model is None else self.plan(name, uid, model)
+        plan = None if model is None or problems else self.plan(name, uid, model)
         return Admission(reading.spec, plan, problems, (*reading.notices, *notices))
 
     def _read(self, spec: Mapping[str, Any]) -> Reading:
         return read(self.model, spec, self.modern)
 
     def _judged(self, draft: Draft, reading: Reading) -> tuple[S | None, tuple[Problem, ...], list[Notice]]:
-        """The model if nothing is wrong, all problems in field order, and what the rules warn of."""
+        """The model if the spec has its shape, all problems in field order, and what the rules warn of."""
         model, broken = parsed(self.model, draft.spec)
         said = [each for rule in self.rules if rule.check for each in rule.check(draft)]
         problems = [*_named(broken, reading, self.rules), *reading.problems]
         problems += [each for each in said if isinstance(each, Problem)]
         notices = list(dict.fromkeys(each for each in said if isinstance(each, Notice)))
-        return None if problems else model, in_field_order(self.model, problems), notices
+        return model, in_field_order(self.model, problems), notices
 
     def _update(self, name: str, uid: JobUid, old: dict[str, Any], reading: Reading) -> Admission:
-        """The old spec with what may change taken from the new one. Source: spec R2."""
-        before, _, warned = self._judged(Draft(name, old), Reading())
+        """The old spec with what may change taken from the new one. Source: spec R2.
+
+        A rule that came with a release is no hindrance for a job that was admitted before: what breaks it in the
+        old spec, too, is not refused.
+        """
+        before, accepted, warned = self._judged(Draft(name, old), Reading())
         after, problems, notices = self._judged(Draft(name, reading.spec, old), reading)
         fresh = (*_unknown_fields(reading), *(each for each in notices if each not in warned))
         frozen = tuple(map(rendered, frozen_changes(self.model, old, reading.spec)))
-        if before is None or after is None:
+        problems = tuple(each for each in problems if each not in accepted)
+        if before is None or after is None or problems:
             return Admission(old, None, problems or _OLD_INVALID, fresh, frozen, {})
         spec, changes = old, {}
         for place in mutable_changes(before, after):

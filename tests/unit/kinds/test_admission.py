@@ -1,11 +1,16 @@
 """What `admit` makes of manifests: aliases, unknown fields, broken values, updates."""
 
+import dataclasses
+from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
 import pytest
 
+from statemachine.errors import Problem
 from statemachine.kinds import KINDS
+from statemachine.kinds.common.kind import ModelKind
+from statemachine.rulebook import Draft, Layer, Rule
 from tests.unit.kinds.build import (
     ELASTIC,
     TORCHRUN,
@@ -243,3 +248,42 @@ def test_a_finished_job_keeps_its_run_policy() -> None:
 def test_a_number_too_long_to_print_is_a_problem() -> None:
     found = admit(spec(runPolicy={"backoffLimit": 10**5000}))
     assert texts(found) == ["spec.runPolicy.backoffLimit: Invalid value: must be an integer of 64 bits"]
+
+
+# ---- a release that brings a rule ---------------------------------------------------------------------------------
+
+
+def refuses_images(draft: Draft) -> Iterator[Problem]:
+    """A rule of a later release: no container may have this image."""
+    for index, each in enumerate(draft.spec["replicaSpecs"]):
+        image = each["template"]["spec"]["containers"][0]["image"]
+        if image == "old":
+            path = f"spec.replicaSpecs[{index}].template.spec.containers[0].image"
+            yield Problem("G99", path, f'Invalid value: "{image}"')
+
+
+def later(image: str, **more: Any) -> tuple[ModelKind[Any], dict[str, Any]]:
+    """A kind with one more rule, and a spec of a job whose image is this."""
+    [kind] = [
+        each for each in KINDS if each.names.kind == "PyTorchTrainingJob" and isinstance(each, ModelKind)
+    ]
+    rule = Rule("G99", Layer.V, "The image is not old.", "Invalid value", refuses_images)
+    strict: ModelKind[Any] = dataclasses.replace(kind, rules=(*kind.rules, rule))
+    return strict, spec(replicas(template=template(container(image=image))), **more)
+
+
+def test_a_job_that_a_later_rule_would_refuse_can_be_paused() -> None:
+    strict, before = later("old")
+    _, after = later("old", runMode={"pause": {"enabled": True}})
+    assert [each.rule for each in strict.admit("train", before).problems] == ["G99"]
+    found = strict.admit("train", after, before)
+    assert (found.problems, found.changes) == ((), {"spec.runMode.pause.enabled": True})
+    assert found.plan is not None
+    assert found.plan.paused
+
+
+def test_what_an_update_brings_is_held_to_every_rule() -> None:
+    strict, before = later("new")
+    _, after = later("old", runMode={"pause": {"enabled": True}})
+    found = strict.admit("train", after, before)
+    assert ([each.rule for each in found.problems], found.plan) == (["G99"], None)
