@@ -229,6 +229,16 @@ def span_option(flag: str, text: str) -> float:
         raise typer.BadParameter(f'"{text}": {error}', param_hint=flag) from None
 
 
+def needs_kubernetes() -> None:
+    """Raises ConfigError if the packages of the extra `kubernetes` are not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("kubernetes") is None:
+        raise e.ConfigError(
+            "the Kubernetes client is not installed; install `jobledger[kubernetes]` to run this command"
+        )
+
+
 def plural(count: int, thing: str) -> str:
     """`1 replica`, `3 replicas`."""
     return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

@@ -118,16 +118,10 @@ def _everywhere() -> str:
 
 
 def _plan(settings: "Settings") -> "Plan":
-    from importlib.util import find_spec
-
     from jobledger.settings import in_pod
     from jobledger.wiring.cluster import Plan
-    from statemachine.errors import ConfigError
 
-    if find_spec("kubernetes") is None:
-        raise ConfigError(
-            "the Kubernetes client is not installed; install `jobledger[kubernetes]` to run this command"
-        )
+    common.needs_kubernetes()
     return Plan.of(settings, in_pod=in_pod())
 
 

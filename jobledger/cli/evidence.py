@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from k8s_bridge.apiserver.cluster import ApiServerCluster
-    from k8s_bridge.attended import Attended
     from k8s_bridge.port import Manifest
 
 _HEADER: Final = ("NAMESPACE", "POD", "PHASE", "JOB")
@@ -49,6 +48,7 @@ def evidence(
     from pathlib import Path
 
     common.settings(verbose=verbose)
+    common.needs_kubernetes()
     file = Path(kubeconfig).expanduser() if kubeconfig else None
     raise typer.Exit(asyncio.run(_evidence(file, context or "", namespace, release=release)))
 
@@ -57,6 +57,7 @@ async def _evidence(kubeconfig: "Path | None", context: str, namespace: str | No
     from k8s_bridge.apiserver.access import Wanted
     from k8s_bridge.apiserver.api import Api
     from k8s_bridge.apiserver.cluster import ApiServerCluster
+    from k8s_bridge.attended import Attended
 
     wanted = Wanted(kubeconfig, context)
     async with await Api.connect(wanted) as api:
