@@ -113,7 +113,7 @@ def job(change: Change) -> JobObserved | JobGone | None:
             kind=_text(raw.get("kind")),
             namespace=_text(meta.get("namespace")) or "default",
             name=name,
-            generation=_number(meta.get("generation")) or 0,
+            generation=whole_number(meta.get("generation")) or 0,
             spec=dict(_map(raw.get("spec"))),
             actor=_actor(meta),
             labels=labels(meta),
@@ -165,7 +165,7 @@ def tensorboard(change: Change) -> TensorBoardObserved | None:
     if change.verb is Verb.DELETED:
         return TensorBoardObserved(job=owner, at=change.at, name=name, uid="", gone_uid=uid)
     running = _text(_map(raw.get("status")).get("phase")) == "Running"
-    generation = _number(meta.get("generation")) or 0
+    generation = whole_number(meta.get("generation")) or 0
     return TensorBoardObserved(
         job=owner, at=change.at, name=name, uid=uid, running=running, generation=generation
     )
@@ -202,12 +202,12 @@ def _owner(meta: Mapping[str, Any]) -> JobUid:
 def _replica(meta: Mapping[str, Any]) -> ReplicaName | None:
     """Which replica the pod is, by its labels (spec R3)."""
     labels = _map(meta.get("labels"))
-    type_, index = _text(labels.get("replica-type")), _number(labels.get("replica-index"))
+    type_, index = _text(labels.get("replica-type")), whole_number(labels.get("replica-index"))
     return replica_name(type_, index) if type_ and index is not None else None
 
 
 def _attempt(meta: Mapping[str, Any]) -> int | None:
-    return _number(_map(meta.get("annotations")).get(ATTEMPT))
+    return whole_number(_map(meta.get("annotations")).get(ATTEMPT))
 
 
 def _actor(meta: Mapping[str, Any]) -> str:
@@ -245,7 +245,7 @@ def _containers(status: Mapping[str, Any]) -> Iterator[Container]:
     for field in ("initContainerStatuses", "containerStatuses"):
         for each in _maps(status.get(field)):
             if name := _text(each.get("name")):
-                restarts = _number(each.get("restartCount")) or 0
+                restarts = whole_number(each.get("restartCount")) or 0
                 yield _container(name, _map(each.get("state")), restarts, init=field.startswith("init"))
 
 
@@ -339,7 +339,7 @@ def _text(value: object) -> str:
     return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
-def _number(value: object) -> int | None:
+def whole_number(value: object) -> int | None:
     """A whole number from 0 to what 64 bits hold, given as such or in decimal digits."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
         value = int(value)

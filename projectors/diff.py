@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from k8s_bridge.observe import whole_number
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
 from statemachine.ids import ATTEMPT, PodUid, ReplicaName, replica_name
 from statemachine.kind import Child
@@ -207,8 +208,8 @@ def _difference(built: Manifest, live: Manifest) -> dict[str, Any]:
 
 def _replica_name(manifest: Manifest) -> ReplicaName | None:
     labels = manifest["metadata"].get("labels", {})
-    type_, index = labels.get("replica-type"), labels.get("replica-index", "")
-    return replica_name(type_, int(index)) if type_ and index.isdigit() else None
+    type_, index = labels.get("replica-type"), whole_number(labels.get("replica-index"))
+    return replica_name(type_, index) if type_ and index is not None else None
 
 
 def _replica(state: JobState, manifest: Manifest) -> ReplicaState | None:
@@ -218,8 +219,7 @@ def _replica(state: JobState, manifest: Manifest) -> ReplicaState | None:
 
 def attempt_of(manifest: Manifest) -> int:
     """The attempt that the pod was made for; 0 if it does not say."""
-    text = manifest["metadata"].get("annotations", {}).get(ATTEMPT, "")
-    return int(text) if text.isdigit() else 0
+    return whole_number(manifest["metadata"].get("annotations", {}).get(ATTEMPT)) or 0
 
 
 def _uid(manifest: Manifest) -> str:

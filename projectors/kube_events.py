@@ -14,7 +14,7 @@ from projectors.base import States
 from statemachine.errors import Conflict, EntryUnreadable, Missing, Refused, first
 from statemachine.events import Announced, JobAdmitted
 from statemachine.ids import JobUid, Position, short_hash
-from statemachine.log.codec import decode
+from statemachine.log.codec import decode_events, decode_told
 from statemachine.log.port import EventLog, Record
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class KubeEvents:
         if b'"Announced"' not in record.body:
             return 0
         try:
-            entry = decode(record.body)
+            entry = decode_told(record.body)
         except EntryUnreadable:
             return 0
         said = [event for event in entry.events if isinstance(event, Announced)]
@@ -96,7 +96,11 @@ class KubeEvents:
         if state is not None:
             return Ref(state.api_version, state.object_kind, state.namespace, state.name)
         async for records in self._log.scan(job=job):
-            for event in decode(records[0].body).events:
+            try:
+                first_events = decode_events(records[0].body).events
+            except EntryUnreadable:
+                return None  # the reader has put this job in quarantine, alone
+            for event in first_events:
                 if isinstance(event, JobAdmitted):
                     return Ref(event.api_version, event.kind, event.namespace, event.name)
             break

@@ -21,8 +21,8 @@ from projectors.history.queries import History
 from projectors.history.resuming import Past
 from statemachine.errors import ConfigError, ViewUnavailable
 from statemachine.ids import JobUid, Position
-from statemachine.log.codec import decode
-from statemachine.log.entry import Entry
+from statemachine.log.codec import decode_told
+from statemachine.log.entry import EntryTold
 from statemachine.log.port import EventLog, Record
 from statemachine.log.reader import Reader
 from statemachine.state import JobState
@@ -30,7 +30,7 @@ from statemachine.state import JobState
 BATCH = 200
 """Entries in one transaction: in a store that holds the log, too, its appends wait while it is made."""
 
-Step = tuple[Record, Entry, JobState]
+Step = tuple[Record, EntryTold, JobState]
 """A record that a reader accepted, the entry in it, and its job's state behind it."""
 
 
@@ -97,7 +97,7 @@ class HistoryProjector:
         for record in records:
             folded = reader.accept(record)
             if folded:
-                steps.append((record, decode(record.body), folded.state))
+                steps.append((record, decode_told(record.body), folded.state))
         fits = True
 
         def change(found: Reached) -> Sequence[Statement]:

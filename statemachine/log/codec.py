@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from statemachine.errors import EntryUnreadable
 from statemachine.events import Event
-from statemachine.log.entry import Entry, EntryEvents
+from statemachine.log.entry import Entry, EntryEvents, EntryTold
 from statemachine.observations import Observation
 from statemachine.state import JobState
 from statemachine.upcasters import UPCASTERS, NotLifted, Registry, upcast
@@ -85,6 +85,19 @@ def decode_events(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryEvent
         return entry
     except ValidationError as error:
         return _lifted(body, EntryEvents.model_validate_json, error, upcasters)
+
+
+def decode_told(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryTold:
+    """What views tell of an entry, lifted to the present versions; of a cause that is not known, its type.
+
+    Raises:
+        EntryUnreadable: it is none.
+    """
+    try:
+        entry: EntryTold = EntryTold.__pydantic_validator__.validate_json(body)
+        return entry
+    except ValidationError as error:
+        return _lifted(body, EntryTold.model_validate_json, error, upcasters)
 
 
 def entry_hash(body: bytes) -> str:

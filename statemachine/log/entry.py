@@ -44,3 +44,18 @@ class EntryEvents(Wire, extra="ignore"):
     prev: str
     source: Position = 0
     events: tuple[Event, ...]
+
+
+class CauseType(Wire, extra="ignore"):
+    """Of an observation only what it is; newer releases may have some that this one does not know."""
+
+    type: str
+
+
+class EntryTold(EntryEvents, extra="ignore"):
+    """What views tell of an entry; of its cause they need no more than the type."""
+
+    seen_at: datetime
+    happened_at: datetime | None = None
+    actor: str = ""
+    cause: CauseType

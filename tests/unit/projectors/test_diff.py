@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from k8s_bridge.port import EVIDENCE, Manifest
-from projectors.diff import Create, Delete, Hold, Release, SayAbsent, Update, Write, diff
+from projectors.diff import Create, Delete, Hold, Release, SayAbsent, Update, Write, attempt_of, diff
 from statemachine.desired import desired
 from statemachine.ids import ATTEMPT, ReplicaName
 from tests.support.scenario import Story, workers
@@ -220,3 +220,17 @@ def test_everything_goes_with_a_deleted_job() -> None:
     live = [service(story), pod()]
     found = writes(story.delete(), live)
     assert sorted(each.ref.kind for each in found if isinstance(each, Delete)) == ["Pod", "Service"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\N{SUPERSCRIPT TWO}", "\N{ARABIC-INDIC DIGIT TWO}", "9" * 5000, "-1", ""],
+    ids=lambda text: ascii(text[:9]),
+)
+def test_a_number_on_a_pod_that_is_none_stops_nothing(text: str) -> None:
+    odd = pod()
+    odd["metadata"]["annotations"][ATTEMPT] = text
+    assert attempt_of(odd) == 0
+    writes(running(), [odd])
+    odd["metadata"]["labels"]["replica-index"] = text
+    writes(running(), [odd])
