@@ -20,6 +20,14 @@ UNREADABLE: Final = "unreadable"
 UNREADABLE_FOR: Final = timedelta(seconds=60)
 """How long a primary's status may be unreadable before the phase is Unknown. Source: spec T16."""
 
+LONGEST: Final = timedelta(days=36525)
+"""100 years: a duration that is longer means never. Source: spec G19."""
+
+
+def later(begin: datetime, seconds: int) -> datetime:
+    """`seconds` after `begin`, at most `LONGEST`."""
+    return begin + timedelta(seconds=min(seconds, LONGEST // timedelta(seconds=1)))
+
 
 def is_due(state: JobState, seen: Observation, timer: str) -> bool:
     """`seen` is the firing of this timer as it is set now."""
@@ -75,4 +83,4 @@ def _deadline(state: JobState) -> datetime | None:
     if not state.phase.is_active or state.deleted or state.started_at is None:
         return None
     seconds = state.running_plan.active_deadline_seconds
-    return None if seconds is None else state.started_at + timedelta(seconds=seconds)
+    return None if seconds is None else later(state.started_at, seconds)

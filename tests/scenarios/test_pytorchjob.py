@@ -506,3 +506,10 @@ def test_replicas_have_the_defaults_of_the_operator() -> None:
     spec = {"pytorchReplicaSpecs": {"master": replicas(), "WORKER": replicas()}}
     story = TorchStory(spec).submit()
     assert story.pods == ["master-0.1", "worker-0.1"]
+
+
+def test_g19_durations_saturate_at_a_hundred_years() -> None:
+    story = up(activeDeadlineSeconds=2**63 - 1, ttlSecondsAfterFinished=2**31 - 1)
+    assert story.state.timers["deadline"] == START + timedelta(days=36525)
+    story.at(60).pod("master-0", "Succeeded")
+    assert story.state.timers["expiry"] == START + timedelta(seconds=60 + 2**31 - 1)

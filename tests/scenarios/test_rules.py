@@ -1,5 +1,6 @@
 """Rules R2 to R16 of the shared spec, as a job shows them."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -458,3 +459,11 @@ def test_two_types_share_one_budget_and_count_their_own_restarts() -> None:
     story = started(1, replica_type("ps", 1)).pod("ps-0", "Failed").gone("ps-0").pod("ps-0", "Running")
     assert [task["restartCount"] for task in story.status["tasks"]] == [0, 1]
     assert story.status["backoffCount"] == 1
+
+
+@pytest.mark.parametrize("seconds", [2**63 - 1, 2**40, 36525 * 86400 + 1])
+def test_g19_a_deadline_saturates_at_a_hundred_years(seconds: int) -> None:
+    story = started(1, runPolicy={"activeDeadlineSeconds": seconds})
+    assert story.state.started_at is not None
+    assert story.state.timers["deadline"] - story.state.started_at == timedelta(days=36525)
+    assert story.delete().state.deleted

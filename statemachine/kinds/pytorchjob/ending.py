@@ -4,7 +4,7 @@ Source: kubeflow-pytorchjob.md, sections 5 and 6.
 """
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
 from statemachine.events import (
@@ -27,7 +27,7 @@ from statemachine.observations import Observation, PodObserved, PodPhase
 from statemachine.phases import Phase, Trigger, allows
 from statemachine.rules import causes
 from statemachine.rules.entering import entered
-from statemachine.rules.timers import DEADLINE, is_due
+from statemachine.rules.timers import DEADLINE, is_due, later
 from statemachine.spec import CleanUpPolicy, RestartPolicy
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
@@ -153,7 +153,7 @@ def _expires_at(state: JobState) -> datetime | None:
         return None
     if not state.is_final or state.completed_at is None:
         return None
-    return state.completed_at + timedelta(seconds=plan.ttl_seconds)
+    return later(state.completed_at, plan.ttl_seconds)
 
 
 def keeps(job: JobState, child: Child) -> bool:
