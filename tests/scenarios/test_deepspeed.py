@@ -89,6 +89,7 @@ def test_example_d_what_is_refused_has_no_children() -> None:
     mounts = [{"name": "keys", "mountPath": "/root/.ssh"}]
     mounted = workers(1)
     mounted["worker"]["template"]["spec"]["containers"][0]["volumeMounts"] = mounts
+    mounted["worker"]["template"]["spec"]["volumes"] = [{"name": "keys"}]
     args = "spec.config.otherArgs"
     for spec, text in (
         (

@@ -10,14 +10,16 @@ from statemachine.kinds.colossalaijob.launch import torch_options
 from statemachine.kinds.colossalaijob.older import OLD
 from statemachine.kinds.colossalaijob.roles import WORKERS
 from statemachine.kinds.colossalaijob.spec import ColossalAISpec
+from statemachine.kinds.common.contents import amounts
 from statemachine.kinds.common.look import entries, find, flag, is_object, text, texts
 from statemachine.kinds.common.problems import parsed
 from statemachine.kinds.common.says import alias_rules, bounds, claim
 from statemachine.kinds.common.template import Resources
 from statemachine.kinds.t9k import general, immutable
+from statemachine.kinds.t9k.hostfile import HOSTFILE_VOLUME
 from statemachine.kinds.t9k.launcher import TYPES, WORKER, command_ignored
 from statemachine.kinds.t9k.modes import RESUME_IGNORED
-from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSHD, reserved_mounts
+from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSH_VOLUME, SSHD, reserved_mounts
 from statemachine.kinds.t9k.templates import requests_within_limits, template_rules
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 
@@ -35,6 +37,7 @@ def _launcher_resources(draft: Draft) -> Iterator[Problem]:
     if is_object(launcher.get("resources")):
         _, problems = parsed(Resources, launcher["resources"], path)
         yield from (Problem("G6", each.path, each.text) for each in problems)
+        yield from (Problem("G20", *each) for each in amounts(path, entries(launcher, "resources")))
         yield from requests_within_limits(path, launcher)
 
 
@@ -182,7 +185,7 @@ _OLD_LIST = claim(
     source="spec R2, G17",
 )
 
-_TEMPLATES = template_rules(WORKERS)
+_TEMPLATES = template_rules(WORKERS, volumes=(SSH_VOLUME, HOSTFILE_VOLUME))
 
 RULES: tuple[Rule, ...] = (
     general.NAME,

@@ -33,7 +33,7 @@ def quantity(value: object) -> Decimal | None:
     """The number that `value` stands for (`500m`, `4Gi`, `1e3`, 2); None if it is no quantity."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    found = _NUMBER.fullmatch(str(value))
+    found = _NUMBER.fullmatch(str(value).strip(" \t\r\n"))
     if found is None:
         return None
     digits = Decimal(found["digits"])

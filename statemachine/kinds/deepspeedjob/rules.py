@@ -14,8 +14,9 @@ from statemachine.kinds.deepspeedjob.roles import LAYOUT, WORKER
 from statemachine.kinds.deepspeedjob.spec import DeepSpeedSpec
 from statemachine.kinds.t9k import general, immutable
 from statemachine.kinds.t9k.elastic import elastic_rules
+from statemachine.kinds.t9k.hostfile import HOSTFILE_VOLUME
 from statemachine.kinds.t9k.modes import RESUME_IGNORED
-from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, reserved_mounts
+from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSH_VOLUME, reserved_mounts
 from statemachine.kinds.t9k.templates import template_rules
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 
@@ -261,17 +262,19 @@ _LINES = Rule(
     source=_SOURCE,
 )
 
+_TEMPLATES = template_rules(LAYOUT, volumes=(SSH_VOLUME, HOSTFILE_VOLUME))
+
 RULES: tuple[Rule, ...] = (
     general.NAME,
     _NAME_LENGTH,
-    *template_rules(LAYOUT)[:2],
+    *_TEMPLATES[:2],
     *general.known_types(WORKER),
     immutable.DEBUG,
     immutable.RESUME_SPECS,
     general.PRIORITY,
     general.DEADLINE_AND_BUDGET,
     *alias_rules(DeepSpeedSpec),
-    *template_rules(LAYOUT)[2:],
+    *_TEMPLATES[2:],
     immutable.fixed("worker.replicas", 1),
     immutable.fixed("worker.restartPolicy", "OnFailure"),
     immutable.fixed("config.slotsPerWorker", 0, was="config.slotPerWorker"),

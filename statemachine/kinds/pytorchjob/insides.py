@@ -1,4 +1,4 @@
-"""Rules about the inside of pod templates, which CEL cannot read: K4-K6, and the warning K16.
+"""Rules about the inside of pod templates, which CEL cannot read: K4-K6 with G20, and the warning K16.
 
 Source: kubeflow-pytorchjob.md, sections 2 and 5.
 """
@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from statemachine.errors import Problem
+from statemachine.kinds.common.contents import Added, contents
 from statemachine.kinds.common.layout import Slot
 from statemachine.kinds.common.look import find, text
 from statemachine.kinds.common.problems import parsed
 from statemachine.kinds.common.template import Template
-from statemachine.kinds.pytorchjob.roles import CONTAINER, LAYOUT
+from statemachine.kinds.pytorchjob.replica_types import KEYS, MASTER, WORKER
+from statemachine.kinds.pytorchjob.roles import CONTAINER, LAYOUT, WAITING
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 
 _SOURCE: Final = "kubeflow-pytorchjob.md, section 2"
@@ -64,6 +66,15 @@ IMAGES = Rule(
     check=_each_slot(_malformed),
     source=_SOURCE,
 )
+
+
+def _added(draft: Draft, slot: Slot) -> Added:
+    """A Worker waits for the Master, if there is one."""
+    waits = slot.type == WORKER and find(draft.spec, f"pytorchReplicaSpecs.{KEYS[MASTER]}") is not None
+    return Added(containers=(WAITING,) if waits else ())
+
+
+CONTENTS = contents(LAYOUT, _added)
 
 
 def _untrained(slot: Slot) -> Iterator[Problem]:

@@ -39,6 +39,9 @@ _TYPE: Final = "training.kubeflow.org/replica-type"
 _INDEX: Final = "training.kubeflow.org/replica-index"
 _ROLE: Final = "training.kubeflow.org/job-role"
 
+WAITING: Final = "init-pytorch"
+"""Name of a Worker's init container that waits until the Master can be found."""
+
 
 def slots(spec: Mapping[str, Any]) -> Iterator[Slot]:
     """The pod templates of a spec, the Master's first."""

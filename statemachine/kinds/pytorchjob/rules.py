@@ -12,7 +12,7 @@ from typing import Any, Final
 from statemachine.errors import Problem
 from statemachine.kinds.common.look import entries, find, number, text
 from statemachine.kinds.common.says import bounds, claim
-from statemachine.kinds.pytorchjob.insides import CONTAINERS, IMAGES, RESTART_POLICY, TRAINING
+from statemachine.kinds.pytorchjob.insides import CONTAINERS, CONTENTS, IMAGES, RESTART_POLICY, TRAINING
 from statemachine.kinds.pytorchjob.replica_types import KEYS
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 
@@ -239,6 +239,7 @@ RULES: tuple[Rule, ...] = (
     _KNOWN_TYPES,
     CONTAINERS,
     IMAGES,
+    CONTENTS,
     TRAINING,
     _ONE_MASTER,
     _SOME_WORKER,

@@ -14,6 +14,7 @@ from statemachine.kinds.pytorchjob.ports import with_port
 from statemachine.kinds.pytorchjob.replica_types import MASTER, WORKER, has_master
 from statemachine.kinds.pytorchjob.roles import (
     LAYOUT,
+    WAITING,
     metadata,
     pod_labels,
     pod_name,
@@ -23,9 +24,6 @@ from statemachine.kinds.pytorchjob.settings import gang_scheduler, init_image
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.spec import RestartPolicy
 from statemachine.state import JobState
-
-WAITING: Final = "init-pytorch"
-"""Name of a Worker's init container that waits until the Master can be found."""
 
 _WAIT: Final = (
     "err=1;for i in $(seq 100); do if nslookup {host}; then err=0 && break; fi;"

@@ -1,9 +1,10 @@
-"""Rules about the inside of pod templates, which CEL cannot read: G5, G6, G14-G16. Source: spec R2."""
+"""Rules about the inside of pod templates, which CEL cannot read: G5, G6, G14-G16, G20. Source: spec R2."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from statemachine.errors import Problem
+from statemachine.kinds.common.contents import Added, contents
 from statemachine.kinds.common.layout import Container, Layout, Slot
 from statemachine.kinds.common.look import entries, find, items, text
 from statemachine.kinds.common.problems import parsed, problem, shown
@@ -12,14 +13,15 @@ from statemachine.kinds.common.template import Template
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 
 
-def template_rules(layout: Layout) -> tuple[Rule, ...]:
-    """G5, G6 and the warnings G14-G16 for every pod template of a kind."""
+def template_rules(layout: Layout, volumes: tuple[str, ...] = ()) -> tuple[Rule, ...]:
+    """G5, G6, the warnings G14-G16 and G20 for every pod template of a kind, which adds `volumes` to its pods."""
     return (
         _containers(layout),
         _resources(layout),
         _restart_policy(layout),
         _shared_memory(layout),
         _env(layout),
+        contents(layout, lambda *_: Added(volumes=volumes)),
     )
 
 
@@ -49,12 +51,12 @@ def _malformed(slot: Slot) -> Iterator[Problem]:
 
 
 def _same_names(slot: Slot) -> Iterator[Problem]:
-    seen: list[str] = []
+    seen: set[str] = set()
     for path, container in _all_containers(slot):
         name = text(container, "name")
         if name and name in seen:
             yield Problem("G5", f"{path}.name", f"Duplicate value: {shown(name)}")
-        seen.append(name)
+        seen.add(name)
 
 
 def _all_containers(slot: Slot) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -83,11 +85,6 @@ def _resources(layout: Layout) -> Rule:
 def requests_within_limits(path: str, container: Mapping[str, Any]) -> Iterator[Problem]:
     """The problems of rule G6 with the `resources`, which are at `path`, of one container."""
     limits = entries(container, "resources.limits")
-    for where in ("requests", "limits"):
-        for name, amount in entries(container, f"resources.{where}").items():
-            if quantity(amount) is None:
-                text_ = f"Invalid value: {shown(amount)}: must be a quantity such as 2, 500m or 4Gi"
-                yield Problem("G6", f"{path}.{where}[{name}]", text_)
     for name, request in entries(container, "resources.requests").items():
         asked, limit = quantity(request), quantity(limits.get(name))
         if asked is not None and limit is not None and asked > limit:

@@ -243,7 +243,9 @@ def test_ca7_the_controller_s_mounts_are_not_the_user_s(path: str, keys: str | N
     mounts = [{"name": "v", "mountPath": path}]
     more = {"ssh": {"authMountPath": keys}} if keys else {}
     expected = f'{CONTAINERS}[0].volumeMounts[0].mountPath: "{path}" is reserved by the controller'
-    found = admit(spec(workers(2, container(volumeMounts=mounts)), **more))
+    worker = workers(2, container(volumeMounts=mounts))
+    worker["template"]["spec"]["volumes"] = [{"name": "v"}]
+    found = admit(spec(worker, **more))
     assert texts(found) == ([expected] if taken else [])
 
 

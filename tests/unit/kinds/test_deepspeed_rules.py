@@ -252,7 +252,8 @@ def test_ds7_warns_of_what_a_command_makes_void(ignored: dict[str, Any]) -> None
 )
 def test_ds8_paths_are_reserved(path: str) -> None:
     mounts = [{"name": "code", "mountPath": "/t9k/mnt"}, {"name": "code", "mountPath": path}]
-    found = admit(spec(worker(1, container(volumeMounts=mounts))))
+    pods = template(container(volumeMounts=mounts), volumes=[{"name": "code"}])
+    found = admit(spec({"replicas": 1, "template": pods}))
     where = f"{AT}.containers[0].volumeMounts[1].mountPath"
     assert texts(found) == [f'{where}: "{path}" is reserved by the controller']
 
@@ -260,7 +261,8 @@ def test_ds8_paths_are_reserved(path: str) -> None:
 def test_ds8_paths_beside_them_are_free_and_so_are_other_containers() -> None:
     mounts = [{"name": "code", "mountPath": path} for path in ("/root", "/root/.sshd", "/t9k", "/t9k/hosts")]
     sidecar = {"name": "sidecar", "image": "i", "volumeMounts": [{"name": "code", "mountPath": "/root/.ssh"}]}
-    assert texts(admit(spec(worker(1, container(volumeMounts=mounts), sidecar)))) == []
+    pods = template(container(volumeMounts=mounts), sidecar, volumes=[{"name": "code"}])
+    assert texts(admit(spec({"replicas": 1, "template": pods}))) == []
 
 
 @pytest.mark.parametrize("name", ["ssh-auth", "hostfile"])
