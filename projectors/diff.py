@@ -86,9 +86,10 @@ def diff(state: JobState, desired: Iterable[Child], live: Sequence[Manifest]) ->
     wanted = list(desired)
     there = {(each["kind"], each["metadata"]["name"]): each for each in live}
     keep = {(child.kind, child.name) for child in wanted}
+    by_uid = {each.uid: each for each in state.replicas.values() if each.uid}
     for key, manifest in there.items():
         if key[0] == "Pod":
-            yield from _pod(state, manifest, wanted=key in keep)
+            yield from _pod(state, by_uid, manifest, wanted=key in keep)
         elif key not in keep and key[0] in MANAGED and not _is_deleting(manifest):
             yield _delete(state, manifest, doubtful=not state.deleted)
     yield from _never_made(state, there.values())
@@ -102,10 +103,12 @@ def diff(state: JobState, desired: Iterable[Child], live: Sequence[Manifest]) ->
             yield Update(child, _uid(found), merge)
 
 
-def _pod(state: JobState, manifest: Manifest, *, wanted: bool) -> Iterator[Write]:
+def _pod(
+    state: JobState, by_uid: Mapping[PodUid, ReplicaState], manifest: Manifest, *, wanted: bool
+) -> Iterator[Write]:
     ref, uid = Ref.of(manifest), PodUid(_uid(manifest))
     replica, attempt = _replica(state, manifest), attempt_of(manifest)
-    known = next((each for each in state.replicas.values() if each.uid == uid), None)
+    known = by_uid.get(uid)
     if known is not None:  # whatever has been written on the pod since
         replica, attempt = known, known.attempt
     if replica is not None and attempt > replica.attempt:

@@ -1,5 +1,8 @@
 """Desired and live → writes: what is created, deleted, released, left alone."""
 
+from collections import UserDict
+from collections.abc import ValuesView
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +11,7 @@ from k8s_bridge.port import EVIDENCE, Manifest
 from projectors.diff import Create, Delete, Hold, Release, SayAbsent, Update, Write, attempt_of, diff
 from statemachine.desired import desired
 from statemachine.ids import ATTEMPT, ReplicaName
+from statemachine.state import ReplicaState
 from tests.support.scenario import Story, workers
 
 
@@ -234,3 +238,27 @@ def test_a_number_on_a_pod_that_is_none_stops_nothing(text: str) -> None:
     writes(running(), [odd])
     odd["metadata"]["labels"]["replica-index"] = text
     writes(running(), [odd])
+
+
+class Counted(UserDict[ReplicaName, ReplicaState]):
+    """Replicas that count how often somebody goes through all of them."""
+
+    passes = 0
+
+    def values(self) -> ValuesView[ReplicaState]:
+        self.passes += 1
+        return super().values()
+
+
+def passes(number: int) -> int:
+    """How often one visit goes through all replicas of a job of `number` workers."""
+    story = Story(workers(number)).submit()
+    children = list(desired(story.state))
+    replicas = Counted(story.state.replicas)
+    live = [pod(name) for name in replicas]
+    list(diff(replace(story.state, replicas=replicas), children, live))
+    return replicas.passes
+
+
+def test_g19_a_visit_looks_through_the_replicas_as_often_for_many_as_for_few() -> None:
+    assert passes(40) == passes(2)
