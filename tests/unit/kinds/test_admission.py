@@ -267,7 +267,7 @@ def later(image: str, **more: Any) -> tuple[ModelKind[Any], dict[str, Any]]:
     [kind] = [
         each for each in KINDS if each.names.kind == "PyTorchTrainingJob" and isinstance(each, ModelKind)
     ]
-    rule = Rule("G99", Layer.V, "The image is not old.", "Invalid value", refuses_images)
+    rule = Rule("G99", Layer.CONTROLLER, "The image is not old.", "Invalid value", refuses_images)
     strict: ModelKind[Any] = dataclasses.replace(kind, rules=(*kind.rules, rule))
     return strict, spec(replicas(template=template(container(image=image))), **more)
 
