@@ -151,15 +151,19 @@ class ModelKind(Generic[S]):
         after, problems, notices = self._judged(Draft(name, reading.spec, old), reading)
         fresh = (*_unknown_fields(reading), *(each for each in notices if each not in warned))
         frozen = tuple(map(rendered, frozen_changes(self.model, old, reading.spec)))
-        problems = tuple(each for each in problems if each not in accepted)
-        if before is None or after is None or problems:
-            return Admission(old, None, problems or _OLD_INVALID, fresh, frozen, {})
+        brought = tuple(each for each in problems if each not in accepted)
+        if before is None or after is None or brought:
+            return Admission(old, None, brought or problems or _OLD_INVALID, fresh, frozen, {})
         spec, changes = old, {}
         for place in mutable_changes(before, after):
             value = changes[rendered(place)] = value_at(reading.spec, place)
             spec = with_value(spec, place, value)
         spec = self._read(spec).spec
-        return Admission(spec, self.plan(name, uid, self._parsed(spec)), (), fresh, frozen, changes)
+        try:
+            plan = self.plan(name, uid, self._parsed(spec))
+        except InvariantBroken:  # what is wrong with the old spec is no later rule: it was never admitted
+            return Admission(old, None, problems or _OLD_INVALID, fresh, frozen, {})
+        return Admission(spec, plan, (), fresh, frozen, changes)
 
     def _parsed(self, spec: Mapping[str, Any]) -> S:
         model, problems = parsed(self.model, spec)
