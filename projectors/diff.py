@@ -117,7 +117,7 @@ def _pod(
     stays = wanted and not retired
     doubtful = replica is None and not state.deleted
     spared = replica is not None and replica.spared and not retired
-    if spared and _has_ended(manifest):
+    if spared and _will_be_told(manifest):
         yield Hold(uid)
         return
     deletes: list[Write] = (
@@ -162,7 +162,7 @@ def _end_is_known(replica: ReplicaState | None, manifest: Manifest) -> bool:
     """
     if replica is None or replica.ended:
         return True
-    if _has_ended(manifest):
+    if _will_be_told(manifest):
         return False
     if _nobody_runs_it(manifest):
         return True
@@ -180,8 +180,10 @@ def _nobody_runs_it(manifest: Manifest) -> bool:
     return "deletionTimestamp" in meta and meta.get("deletionGracePeriodSeconds") == 0
 
 
-def _has_ended(manifest: Manifest) -> bool:
-    return manifest.get("status", {}).get("phase") in ("Succeeded", "Failed")
+def _will_be_told(manifest: Manifest) -> bool:
+    """The pod has ended, and the watches can tell how: of one that does not say its attempt they cannot."""
+    ended = manifest.get("status", {}).get("phase") in ("Succeeded", "Failed")
+    return ended and attempt_of(manifest) > 0
 
 
 def _never_made(state: JobState, live: Iterable[Manifest]) -> Iterator[Write]:

@@ -155,6 +155,14 @@ def test_r9_a_pod_that_has_ended_meanwhile_is_not_deleted_and_stays_when_the_log
     assert [type(each) for each in found if isinstance(each, Delete | Release | Hold)] == [Release]
 
 
+def test_a_pod_that_has_ended_and_does_not_say_its_attempt_is_let_go() -> None:
+    """No watch can tell how it ended (`PodUnreadable`), and it would hold its namespace for ever."""
+    story = running()
+    live = pod(deleting=True, grace=0, status={"phase": "Failed"})
+    del live["metadata"]["annotations"][ATTEMPT]
+    assert [type(each) for each in writes(story, [service(story), live])] == [Release]
+
+
 def test_a_pod_that_runs_and_is_removed_by_force_is_let_go() -> None:
     story = running()
     live = [service(story), pod(deleting=True, grace=0, status={"phase": "Running"})]
