@@ -201,9 +201,8 @@ class ObjectStore:
             meta = old.object["metadata"]
             if held(ended):
                 self._stored[ref] = ended
-                if meta.get(
-                    "deletionGracePeriodSeconds"
-                ):  # the kubelet's last step: a deletion without grace
+                # the kubelet's last step: a deletion without grace
+                if meta.get("deletionGracePeriodSeconds"):
                     self._delete(ref, ended, deletion_asked_at(meta), 0)
             else:
                 self._remove(ref, ended, self._clock())

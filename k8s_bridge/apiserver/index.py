@@ -58,7 +58,7 @@ class Seen:
             meta["name"],
             meta["uid"],
             meta.get("resourceVersion", ""),
-            collection,
+            intern(collection),
             owner or _controller(meta),
             tuple(labels.get(each) for each in _LABELS),
             (meta.get("annotations") or {}).get(ATTEMPT, ""),

@@ -7,11 +7,10 @@ wholly an entry of a known version is `EntryUnreadable`, bytes and all.
 
 import hashlib
 import json
-from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from statemachine.errors import EntryUnreadable
 from statemachine.events import Event
@@ -24,7 +23,7 @@ ENTRY_VERSION: int = Entry.model_fields["v"].default
 
 _HEAD_ONLY = {"v", "cause", "events"}
 
-T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 
 
 @cache
@@ -67,11 +66,7 @@ def decode(body: bytes, *, upcasters: Registry = UPCASTERS) -> Entry:
     Raises:
         EntryUnreadable: it is none.
     """
-    try:
-        entry: Entry = Entry.__pydantic_validator__.validate_json(body)
-        return entry
-    except ValidationError as error:
-        return _lifted(body, Entry.model_validate_json, error, upcasters)
+    return _decoded(Entry, body, upcasters)
 
 
 def decode_events(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryEvents:
@@ -80,11 +75,7 @@ def decode_events(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryEvent
     Raises:
         EntryUnreadable: it is none.
     """
-    try:
-        entry: EntryEvents = EntryEvents.__pydantic_validator__.validate_json(body)
-        return entry
-    except ValidationError as error:
-        return _lifted(body, EntryEvents.model_validate_json, error, upcasters)
+    return _decoded(EntryEvents, body, upcasters)
 
 
 def decode_told(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryTold:
@@ -93,11 +84,16 @@ def decode_told(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryTold:
     Raises:
         EntryUnreadable: it is none.
     """
+    return _decoded(EntryTold, body, upcasters)
+
+
+def _decoded(model: type[M], body: bytes, upcasters: Registry) -> M:
+    """The entry, as far as `model` has it. Not `model_validate_json`, which costs more for the same."""
     try:
-        entry: EntryTold = EntryTold.__pydantic_validator__.validate_json(body)
+        entry: M = model.__pydantic_validator__.validate_json(body)
         return entry
     except ValidationError as error:
-        return _lifted(body, EntryTold.model_validate_json, error, upcasters)
+        return _lifted(body, model, error, upcasters)
 
 
 def entry_hash(body: bytes) -> str:
@@ -143,7 +139,7 @@ def decode_state(body: bytes) -> JobState:
         raise EntryUnreadable(f"the snapshot cannot be read: {_first(error)}", body) from error
 
 
-def _lifted(body: bytes, validate: Callable[[bytes], T], refused: ValidationError, upcasters: Registry) -> T:
+def _lifted(body: bytes, model: type[M], refused: ValidationError, upcasters: Registry) -> M:
     """The entry that the models refused, if it is only old."""
     raw = _parsed(body)
     try:
@@ -153,7 +149,7 @@ def _lifted(body: bytes, validate: Callable[[bytes], T], refused: ValidationErro
     if lifted == raw:  # it is of the present versions, and wrong
         raise EntryUnreadable(f"the entry cannot be read: {_first(refused)}", body) from refused
     try:
-        return validate(json.dumps(lifted).encode())
+        return model.model_validate_json(json.dumps(lifted).encode())
     except ValidationError as error:
         raise EntryUnreadable(f"the entry was lifted and cannot be read: {_first(error)}", body) from error
 

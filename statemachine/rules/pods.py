@@ -23,7 +23,6 @@ from statemachine.events import (
     ReplicaUnreachable,
     ReplicaUpdated,
 )
-from statemachine.ids import split_replica
 from statemachine.kind import Kind
 from statemachine.observations import (
     Container,
@@ -147,8 +146,7 @@ def _is_own_end(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObs
 
     Times are whole seconds. A deletion that the log had heard of while the pod ran came before the end.
     """
-    training = kind.training_container(state, split_replica(replica.name)[0])
-    return training in seen.own_ends and not replica.deleting
+    return causes.training(kind, state, seen) in seen.own_ends and not replica.deleting
 
 
 def _end_of_leaving(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Cause:
