@@ -1,4 +1,4 @@
-"""Rules about the inside of pod templates, which CEL cannot read: K4-K6 with G20, and the warning K16.
+"""Rules about the inside of pod templates, which CEL cannot read: K4-K6 with G20, and the warning KX1.
 
 Source: kubeflow-pytorchjob.md, sections 2 and 5.
 """
@@ -102,7 +102,7 @@ def _restart_policy(draft: Draft) -> Iterator[Notice]:
 
 
 RESTART_POLICY = Rule(
-    "K16",
+    "KX1",
     Layer.WARNING,
     says="a pod template says nothing about `restartPolicy`: the replica type does",
     text=_OVERWRITTEN,

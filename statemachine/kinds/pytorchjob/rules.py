@@ -1,6 +1,7 @@
 """Which PyTorchJobs are accepted: K1-K15, what is warned of, and that no replica type comes or goes.
 
-Texts are those of the Kubeflow operator, whose webhook checks most of this.
+KX1 and KX2 are not in the table of the spec: the one follows from its section 5, the other is our own. Texts are
+those of the Kubeflow operator, whose webhook checks most of this.
 
 Source: kubeflow-pytorchjob.md, section 2.
 """
@@ -221,7 +222,7 @@ _BOUNDS = bounds(
 )
 
 _SAME_TYPES = claim(
-    "K17",
+    "KX2",
     f"spec.{_TYPES}: Forbidden: replica types cannot be added or taken away",
     lambda draft: (
         draft.old is None or entries(draft.old, _TYPES).keys() == entries(draft.spec, _TYPES).keys()

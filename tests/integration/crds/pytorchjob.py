@@ -93,9 +93,9 @@ KEPT = [
     Kept("K13", spec(**scheduling(queue="b")), SAME_QUEUE, OLD),
     Kept("K13", spec(), SAME_QUEUE, OLD),
     Kept("K13", spec(**scheduling(queue="b")), SAME_QUEUE, spec()),
-    Kept("K17", spec({"Worker": replica(2)}, **scheduling(queue="a")), SAME_TYPES, OLD),
-    Kept("K17", spec(), SAME_TYPES, workers_only()),
-    Kept("K17", spec({"Master": replica()}), SAME_TYPES, workers_only()),
+    Kept("KX2", spec({"Worker": replica(2)}, **scheduling(queue="a")), SAME_TYPES, OLD),
+    Kept("KX2", spec(), SAME_TYPES, workers_only()),
+    Kept("KX2", spec({"Master": replica()}), SAME_TYPES, workers_only()),
 ]
 
 MAY_CHANGE = spec(

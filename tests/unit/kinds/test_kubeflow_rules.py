@@ -1,4 +1,4 @@
-"""Which PyTorchJobs are accepted: K1-K17, one test a rule at least. Source: kubeflow-pytorchjob.md, section 2."""
+"""Which PyTorchJobs are accepted: K1-K15, KX1 and KX2, one test a rule at least. Source: kubeflow-pytorchjob.md, section 2."""
 
 from typing import Any
 
@@ -184,7 +184,7 @@ def test_k15_numbers_are_not_negative(policy: Spec, path: str) -> None:
     assert problem.path == f"spec.runPolicy.{path}"
 
 
-def test_k16_a_template_s_restart_policy_is_overwritten() -> None:
+def test_kx1_a_template_s_restart_policy_is_overwritten() -> None:
     of = {"Worker": {"template": template(restartPolicy="Always")}}
     assert notices(admit(spec(of))) == [
         (
@@ -195,13 +195,13 @@ def test_k16_a_template_s_restart_policy_is_overwritten() -> None:
 
 
 @pytest.mark.parametrize("old", [{"Worker": replica(2)}, {"Master": replica()}])
-def test_k17_replica_types_neither_come_nor_go(old: Spec) -> None:
+def test_kx2_replica_types_neither_come_nor_go(old: Spec) -> None:
     sentence = "spec.pytorchReplicaSpecs: Forbidden: replica types cannot be added or taken away"
     refused(spec(), sentence, old=spec(old))
     refused(spec(old), sentence, old=spec())
 
 
-def test_k17_a_key_in_another_case_is_the_same_type() -> None:
+def test_kx2_a_key_in_another_case_is_the_same_type() -> None:
     found = admit(spec({"master": replica(), "WORKER": replica(2)}), spec())
     assert (texts(found), found.changes) == ([], {})
 
