@@ -105,6 +105,9 @@ Count = Annotated[int, Field(ge=0, le=INT32_MAX, json_schema_extra={"format": "i
 Positive = Annotated[int, Field(ge=1, le=INT32_MAX, json_schema_extra={"format": "int32"})]
 """int32 ≥ 1."""
 
+SomeReplicas = Annotated[int, Field(ge=0, le=INT32_MAX, json_schema_extra={"format": "int32", "minimum": 1})]
+"""int32 ≥ 1 for the CRD and a rule. The model takes 0, so that a job which an earlier release admitted is read."""
+
 Number = Annotated[int, Field(ge=-INT32_MAX - 1, le=INT32_MAX, json_schema_extra={"format": "int32"})]
 """int32 of any sign: the bounds are a CEL rule's, so that its sentence is what the user reads."""
 

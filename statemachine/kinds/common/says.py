@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from statemachine.errors import Problem
 from statemachine.kinds.common.canonical import aliases
 from statemachine.kinds.common.fields import SpecPart
+from statemachine.kinds.common.look import number
 from statemachine.kinds.common.problems import GENERIC, problem
 from statemachine.rulebook import Draft, Layer, Rule
 
@@ -26,6 +27,21 @@ def claim(
 def bounds(id_: str, *fields: str, says: str, text: str = GENERIC, source: str = "") -> Rule:
     """A layer S rule: the model holds it, in these fields; `text` replaces the API server's sentence."""
     return Rule(id_, Layer.SCHEMA, says, text, fields=fields, source=source)
+
+
+def bounded(id_: str, path: str, *, least: int, says: str, source: str) -> Rule:
+    """A layer S rule: the number at `spec.<path>` is `least` at least.
+
+    For a bound that is younger than jobs which may break it: the CRD has it, the model has not, and reads those jobs.
+    """
+
+    def check(draft: Draft) -> Iterator[Problem]:
+        value = number(draft.spec, path)
+        if value is not None and 0 <= value < least:
+            sentence = f"Invalid value: {value}: must be greater than or equal to {least}"
+            yield Problem(id_, f"spec.{path}", sentence)
+
+    return Rule(id_, Layer.SCHEMA, says, GENERIC, check, fields=(f"spec.{path}",), source=source)
 
 
 def alias_rules(model: type[SpecPart]) -> Iterator[Rule]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from statemachine.errors import Problem
 from statemachine.kinds.common.look import entries, find, number, text
-from statemachine.kinds.common.says import bounds, claim
+from statemachine.kinds.common.says import bounded, bounds, claim
 from statemachine.kinds.pytorchjob.insides import CONTAINERS, CONTENTS, IMAGES, RESTART_POLICY, TRAINING
 from statemachine.kinds.pytorchjob.replica_types import KEYS
 from statemachine.rulebook import Draft, Layer, Notice, Rule
@@ -221,6 +221,10 @@ _BOUNDS = bounds(
     source=_SOURCE,
 )
 
+_FEWEST = bounded(
+    "K15", "elasticPolicy.minReplicas", least=1, says="`elasticPolicy.minReplicas` ≥ 1", source=_SOURCE
+)
+
 _SAME_TYPES = claim(
     "KX2",
     f"spec.{_TYPES}: Forbidden: replica types cannot be added or taken away",
@@ -252,6 +256,7 @@ RULES: tuple[Rule, ...] = (
     _SAME_QUEUE,
     _ORDERED,
     _BOUNDS,
+    _FEWEST,
     RESTART_POLICY,
     _SAME_TYPES,
 )

@@ -16,6 +16,7 @@ from statemachine.kinds.common.fields import (
     Opaque,
     PodTemplate,
     Seconds,
+    SomeReplicas,
     SpecPart,
 )
 
@@ -66,7 +67,7 @@ class RendezvousOption(SpecPart):
 class ElasticPolicy(SpecPart):
     """Training with torchrun whose number of Workers may change."""
 
-    min_replicas: Count | None = Field(
+    min_replicas: SomeReplicas | None = Field(
         None, description="The fewest Workers. Default: maxReplicas, else the number of Workers."
     )
     max_replicas: Count | None = Field(

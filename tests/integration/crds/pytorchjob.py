@@ -70,6 +70,7 @@ REFUSED = [
         "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
     ),
     Refused("K15", "job", elastic(minReplicas=-1), "spec.elasticPolicy.minReplicas"),
+    Refused("K15", "job", elastic(minReplicas=0), "spec.elasticPolicy.minReplicas"),
     Refused("K15", "job", elastic(rdzvPort=-1), "spec.elasticPolicy.rdzvPort"),
     Refused(
         "", "job", policy(cleanPodPolicy="Some"), 'spec.runPolicy.cleanPodPolicy: Unsupported value: "Some"'

@@ -184,6 +184,19 @@ def test_k15_numbers_are_not_negative(policy: Spec, path: str) -> None:
     assert problem.path == f"spec.runPolicy.{path}"
 
 
+def test_k15_an_elastic_job_has_a_worker_at_least() -> None:
+    (problem,) = of_rule(admit(workers_only(elasticPolicy={"minReplicas": 0})), "K15")
+    assert str(problem) == (
+        "spec.elasticPolicy.minReplicas: Invalid value: 0: must be greater than or equal to 1"
+    )
+
+
+def test_k15_who_was_admitted_with_fewer_may_change_all_else() -> None:
+    old = workers_only(elasticPolicy={"minReplicas": 0, "maxReplicas": 3})
+    found = admit(merged(old, runPolicy={"suspend": True}), old)
+    assert (texts(found), found.changes) == ([], {"spec.runPolicy.suspend": True})
+
+
 def test_kx1_a_template_s_restart_policy_is_overwritten() -> None:
     of = {"Worker": {"template": template(restartPolicy="Always")}}
     assert notices(admit(spec(of))) == [
