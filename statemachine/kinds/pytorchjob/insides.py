@@ -1,19 +1,23 @@
-"""Rules about the inside of pod templates, which CEL cannot read: K4-K6 with G20, and the warning KX1.
+"""Rules about the inside of pod templates, which CEL cannot read: K4-K6 with G20, and the warnings K17 and KX1.
 
 Source: kubeflow-pytorchjob.md, sections 2 and 5.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from statemachine.errors import Problem
+from statemachine.ids import replica_name
 from statemachine.kinds.common.contents import Added, contents
+from statemachine.kinds.common.environment import env_overridden
 from statemachine.kinds.common.layout import Slot
 from statemachine.kinds.common.look import find, text
 from statemachine.kinds.common.problems import parsed
 from statemachine.kinds.common.template import Template
+from statemachine.kinds.pytorchjob.env import variables
 from statemachine.kinds.pytorchjob.replica_types import KEYS, MASTER, WORKER
 from statemachine.kinds.pytorchjob.roles import CONTAINER, LAYOUT, WAITING
+from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 
 _SOURCE: Final = "kubeflow-pytorchjob.md, section 2"
@@ -90,6 +94,23 @@ TRAINING = Rule(
     text="spec.pytorchReplicaSpecs[<t>].template.spec.containers: Required value: must have at least one container "
     f"with name {CONTAINER}",
     check=_each_slot(_untrained),
+    source=_SOURCE,
+)
+
+
+def _generated(spec: Mapping[str, Any]) -> set[str]:
+    """Names of the variables that a job's pods get: the same for all of its replicas."""
+    model, _ = parsed(PyTorchJobSpec, spec)
+    if model is None:
+        return set()
+    return {name for name, _ in variables("", model, {}, replica_name(WORKER, 0))}
+
+
+ENVIRONMENT = env_overridden(
+    "K17",
+    LAYOUT,
+    _generated,
+    lambda slot: (container for _, container in slot.containers),
     source=_SOURCE,
 )
 

@@ -52,7 +52,7 @@ def slots(spec: Mapping[str, Any]) -> Iterator[Slot]:
 
 
 LAYOUT: Final = Layout(slots=slots, training_names=(CONTAINER,), generated_env=lambda _: ())
-"""The names of generated variables are not needed: the rules of this kind do not warn of them."""
+"""The names of generated variables depend on more than can be known here: `insides` finds them."""
 
 
 def pod_name(job: JobState, replica: ReplicaName) -> str:

@@ -1,4 +1,4 @@
-"""Which PyTorchJobs are accepted: K1-K15, what is warned of, and that no replica type comes or goes.
+"""Which PyTorchJobs are accepted: K1-K17, and that no replica type comes or goes.
 
 KX1 and KX2 are not in the table of the spec: the one follows from its section 5, the other is our own. Texts are
 those of the Kubeflow operator, whose webhook checks most of this.
@@ -11,9 +11,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from statemachine.errors import Problem
-from statemachine.kinds.common.look import entries, find, number, text
+from statemachine.kinds.common.look import entries, find, items, number, text
+from statemachine.kinds.common.problems import shown
 from statemachine.kinds.common.says import bounded, bounds, claim
-from statemachine.kinds.pytorchjob.insides import CONTAINERS, CONTENTS, IMAGES, RESTART_POLICY, TRAINING
+from statemachine.kinds.pytorchjob.insides import (
+    CONTAINERS,
+    CONTENTS,
+    ENVIRONMENT,
+    IMAGES,
+    RESTART_POLICY,
+    TRAINING,
+)
 from statemachine.kinds.pytorchjob.replica_types import KEYS
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 
@@ -225,6 +233,27 @@ _FEWEST = bounded(
     "K15", "elasticPolicy.minReplicas", least=1, says="`elasticPolicy.minReplicas` ≥ 1", source=_SOURCE
 )
 
+
+def _mixed_up(draft: Draft) -> Iterator[Problem]:
+    for index, option in items(draft.spec, "elasticPolicy.rdzvConf"):
+        key, value = text(option, "key"), text(option, "value")
+        wrong = next((each for each in (key, value) if re.search(r"[,=\0]", each)), None)
+        if not key or wrong is not None:
+            sentence = "a key must not be empty" if wrong is None else "must not contain ',', '=' or NUL"
+            path = f"spec.elasticPolicy.rdzvConf[{index}]"
+            yield Problem("K16", path, f"Invalid value: {shown(wrong or '')}: {sentence}")
+
+
+_OPTIONS = Rule(
+    "K16",
+    Layer.CONTROLLER,
+    says="every entry of `elasticPolicy.rdzvConf` has a key, and neither keys nor values have `,` or `=`: they "
+    "become `PET_RDZV_CONF=k=v,…`",
+    text='spec.elasticPolicy.rdzvConf[<i>]: Invalid value: "<x>": <what is allowed>',
+    check=_mixed_up,
+    source=_SOURCE,
+)
+
 _SAME_TYPES = claim(
     "KX2",
     f"spec.{_TYPES}: Forbidden: replica types cannot be added or taken away",
@@ -257,6 +286,8 @@ RULES: tuple[Rule, ...] = (
     _ORDERED,
     _BOUNDS,
     _FEWEST,
+    _OPTIONS,
+    ENVIRONMENT,
     RESTART_POLICY,
     _SAME_TYPES,
 )

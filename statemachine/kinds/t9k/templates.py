@@ -5,6 +5,7 @@ from typing import Any
 
 from statemachine.errors import Problem
 from statemachine.kinds.common.contents import Added, contents
+from statemachine.kinds.common.environment import env_overridden
 from statemachine.kinds.common.layout import Container, Layout, Slot
 from statemachine.kinds.common.look import entries, find, items, text
 from statemachine.kinds.common.problems import parsed, problem, shown
@@ -146,26 +147,9 @@ def _larger_than_memory(slot: Slot, container: Container) -> Iterator[Notice]:
 
 
 def _env(layout: Layout) -> Rule:
-    def check(draft: Draft) -> Iterator[Notice]:
-        generated = layout.generated_env(draft.spec)
-        for slot in layout.slots(draft.spec):
-            training = layout.training(slot)
-            if training is not None:
-                yield from _replaced(training[1], generated)
+    def trains(slot: Slot) -> Iterator[Container]:
+        training = layout.training(slot)
+        if training is not None:
+            yield training[1]
 
-    return Rule(
-        "G16",
-        Layer.WARNING,
-        says="the user's environment has no variable that the controller sets",
-        text='env "<name>" of container "<c>" is replaced by the controller',
-        check=check,
-        source="spec R2, G16",
-    )
-
-
-def _replaced(container: Container, generated: tuple[str, ...]) -> Iterator[Notice]:
-    names = [text(entry, "name") for _, entry in items(container, "env")]
-    for name in names:
-        if name in generated:
-            of = text(container, "name")
-            yield Notice("EnvOverridden", f'env "{name}" of container "{of}" is replaced by the controller')
+    return env_overridden("G16", layout, layout.generated_env, trains, source="spec R2, G16")

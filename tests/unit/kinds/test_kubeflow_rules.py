@@ -1,4 +1,7 @@
-"""Which PyTorchJobs are accepted: K1-K15, KX1 and KX2, one test a rule at least. Source: kubeflow-pytorchjob.md, section 2."""
+"""Which PyTorchJobs are accepted: K1-K17, KX1 and KX2, one test a rule at least.
+
+Source: kubeflow-pytorchjob.md, section 2.
+"""
 
 from typing import Any
 
@@ -9,6 +12,7 @@ from tests.unit.kinds.build import Spec, merged, notices, of_rule, texts
 from tests.unit.kinds.kubeflow import (
     admit,
     container,
+    env,
     plan,
     replica,
     scheduling,
@@ -195,6 +199,81 @@ def test_k15_who_was_admitted_with_fewer_may_change_all_else() -> None:
     old = workers_only(elasticPolicy={"minReplicas": 0, "maxReplicas": 3})
     found = admit(merged(old, runPolicy={"suspend": True}), old)
     assert (texts(found), found.changes) == ([], {"spec.runPolicy.suspend": True})
+
+
+@pytest.mark.parametrize(
+    ("option", "shown", "allowed"),
+    [
+        ({"value": "1"}, '""', "a key must not be empty"),
+        ({"key": "", "value": "1"}, '""', "a key must not be empty"),
+        ({"key": "a=b"}, '"a=b"', "must not contain ',', '=' or NUL"),
+        ({"key": "a,b"}, '"a,b"', "must not contain ',', '=' or NUL"),
+        ({"key": "a", "value": "1,b=2"}, '"1,b=2"', "must not contain ',', '=' or NUL"),
+        ({"key": "a", "value": "x\0"}, '"x\\u0000"', "must not contain ',', '=' or NUL"),
+    ],
+)
+def test_k16_options_of_the_rendezvous_can_be_told_apart(option: Spec, shown: str, allowed: str) -> None:
+    good = {"key": "timeout", "value": "900"}
+    found = admit(workers_only(elasticPolicy={"rdzvConf": [good, option]}))
+    assert texts(found) == [f"spec.elasticPolicy.rdzvConf[1]: Invalid value: {shown}: {allowed}"]
+    assert [each.rule for each in found.problems] == ["K16"]
+
+
+def test_k16_an_option_of_the_rendezvous_may_have_no_value() -> None:
+    of = workers_only(elasticPolicy={"rdzvConf": [{"key": "is_host"}, {"key": "read_timeout", "value": ""}]})
+    assert texts(admit(of)) == []
+
+
+def test_k17_variables_that_the_controller_sets_are_told() -> None:
+    own = [{"name": name, "value": "x"} for name in ("MASTER_ADDR", "LR", "RANK", "PET_NNODES", "RANK")]
+    side = {"name": "side", "image": "i", "env": [{"name": "PYTHONUNBUFFERED", "value": "0"}]}
+    found = admit(spec({"Master": replica(), "Worker": replica(1, container(env=own), side)}))
+    assert (texts(found), notices(found)) == (
+        [],
+        [
+            ("EnvOverridden", f'env "{name}" of container "{of}" is replaced by the controller')
+            for name, of in (
+                ("MASTER_ADDR", "pytorch"),
+                ("RANK", "pytorch"),
+                ("PET_NNODES", "pytorch"),
+                ("PYTHONUNBUFFERED", "side"),
+            )
+        ],
+    )
+
+
+def test_k17_who_has_no_master_may_set_what_only_a_master_brings() -> None:
+    own = [{"name": name, "value": "x"} for name in ("MASTER_ADDR", "WORLD_SIZE", "PET_RDZV_ID")]
+    of = {"Worker": replica(1, container(env=own))}
+    assert notices(admit(spec(of))) == []
+    (told,) = notices(admit(spec(of, elasticPolicy={"rdzvId": "7"})))
+    assert told == ("EnvOverridden", 'env "PET_RDZV_ID" of container "pytorch" is replaced by the controller')
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        spec(),
+        workers_only(),
+        workers_only(elasticPolicy={}),
+        workers_only(
+            elasticPolicy={
+                "maxRestarts": 1,
+                "nProcPerNode": 2,
+                "rdzvId": "7",
+                "rdzvConf": [{"key": "a", "value": "b"}],
+                "standalone": True,
+            }
+        ),
+        spec(elasticPolicy={}, nprocPerNode="4"),
+    ],
+)
+def test_k17_knows_every_variable_that_is_set(of: Spec) -> None:
+    names = [name for name, _ in env(of, "worker-0")]
+    own = [{"name": name, "value": "x"} for name in names]
+    of["pytorchReplicaSpecs"]["Worker"] = replica(1, container(env=own))
+    told = [message for reason, message in notices(admit(of)) if reason == "EnvOverridden"]
+    assert [message.split('"')[1] for message in told] == list(dict.fromkeys(names))
 
 
 def test_kx1_a_template_s_restart_policy_is_overwritten() -> None:
