@@ -11,7 +11,8 @@ from statemachine.kinds.colossalaijob.older import OLD
 from statemachine.kinds.colossalaijob.roles import WORKERS
 from statemachine.kinds.colossalaijob.spec import ColossalAISpec
 from statemachine.kinds.common.contents import amounts
-from statemachine.kinds.common.look import entries, find, flag, is_object, text, texts
+from statemachine.kinds.common.look import entries, find, flag, is_object, number, text, texts
+from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.problems import parsed
 from statemachine.kinds.common.says import alias_rules, bounds, claim
 from statemachine.kinds.common.template import Resources
@@ -25,10 +26,18 @@ from statemachine.rulebook import Draft, Layer, Notice, Rule
 
 _SOURCE = "colossalaijob.md, section 2"
 
-_NAME_LENGTH = general.name_length(
-    lambda draft: len(draft.name) + 1 + len(WORKER) + 1 + 4 <= 63,
-    says="`<job>-worker-<4 digits>` has at most 63 characters",
-    cel="size(self.metadata.name) + 1 + 6 + 1 + 4 <= 63",
+_OF_WORKER = cel_fits(
+    "1 + 6 + 1", "has(self.spec.worker) && has(self.spec.worker.replicas) ? self.spec.worker.replicas : 1"
+)
+_OF_OLD_ITEM = cel_fits("1 + 6 + 1", "has(r.replicas) ? r.replicas : 1")
+
+_NAME_LENGTH = name_length(
+    "G2",
+    lambda spec: 1 + len(WORKER) + 1 + digits(number(spec, "worker.replicas") or 1),
+    says="`<job>-worker-<index>` has at most 63 characters, for every index that there is",
+    cel=f"{_OF_WORKER} && (!has(self.spec.replicaSpecs) || "
+    f"self.spec.replicaSpecs.all(r, r.type != 'worker' || {_OF_OLD_ITEM}))",
+    source="spec R2, G2",
 )
 
 

@@ -3,10 +3,12 @@
 Source: README R2 and deepspeedjob.md, section 2.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from statemachine.errors import Problem
 from statemachine.kinds.common.look import entries, find, flag, items, number, text, texts
+from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.says import alias_rules, claim
 from statemachine.kinds.deepspeedjob.launch import ENV_FILE
 from statemachine.kinds.deepspeedjob.options import options
@@ -22,10 +24,24 @@ from statemachine.rulebook import Draft, Layer, Notice, Rule
 
 _SOURCE = "deepspeedjob.md, section 2"
 
-_NAME_LENGTH = general.name_length(
-    lambda draft: len(draft.name) + 1 + 6 + 1 + 4 <= 63,
-    says="`<job>-worker-<4 digits>` has at most 63 characters",
-    cel="size(self.metadata.name) + 1 + 6 + 1 + 4 <= 63",
+
+def _most_workers(spec: Mapping[str, Any]) -> int:
+    """As many workers as the job may ever have."""
+    path = "elastic.maxReplicas" if flag(spec, "elastic.enabled") else "worker.replicas"
+    return number(spec, path) or 1
+
+
+_NAME_LENGTH = name_length(
+    "G2",
+    lambda spec: 1 + 6 + 1 + digits(_most_workers(spec)),
+    says="`<job>-worker-<index>` has at most 63 characters, for every index that there may be",
+    cel=cel_fits(
+        "1 + 6 + 1",
+        "has(self.spec.elastic) && on(self.spec.elastic) ? "
+        "(has(self.spec.elastic.maxReplicas) ? self.spec.elastic.maxReplicas : 1) : "
+        "(has(self.spec.worker.replicas) ? self.spec.worker.replicas : 1)",
+    ),
+    source="spec R2, G2",
 )
 
 # ---- DS1, DS2: what is run ----------------------------------------------------------------------------------------
@@ -176,15 +192,9 @@ _LAUNCHER = Rule(
 )
 
 
-def _most_workers(draft: Draft) -> int:
-    """As many workers as the job may ever have."""
-    path = "elastic.maxReplicas" if flag(draft.spec, "elastic.enabled") else "worker.replicas"
-    return number(draft.spec, path) or 1
-
-
 def _unsupported(draft: Draft) -> Iterator[Problem]:
     for name, _ in _options(draft):
-        if name in _NOT_WITH_PDSH and _most_workers(draft) > 1:
+        if name in _NOT_WITH_PDSH and _most_workers(draft.spec) > 1:
             yield _said("DS6", f'"{name}" is not supported with more than one worker')
 
 

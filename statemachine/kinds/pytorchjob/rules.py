@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from statemachine.errors import Problem
 from statemachine.kinds.common.look import entries, find, items, number, text
+from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.problems import shown
 from statemachine.kinds.common.says import bounded, bounds, claim
 from statemachine.kinds.pytorchjob.insides import (
@@ -40,13 +41,27 @@ _NAME = claim(
     source=_SOURCE,
 )
 
-_NAME_LENGTH = claim(
+
+def _most(spec: Mapping[str, Any]) -> int:
+    """As many replicas as a type has, or as an autoscaler may give it."""
+    places = [f"{_TYPES}.{key}.replicas" for key in KEYS.values()]
+    counts = (number(spec, path) for path in (*places, "elasticPolicy.maxReplicas"))
+    return max((each for each in counts if each is not None), default=1)
+
+
+_NAME_LENGTH = name_length(
     "K1",
-    "metadata.name is too long: the name of a replica would exceed 63 characters",
-    lambda draft: len(draft.name) + len("-worker-") + 4 <= 63,
-    says="`<job>-worker-<4 digits>` has at most 63 characters",
-    cel="size(self.metadata.name) + 8 + 4 <= 63",
-    cel_at="",
+    lambda spec: len("-worker-") + digits(_most(spec)),
+    says="`<job>-worker-<index>` has at most 63 characters, for every index that there is, or may be up to "
+    "`elasticPolicy.maxReplicas`",
+    cel=f"self.spec.{_TYPES}.all(k, "
+    + cel_fits(8, f"has(self.spec.{_TYPES}[k].replicas) ? self.spec.{_TYPES}[k].replicas : 1")
+    + ") && "
+    + cel_fits(
+        8,
+        "has(self.spec.elasticPolicy) && has(self.spec.elasticPolicy.maxReplicas) ? "
+        "self.spec.elasticPolicy.maxReplicas : 1",
+    ),
     source=_SOURCE,
 )
 

@@ -3,10 +3,12 @@
 Source: README R2 and pytorchtrainingjob.md, section 2.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from statemachine.errors import Problem
 from statemachine.kinds.common.look import find, flag, items, number, text, texts
+from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.says import alias_rules, bounds, claim
 from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
@@ -19,13 +21,37 @@ from statemachine.rulebook import Draft, Layer, Notice, Rule
 
 _SOURCE = "pytorchtrainingjob.md, section 2"
 
-_NAME_LENGTH = general.name_length(
-    lambda draft: all(
-        len(draft.name) + 6 + 1 + len(text(each, "type")) + 1 + 4 <= 63
-        for _, each in items(draft.spec, "replicaSpecs")
-    ),
-    says="`<job>-<5 digits>-<type>-<4 digits>` has at most 63 characters",
-    cel="self.spec.replicaSpecs.all(r, size(self.metadata.name) + 6 + 1 + size(r.type) + 1 + 4 <= 63)",
+
+def _longest(spec: Mapping[str, Any]) -> int:
+    """What follows the job's name: `-<5 digits>-<type>-<index>`."""
+    tails = (
+        6 + 1 + len(text(each, "type")) + 1 + digits(_most(spec, each))
+        for _, each in items(spec, "replicaSpecs")
+    )
+    return max(tails, default=0)
+
+
+def _most(spec: Mapping[str, Any], item: Mapping[str, Any]) -> int:
+    """As many replicas as a type may have before the spec changes."""
+    most = number(spec, "elastic.maxReplicas")
+    if flag(spec, "elastic.enabled") and most is not None and find(item, "scalingWeight") != 0:
+        return most
+    return _or_one(find(item, "replicas"))
+
+
+_NAME_LENGTH = name_length(
+    "G2",
+    _longest,
+    says="`<job>-<5 digits>-<type>-<index>` has at most 63 characters, for every index that there may be now",
+    cel="self.spec.replicaSpecs.all(r, "
+    + cel_fits(
+        "6 + 1 + size(r.type) + 1",
+        "has(self.spec.elastic) && on(self.spec.elastic) && has(self.spec.elastic.maxReplicas) && "
+        "(!has(r.scalingWeight) || r.scalingWeight != 0) ? self.spec.elastic.maxReplicas : "
+        "(has(r.replicas) ? r.replicas : 1)",
+    )
+    + ")",
+    source="spec R2, G2",
 )
 
 

@@ -1,4 +1,4 @@
-"""Rules about names, replica types, bounds and aliases: G1-G4, G7, G10-G12. Source: spec R2."""
+"""Rules about names, replica types, bounds and aliases: G1, G3, G4, G7, G10-G12. Source: spec R2."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,12 +19,6 @@ NAME = claim(
     cel_at="",
     source="spec R2, G1",
 )
-
-
-def name_length(holds: Claim, *, says: str, cel: str) -> Rule:
-    """G2 with the kind's own formula for the longest child name."""
-    sentence = "metadata.name is too long: the name of a replica would exceed 63 characters"
-    return claim("G2", sentence, holds, says=says, cel=cel, cel_at="", source="spec R2, G2")
 
 
 TYPE_NAME = bounds(

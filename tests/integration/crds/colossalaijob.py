@@ -42,7 +42,9 @@ PATHS = "spec.ssh.sshAuthMountPath is a deprecated alias of spec.ssh.authMountPa
 REFUSED: list[Refused] = [
     Refused("G1", "1a", spec(), NAME_TEXT),
     Refused("G1", "a.b", spec(), NAME_TEXT),
-    Refused("G2", "a" * 52, spec(), NAME_TOO_LONG_TEXT),
+    Refused("G2", "a" * 55, spec(), NAME_TOO_LONG_TEXT),
+    Refused("G2", "a" * 54, spec(workers(11)), NAME_TOO_LONG_TEXT),
+    Refused("G2", "a" * 54, old_spec(old_launcher(), old_workers(replicas=11)), NAME_TOO_LONG_TEXT),
     Refused(
         "G7",
         "job",

@@ -27,7 +27,14 @@ def _alias(path: str) -> str:
 
 REFUSED: list[Refused] = [
     Refused("G1", "1a", spec(), NAME_TEXT),
-    Refused("G2", "a" * 52, spec(), NAME_TOO_LONG_TEXT),
+    Refused("G2", "a" * 55, spec(), NAME_TOO_LONG_TEXT),
+    Refused("G2", "a" * 54, spec(worker(11)), NAME_TOO_LONG_TEXT),
+    Refused(
+        "G2",
+        "a" * 54,
+        spec(elastic={"enabled": True, "minReplicas": 1, "maxReplicas": 11}),
+        NAME_TOO_LONG_TEXT,
+    ),
     Refused(
         "G7",
         "job",

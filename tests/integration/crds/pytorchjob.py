@@ -28,7 +28,9 @@ def elastic(**elastic_policy: Any) -> Spec:
 REFUSED = [
     Refused("K1", "1a", spec(), NAME_TEXT),
     Refused("K1", "a.b", spec(), NAME_TEXT),
-    Refused("K1", "a" * 52, spec(), NAME_TOO_LONG_TEXT),
+    Refused("K1", "a" * 55, spec(), NAME_TOO_LONG_TEXT),
+    Refused("K1", "a" * 54, workers_only(11), NAME_TOO_LONG_TEXT),
+    Refused("K1", "a" * 54, elastic(maxReplicas=11), NAME_TOO_LONG_TEXT),
     Refused("K2", "job", spec({}), f"{TYPES}: Required value: must be required"),
     Refused("K2", "job", {}, "spec.pytorchReplicaSpecs: Required value"),
     Refused("K3", "job", spec(types(chief=replica())), strange("chief")),

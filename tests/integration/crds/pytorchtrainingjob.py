@@ -2,7 +2,15 @@
 
 from typing import Any
 
-from tests.integration.crds.words import DEBUG_TEXT, NAME_TEXT, Cases, Kept, Refused, changed
+from tests.integration.crds.words import (
+    DEBUG_TEXT,
+    NAME_TEXT,
+    NAME_TOO_LONG_TEXT,
+    Cases,
+    Kept,
+    Refused,
+    changed,
+)
 from tests.unit.kinds.build import ELASTIC, TORCHRUN, Spec, container, merged, replicas, spec
 
 
@@ -14,9 +22,9 @@ def with_elastic(**elastic: Any) -> Spec:
 REFUSED: list[Refused] = [
     Refused("G1", "1a", spec(), NAME_TEXT),
     Refused("G1", "a.b", spec(), NAME_TEXT),
-    Refused(
-        "G2", "a" * 46, spec(), "metadata.name is too long: the name of a replica would exceed 63 characters"
-    ),
+    Refused("G2", "a" * 49, spec(), NAME_TOO_LONG_TEXT),
+    Refused("G2", "a" * 48, spec(replicas("worker", 11)), NAME_TOO_LONG_TEXT),
+    Refused("G2", "a" * 48, with_elastic(enabled=True, minReplicas=1, maxReplicas=11), NAME_TOO_LONG_TEXT),
     Refused("G3", "job", spec(replicas("W")), 'spec.replicaSpecs[0].type: Invalid value: "W"'),
     Refused(
         "G3", "job", spec(replicas("w" * 21)), "spec.replicaSpecs[0].type: Too long: may not be more than 20"

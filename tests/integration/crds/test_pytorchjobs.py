@@ -99,6 +99,14 @@ def test_the_scale_is_the_number_of_workers_and_says_how_their_pods_are_found(se
     assert (scale["spec"]["replicas"], scale["status"]) == (5, {"replicas": 2, "selector": "a=b"})
 
 
+def test_k1_a_job_is_not_scaled_beyond_what_its_name_leaves_room_for(server: Server) -> None:
+    name = server.made("a" * 54, workers_only(10), STATUS)
+    path = server.path(KIND, f"{name}/scale")
+    answer = server.cluster.api.request("PATCH", path, {"spec": {"replicas": 11}})
+    assert (answer.code, "metadata.name is too long" in answer.message) == (422, True)
+    assert server.cluster.api.request("PATCH", path, {"spec": {"replicas": 9}}).is_accepted
+
+
 def test_the_state_that_is_printed_is_the_last_condition(server: Server) -> None:
     conditions = [{"type": type_, "status": "True"} for type_ in ("Created", "Running")]
     name = server.made("printed", spec(), {"conditions": conditions})

@@ -34,9 +34,11 @@ def test_a_good_spec_has_nothing_wrong_and_nothing_suspicious() -> None:
 # ---- shared rules -----------------------------------------------------------------------------------------------
 
 
-def test_g2_reserves_four_digits_for_the_index() -> None:
-    assert texts(admit(spec(), name="a" * 51)) == []
-    assert [problem.rule for problem in admit(spec(), name="a" * 52).problems] == ["G2"]
+@pytest.mark.parametrize(("number", "longest"), [(1, 54), (10, 54), (11, 53), (10_000, 51)])
+def test_g2_leaves_room_for_the_digits_of_the_index(number: int, longest: int) -> None:
+    for of in (spec(workers(number)), old_spec(old_launcher(), old_workers(replicas=number))):
+        assert texts(admit(of, name="a" * longest)) == []
+        assert [problem.rule for problem in admit(of, name="a" * (longest + 1)).problems] == ["G2"]
 
 
 def test_g5_names_the_template_of_the_workers() -> None:

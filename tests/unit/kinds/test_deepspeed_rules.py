@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.kinds.build import merged, notices, template, texts
+from tests.unit.kinds.build import Spec, merged, notices, template, texts
 from tests.unit.kinds.deepspeed import (
     DEBUG,
     ELASTIC,
@@ -30,9 +30,19 @@ def test_a_whole_job_is_accepted() -> None:
 # ---- the shared rules -----------------------------------------------------------------------------------------
 
 
-def test_g2_leaves_room_for_four_digits_of_a_worker() -> None:
-    assert texts(admit(spec(), name="a" * 51)) == []
-    assert texts(admit(spec(), name="a" * 52)) == [
+@pytest.mark.parametrize(
+    ("of", "longest"),
+    [
+        (spec(worker(10)), 54),
+        (spec(worker(11)), 53),
+        (spec(worker(10_000)), 51),
+        (spec(worker(1), elastic={"enabled": True, "minReplicas": 1, "maxReplicas": 101}), 52),
+        (spec(worker(101), **ELASTIC), 54),
+    ],
+)
+def test_g2_leaves_room_for_the_digits_of_a_worker(of: Spec, longest: int) -> None:
+    assert texts(admit(of, name="a" * longest)) == []
+    assert texts(admit(of, name="a" * (longest + 1))) == [
         "metadata.name is too long: the name of a replica would exceed 63 characters"
     ]
 

@@ -35,10 +35,31 @@ def test_k1_the_name_is_a_dns_label(name: str) -> None:
     refused(spec(), "metadata.name: should match: a DNS-1035 label", name=name)
 
 
-def test_k1_the_name_leaves_room_for_four_digits() -> None:
-    assert admit(spec(), name="a" * 51).problems == ()
-    too_long = "metadata.name is too long: the name of a replica would exceed 63 characters"
-    refused(spec(), too_long, name="a" * 52)
+TOO_LONG = "metadata.name is too long: the name of a replica would exceed 63 characters"
+
+
+@pytest.mark.parametrize(
+    ("of", "longest"),
+    [
+        (spec({"Master": replica()}), 54),
+        (workers_only(10), 54),
+        (workers_only(11), 53),
+        (workers_only(100), 53),
+        (workers_only(101), 52),
+        (workers_only(10_000), 51),
+        (workers_only(2, elasticPolicy={"maxReplicas": 11}), 53),
+        (workers_only(11, elasticPolicy={"minReplicas": 2, "maxReplicas": 4}), 53),
+    ],
+)
+def test_k1_the_name_leaves_room_for_the_digits_that_are_needed(of: Spec, longest: int) -> None:
+    assert admit(of, name="a" * longest).problems == ()
+    refused(of, TOO_LONG, name="a" * (longest + 1))
+
+
+def test_k1_a_job_is_not_scaled_beyond_what_its_name_leaves_room_for() -> None:
+    old, name = workers_only(10), "a" * 54
+    assert admit(workers_only(4), old, name).problems == ()
+    refused(workers_only(11), TOO_LONG, old=old, name=name)
 
 
 def test_k2_there_is_a_replica_type() -> None:

@@ -33,10 +33,28 @@ def test_g1_refuses_what_no_service_can_be_called(name: str) -> None:
     assert texts(admit(spec(), name=name)) == [NAME]
 
 
-def test_g2_leaves_room_for_four_digits_of_index() -> None:
-    longest = 63 - 6 - 1 - len("worker") - 1 - 4
-    assert texts(admit(spec(), name="a" * longest)) == []
-    assert texts(admit(spec(), name="a" * (longest + 1))) == [TOO_LONG]
+def elastic(most: int) -> dict[str, Any]:
+    """A torchrun job of so many replicas at most."""
+    return {**TORCHRUN, "elastic": {"enabled": True, "minReplicas": 2, "maxReplicas": most}}
+
+
+@pytest.mark.parametrize(
+    ("of", "digits"),
+    [
+        (spec(), 1),
+        (spec(replicas("worker", 10)), 1),
+        (spec(replicas("worker", 11)), 2),
+        (spec(replicas("worker", 1), replicas("worker2", 0)), 2),
+        (spec(replicas("worker", 10_000)), 4),
+        (spec(replicas("worker", 1), **elastic(101)), 3),
+        (spec(replicas("worker", 101), **elastic(5)), 1),
+        (spec(replicas("worker", 11, scalingWeight=0), replicas("b"), **elastic(14)), 2),
+    ],
+)
+def test_g2_leaves_room_for_the_digits_that_are_needed(of: dict[str, Any], digits: int) -> None:
+    longest = 63 - 6 - 1 - len("worker") - 1 - digits
+    assert of_rule(admit(of, name="a" * longest), "G2") == []
+    assert [str(each) for each in of_rule(admit(of, name="a" * (longest + 1)), "G2")] == [TOO_LONG]
 
 
 @pytest.mark.parametrize("type_", ["Worker", "1", "w-", "", "w.1", "a" * 21])
