@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from statemachine.errors import Problem
-from statemachine.kinds.common.look import entries, find, items, number, text
+from statemachine.kinds.common.look import entries, find, number, text
 from statemachine.kinds.common.names import cel_fits, digits, name_length
-from statemachine.kinds.common.problems import shown
-from statemachine.kinds.common.says import bounded, bounds, claim
+from statemachine.kinds.common.says import bounds, claim
+from statemachine.kinds.pytorchjob import elastic
 from statemachine.kinds.pytorchjob.insides import (
     CONTAINERS,
     CONTENTS,
@@ -24,7 +24,7 @@ from statemachine.kinds.pytorchjob.insides import (
     TRAINING,
 )
 from statemachine.kinds.pytorchjob.replica_types import KEYS
-from statemachine.rulebook import Draft, Layer, Notice, Rule
+from statemachine.rulebook import Draft, Layer, Rule
 
 _SOURCE: Final = "kubeflow-pytorchjob.md, section 2"
 _DNS_1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -136,45 +136,6 @@ _SOME_WORKER = _replicas(
     cel=">= 1",
 )
 
-_ELASTIC_WORKER = claim(
-    "K9",
-    f"spec.{_TYPES}[Worker]: Required value: must be configured if elastic policy is used",
-    lambda draft: (
-        find(draft.spec, "elasticPolicy") is None or find(draft.spec, f"{_TYPES}.Worker") is not None
-    ),
-    says="an elastic job has Workers",
-    cel=f"!has(self.elasticPolicy) || self.{_TYPES}.exists(k, k.lowerAscii() == 'worker')",
-    source=_SOURCE,
-)
-
-_ONE_NUMBER_OF_PROCESSES = claim(
-    "K10",
-    "spec.elasticPolicy.nProcPerNode: Forbidden: must not be used with spec.nprocPerNode",
-    lambda draft: (
-        find(draft.spec, "elasticPolicy.nProcPerNode") is None or find(draft.spec, "nprocPerNode") is None
-    ),
-    says="`nprocPerNode` stands in one place",
-    cel="!has(self.elasticPolicy) || !has(self.elasticPolicy.nProcPerNode) || !has(self.nprocPerNode)",
-    source=_SOURCE,
-)
-
-_OLD_FIELD: Final = "spec.elasticPolicy.nProcPerNode is deprecated, use spec.nprocPerNode instead"
-
-
-def _deprecated(draft: Draft) -> Iterator[Notice]:
-    if find(draft.spec, "elasticPolicy.nProcPerNode") is not None:
-        yield Notice("DeprecatedField", _OLD_FIELD)
-
-
-_OLD_NUMBER_OF_PROCESSES = Rule(
-    "K11",
-    Layer.WARNING,
-    says="`elasticPolicy.nProcPerNode` is not used any more",
-    text=_OLD_FIELD,
-    check=_deprecated,
-    source=_SOURCE,
-)
-
 _MANAGERS = bounds(
     "K12",
     "spec.runPolicy.managedBy",
@@ -212,23 +173,6 @@ _SAME_QUEUE = _kept(
 )
 
 
-def _is_ordered(draft: Draft) -> bool:
-    low = number(draft.spec, "elasticPolicy.minReplicas")
-    high = number(draft.spec, "elasticPolicy.maxReplicas")
-    return low is None or high is None or low <= high
-
-
-_ORDERED = claim(
-    "K14",
-    "spec.elasticPolicy.maxReplicas: must not be smaller than minReplicas",
-    _is_ordered,
-    says="`elasticPolicy.minReplicas` ≤ `elasticPolicy.maxReplicas`",
-    cel="!has(self.elasticPolicy) || !has(self.elasticPolicy.minReplicas) || "
-    "!has(self.elasticPolicy.maxReplicas) || "
-    "self.elasticPolicy.minReplicas <= self.elasticPolicy.maxReplicas",
-    source=_SOURCE,
-)
-
 _BOUNDS = bounds(
     "K15",
     "spec.runPolicy.activeDeadlineSeconds",
@@ -241,31 +185,6 @@ _BOUNDS = bounds(
         for name in ("minReplicas", "maxReplicas", "maxRestarts", "nProcPerNode", "rdzvPort")
     ),
     says="`activeDeadlineSeconds` ≥ 1, all other numbers ≥ 0",
-    source=_SOURCE,
-)
-
-_FEWEST = bounded(
-    "K15", "elasticPolicy.minReplicas", least=1, says="`elasticPolicy.minReplicas` ≥ 1", source=_SOURCE
-)
-
-
-def _mixed_up(draft: Draft) -> Iterator[Problem]:
-    for index, option in items(draft.spec, "elasticPolicy.rdzvConf"):
-        key, value = text(option, "key"), text(option, "value")
-        wrong = next((each for each in (key, value) if re.search(r"[,=\0]", each)), None)
-        if not key or wrong is not None:
-            sentence = "a key must not be empty" if wrong is None else "must not contain ',', '=' or NUL"
-            path = f"spec.elasticPolicy.rdzvConf[{index}]"
-            yield Problem("K16", path, f"Invalid value: {shown(wrong or '')}: {sentence}")
-
-
-_OPTIONS = Rule(
-    "K16",
-    Layer.CONTROLLER,
-    says="every entry of `elasticPolicy.rdzvConf` has a key, and neither keys nor values have `,` or `=`: they "
-    "become `PET_RDZV_CONF=k=v,…`",
-    text='spec.elasticPolicy.rdzvConf[<i>]: Invalid value: "<x>": <what is allowed>',
-    check=_mixed_up,
     source=_SOURCE,
 )
 
@@ -292,16 +211,16 @@ RULES: tuple[Rule, ...] = (
     TRAINING,
     _ONE_MASTER,
     _SOME_WORKER,
-    _ELASTIC_WORKER,
-    _ONE_NUMBER_OF_PROCESSES,
-    _OLD_NUMBER_OF_PROCESSES,
+    elastic.WORKERS,
+    elastic.ONE_NUMBER_OF_PROCESSES,
+    elastic.OLD_NUMBER_OF_PROCESSES,
     _MANAGERS,
     _SAME_MANAGER,
     _SAME_QUEUE,
-    _ORDERED,
+    elastic.ORDERED,
     _BOUNDS,
-    _FEWEST,
-    _OPTIONS,
+    elastic.FEWEST,
+    elastic.OPTIONS,
     ENVIRONMENT,
     RESTART_POLICY,
     _SAME_TYPES,

@@ -119,6 +119,16 @@ def test_k5_arguments_are_strings() -> None:
     )
 
 
+def test_k5_no_container_is_called_like_the_one_that_waits_for_the_master() -> None:
+    own = {"name": "init-pytorch", "image": "i"}
+    unique = "must be unique in the pod, also beside what the controller adds"
+    refused(
+        spec({"Master": replica(), "Worker": replica(1, container(), own)}),
+        f'{INSIDE}[1].name: Invalid value: "init-pytorch": {unique}',
+    )
+    refused(spec({"Worker": replica(1, container(), own)}))
+
+
 def test_k6_a_container_is_called_pytorch() -> None:
     refused(
         spec({"Worker": replica(1, {"name": "python", "image": "i"})}),
