@@ -1,12 +1,12 @@
-"""Rules about names, replica types, bounds and aliases: G1, G3, G4, G7, G10-G12. Source: spec R2."""
+"""Rules about names, replica types, bounds and aliases: G1, G3, G4, G7, G10-G12, G18. Source: spec R2."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from statemachine.kinds.common.look import items, text
-from statemachine.kinds.common.says import Claim, bounds, claim, unless_absent
-from statemachine.rulebook import Draft, Rule
+from statemachine.kinds.common.says import bounds, claim, unless_absent
+from statemachine.rulebook import Draft, Layer, Notice, Rule
 
 _DNS_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
@@ -65,25 +65,60 @@ def _repeated(types: list[str]) -> bool:
     return len(dict.fromkeys(named)) < len(named)
 
 
-def known_types(*fixed: str) -> Iterator[Rule]:
-    """G7 for debug and resume; the replica types are `fixed`, or else those in `replicaSpecs`."""
-    for path in ("runMode.debug.replicaSpecs", "runMode.pause.resumeSpecs"):
-        own = f"each.type in {list(fixed)}" if fixed else "self.replicaSpecs.exists(r, r.type == each.type)"
-        yield claim(
-            "G7",
-            f"spec.{path}: unknown or repeated replica type",
-            _each_known_once(path, fixed),
-            says=f"every type in `{path}` exists and is listed once",
-            cel=f"{unless_absent(path)} || self.{path}.all(each, {own} && "
-            f"self.{path}.exists_one(other, other.type == each.type))",
-            source="spec R2, G7",
-        )
+_DEBUG = "runMode.debug.replicaSpecs"
+_RESUME = "runMode.pause.resumeSpecs"
 
 
-def _each_known_once(path: str, fixed: tuple[str, ...]) -> Claim:
-    def holds(draft: Draft) -> bool:
-        mentioned = [each for each in listed_types(draft.spec, path) if each]
-        known = fixed or listed_types(draft.spec)
-        return not _repeated(mentioned) and all(each in known for each in mentioned)
+def known_types(*fixed: str) -> tuple[Rule, ...]:
+    """G7 and G18 for debug and resume; the replica types are `fixed`, or else those in `replicaSpecs`."""
+    own = f"each.type in {list(fixed)}" if fixed else "self.replicaSpecs.exists(r, r.type == each.type)"
+    return (
+        _mentions(
+            _DEBUG,
+            lambda spec: not _repeated(listed_types(spec, _DEBUG)),
+            says=f"no type in `{_DEBUG}` is listed twice",
+        ),
+        _mentions(
+            _RESUME,
+            lambda spec: not _repeated(listed_types(spec, _RESUME)) and not _unknown(spec, _RESUME, fixed),
+            says=f"every type in `{_RESUME}` exists and is listed once",
+            each=f"{own} && ",
+        ),
+        _debug_of_nobody(fixed),
+    )
 
-    return holds
+
+def _mentions(path: str, holds: Callable[[Mapping[str, Any]], bool], *, says: str, each: str = "") -> Rule:
+    """G7 for the list at `path`: types are there once; `each` is what else CEL asks of an entry."""
+    return claim(
+        "G7",
+        f"spec.{path}: unknown or repeated replica type",
+        lambda draft: holds(draft.spec),
+        says=says,
+        cel=f"{unless_absent(path)} || self.{path}.all(each, {each}"
+        f"self.{path}.exists_one(other, other.type == each.type))",
+        source="spec R2, G7",
+    )
+
+
+def _unknown(spec: Mapping[str, Any], path: str, fixed: tuple[str, ...]) -> list[str]:
+    """The types mentioned at `path` that the job does not have."""
+    known = fixed or listed_types(spec)
+    return [each for each in listed_types(spec, path) if each and each not in known]
+
+
+def _debug_of_nobody(fixed: tuple[str, ...]) -> Rule:
+    said = f'{_DEBUG}: no replica type "%s"; types that are not named take the defaults'
+
+    def check(draft: Draft) -> Iterator[Notice]:
+        for each in _unknown(draft.spec, _DEBUG, fixed):
+            yield Notice("DebugTypeIgnored", said % each)
+
+    return Rule(
+        "G18",
+        Layer.WARNING,
+        says=f"every type in `{_DEBUG}` exists",
+        text=said % "<t>",
+        check=check,
+        source="spec R2, G18",
+    )

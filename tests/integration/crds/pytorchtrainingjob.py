@@ -35,13 +35,19 @@ REFUSED: list[Refused] = [
     Refused(
         "G7",
         "job",
-        spec(runMode={"debug": {"replicaSpecs": [{"type": "ps"}]}}),
+        spec(runMode={"debug": {"replicaSpecs": [{"type": "worker"}, {"type": "worker"}]}}),
         "spec.runMode.debug.replicaSpecs: unknown or repeated replica type",
     ),
     Refused(
         "G7",
         "job",
         spec(runMode={"pause": {"resumeSpecs": [{"type": "worker"}, {"type": "worker"}]}}),
+        "spec.runMode.pause.resumeSpecs: unknown or repeated replica type",
+    ),
+    Refused(
+        "G7",
+        "job",
+        spec(runMode={"pause": {"resumeSpecs": [{"type": "ps"}]}}),
         "spec.runMode.pause.resumeSpecs: unknown or repeated replica type",
     ),
     Refused(

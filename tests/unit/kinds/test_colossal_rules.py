@@ -75,8 +75,17 @@ def test_g7_knows_launcher_and_worker_only(path: str) -> None:
         return texts(admit(spec(runMode={mode: {field: [{"type": each} for each in types]}})))
 
     assert asked("launcher", "worker") == []
-    for bad in (("ps",), ("worker", "worker")):
-        assert asked(*bad) == [f"spec.runMode.{path}: unknown or repeated replica type"]
+    text = f"spec.runMode.{path}: unknown or repeated replica type"
+    assert asked("worker", "worker") == [text]
+    assert asked("ps") == ([] if mode == "debug" else [text])
+
+
+def test_g18_warns_of_types_to_debug_that_there_are_not() -> None:
+    ((reason, message),) = notices(admit(spec(runMode={"debug": {"replicaSpecs": [{"type": "ps"}]}})))
+    assert (reason, message.partition(";")[0]) == (
+        "DebugTypeIgnored",
+        'runMode.debug.replicaSpecs: no replica type "ps"',
+    )
 
 
 def test_g12_the_other_spelling_of_the_mount_path_is_taken() -> None:

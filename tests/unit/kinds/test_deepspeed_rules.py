@@ -58,8 +58,8 @@ def test_g5_and_g6_look_into_the_worker_s_template() -> None:
 @pytest.mark.parametrize("types", [["ps"], ["worker", "worker"]])
 def test_g7_knows_workers_only(types: list[str]) -> None:
     entries = [{"type": each} for each in types]
-    assert texts(admit(spec(runMode={"debug": {"replicaSpecs": entries}}))) == [
-        "spec.runMode.debug.replicaSpecs: unknown or repeated replica type"
+    assert texts(admit(spec(runMode={"pause": {"resumeSpecs": entries}}))) == [
+        "spec.runMode.pause.resumeSpecs: unknown or repeated replica type"
     ]
     assert texts(admit(spec(runMode={"pause": {"resumeSpecs": [{"type": "worker"}]}}))) == []
 

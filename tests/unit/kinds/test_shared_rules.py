@@ -12,8 +12,10 @@ from tests.unit.kinds.build import (
     merged,
     notices,
     of_rule,
+    pod,
     replicas,
     spec,
+    state,
     template,
     texts,
 )
@@ -152,12 +154,27 @@ def test_g6_wants_quantities() -> None:
     ]
 
 
-@pytest.mark.parametrize("types", [["ps"], ["worker", "worker"]])
 @pytest.mark.parametrize("mode", ["debug.replicaSpecs", "pause.resumeSpecs"])
-def test_g7_refuses_unknown_and_repeated_types(mode: str, types: list[str]) -> None:
+def test_g7_refuses_repeated_types(mode: str) -> None:
     first, _, second = mode.partition(".")
-    found = admit(spec(runMode={first: {second: [{"type": each} for each in types]}}))
+    found = admit(spec(runMode={first: {second: [{"type": "worker"}, {"type": "worker"}]}}))
     assert texts(found) == [f"spec.runMode.{mode}: unknown or repeated replica type"]
+
+
+def test_g7_refuses_to_resume_types_that_there_are_not() -> None:
+    found = admit(spec(runMode={"pause": {"resumeSpecs": [{"type": "ps"}]}}))
+    assert texts(found) == ["spec.runMode.pause.resumeSpecs: unknown or repeated replica type"]
+
+
+def test_g18_warns_of_types_to_debug_that_there_are_not() -> None:
+    of = spec(runMode={"debug": {"enabled": True, "replicaSpecs": [{"type": "node"}, {"type": "worker"}]}})
+    sentence = 'no replica type "node"; types that are not named take the defaults'
+    found = admit(of)
+    assert (texts(found), notices(found)) == (
+        [],
+        [("DebugTypeIgnored", f"runMode.debug.replicaSpecs: {sentence}")],
+    )
+    assert pod(state(of))["spec"]["containers"][0]["command"] == ["sleep", "inf"]
 
 
 def test_g7_accepts_each_type_once() -> None:
