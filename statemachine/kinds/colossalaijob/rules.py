@@ -11,6 +11,7 @@ from statemachine.kinds.colossalaijob.older import OLD
 from statemachine.kinds.colossalaijob.roles import WORKERS
 from statemachine.kinds.colossalaijob.spec import ColossalAISpec
 from statemachine.kinds.common.contents import amounts
+from statemachine.kinds.common.counts import most_replicas, numbers_at
 from statemachine.kinds.common.look import entries, find, flag, is_object, number, text, texts
 from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.problems import parsed
@@ -207,6 +208,7 @@ RULES: tuple[Rule, ...] = (
     general.PRIORITY,
     *alias_rules(ColossalAISpec),
     *_TEMPLATES[2:],
+    most_replicas(numbers_at("worker.replicas"), "spec.worker.replicas", "spec.replicaSpecs[*].replicas"),
     immutable.fixed("ssh.authMountPath", SSH_DIRECTORY, was="ssh.sshAuthMountPath"),
     immutable.fixed("ssh.sshdPath", SSHD),
     immutable.fixed("launcher.image"),

@@ -4,7 +4,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from statemachine.kinds.common.fields import Moved, Mutable, PodTemplate, Positive, SpecPart, Was, Word
+from statemachine.kinds.common.fields import (
+    Moved,
+    Mutable,
+    PodTemplate,
+    Positive,
+    SpecPart,
+    Was,
+    Word,
+    replica_count,
+)
 from statemachine.kinds.t9k.launcher import LauncherRunPolicy
 from statemachine.kinds.t9k.parts import Passed, RunMode, Scheduler, TypeRef, Words
 from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSHD
@@ -50,7 +59,7 @@ class Launcher(SpecPart):
 class Worker(SpecPart):
     """The workers: pods that wait with sshd until the launcher starts the training in them."""
 
-    replicas: Positive = Field(1, description="Number of workers.")
+    replicas: Annotated[int, replica_count(1)] = Field(1, description="Number of workers.")
     proc_per_worker: Positive = Field(1, description="Training processes on each worker.")
     command: Words | None = Field(
         None,
@@ -79,7 +88,9 @@ class OldReplicaSpec(SpecPart):
     """The launcher, or the workers, in the older form."""
 
     type: TypeRef = Field(description="launcher or worker.")
-    replicas: Positive = Field(1, description="Number of workers; there is one launcher.")
+    replicas: Annotated[int, replica_count(1)] = Field(
+        1, description="Number of workers; there is one launcher."
+    )
     template: PodTemplate | None = Field(None, description="Pod template.")
 
 

@@ -105,8 +105,20 @@ Count = Annotated[int, Field(ge=0, le=INT32_MAX, json_schema_extra={"format": "i
 Positive = Annotated[int, Field(ge=1, le=INT32_MAX, json_schema_extra={"format": "int32"})]
 """int32 ≥ 1."""
 
-SomeReplicas = Annotated[int, Field(ge=0, le=INT32_MAX, json_schema_extra={"format": "int32", "minimum": 1})]
-"""int32 ≥ 1 for the CRD and a rule. The model takes 0, so that a job which an earlier release admitted is read."""
+MOST_REPLICAS = 10_000
+"""As many replicas as a job may have. Source: spec R2, G19."""
+
+
+def replica_count(least: int, asked: int | None = None) -> Any:
+    """Extras of a field that counts replicas: bounds of which the CRD and a rule know (`asked`, `MOST_REPLICAS`).
+
+    The model takes any int32 from `least` on: it reads jobs that were admitted before there were such bounds.
+    """
+    told: dict[str, Any] = {"format": "int32", "maximum": MOST_REPLICAS} | (
+        {} if asked is None else {"minimum": asked}
+    )
+    return Field(ge=least, le=INT32_MAX, json_schema_extra=told)
+
 
 Number = Annotated[int, Field(ge=-INT32_MAX - 1, le=INT32_MAX, json_schema_extra={"format": "int32"})]
 """int32 of any sign: the bounds are a CEL rule's, so that its sentence is what the user reads."""

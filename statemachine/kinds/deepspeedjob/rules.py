@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from statemachine.errors import Problem
+from statemachine.kinds.common.counts import most_replicas, numbers_at
 from statemachine.kinds.common.look import entries, find, flag, items, number, text, texts
 from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.says import alias_rules, claim
@@ -272,6 +273,7 @@ _LINES = Rule(
     source=_SOURCE,
 )
 
+_NUMBERS = ("worker.replicas", "elastic.maxReplicas")
 _TEMPLATES = template_rules(LAYOUT, volumes=(SSH_VOLUME, HOSTFILE_VOLUME))
 
 RULES: tuple[Rule, ...] = (
@@ -285,6 +287,7 @@ RULES: tuple[Rule, ...] = (
     general.DEADLINE_AND_BUDGET,
     *alias_rules(DeepSpeedSpec),
     *_TEMPLATES[2:],
+    most_replicas(numbers_at(*_NUMBERS), *(f"spec.{path}" for path in _NUMBERS)),
     immutable.fixed("worker.replicas", 1),
     immutable.fixed("worker.restartPolicy", "OnFailure"),
     immutable.fixed("config.slotsPerWorker", 0, was="config.slotPerWorker"),

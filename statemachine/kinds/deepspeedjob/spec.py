@@ -12,6 +12,7 @@ from statemachine.kinds.common.fields import (
     SpecPart,
     Was,
     Word,
+    replica_count,
 )
 from statemachine.kinds.t9k.parts import Elastic, Policy, RunMode, RunPolicy, Scheduler, Words
 
@@ -19,7 +20,9 @@ from statemachine.kinds.t9k.parts import Elastic, Policy, RunMode, RunPolicy, Sc
 class WorkerSpec(SpecPart):
     """The workers: pods that are alike but for their index. worker-0 runs the launcher."""
 
-    replicas: Positive = Field(1, description="Number of workers; ignored in elastic training.")
+    replicas: Annotated[int, replica_count(1)] = Field(
+        1, description="Number of workers; ignored in elastic training."
+    )
     restart_policy: Policy = Field(
         "OnFailure",
         description="Which ends of a pod make the controller start it again. ExitCode: only exit codes 130, "

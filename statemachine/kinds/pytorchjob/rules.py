@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from statemachine.errors import Problem
+from statemachine.kinds.common.counts import most_in_all, most_replicas, numbers_at
 from statemachine.kinds.common.look import entries, find, number, text
 from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.says import bounds, claim
@@ -42,11 +43,27 @@ _NAME = claim(
 )
 
 
+_ENDS: Final = ("elasticPolicy.minReplicas", "elasticPolicy.maxReplicas")
+
+
+def _replicas_of_types(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Path and number for each type that there is; who does not say it has one."""
+    for key in KEYS.values():
+        if find(spec, f"{_TYPES}.{key}") is not None:
+            path = f"{_TYPES}.{key}.replicas"
+            value = number(spec, path)
+            yield f"spec.{path}", 1 if value is None else value
+
+
+def _all_counts(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    yield from _replicas_of_types(spec)
+    yield from numbers_at(*_ENDS)(spec)
+
+
 def _most(spec: Mapping[str, Any]) -> int:
     """As many replicas as a type has, or as an autoscaler may give it."""
-    places = [f"{_TYPES}.{key}.replicas" for key in KEYS.values()]
-    counts = (number(spec, path) for path in (*places, "elasticPolicy.maxReplicas"))
-    return max((each for each in counts if each is not None), default=1)
+    counts = (*_replicas_of_types(spec), *numbers_at("elasticPolicy.maxReplicas")(spec))
+    return max((value for _, value in counts), default=1)
 
 
 _NAME_LENGTH = name_length(
@@ -86,6 +103,8 @@ _IS_STRANGE: Final = (
     f"!(k.lowerAscii() in {_LOWER}) || (!(k in ['Master', 'Worker']) && "
     f"self.{_TYPES}.exists(other, other != k && other.lowerAscii() == k.lowerAscii()))"
 )
+
+_MOST = most_replicas(_all_counts, f"spec.{_TYPES}[*].replicas", *(f"spec.{path}" for path in _ENDS))
 
 _KNOWN_TYPES = Rule(
     "K3",
@@ -208,6 +227,8 @@ RULES: tuple[Rule, ...] = (
     CONTAINERS,
     IMAGES,
     CONTENTS,
+    _MOST,
+    most_in_all(_replicas_of_types, f"spec.{_TYPES}"),
     TRAINING,
     _ONE_MASTER,
     _SOME_WORKER,

@@ -8,16 +8,16 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from statemachine.kinds.common.fields import (
+    INT32_MAX,
     Count,
     FilledIn,
     Mutable,
     NamedParts,
-    Number,
     Opaque,
     PodTemplate,
     Seconds,
-    SomeReplicas,
     SpecPart,
+    replica_count,
 )
 
 DEFAULT_PROCESSES: Final = "auto"
@@ -33,7 +33,7 @@ Text = Annotated[str, Field(max_length=8192)]
 class ReplicaSpec(SpecPart):
     """One type of replicas: pods that are alike but for their index."""
 
-    replicas: Annotated[Number, Mutable(), FilledIn()] = Field(
+    replicas: Annotated[int, replica_count(-INT32_MAX - 1), Mutable(), FilledIn()] = Field(
         1, description="Number of replicas of this type."
     )
     restart_policy: Annotated[Policy, Mutable(), FilledIn()] = Field(
@@ -67,10 +67,10 @@ class RendezvousOption(SpecPart):
 class ElasticPolicy(SpecPart):
     """Training with torchrun whose number of Workers may change."""
 
-    min_replicas: SomeReplicas | None = Field(
+    min_replicas: Annotated[int, replica_count(0, asked=1)] | None = Field(
         None, description="The fewest Workers. Default: maxReplicas, else the number of Workers."
     )
-    max_replicas: Count | None = Field(
+    max_replicas: Annotated[int, replica_count(0)] | None = Field(
         None, description="The most Workers. Default: minReplicas, else the number of Workers."
     )
     rdzv_backend: Annotated[Literal["c10d", "etcd", "etcd-v2"], FilledIn()] = Field(

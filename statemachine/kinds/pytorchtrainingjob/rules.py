@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from statemachine.errors import Problem
+from statemachine.kinds.common.counts import most_in_all, most_replicas, numbers_at
 from statemachine.kinds.common.look import find, flag, items, number, text, texts
 from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.says import alias_rules, bounds, claim
@@ -186,6 +187,22 @@ _FIRST = Rule(
     source=_SOURCE,
 )
 
+
+def _numbers(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    for index, each in items(spec, "replicaSpecs"):
+        yield f"spec.replicaSpecs[{index}].replicas", _or_one(find(each, "replicas"))
+
+
+def _all_numbers(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    yield from _numbers(spec)
+    yield from numbers_at("elastic.maxReplicas")(spec)
+
+
+def _numbers_that_add_up(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """None of an elastic job: its number is `expectedReplicas`, within bounds of its own."""
+    return iter(()) if flag(spec, "elastic.enabled") else _numbers(spec)
+
+
 _G_RULES = (
     general.NAME,
     _NAME_LENGTH,
@@ -200,6 +217,8 @@ _G_RULES = (
     *alias_rules(PyTorchTrainingSpec),
     FILESETS,
     *template_rules(LAYOUT)[2:],
+    most_replicas(_all_numbers, "spec.replicaSpecs[*].replicas", "spec.elastic.maxReplicas"),
+    most_in_all(_numbers_that_add_up, "spec.replicaSpecs"),
     *immutable.fixed_replicas(),
     immutable.fixed_in_items("replicaSpecs", "scalingWeight", 1),
     immutable.fixed_switch("torchrunConfig"),

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from statemachine.kinds.common.fields import (
+    INT32_MAX,
     Count,
     Mutable,
     Number,
@@ -15,6 +16,7 @@ from statemachine.kinds.common.fields import (
     SpecPart,
     Was,
     Word,
+    replica_count,
 )
 
 TYPE_PATTERN = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
@@ -40,7 +42,7 @@ class ReplicaSpec(SpecPart):
     type: TypeName = Field(
         description="Name of the replica type, for example worker. Becomes part of pod names."
     )
-    replicas: Count = Field(1, description="Number of replicas of this type.")
+    replicas: Annotated[int, replica_count(0)] = Field(1, description="Number of replicas of this type.")
     restart_policy: Policy = Field(
         "OnFailure",
         description="Which ends of a pod make the controller start it again. ExitCode: only exit codes 130, "
@@ -137,7 +139,7 @@ class Elastic(SpecPart):
     min_replicas: Number | None = Field(
         None, description="The fewest replicas the training runs with. Required if enabled; at least 1."
     )
-    max_replicas: Number | None = Field(
+    max_replicas: Annotated[int, replica_count(-INT32_MAX - 1)] | None = Field(
         None, description="The most replicas the training runs with. Required if enabled."
     )
     expected_replicas: Annotated[Number | None, Mutable()] = Field(

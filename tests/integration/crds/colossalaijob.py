@@ -86,6 +86,7 @@ REFUSED: list[Refused] = [
     Refused("CA7", "job", spec(ssh={"sshdPath": "sshd"}), "spec.ssh.sshdPath"),
     Refused("CA7", "job", spec(ssh={"authMountPath": "keys"}), "spec.ssh.authMountPath"),
     Refused("CA7", "job", spec(ssh={"sshAuthMountPath": "keys"}), "spec.ssh.sshAuthMountPath"),
+    Refused("G19", "job", spec(workers(10_001)), "spec.worker.replicas: Invalid value: 10001"),
 ]
 
 LAUNCHER = {

@@ -108,6 +108,7 @@ REFUSED: list[Refused] = [
     Refused("", "job", {"config": RUN}, "spec.worker: Required value"),
     Refused("", "job", with_config(slotsPerWorker=0), "spec.config.slotsPerWorker"),
     Refused("", "job", with_config(autotune="always"), "spec.config.autotune"),
+    Refused("G19", "job", spec(worker(10_001)), "spec.worker.replicas: Invalid value: 10001"),
 ]
 
 OLD = spec(

@@ -81,6 +81,10 @@ REFUSED = [
     Refused("", "job", spec(nprocPerNode="tpu"), "spec.nprocPerNode: Invalid value"),
     Refused("", "job", elastic(rdzvBackend="zk"), "spec.elasticPolicy.rdzvBackend: Unsupported value"),
     Refused("", "job", spec({"Worker": {"replicas": 1}}), "Worker.template: Required value"),
+    Refused("G19", "job", workers_only(10_001), "Worker.replicas: Invalid value: 10001"),
+    Refused(
+        "G19", "job", elastic(maxReplicas=10_001), "spec.elasticPolicy.maxReplicas: Invalid value: 10001"
+    ),
 ]
 
 OLD = spec(types(2), runPolicy={"schedulingPolicy": {"queue": "a"}})

@@ -157,6 +157,15 @@ REFUSED: list[Refused] = [
         ),
         "spec.elastic.minReplicas: too small for the number of replica types",
     ),
+    Refused(
+        "G19", "job", spec(replicas("worker", 10_001)), "spec.replicaSpecs[0].replicas: Invalid value: 10001"
+    ),
+    Refused(
+        "G19",
+        "job",
+        with_elastic(enabled=True, minReplicas=1, maxReplicas=10_001),
+        "spec.elastic.maxReplicas: Invalid value: 10001",
+    ),
 ]
 
 

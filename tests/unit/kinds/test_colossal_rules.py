@@ -278,3 +278,11 @@ def test_ca8_wants_an_image_of_the_launcher(launcher: Spec) -> None:
 def test_r10_resume_specs_mean_nothing_in_debug_mode() -> None:
     mode = {**DEBUG["runMode"], "pause": {"resumeSpecs": [{"type": "worker"}]}}
     assert [reason for reason, _ in notices(admit(spec(runMode=mode)))] == ["ResumeSpecsIgnored"]
+
+
+def test_g19_workers_are_bounded() -> None:
+    (problem,) = admit(spec(workers(10_001))).problems
+    assert (problem.rule, str(problem)) == (
+        "G19",
+        "spec.worker.replicas: Invalid value: 10001: must be less than or equal to 10000",
+    )

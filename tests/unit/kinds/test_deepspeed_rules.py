@@ -317,3 +317,11 @@ def test_ds11_warns_of_variables_of_several_lines() -> None:
     of = spec(worker(1, container(env=env)))
     assert notices(admit(of)) == [("EnvNotForwarded", 'env "A" spans several lines and is not forwarded')]
     assert notices(admit(merged(of, disableCustomEnv=True))) == []
+
+
+def test_g19_workers_are_bounded() -> None:
+    (problem,) = admit(spec(worker(10_001))).problems
+    assert (problem.rule, str(problem)) == (
+        "G19",
+        "spec.worker.replicas: Invalid value: 10001: must be less than or equal to 10000",
+    )

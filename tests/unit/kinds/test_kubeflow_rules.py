@@ -152,6 +152,27 @@ def test_k8_there_is_a_worker(number: int) -> None:
     refused(workers_only(number), sentence)
 
 
+@pytest.mark.parametrize(
+    ("of", "path"),
+    [
+        (workers_only(10_001), "spec.pytorchReplicaSpecs.Worker.replicas"),
+        (workers_only(elasticPolicy={"maxReplicas": 10_001}), "spec.elasticPolicy.maxReplicas"),
+        (
+            workers_only(elasticPolicy={"minReplicas": 10_001}),
+            "spec.elasticPolicy.minReplicas",
+        ),
+    ],
+)
+def test_g19_replicas_are_bounded(of: Spec, path: str) -> None:
+    refused(of, f"{path}: Invalid value: 10001: must be less than or equal to 10000")
+
+
+def test_g19_master_and_workers_are_bounded_together() -> None:
+    sentence = "Invalid value: 10001: a job has at most 10000 replicas"
+    refused(spec({"Master": replica(), "Worker": replica(10_000)}), f"spec.pytorchReplicaSpecs: {sentence}")
+    refused(workers_only(10_000))
+
+
 def test_k9_an_elastic_job_has_workers() -> None:
     refused(
         spec({"Master": replica()}, elasticPolicy={}),

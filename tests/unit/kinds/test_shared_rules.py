@@ -350,3 +350,36 @@ def test_g17_is_not_broken_by_writing_defaults_out() -> None:
     found = admit(new, old)
     assert texts(found) == []
     assert (found.changes, found.spec) == ({}, old)
+
+
+def test_g19_bounds_the_replicas() -> None:
+    path = "spec.replicaSpecs[0].replicas"
+    found = admit(spec(replicas("worker", 2_000_000_000)))
+    assert texts(found) == [
+        f"{path}: Invalid value: 2000000000: must be less than or equal to 10000",
+    ]
+    assert [each.rule for each in found.problems] == ["G19"]
+    assert texts(admit(spec(replicas("worker", 10_000)))) == []
+
+
+def test_g19_bounds_the_replicas_of_all_types_together() -> None:
+    found = admit(spec(replicas("a", 6_000), replicas("b", 4_001)))
+    assert texts(found) == ["spec.replicaSpecs: Invalid value: 10001: a job has at most 10000 replicas"]
+    assert texts(admit(spec(replicas("a", 6_000), replicas("b", 4_000)))) == []
+
+
+def test_g19_bounds_elastic_jobs_by_the_most_replicas() -> None:
+    of = elastic(10_001)
+    sentence = "Invalid value: 10001: must be less than or equal to 10000"
+    assert texts(admit(spec(**of))) == [f"spec.elastic.maxReplicas: {sentence}"]
+    assert texts(admit(spec(replicas("a", 6_000), replicas("b", 6_000), **elastic(10)))) == []
+
+
+def test_g19_seconds_of_any_number_are_taken() -> None:
+    assert texts(admit(spec(runPolicy={"activeDeadlineSeconds": 2**63 - 1}))) == []
+
+
+def test_g19_a_job_that_was_admitted_with_more_is_still_a_job() -> None:
+    old = spec(replicas("worker", 20_000))
+    new = merged(old, runMode={"pause": {"enabled": True}})
+    assert (texts(admit(new, old)), admit(new, old).plan is not None) == ([], True)
