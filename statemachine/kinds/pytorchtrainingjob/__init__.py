@@ -4,7 +4,7 @@ from functools import partial
 
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.pytorchtrainingjob.children import ENV, children
-from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT, NAMES, plan
+from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT, NAMES, plan, scaling
 from statemachine.kinds.pytorchtrainingjob.rules import RULES
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
 from statemachine.kinds.t9k.kind import t9k_served
@@ -34,6 +34,7 @@ KIND = ModelKind(
     keep=keeps,
     retryable=is_retryable,
     fixed=FIXED_WHEN_FINISHED,
+    scalable=scaling,
     modes=("plain", "torchrun"),
     env=ENV,
 )

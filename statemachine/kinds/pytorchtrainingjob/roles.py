@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from statemachine.ids import JobUid, replica_name, short_hash
+from statemachine.kind import Scaling
+from statemachine.kinds.common.kind import usual_scaling
 from statemachine.kinds.common.layout import Layout, Slot
 from statemachine.kinds.common.look import entries, flag, items, text
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
@@ -34,10 +36,24 @@ def generated_env(spec: Mapping[str, Any]) -> tuple[str, ...]:
 LAYOUT = Layout(slots=slots, training_names=("python", "pytorch"), generated_env=generated_env)
 
 
+def is_elastic(spec: Mapping[str, Any]) -> bool:
+    """The number of replicas may change while they train: torchrun alone can do that (PT2)."""
+    return flag(spec, "elastic.enabled") and flag(spec, "torchrunConfig.enabled")
+
+
+def scaling(spec: Mapping[str, Any]) -> Scaling | None:
+    """How the job is scaled; not at all where `elastic` takes no effect."""
+    return usual_scaling(spec) if is_elastic(spec) else None
+
+
+def _is_elastic(spec: PyTorchTrainingSpec) -> bool:
+    return spec.elastic.enabled and spec.torchrun_config.enabled
+
+
 def scales(spec: PyTorchTrainingSpec) -> tuple[int, ...]:
     """Number of replicas of each type, in the order of the spec. Source: section 5."""
     numbers = tuple(each.replicas for each in spec.replica_specs)
-    if not spec.elastic.enabled or spec.elastic.expected_replicas is None:
+    if not _is_elastic(spec) or spec.elastic.expected_replicas is None:
         return numbers
     shares = [(each.scaling_weight, each.replicas) for each in spec.replica_specs]
     return distributed(spec.elastic.expected_replicas, shares)
@@ -52,7 +68,7 @@ def plan(name: str, uid: JobUid, spec: PyTorchTrainingSpec) -> Plan:
     return Plan(
         types=types,
         primary=replica_name(types[0].type, 0),
-        min_running=spec.elastic.min_replicas if spec.elastic.enabled else None,
+        min_running=spec.elastic.min_replicas if _is_elastic(spec) else None,
         paused=spec.run_mode.pause.enabled,
         backoff_limit=spec.run_policy.backoff_limit,
         active_deadline_seconds=spec.run_policy.active_deadline_seconds,

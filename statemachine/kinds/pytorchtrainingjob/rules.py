@@ -11,7 +11,7 @@ from statemachine.kinds.common.counts import most_in_all, most_replicas, numbers
 from statemachine.kinds.common.look import find, flag, items, number, text, texts
 from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.says import alias_rules, bounds, claim
-from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT
+from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT, is_elastic
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
 from statemachine.kinds.t9k import general, immutable
 from statemachine.kinds.t9k.elastic import elastic_rules
@@ -35,7 +35,7 @@ def _longest(spec: Mapping[str, Any]) -> int:
 def _most(spec: Mapping[str, Any], item: Mapping[str, Any]) -> int:
     """As many replicas as a type may have before the spec changes."""
     most = number(spec, "elastic.maxReplicas")
-    if flag(spec, "elastic.enabled") and most is not None and find(item, "scalingWeight") != 0:
+    if is_elastic(spec) and most is not None and find(item, "scalingWeight") != 0:
         return most
     return _or_one(find(item, "replicas"))
 
@@ -48,6 +48,7 @@ _NAME_LENGTH = name_length(
     + cel_fits(
         "6 + 1 + size(r.type) + 1",
         "has(self.spec.elastic) && on(self.spec.elastic) && has(self.spec.elastic.maxReplicas) && "
+        "has(self.spec.torchrunConfig) && on(self.spec.torchrunConfig) && "
         "(!has(r.scalingWeight) || r.scalingWeight != 0) ? self.spec.elastic.maxReplicas : "
         "(has(r.replicas) ? r.replicas : 1)",
     )
@@ -70,12 +71,20 @@ _MASTER = claim(
     source=_SOURCE,
 )
 
-_ELASTIC_NEEDS_TORCHRUN = claim(
+_ELASTIC_IGNORED = "spec.elastic is ignored: it takes effect only with torchrunConfig.enabled=true"
+
+
+def _elastic_ignored(draft: Draft) -> Iterator[Notice]:
+    if flag(draft.spec, "elastic.enabled") and not is_elastic(draft.spec):
+        yield Notice("ElasticIgnored", _ELASTIC_IGNORED)
+
+
+_ELASTIC_NEEDS_TORCHRUN = Rule(
     "PT2",
-    "spec.elastic: elastic training is only supported with torchrunConfig.enabled=true",
-    lambda draft: not flag(draft.spec, "elastic.enabled") or flag(draft.spec, "torchrunConfig.enabled"),
-    says="elastic training is started with torchrun",
-    cel="!(has(self.elastic) && on(self.elastic)) || (has(self.torchrunConfig) && on(self.torchrunConfig))",
+    Layer.WARNING,
+    says="elastic training is started with torchrun; without it the job runs as if `elastic` were off",
+    text=_ELASTIC_IGNORED,
+    check=_elastic_ignored,
     source=_SOURCE,
 )
 
@@ -200,7 +209,7 @@ def _all_numbers(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 def _numbers_that_add_up(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """None of an elastic job: its number is `expectedReplicas`, within bounds of its own."""
-    return iter(()) if flag(spec, "elastic.enabled") else _numbers(spec)
+    return iter(()) if is_elastic(spec) else _numbers(spec)
 
 
 _G_RULES = (

@@ -11,7 +11,7 @@ from tests.integration.crds.words import (
     Refused,
     changed,
 )
-from tests.unit.kinds.build import ELASTIC, TORCHRUN, Spec, container, merged, replicas, spec
+from tests.unit.kinds.build import TORCHRUN, Spec, container, merged, replicas, spec
 
 
 def with_elastic(**elastic: Any) -> Spec:
@@ -102,18 +102,6 @@ REFUSED: list[Refused] = [
         "job",
         spec(replicas("worker", 0)),
         "spec.replicaSpecs[0].replicas: must be at least 1, its first replica is the master",
-    ),
-    Refused(
-        "PT2",
-        "job",
-        spec(**ELASTIC),
-        "spec.elastic: elastic training is only supported with torchrunConfig.enabled=true",
-    ),
-    Refused(
-        "PT2",
-        "job",
-        spec(elastic={"enable": True, "minReplicas": 1, "maxReplicas": 2}),
-        "spec.elastic: elastic training is only supported with torchrunConfig.enabled=true",
     ),
     Refused(
         "PT3",

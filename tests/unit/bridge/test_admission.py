@@ -27,7 +27,7 @@ def test_a_good_job_is_let_in() -> None:
     [
         (training(runPolicy={"backoffLimit": -1}), "backoffLimit"),
         (training("Bad_Name"), "metadata.name must be a DNS-1035 label"),
-        (training(elastic={"enabled": True, "minReplicas": 1, "maxReplicas": 2}), "torchrunConfig"),
+        (training(elastic={"enabled": True, "minReplicas": 1}), "minReplicas and maxReplicas are required"),
     ],
 )
 def test_what_schema_or_cel_forbid_is_refused_with_its_sentence(manifest: Manifest, says: str) -> None:

@@ -4,15 +4,23 @@ from typing import Any
 
 import pytest
 
+from statemachine.kind import Scaling
+from statemachine.kinds import kind_of
 from tests.unit.kinds.build import (
+    API,
     ELASTIC,
+    KIND,
     TORCHRUN,
     admit,
     container,
+    env,
     merged,
     notices,
+    pod,
+    pods,
     replicas,
     spec,
+    state,
     texts,
 )
 
@@ -23,12 +31,34 @@ def test_pt1_needs_a_master() -> None:
     assert texts(admit(spec(replicas("worker", 1), replicas("ps", 0)))) == []
 
 
-def test_pt2_elastic_needs_torchrun() -> None:
-    text = "spec.elastic: elastic training is only supported with torchrunConfig.enabled=true"
-    assert texts(admit(spec(**ELASTIC))) == [text]
-    assert texts(admit(spec(**ELASTIC, torchrunConfig={"enabled": False}))) == [text]
-    assert texts(admit(spec(**ELASTIC, **TORCHRUN))) == []
-    assert texts(admit(spec(elastic={"enabled": False}))) == []
+ELASTIC_IGNORED = (
+    "ElasticIgnored",
+    "spec.elastic is ignored: it takes effect only with torchrunConfig.enabled=true",
+)
+
+
+@pytest.mark.parametrize(
+    ("of", "told"),
+    [
+        (spec(**ELASTIC), [ELASTIC_IGNORED]),
+        (spec(**ELASTIC, torchrunConfig={"enabled": False}), [ELASTIC_IGNORED]),
+        (spec(**ELASTIC, **TORCHRUN), []),
+        (spec(elastic={"enabled": False}), []),
+    ],
+)
+def test_pt2_elastic_takes_effect_with_torchrun_alone(of: dict[str, Any], told: list[Any]) -> None:
+    found = admit(of)
+    assert (texts(found), notices(found)) == ([], told)
+
+
+def test_pt2_without_torchrun_a_job_runs_as_if_elastic_were_off() -> None:
+    of = spec(replicas("worker", 3), elastic={**ELASTIC["elastic"], "expectedReplicas": 4})
+    plain = admit(spec(replicas("worker", 3))).plan
+    assert admit(of).plan == plain
+    kind = kind_of(API, KIND)
+    assert (kind.scaling(of), kind.scaling({**of, **TORCHRUN})) == (None, Scaling(2, 4, 4))
+    assert len(pods(state(of))) == 3
+    assert env(pod(state(of)))["WORLD_SIZE"] == "3"
 
 
 @pytest.mark.parametrize("ends", [{}, {"minReplicas": 1}, {"maxReplicas": 1}])
