@@ -9,7 +9,7 @@ from statemachine.kind import Child, Manifest
 from statemachine.kinds.common.kind import Variable
 from statemachine.kinds.common.layout import Container
 from statemachine.kinds.common.look import items, text
-from statemachine.kinds.deepspeedjob.launch import MASTER_PORT, SSH_SERVER, launch_command, script
+from statemachine.kinds.deepspeedjob.launch import SSH_PORT, SSH_SERVER, launch_command, master_port, script
 from statemachine.kinds.deepspeedjob.roles import LAYOUT, PRIMARY, slots_per_worker
 from statemachine.kinds.deepspeedjob.spec import Config, DeepSpeedSpec
 from statemachine.kinds.t9k.hostfile import hostfile, hostfile_mount
@@ -18,8 +18,6 @@ from statemachine.kinds.t9k.objects import Member, plain_pod_name, pod_group, se
 from statemachine.kinds.t9k.pods import pod, with_env
 from statemachine.kinds.t9k.ssh import ssh_keys_at, ssh_secret
 from statemachine.state import JobState
-
-PORTS = {"ssh": 22, "master": MASTER_PORT}
 
 ENV = (Variable("PYTHONUNBUFFERED", ("1 unless you set it",), "output appears in the log at once"),)
 
@@ -37,12 +35,17 @@ def children(state: JobState, spec: DeepSpeedSpec) -> Iterator[Child]:
     yield ssh_secret(state)
     yield hostfile(state, lambda: _lines(state, members))
     for member in members:
-        yield service(state, member, lambda: PORTS)
+        yield service(state, member, lambda: _ports(spec))
     for member in members:
         replica = state.replicas.get(member.replica)
         attempt = replica.attempt if replica else 0
         build = partial(_pod, state, spec, member)
         yield Child("v1", "Pod", member.pod, build, replica=member.replica, attempt=attempt)
+
+
+def _ports(spec: DeepSpeedSpec) -> dict[str, int]:
+    """The ports of a worker by name."""
+    return {"ssh": SSH_PORT, "master": master_port(spec.config or Config())}
 
 
 def _lines(state: JobState, members: list[Member]) -> Iterator[str]:

@@ -9,11 +9,17 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from statemachine.kinds.deepspeedjob.options import options
 from statemachine.kinds.deepspeedjob.spec import Config
 from statemachine.kinds.t9k.hostfile import HOSTFILE_PATH
 from statemachine.kinds.t9k.ssh import SSHD
 
+SSH_PORT: Final = 22
+
 MASTER_PORT: Final = 29500
+"""Where worker-0 listens for the others, unless `otherArgs` say another port (DS4)."""
+
+PORT_OPTION: Final = "--master_port"
 
 ENV_FILE: Final = "/root/.deepspeed_env"
 """Where deepspeed looks for variables to export on every worker."""
@@ -65,15 +71,26 @@ def launch_command(config: Config, host: str, args: Sequence[str] | None) -> lis
     program, flags = _program(config)
     if args is not None:
         program = [*program[:1], *args]
+    other = config.other_args or ()
     return [
         "deepspeed",
         f"--hostfile={HOSTFILE_PATH}",
         f"--master_addr={host}",
-        f"--master_port={MASTER_PORT}",
+        *(() if _said_ports(other) else (f"{PORT_OPTION}={MASTER_PORT}",)),
         *_flags(config, flags),
-        *(config.other_args or ()),
+        *other,
         *program,
     ]
+
+
+def master_port(config: Config) -> int:
+    """Where worker-0 listens for the others: what the user says last, as deepspeed reads it. DS4 sees to its form."""
+    said = _said_ports(config.other_args or ()) if not config.custom_command else []
+    return int(said[-1]) if said else MASTER_PORT
+
+
+def _said_ports(words: Sequence[str]) -> list[str]:
+    return [value for name, value in options(words) if name == PORT_OPTION]
 
 
 def _program(config: Config) -> tuple[Sequence[str], Sequence[str]]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from statemachine.ids import JobUid, replica_name
 from statemachine.kinds.common.layout import Layout, Slot
-from statemachine.kinds.common.look import entries, find
+from statemachine.kinds.common.look import entries, find, flag, number
 from statemachine.kinds.common.quantities import quantity
 from statemachine.kinds.deepspeedjob.spec import DeepSpeedSpec
 from statemachine.kinds.t9k.kind import t9k_names
@@ -58,6 +58,12 @@ def workers(spec: DeepSpeedSpec) -> int:
     if spec.elastic.enabled and spec.elastic.expected_replicas is not None:
         return spec.elastic.expected_replicas
     return spec.worker.replicas
+
+
+def most_workers(spec: Mapping[str, Any]) -> int:
+    """As many workers as the job may ever have."""
+    path = "elastic.maxReplicas" if flag(spec, "elastic.enabled") else "worker.replicas"
+    return number(spec, path) or 1
 
 
 def plan(_name: str, _uid: JobUid, spec: DeepSpeedSpec) -> Plan:

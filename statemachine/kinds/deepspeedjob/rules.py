@@ -3,17 +3,16 @@
 Source: README R2 and deepspeedjob.md, section 2.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from statemachine.errors import Problem
 from statemachine.kinds.common.counts import most_replicas, numbers_at
-from statemachine.kinds.common.look import entries, find, flag, items, number, text, texts
+from statemachine.kinds.common.look import entries, find, flag, items, text
 from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.says import alias_rules, claim
+from statemachine.kinds.deepspeedjob import other_args
 from statemachine.kinds.deepspeedjob.launch import ENV_FILE
-from statemachine.kinds.deepspeedjob.options import options
-from statemachine.kinds.deepspeedjob.roles import LAYOUT, WORKER
+from statemachine.kinds.deepspeedjob.roles import LAYOUT, WORKER, most_workers
 from statemachine.kinds.deepspeedjob.spec import DeepSpeedSpec
 from statemachine.kinds.t9k import general, immutable
 from statemachine.kinds.t9k.elastic import elastic_rules
@@ -26,15 +25,9 @@ from statemachine.rulebook import Draft, Layer, Notice, Rule
 _SOURCE = "deepspeedjob.md, section 2"
 
 
-def _most_workers(spec: Mapping[str, Any]) -> int:
-    """As many workers as the job may ever have."""
-    path = "elastic.maxReplicas" if flag(spec, "elastic.enabled") else "worker.replicas"
-    return number(spec, path) or 1
-
-
 _NAME_LENGTH = name_length(
     "G2",
-    lambda spec: 1 + 6 + 1 + digits(_most_workers(spec)),
+    lambda spec: 1 + 6 + 1 + digits(most_workers(spec)),
     says="`<job>-worker-<index>` has at most 63 characters, for every index that there may be",
     cel=cel_fits(
         "1 + 6 + 1",
@@ -117,95 +110,6 @@ _PROGRAM = Rule(
     says="the chosen one is not empty, unless in debug mode",
     text="spec.config.run.<x>: Required value",
     check=_empty,
-    source=_SOURCE,
-)
-
-# ---- DS3-DS6: further options -------------------------------------------------------------------------------------
-
-_ELSEWHERE = {
-    "--no_local_rank": "localRank",
-    "--autotuning": "autotune",
-    "--module": "run",
-    "--no_python": "run",
-}
-
-_OURS = (
-    *("--hostfile", "-H", "--master_addr", "--master_port", "--num_nodes"),
-    *("--include", "-i", "--exclude", "-e"),
-)
-
-_NOT_WITH_PDSH = ("--save_pid", "--enable_each_rank_log", "--bind_cores_to_rank", "--bind_core_list")
-
-
-def _options(draft: Draft) -> list[tuple[str, str]]:
-    return list(options(texts(draft.spec, "config.otherArgs")))
-
-
-def _said(id_: str, sentence: str) -> Problem:
-    return Problem(id_, "spec.config.otherArgs", sentence)
-
-
-def _conflicting(draft: Draft) -> Iterator[Problem]:
-    for name, _ in _options(draft):
-        if name in _ELSEWHERE:
-            yield _said("DS3", f'"{name}" conflicts with spec.config.{_ELSEWHERE[name]}')
-
-
-_CONFLICTS = Rule(
-    "DS3",
-    Layer.CONTROLLER,
-    says="`otherArgs` has none of " + ", ".join(f"`{each}`" for each in _ELSEWHERE),
-    text='spec.config.otherArgs: "<opt>" conflicts with spec.config.<localRank or autotune or run>',
-    check=_conflicting,
-    source=_SOURCE,
-)
-
-
-def _set_by_us(draft: Draft) -> Iterator[Problem]:
-    for name, _ in _options(draft):
-        if name in _OURS:
-            yield _said("DS4", f'"{name}" is set by the controller')
-
-
-_CONTROLLERS = Rule(
-    "DS4",
-    Layer.CONTROLLER,
-    says="`otherArgs` has none of " + ", ".join(f"`{each}`" for each in _OURS),
-    text='spec.config.otherArgs: "<opt>" is set by the controller',
-    check=_set_by_us,
-    source=_SOURCE,
-)
-
-
-def _strange_launcher(draft: Draft) -> Iterator[Problem]:
-    for name, value in _options(draft):
-        if name == "--launcher" and value.lower() != "pdsh":
-            yield _said("DS5", f'launcher "{value}" is not supported, only pdsh')
-
-
-_LAUNCHER = Rule(
-    "DS5",
-    Layer.CONTROLLER,
-    says="`--launcher` in `otherArgs` is pdsh",
-    text='spec.config.otherArgs: launcher "<x>" is not supported, only pdsh',
-    check=_strange_launcher,
-    source=_SOURCE,
-)
-
-
-def _unsupported(draft: Draft) -> Iterator[Problem]:
-    for name, _ in _options(draft):
-        if name in _NOT_WITH_PDSH and _most_workers(draft.spec) > 1:
-            yield _said("DS6", f'"{name}" is not supported with more than one worker')
-
-
-_ONE_WORKER = Rule(
-    "DS6",
-    Layer.CONTROLLER,
-    says="with more than one worker, `otherArgs` has none of "
-    + ", ".join(f"`{each}`" for each in _NOT_WITH_PDSH),
-    text='spec.config.otherArgs: "<opt>" is not supported with more than one worker',
-    check=_unsupported,
     source=_SOURCE,
 )
 
@@ -303,10 +207,11 @@ RULES: tuple[Rule, ...] = (
     _AT_MOST_ONE,
     _AT_LEAST_ONE,
     _PROGRAM,
-    _CONFLICTS,
-    _CONTROLLERS,
-    _LAUNCHER,
-    _ONE_WORKER,
+    other_args.CONFLICTS,
+    other_args.CONTROLLERS,
+    other_args.PORT,
+    other_args.LAUNCHER,
+    other_args.ONE_WORKER,
     _CUSTOM,
     _RESERVED,
     *elastic_rules("DS9", "DS9", "DS9", "DS9"),

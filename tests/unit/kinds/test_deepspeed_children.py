@@ -51,6 +51,26 @@ def test_children_come_in_the_order_of_creation() -> None:
     ]
 
 
+def ports(of: Spec) -> list[list[int]]:
+    """The ports of each Service."""
+    found = (each["spec"]["ports"] for each in children(state(of)) if each["kind"] == "Service")
+    return [[port["port"] for port in each] for each in found]
+
+
+@pytest.mark.parametrize("words", [["--master_port", "29501"], ["--master_port=1", "--master_port=29501"]])
+def test_the_master_s_port_may_be_the_user_s(words: list[str]) -> None:
+    of = spec(config={**RUN, "otherArgs": ["--force_multi", *words]})
+    host = "exec deepspeed --hostfile=/t9k/hostfile --master_addr=gpt-worker-0"
+    assert launched(of) == f"{host} --force_multi {' '.join(words)} train.py"
+    assert ports(of) == [[22, 29501], [22, 29501]]
+
+
+def test_the_master_s_port_is_the_usual_one_unless_said() -> None:
+    assert ports(spec()) == [[22, 29500], [22, 29500]]
+    custom = {"customCommand": "run", "otherArgs": ["--master_port=1"]}
+    assert ports(spec(config=custom)) == [[22, 29500], [22, 29500]]
+
+
 def test_every_child_has_the_four_labels_and_its_owner() -> None:
     for child in children(state(spec(scheduler={"t9kScheduler": {}}))):
         labels = child["metadata"]["labels"]

@@ -196,7 +196,6 @@ def test_ds3_other_fields_are_not_set_twice(word: str, option: str, field: str) 
         (["-H", "/h"], "-H"),
         (["-H/h"], "-H"),
         (["--master_addr=a"], "--master_addr"),
-        (["--master_port", "1"], "--master_port"),
         (["--num_nodes=1"], "--num_nodes"),
         (["--include", "a"], "--include"),
         (["-i", "a"], "-i"),
@@ -204,8 +203,20 @@ def test_ds3_other_fields_are_not_set_twice(word: str, option: str, field: str) 
         (["-e=a"], "-e"),
     ],
 )
-def test_ds4_hosts_and_ports_are_the_controller_s(words: list[str], option: str) -> None:
+def test_ds4_hosts_are_the_controller_s(words: list[str], option: str) -> None:
     assert texts(admit(with_args(*words))) == [f'{ARGS}: "{option}" is set by the controller']
+
+
+@pytest.mark.parametrize("words", [["--master_port", "29501"], ["--master_port=1"], ["--master_po=65535"]])
+def test_ds4_the_master_s_port_is_the_user_s_to_set(words: list[str]) -> None:
+    assert texts(admit(with_args(*words))) == []
+
+
+@pytest.mark.parametrize("word", ["0", "65536", "22", "-1", "x", "", "029500", "$(PORT)"])
+def test_ds4_the_master_s_port_is_a_port(word: str) -> None:
+    must = "must be a port from 1 to 65535, and not 22, which is SSH's"
+    assert texts(admit(with_args(f"--master_port={word}"))) == [f'{ARGS}: --master_port "{word}" {must}']
+    assert texts(admit(spec(config={"customCommand": "a", "otherArgs": [f"--master_port={word}"]}))) == []
 
 
 def test_ds4_lets_all_other_options_pass() -> None:
