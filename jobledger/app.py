@@ -14,6 +14,7 @@ from jobledger.feed import Feed
 from jobledger.health import Health
 from jobledger.intake import Intake
 from jobledger.manifests import Manifest as Written
+from jobledger.patches import examined
 from jobledger.replicas import Attempt, attempts, chosen, pod_of
 from jobledger.telling.histories import History, Known, known_to
 from jobledger.telling.histories import history as life_of
@@ -278,8 +279,9 @@ class App:
         return await self._intake.submit(manifests, actor)
 
     async def patch(self, job: Manifest, merge: Mapping[str, Any], actor: str) -> Manifest:
-        """`merge` (RFC 7396) was merged into the job. Raises Refused, Conflict."""
+        """`merge` (RFC 7396) was merged into the job. Raises SpecInvalid, Refused, Conflict."""
         still_there(job)
+        examined(job, merge)
         meta = merge.get("metadata") or {}
         annotations = {**(meta.get("annotations") or {}), ACTOR: actor}
         merge = {**merge, "metadata": {**meta, "annotations": annotations}}

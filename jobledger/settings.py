@@ -13,7 +13,16 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    create_model,
+)
 
 from jobledger.errors import nearest
 from statemachine.docstrings import field_docs
@@ -63,6 +72,16 @@ def _span(value: Any) -> Any:
 
 
 Span = Annotated[timedelta, BeforeValidator(_span)]
+
+
+def _namespace(value: str) -> str:
+    if value and not re.fullmatch("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value):
+        raise ValueError("must be a DNS-1123 label: lower-case letters, digits and '-', 63 of them at most")
+    return value
+
+
+NamespaceName = Annotated[str, AfterValidator(_namespace)]
+"""What can be the name of a namespace (spec G20); empty for none."""
 
 
 def default_store() -> Path:
@@ -192,7 +211,7 @@ class ConsoleSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    namespace: str = ""
+    namespace: NamespaceName = ""
     """The one namespace whose jobs the console shows and makes. Default: all that its user may list."""
 
     base_path: Annotated[str, Field(pattern=r"^(/[A-Za-z0-9._~-]+)*$")] = ""
@@ -224,7 +243,7 @@ class Settings(BaseModel):
     """Where client commands look for the server: the path of a unix socket, or `http://127.0.0.1:PORT`.
     Default: the socket next to the store, which `jobledger serve` opens."""
 
-    namespace: str = "default"
+    namespace: NamespaceName = "default"
     """Namespace of manifests and names that do not say one. Default `default`, as in Kubernetes."""
 
     evidence: bool = True

@@ -31,7 +31,10 @@ def paused(job: Manifest, on: bool) -> MergePatch:
 
 
 def scaled(job: Manifest, replicas: int) -> MergePatch:
-    """So many replicas are wished, at the place that the kind's `scale` subresource names. Source: spec R12."""
+    """So many replicas are wished, at the place that the kind's `scale` subresource names. Source: spec R12.
+
+    Whether the job is elastic is for `patches` to say.
+    """
     _unfinished(job, "scaled")
     name, path = job["metadata"]["name"], _scale_path(job)
     if not path:
@@ -47,12 +50,6 @@ def scaled(job: Manifest, replicas: int) -> MergePatch:
         if not key:
             raise NotPossible(f'job "{name}" cannot be scaled: it has no {".".join(path[1:-1])}')
         return _at((*path[:2], key, *path[3:]), replicas)
-    elastic = place
-    if not isinstance(elastic, dict) or not (elastic.get("enabled") or elastic.get("enable")):
-        raise NotPossible(
-            f'job "{name}" cannot be scaled: it is not elastic (spec.{path[1]}.enabled is not true), '
-            "and that is fixed at creation"
-        )
     return _at(path, replicas)
 
 

@@ -43,6 +43,12 @@ class Notice:
     message: str
 
 
+UNKNOWN_FIELD = "UnknownField"
+"""Reason of the notice that a field of a manifest is none of its kind's."""
+
+SCALE_IGNORED = "ScaleIgnored"
+"""Reason of the notice that a job is not scaled: who offers to scale jobs refuses with its message (spec G21)."""
+
 Check = Callable[[Draft], Iterator[Problem | Notice]]
 
 

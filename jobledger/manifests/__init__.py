@@ -15,6 +15,8 @@ from typing import Any, BinaryIO, Final
 from jobledger.manifests.documents import Document, Unreadable, documents
 from statemachine.errors import Problem, SpecInvalid
 from statemachine.kinds import KNOWN, UnknownKind, kind_of
+from statemachine.kinds.common.metadata import is_name, of_object
+from statemachine.kinds.common.problems import shown
 
 FILE_LIMIT: Final = 3 * 1024 * 1024
 """Bytes of a file. An API server reads no more of a request than that."""
@@ -262,6 +264,11 @@ def _check_metadata(raw: dict[str, Any]) -> None:
             raise _refuse(f"metadata.{name}", "must be a string; put it in quotes")
         if name == "name" and not value:
             raise _refuse("metadata.name", "Required value")
+    if raw["kind"] in ACCOMPANYING and not is_name(meta["name"]):
+        raise _refuse("metadata.name", f"Invalid value: {shown(meta['name'])}: must be a DNS-1123 subdomain")
+    problems = [Problem("G20", path, text) for path, text in of_object(meta)]
+    if problems:
+        raise SpecInvalid(problems)
 
 
 def _check_size(raw: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from statemachine.events import (
 from statemachine.kind import Admission, Kind
 from statemachine.observations import JobGone, JobObserved, Observation
 from statemachine.phases import Phase, Trigger
+from statemachine.rulebook import UNKNOWN_FIELD
 from statemachine.rules import words
 from statemachine.rules.entering import entered
 from statemachine.rules.pause import rescaled
@@ -92,10 +93,11 @@ def _refused(state: JobState, seen: JobObserved, found: Admission) -> Iterator[E
     yield Announced(reason="InvalidSpec", message=text, level="Warning")
 
 
-def noticed(found: Admission) -> Iterator[Event]:
-    """What users are warned of."""
+def noticed(found: Admission, *, but: str = "") -> Iterator[Event]:
+    """What users are warned of, but for notices of one reason."""
     for notice in found.notices:
-        yield Announced(reason=notice.reason, message=notice.message, level="Warning")
+        if notice.reason != but:
+            yield Announced(reason=notice.reason, message=notice.message, level="Warning")
 
 
 def joined(problems: tuple[Problem, ...]) -> str:
@@ -139,6 +141,7 @@ _FROZEN = "cannot be changed after creation; delete and create the job again"
 def _accepted(state: JobState, seen: JobObserved, after: Plan, found: Admission) -> Iterator[Event]:
     changes = dict(found.changes or {})
     yield SpecChanged(generation=seen.generation, changes=changes, spec=found.spec, plan=after)
+    yield from noticed(found, but=UNKNOWN_FIELD)
     before = state.running_plan
     if before.scale != after.scale:
         message = f"Scale changed from {before.scale} to {after.scale} replicas"

@@ -157,7 +157,7 @@ def test_an_unknown_job_is_named_with_the_nearest(place: Place) -> None:
             ["wait", "--for", "phase=Running"],
         ):
             says_once(place.run(verb[0], "digitz", *verb[1:]), 2, 'no job "digitz"', 'did you mean "digits"?')
-        says_once(place.run("scale", "digits", "--replicas", "2"), 1, "is not elastic")
+        says_once(place.run("scale", "digits", "--replicas", "2"), 2, "spec.elastic is not enabled")
         says_once(place.run("logs", "digits", "-r", "worker-9"), 2, "it has worker-0")
         says_once(place.run("logs", "digits", "--previous"), 2, "no previous attempt")
         says_once(place.run("submit", name), 2, "exists already")

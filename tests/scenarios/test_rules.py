@@ -306,6 +306,23 @@ def elastic(least: int, most: int, expected: int) -> dict[str, object]:
     return {**spec, "elastic": bounds}
 
 
+@pytest.mark.parametrize("bounds", [{}, {"minReplicas": 1, "maxReplicas": 5}])
+def test_g21_a_wish_for_more_replicas_of_a_job_that_is_not_elastic_is_told_once(
+    bounds: dict[str, int],
+) -> None:
+    story = started(2, elastic=bounds).edit(elastic={"expectedReplicas": 4})
+    text = "spec.elastic is not enabled: the number of replicas stays 2"
+    assert [each for each in story.announced() if each[0] == "ScaleIgnored"] == [("ScaleIgnored", text)]
+    assert story.state.running_plan.scale == 2
+    story.pause().edit(elastic={"expectedReplicas": 3})
+    assert story.reasons.count("ScaleIgnored") == 2
+
+
+def test_g21_says_nothing_of_elastic_jobs() -> None:
+    story = Story(elastic(2, 6, 3)).submit().all_pods("Running").edit(elastic={"expectedReplicas": 2})
+    assert "ScaleIgnored" not in story.reasons
+
+
 def test_r12_scaling_up_again_before_the_old_pod_is_gone_makes_a_new_one() -> None:
     story = Story(elastic(2, 6, 3)).submit().all_pods("Running").edit(elastic={"expectedReplicas": 2})
     assert any(isinstance(each, ReplicaDismissed) and each.why == "scale" for each in story.last)

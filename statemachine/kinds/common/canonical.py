@@ -14,7 +14,7 @@ from statemachine.errors import Problem
 from statemachine.kinds.common.fields import NamedParts, SpecPart
 from statemachine.kinds.common.problems import problem, shown
 from statemachine.kinds.common.shape import FieldShape, fields
-from statemachine.rulebook import Notice
+from statemachine.rulebook import UNKNOWN_FIELD, Notice
 
 
 @dataclass(slots=True)
@@ -140,7 +140,7 @@ def deprecated(old: str, use: str) -> Notice:
 def _unknown(path: str, name: str, known: list[str]) -> Notice:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f'; did you mean "{near[0]}"?' if near else ""
-    return Notice("UnknownField", f"{path} is no known field and is ignored{hint}")
+    return Notice(UNKNOWN_FIELD, f"{path} is no known field and is ignored{hint}")
 
 
 def as_written(path: str, renamed: Mapping[str, str]) -> str:

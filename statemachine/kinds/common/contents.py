@@ -7,23 +7,14 @@ looked at once, however many replicas are made of it, and in time linear in its 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from statemachine.errors import Problem
 from statemachine.kinds.common.layout import Layout, Slot
 from statemachine.kinds.common.look import entries, find, is_object, items, text
-from statemachine.kinds.common.problems import shown
+from statemachine.kinds.common.metadata import Found, invalid, labels_and_annotations
 from statemachine.kinds.common.quantities import quantity
 from statemachine.rulebook import Draft, Layer, Rule
-
-_Found = tuple[str, str]
-"""Path and sentence of something wrong."""
-
-_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*")
-
-_A_NAME: Final = "at most 63 letters, digits, '-', '_' and '.', a letter or digit first and last"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +49,9 @@ def contents(layout: Layout, added: Callable[[Draft, Slot], Added] = lambda *_: 
     )
 
 
-def _wrong(slot: Slot, added: Added) -> Iterator[_Found]:
+def _wrong(slot: Slot, added: Added) -> Iterator[Found]:
     root = slot.path.removesuffix(".spec")
-    yield from _metadata(f"{root}.metadata", entries(slot.template, "metadata"))
+    yield from labels_and_annotations(f"{root}.metadata", entries(slot.template, "metadata"))
     found = list(_containers(slot))
     if added.containers is not None:
         yield from _repeated([(f"{path}.name", text(each, "name")) for path, each in found], added.containers)
@@ -80,55 +71,55 @@ def _containers(slot: Slot) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield f"{slot.path}.{where}[{at}]", container
 
 
-def _repeated(named: Iterable[tuple[str, str]], added: Iterable[str]) -> Iterator[_Found]:
+def _repeated(named: Iterable[tuple[str, str]], added: Iterable[str]) -> Iterator[Found]:
     seen = set(added)
     for path, name in named:
         if name and name in seen:
-            yield path, _invalid(name, "must be unique in the pod, also beside what the controller adds")
+            yield path, invalid(name, "must be unique in the pod, also beside what the controller adds")
         seen.add(name)
 
 
-def _container(path: str, container: Mapping[str, Any], volumes: set[str]) -> Iterator[_Found]:
+def _container(path: str, container: Mapping[str, Any], volumes: set[str]) -> Iterator[Found]:
     image = text(container, "image")
     if re.search(r"\s", image):
-        yield f"{path}.image", _invalid(image, "must not contain blanks")
+        yield f"{path}.image", invalid(image, "must not contain blanks")
     for at, entry in items(container, "env"):
         name = text(entry, "name")
         if "=" in name:
-            yield f"{path}.env[{at}].name", _invalid(name, "must not contain '=' or NUL")
+            yield f"{path}.env[{at}].name", invalid(name, "must not contain '=' or NUL")
     for at, port in items(container, "ports"):
         yield from _port(f"{path}.ports[{at}].containerPort", find(port, "containerPort"), 1)
         yield from _port(f"{path}.ports[{at}].hostPort", find(port, "hostPort"), 0)
     for at, mount in items(container, "volumeMounts"):
         name = text(mount, "name")
         if name and name not in volumes:
-            yield f"{path}.volumeMounts[{at}].name", _invalid(name, "must be the name of a volume of the pod")
+            yield f"{path}.volumeMounts[{at}].name", invalid(name, "must be the name of a volume of the pod")
     yield from amounts(f"{path}.resources", entries(container, "resources"))
 
 
-def _port(path: str, value: object, least: int) -> Iterator[_Found]:
+def _port(path: str, value: object, least: int) -> Iterator[Found]:
     """`hostPort: 0` means none."""
     if isinstance(value, int) and not isinstance(value, bool) and not least <= value <= 65535:
-        yield path, _invalid(value, "must be between 1 and 65535")
+        yield path, invalid(value, "must be between 1 and 65535")
 
 
-def amounts(path: str, resources: Mapping[str, Any]) -> Iterator[_Found]:
+def amounts(path: str, resources: Mapping[str, Any]) -> Iterator[Found]:
     """What is wrong with the `requests` and `limits` of `resources`, which are at `path`."""
     for where in ("requests", "limits"):
         for name, value in entries(resources, where).items():
             yield from _amount(f"{path}.{where}[{name}]", value, whole=_is_extended(name))
 
 
-def _amount(path: str, value: object, *, whole: bool = False) -> Iterator[_Found]:
+def _amount(path: str, value: object, *, whole: bool = False) -> Iterator[Found]:
     if value is None:
         return  # an API server reads it as absent
     number = quantity(value)
     if number is None:
-        yield path, _invalid(value, "must be a quantity such as 2, 500m or 4Gi")
+        yield path, invalid(value, "must be a quantity such as 2, 500m or 4Gi")
     elif number < 0:
-        yield path, _invalid(value, "must be greater than or equal to 0")
+        yield path, invalid(value, "must be greater than or equal to 0")
     elif whole and number % 1 != 0:
-        yield path, _invalid(value, "must be a whole number")
+        yield path, invalid(value, "must be a whole number")
 
 
 def _is_extended(resource: object) -> bool:
@@ -136,37 +127,15 @@ def _is_extended(resource: object) -> bool:
     return isinstance(resource, str) and "/" in resource and "kubernetes.io/" not in resource
 
 
-def _metadata(path: str, metadata: Mapping[str, Any]) -> Iterator[_Found]:
-    """Keys of labels and annotations, and the values of labels; that they are texts is a matter of types."""
-    for key, value in entries(metadata, "labels").items():
-        yield from _key(f"{path}.labels", key, key)
-        if isinstance(value, str) and value and not _NAME.fullmatch(value):
-            yield f"{path}.labels[{key}]", _invalid(value, f"must be {_A_NAME}")
-    for key in entries(metadata, "annotations"):
-        # an API server reads the keys of annotations in lower case
-        yield from _key(f"{path}.annotations", key, key.lower())
-
-
-def _key(path: str, written: str, key: str) -> Iterator[_Found]:
-    prefix, slash, name = key.rpartition("/")
-    good = not slash or (len(prefix) <= 253 and _SUBDOMAIN.fullmatch(prefix) is not None)
-    if not good or not _NAME.fullmatch(name):
-        yield path, _invalid(written, f"a key must be {_A_NAME}; before it may stand a DNS name and '/'")
-
-
-def _nul(root: str, template: object) -> Iterator[_Found]:
+def _nul(root: str, template: object) -> Iterator[Found]:
     stack: list[tuple[str, object]] = [(root, template)]
     while stack:
         path, value = stack.pop()
         if isinstance(value, str):
             if "\0" in value:
-                yield path, _invalid(value, "must not contain NUL")
+                yield path, invalid(value, "must not contain NUL")
         elif is_object(value):
-            yield from ((path, _invalid(key, "must not contain NUL")) for key in value if "\0" in key)
+            yield from ((path, invalid(key, "must not contain NUL")) for key in value if "\0" in key)
             stack.extend((f"{path}.{key}", inner) for key, inner in value.items())
         elif isinstance(value, list):
             stack.extend((f"{path}[{at}]", inner) for at, inner in enumerate(value))
-
-
-def _invalid(value: object, allowed: str) -> str:
-    return f"Invalid value: {shown(value)}: {allowed}"

@@ -31,7 +31,7 @@ from statemachine.kinds.common.update import (
     value_at,
     with_value,
 )
-from statemachine.rulebook import Draft, Notice, Rule
+from statemachine.rulebook import UNKNOWN_FIELD, Draft, Notice, Rule
 from statemachine.spec import Plan
 from statemachine.state import JobState
 
@@ -145,15 +145,16 @@ class ModelKind(Generic[S]):
         """The old spec with what may change taken from the new one. Source: spec R2.
 
         A rule that came with a release is no hindrance for a job that was admitted before: what breaks it in the
-        old spec, too, is not refused.
+        old spec, too, is not refused. What is warned of is what the update brings into the spec that holds from now
+        on: what it would bring, and may not, is told by `frozen`.
         """
         before, accepted, warned = self._judged(Draft(name, old), Reading())
-        after, problems, notices = self._judged(Draft(name, reading.spec, old), reading)
-        fresh = (*_unknown_fields(reading), *(each for each in notices if each not in warned))
+        after, problems, _ = self._judged(Draft(name, reading.spec, old), reading)
+        unknown = tuple(_unknown_fields(reading))
         frozen = tuple(map(rendered, frozen_changes(self.model, old, reading.spec)))
         brought = tuple(each for each in problems if each not in accepted)
         if before is None or after is None or brought:
-            return Admission(old, None, brought or problems or _OLD_INVALID, fresh, frozen, {})
+            return Admission(old, None, brought or problems or _OLD_INVALID, unknown, frozen, {})
         spec, changes = old, {}
         for place in mutable_changes(before, after):
             value = changes[rendered(place)] = value_at(reading.spec, place)
@@ -162,8 +163,10 @@ class ModelKind(Generic[S]):
         try:
             plan = self.plan(name, uid, self._parsed(spec))
         except InvariantBroken:  # what is wrong with the old spec is no later rule: it was never admitted
-            return Admission(old, None, problems or _OLD_INVALID, fresh, frozen, {})
-        return Admission(spec, plan, (), fresh, frozen, changes)
+            return Admission(old, None, problems or _OLD_INVALID, unknown, frozen, {})
+        notices = self._judged(Draft(name, spec, old), Reading())[2] if changes else []
+        fresh = (each for each in notices if each not in warned)
+        return Admission(spec, plan, (), (*unknown, *fresh), frozen, changes)
 
     def _parsed(self, spec: Mapping[str, Any]) -> S:
         model, problems = parsed(self.model, spec)
@@ -235,4 +238,4 @@ def _named(broken: list[Problem], reading: Reading, rules: tuple[Rule, ...]) -> 
 
 def _unknown_fields(reading: Reading) -> Iterator[Notice]:
     """What reading an update warns of: old spellings were reported when the job was created."""
-    return (each for each in reading.notices if each.reason == "UnknownField")
+    return (each for each in reading.notices if each.reason == UNKNOWN_FIELD)

@@ -15,7 +15,7 @@ from statemachine.kinds.deepspeedjob.launch import ENV_FILE
 from statemachine.kinds.deepspeedjob.roles import LAYOUT, WORKER, most_workers
 from statemachine.kinds.deepspeedjob.spec import DeepSpeedSpec
 from statemachine.kinds.t9k import general, immutable
-from statemachine.kinds.t9k.elastic import elastic_rules
+from statemachine.kinds.t9k.elastic import elastic_rules, scale_ignored
 from statemachine.kinds.t9k.hostfile import HOSTFILE_VOLUME
 from statemachine.kinds.t9k.modes import RESUME_IGNORED
 from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSH_VOLUME, reserved_mounts
@@ -217,6 +217,7 @@ RULES: tuple[Rule, ...] = (
     *elastic_rules("DS9", "DS9", "DS9", "DS9"),
     _NOT_BOTH,
     _LINES,
+    scale_ignored(lambda spec: flag(spec, "elastic.enabled"), most_workers),
     RESUME_IGNORED,
 )
 """In the order of the spec."""

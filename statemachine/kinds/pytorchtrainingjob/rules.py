@@ -14,7 +14,7 @@ from statemachine.kinds.common.says import alias_rules, bounds, claim
 from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT, is_elastic
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
 from statemachine.kinds.t9k import general, immutable
-from statemachine.kinds.t9k.elastic import elastic_rules
+from statemachine.kinds.t9k.elastic import elastic_rules, scale_ignored
 from statemachine.kinds.t9k.modes import RESUME_IGNORED
 from statemachine.kinds.t9k.templates import template_rules
 from statemachine.kinds.t9k.tensorboard import FILESETS
@@ -252,6 +252,7 @@ RULES: tuple[Rule, ...] = (
     _COMMAND,
     _ENOUGH,
     _FIRST,
+    scale_ignored(is_elastic, lambda spec: sum(value for _, value in _numbers(spec))),
     RESUME_IGNORED,
 )
 """In the order of the spec."""

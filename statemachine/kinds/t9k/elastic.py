@@ -1,14 +1,15 @@
-"""Elastic training: its rules (PT3-PT6, shared by name and text) and how replicas spread over types.
+"""Elastic training: its rules (PT3-PT6, shared by name and text, and G21) and how replicas spread over types.
 
 Source: spec R12; pytorchtrainingjob.md, sections 2 and 5.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from statemachine.kinds.common.look import find, flag, number
 from statemachine.kinds.common.says import claim
 from statemachine.kinds.t9k.immutable import fixed, fixed_switch
-from statemachine.rulebook import Draft, Rule
+from statemachine.rulebook import SCALE_IGNORED, Draft, Layer, Notice, Rule
 
 _SOURCE = "spec R12"
 
@@ -65,6 +66,31 @@ def elastic_rules(required: str, ordered: str, in_range: str, kept: str) -> tupl
         fixed("elastic.maxReplicas", id_=kept),
         fixed_switch("elastic", id_=kept),
     )
+
+
+def scale_ignored(
+    is_elastic: Callable[[Mapping[str, Any]], bool], replicas: Callable[[Mapping[str, Any]], int]
+) -> Rule:
+    """G21: a wish for another number of replicas of a job whose number, `replicas`, is fixed. Source: spec R2."""
+    said = "spec.elastic is not enabled: the number of replicas stays %s"
+
+    def check(draft: Draft) -> Iterator[Notice]:
+        if draft.old is not None and not is_elastic(draft.spec) and _wish(draft.spec) != _wish(draft.old):
+            yield Notice(SCALE_IGNORED, said % replicas(draft.spec))
+
+    return Rule(
+        "G21",
+        Layer.WARNING,
+        says="`elastic.expectedReplicas` changes only while `elastic` is enabled",
+        text=said % "<n>",
+        check=check,
+        source="spec R2, G21",
+    )
+
+
+def _wish(spec: Mapping[str, Any]) -> int | None:
+    wish = number(spec, "elastic.expectedReplicas")
+    return number(spec, "elastic.minReplicas") if wish is None else wish
 
 
 def distributed(expected: int, shares: Sequence[tuple[int, int]]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.observe import ACTOR
 from k8s_bridge.port import Ref
 from k8s_bridge.selectors import Selector
-from statemachine.errors import Missing
+from statemachine.errors import Missing, SpecInvalid
 from statemachine.ids import JobUid
 from statemachine.state import JobState
 from tests.unit.api.words import SECONDS, app_in_memory, config_map, elastic, gone, job, phase, until, written
@@ -154,7 +154,9 @@ async def test_an_elastic_job_is_scaled() -> None:
 async def test_a_job_that_is_not_elastic_cannot_be_scaled() -> None:
     async with app_in_memory() as app:
         await app.submit(written(job()), "me")
-        with pytest.raises(NotPossible, match="it is not elastic"):
+        with pytest.raises(
+            SpecInvalid, match=r"^spec\.elastic is not enabled: the number of replicas stays 1$"
+        ):
             await app.scale(await phase(app, "train", "Running"), 3, "me")
 
 

@@ -169,6 +169,85 @@ async def test_a_change_of_what_is_immutable_is_422() -> None:
 
 
 @pytest.mark.parametrize(
+    ("merge", "sentence"),
+    [
+        ({"status": {"phase": "Succeeded"}}, "status: cannot be changed: jobledger writes it"),
+        ({"metadata": {"generation": 7}}, "metadata.generation: cannot be changed: jobledger writes it"),
+        ({"kind": "Pod"}, "kind: cannot be changed; delete the job and create it again"),
+        ({"apiVersion": "v1"}, "apiVersion: cannot be changed; delete the job and create it again"),
+        (
+            {"metadata": {"name": "other"}},
+            "metadata.name: cannot be changed; delete the job and create it again",
+        ),
+        (
+            {"metadata": {"namespace": "../../etc"}},
+            "metadata.namespace: cannot be changed; delete the job and create it again",
+        ),
+        ({"metadata": {"uid": "x"}}, "metadata.uid: cannot be changed; delete the job and create it again"),
+        ({"metadata": {"ownerReferences": []}}, "metadata.ownerReferences: cannot be changed; delete"),
+        ({"specs": {}}, "specs: is no field of a job"),
+        (
+            {"metadata": {"labels": {"v": 1.10}}},
+            "metadata.labels.v: Invalid value: 1.1: must be a string; put it in quotes",
+        ),
+        (
+            {"metadata": {"labels": {"v": "a b"}}},
+            'metadata.labels[v]: Invalid value: "a b": must be at most 63',
+        ),
+        ({"metadata": {"labels": ["v"]}}, "metadata.labels: must be an object"),
+        (
+            {"metadata": {"annotations": {"v": True}}},
+            "metadata.annotations.v: Invalid value: true: must be a string; put it in quotes",
+        ),
+    ],
+)
+async def test_a_patch_of_what_cannot_be_changed_is_422(merge: dict[str, Any], sentence: str) -> None:
+    async with server() as (client, app):
+        await client.post("/v1/jobs", json=job())
+        before = await phase(app, "train", "Running")
+        response = await client.patch("/v1/jobs/default/train", json=merge)
+        assert _is_problem(response, 422, "invalid").startswith(sentence)
+        after = await app.job("default", "train")
+        version = {"resourceVersion": before["metadata"]["resourceVersion"]}  # grows with the status
+        assert {**after["metadata"], **version} == before["metadata"]
+        assert after["spec"] == before["spec"]
+
+
+async def test_a_job_that_was_read_may_be_sent_back_with_a_change() -> None:
+    async with server() as (client, app):
+        await client.post("/v1/jobs", json=job())
+        await phase(app, "train", "Running")
+        read = (await client.get("/v1/jobs/default/train")).json()
+        del read["metadata"]["resourceVersion"], read["status"]  # they go on
+        read["spec"]["runPolicy"] = {"backoffLimit": 7}
+        read["metadata"]["labels"] = {"team": "a", "gone": None}
+        answer = await client.patch("/v1/jobs/default/train", json=read)
+        assert answer.status_code == 200
+        assert answer.json()["metadata"]["labels"] == {"team": "a"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "sentence"),
+    [
+        (
+            {"namespace": "../../etc"},
+            'metadata.namespace: Invalid value: "../../etc": must be a DNS-1123 label',
+        ),
+        ({"namespace": "A"}, 'metadata.namespace: Invalid value: "A": must be a DNS-1123 label'),
+        (
+            {"labels": {"v": 1.10}},
+            "metadata.labels.v: Invalid value: 1.1: must be a string; put it in quotes",
+        ),
+    ],
+)
+async def test_g20_of_metadata_is_422(metadata: dict[str, Any], sentence: str) -> None:
+    async with server() as (client, _):
+        bad = job()
+        bad["metadata"] |= metadata
+        assert sentence in _is_problem(await client.post("/v1/jobs", json=bad), 422, "invalid")
+
+
+@pytest.mark.parametrize(
     ("body", "sentence"),
     [
         (b"{", "is not JSON"),
@@ -209,8 +288,21 @@ async def test_scaling() -> None:
         assert scaled.json()["spec"]["elastic"]["expectedReplicas"] == 3
         too_many = await client.post("/v1/jobs/default/train/scale", json={"replicas": 9})
         assert "must be between minReplicas and maxReplicas" in _is_problem(too_many, 422, "refused")
-        fixed = await client.post("/v1/jobs/default/fixed/scale", json={"replicas": 3})
-        _is_problem(fixed, 409, "not-possible")
+
+
+async def test_g21_who_scales_a_job_that_is_not_elastic_is_told() -> None:
+    said = "spec.elastic is not enabled: the number of replicas stays 1"
+    async with server() as (client, app):
+        await client.post("/v1/jobs", json=job())
+        before = await phase(app, "train", "Running")
+        scaled = await client.post("/v1/jobs/default/train/scale", json={"replicas": 3})
+        assert _is_problem(scaled, 422, "invalid") == said
+        wish = {"spec": {"elastic": {"expectedReplicas": 3}}}
+        patched = await client.patch("/v1/jobs/default/train", json=wish)
+        assert _is_problem(patched, 422, "invalid") == said
+        assert patched.json()["problems"] == [{"rule": "G21", "path": "", "text": said}]
+        after = await app.job("default", "train")
+        assert after["metadata"]["generation"] == before["metadata"]["generation"]
 
 
 @pytest.mark.parametrize("body", [{}, {"replicas": "3"}, {"replicas": -1}, {"replicas": 1.5}, [], None])

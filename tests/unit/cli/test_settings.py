@@ -196,3 +196,9 @@ def test_a_kafka_setting_that_cannot_be_is_refused(
     monkeypatch.setenv(f"JOBLEDGER_KAFKA__{name}", value)
     with pytest.raises(ConfigError, match=f"JOBLEDGER_KAFKA__{name} is '{value}', but must be"):
         load()
+
+
+@pytest.mark.parametrize("name", ["../../etc", "A", "a" * 64])
+def test_g20_a_namespace_is_a_dns_label(name: str) -> None:
+    with pytest.raises(ConfigError, match="must be a DNS-1123 label"):
+        load({"namespace": ("--namespace", name)})

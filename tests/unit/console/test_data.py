@@ -328,9 +328,18 @@ async def test_a_job_that_somebody_changed_meanwhile_is_not_overwritten(tmp_path
         assert (await browser.app.job("default", "train"))["spec"]["elastic"]["expectedReplicas"] == 4
 
 
-async def test_what_a_job_cannot_do_is_409(tmp_path: Path) -> None:
+async def test_g21_who_scales_a_job_that_is_not_elastic_is_told(tmp_path: Path) -> None:
     async with running(tmp_path) as browser:
         answer = await browser.client.patch(TRAIN, json={"expectedReplicas": 3})
+        said = "spec.elastic is not enabled: the number of replicas stays 2"
+        assert (answer.status_code, answer.json()["detail"]) == (422, said)
+
+
+async def test_what_a_job_cannot_do_is_409(tmp_path: Path) -> None:
+    async with console(tmp_path, Options()) as browser:
+        await browser.submit(job(run_seconds="0.05"))
+        await phase(browser.app, "train", "Succeeded")
+        answer = await browser.client.patch(TRAIN, json={"pause": True})
         assert (answer.status_code, answer.json()["code"]) == (409, "not-possible")
 
 

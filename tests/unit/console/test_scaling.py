@@ -11,6 +11,8 @@ from tests.support.pytorchjob import API, training
 from tests.unit.api.words import elastic, job
 from tests.unit.console.words import console, hidden
 
+BOUNDS = {"enable": True, "minReplicas": 1, "maxReplicas": 4}
+
 
 def kubeflow(elastic: Any, *, key: str = "Worker", **more: Any) -> dict[str, Any]:
     spec = training(master=False, workers=2, elastic=elastic)
@@ -37,10 +39,8 @@ METRICS = [
         (kubeflow(None), None),
         (elastic(), Scaling(1, 4, 2)),
         (job(), None),
-        (
-            {**elastic(), "spec": {"elastic": {"enable": True, "minReplicas": 1, "maxReplicas": 4}}},
-            Scaling(1, 4, 1),
-        ),
+        ({**elastic(), "spec": {"elastic": BOUNDS, "torchrunConfig": {"enable": True}}}, Scaling(1, 4, 1)),
+        ({**elastic(), "spec": {"elastic": BOUNDS}}, None),  # only torchrun can be scaled
         ({**elastic(), "spec": ["no", "spec"]}, None),
     ],
 )

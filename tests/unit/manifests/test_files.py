@@ -48,6 +48,49 @@ def test_a_list_of_a_kind_is_a_list_too() -> None:
     assert [each.name for each in from_text(text).manifests] == ["mnist"]
 
 
+@pytest.mark.parametrize("name", ["../../etc", "A", "a.b", "-a", "a" * 64, "a\n"])
+def test_g20_a_namespace_is_a_dns_label(name: str) -> None:
+    metadata = {"name": "a", "namespace": name}
+    for each in (job(metadata=metadata), {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}):
+        assert only_fault(from_text(json.dumps(each))).startswith(
+            f"job.yaml, line 1: metadata.namespace: Invalid value: {json.dumps(name)}: must be a DNS-1123 label"
+        )
+
+
+@pytest.mark.parametrize("name", ["a", "a-1", "1", "a" * 63])
+def test_g20_a_dns_label_is_a_namespace(name: str) -> None:
+    assert not from_text(json.dumps(job(metadata={"name": "a", "namespace": name}))).faults
+
+
+@pytest.mark.parametrize("of", ["labels", "annotations"])
+@pytest.mark.parametrize(
+    ("value", "shown"), [("1.10", "1.1"), ("yes", "true"), ("", "null"), ("{a: b}", '"object"')]
+)
+def test_g20_labels_and_annotations_are_strings(of: str, value: str, shown: str) -> None:
+    text = f"apiVersion: {API}\nkind: PyTorchTrainingJob\nmetadata: {{name: a, {of}: {{v: {value}}}}}"
+    assert only_fault(from_text(text)) == (
+        f"job.yaml, line 1: metadata.{of}.v: Invalid value: {shown}: must be a string; put it in quotes"
+    )
+
+
+@pytest.mark.parametrize(
+    ("metadata", "sentence"),
+    [
+        ({"labels": {"v": "a b"}}, 'metadata.labels[v]: Invalid value: "a b": must be at most 63 letters'),
+        ({"annotations": {"a b": ""}}, 'metadata.annotations: Invalid value: "a b": a key must be'),
+        ({"labels": []}, "metadata.labels: must be an object"),
+    ],
+)
+def test_g20_labels_have_their_syntax(metadata: dict[str, object], sentence: str) -> None:
+    assert sentence in only_fault(from_text(json.dumps(job(metadata={"name": "a", **metadata}))))
+
+
+def test_what_stands_beside_a_job_has_a_name_that_can_be_stored() -> None:
+    text = "{apiVersion: v1, kind: Secret, metadata: {name: ../../etc}}"
+    sentence = 'metadata.name: Invalid value: "../../etc": must be a DNS-1123 subdomain'
+    assert sentence in only_fault(from_text(text))
+
+
 def test_standard_input_is_a_minus() -> None:
     found = load(["-"], io.BytesIO(json.dumps(JOB).encode()))
     assert [str(each.source) for each in found.manifests] == ["standard input, line 1"]
