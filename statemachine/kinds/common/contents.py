@@ -7,7 +7,7 @@ looked at once, however many replicas are made of it, and in time linear in its 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from statemachine.errors import Problem
 from statemachine.kinds.common.layout import Layout, Slot
@@ -40,9 +40,10 @@ def contents(layout: Layout, added: Callable[[Draft, Slot], Added] = lambda *_: 
         "G20",
         Layer.CONTROLLER,
         says="what is in a pod template is what an API server takes: quantities are ≥ 0, and whole numbers of "
-        "extended resources; ports are 1 to 65535; every volumeMount has its volume; containers and volumes have "
-        "names of their own, also beside those that the controller adds; names of variables have no `=`; keys and "
-        "values of labels have their syntax; an image has no blanks; no text has a NUL",
+        "extended resources; ports, those of probes and hooks too, are 1 to 65535; every volumeMount and "
+        "volumeDevice has its volume; containers and volumes have names of their own, also beside those that the "
+        "controller adds; names of variables have no `=`; keys and values of labels have their syntax; an image "
+        "has no blanks; no text has a NUL",
         text="<path>: Invalid value: <value>: <what is allowed>",
         check=check,
         source="spec R2, G20",
@@ -94,7 +95,36 @@ def _container(path: str, container: Mapping[str, Any], volumes: set[str]) -> It
         name = text(mount, "name")
         if name and name not in volumes:
             yield f"{path}.volumeMounts[{at}].name", invalid(name, "must be the name of a volume of the pod")
+    for at, device in items(container, "volumeDevices"):
+        name = text(device, "name")
+        if name and name not in volumes:
+            yield f"{path}.volumeDevices[{at}].name", invalid(name, "must be the name of a volume of the pod")
+    for asks in _ASKING:
+        yield from _asked(f"{path}.{asks}", find(container, asks))
     yield from amounts(f"{path}.resources", entries(container, "resources"))
+
+
+_ASKING: Final = (
+    *("livenessProbe", "readinessProbe", "startupProbe"),
+    *("lifecycle.postStart", "lifecycle.preStop"),
+)
+"""Parts of a container that ask a port of it."""
+
+_PORT_NAME: Final = re.compile(r"(?=.{1,15}\Z)(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def _asked(path: str, handler: object) -> Iterator[Found]:
+    """The port of a probe or a hook: a number, or the name of a port where that is allowed."""
+    for how in ("httpGet", "tcpSocket", "grpc"):
+        value = find(handler, f"{how}.port")
+        if isinstance(value, str) and how != "grpc":
+            if not _PORT_NAME.fullmatch(value):
+                allowed = "must be a number from 1 to 65535, or the name of a port"
+                yield f"{path}.{how}.port", invalid(value, allowed)
+        elif value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+            yield f"{path}.{how}.port", invalid(value, "must be of type integer")
+        else:
+            yield from _port(f"{path}.{how}.port", value, 1)
 
 
 def _port(path: str, value: object, least: int) -> Iterator[Found]:

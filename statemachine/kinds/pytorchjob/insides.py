@@ -1,4 +1,4 @@
-"""Rules about the inside of pod templates, which CEL cannot read: K4-K6 with G20, and the warnings K17 and KX1.
+"""Rules about the inside of pod templates, which CEL cannot read: K4-K6 with G20, and the warnings K17, KX1 and KX3.
 
 Source: kubeflow-pytorchjob.md, sections 2 and 5.
 """
@@ -13,6 +13,7 @@ from statemachine.kinds.common.environment import env_overridden
 from statemachine.kinds.common.layout import Slot
 from statemachine.kinds.common.look import find, text
 from statemachine.kinds.common.problems import parsed
+from statemachine.kinds.common.strangers import strange_fields
 from statemachine.kinds.common.template import Template
 from statemachine.kinds.pytorchjob.env import variables
 from statemachine.kinds.pytorchjob.replica_types import KEYS, MASTER, WORKER
@@ -79,6 +80,8 @@ def _added(draft: Draft, slot: Slot) -> Added:
 
 
 CONTENTS = contents(LAYOUT, _added)
+
+STRANGERS = strange_fields("KX3", LAYOUT)
 
 
 def _untrained(slot: Slot) -> Iterator[Problem]:

@@ -1,6 +1,6 @@
 """Which PyTorchJobs are accepted: K1-K17, and that no replica type comes or goes.
 
-KX1 and KX2 are not in the table of the spec: the one follows from its section 5, the other is our own. Texts are
+KX1 to KX3 are not in the table of the spec: the first follows from its section 5, the others are our own. Texts are
 those of the Kubeflow operator, whose webhook checks most of this.
 
 Source: kubeflow-pytorchjob.md, section 2.
@@ -22,6 +22,7 @@ from statemachine.kinds.pytorchjob.insides import (
     ENVIRONMENT,
     IMAGES,
     RESTART_POLICY,
+    STRANGERS,
     TRAINING,
 )
 from statemachine.kinds.pytorchjob.replica_types import KEYS
@@ -244,6 +245,7 @@ RULES: tuple[Rule, ...] = (
     elastic.OPTIONS,
     ENVIRONMENT,
     RESTART_POLICY,
+    STRANGERS,
     _SAME_TYPES,
 )
 """In the order of the spec."""

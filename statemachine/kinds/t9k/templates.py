@@ -10,12 +10,13 @@ from statemachine.kinds.common.layout import Container, Layout, Slot
 from statemachine.kinds.common.look import entries, find, items, text
 from statemachine.kinds.common.problems import parsed, problem, shown
 from statemachine.kinds.common.quantities import quantity
+from statemachine.kinds.common.strangers import strange_fields
 from statemachine.kinds.common.template import Template
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 
 
 def template_rules(layout: Layout, volumes: tuple[str, ...] = ()) -> tuple[Rule, ...]:
-    """G5, G6, the warnings G14-G16 and G20 for every pod template of a kind, which adds `volumes` to its pods."""
+    """G5, G6, the warnings G14-G16 and GX1, and G20 for every template of a kind, which adds `volumes` to pods."""
     return (
         _containers(layout),
         _resources(layout),
@@ -23,6 +24,7 @@ def template_rules(layout: Layout, volumes: tuple[str, ...] = ()) -> tuple[Rule,
         _shared_memory(layout),
         _env(layout),
         contents(layout, lambda *_: Added(volumes=volumes)),
+        strange_fields("GX1", layout),
     )
 
 

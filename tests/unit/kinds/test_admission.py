@@ -67,7 +67,8 @@ def test_templates_and_tensorboard_keep_what_nobody_knows() -> None:
     item = {"type": "worker", "template": {**template(hostPID=True), "x": 1}}
     whole = spec(item, tensorboardSpec={"image": "tb", "tolerations": []})
     found = admit(whole)
-    assert (found.spec, notices(found)) == (whole, [])
+    assert (found.spec, texts(found)) == (whole, [])
+    assert [reason for reason, _ in notices(found)] == ["UnknownPodField"]
 
 
 def test_a_null_is_no_value() -> None:

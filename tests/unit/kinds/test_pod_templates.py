@@ -1,12 +1,17 @@
 """Rule G20 of spec R2: what an API server refuses in a pod template is refused for every kind, and nothing else."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from statemachine.kinds import kind_of
 from tests.unit.kinds import build, colossal, deepspeed, kubeflow
 from tests.unit.kinds.build import Spec, texts
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.yaml"))
 
 Judged = Callable[[Spec], list[str]]
 
@@ -110,6 +115,52 @@ def test_g20_ports(judged: Judged, port: int) -> None:
     assert found == [f"{where}: Invalid value: {port}: must be between 1 and 65535"]
 
 
+PORT = "must be between 1 and 65535"
+PORT_OR_NAME = "must be a number from 1 to 65535, or the name of a port"
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("asks", "how", "port", "sentence"),
+    [
+        ("livenessProbe", "httpGet", 0, f"0: {PORT}"),
+        ("readinessProbe", "tcpSocket", 70000, f"70000: {PORT}"),
+        ("startupProbe", "grpc", 70000, f"70000: {PORT}"),
+        ("startupProbe", "grpc", "http", '"http": must be of type integer'),
+        ("livenessProbe", "httpGet", "8080", f'"8080": {PORT_OR_NAME}'),
+        ("livenessProbe", "httpGet", "a--b", f'"a--b": {PORT_OR_NAME}'),
+        ("livenessProbe", "httpGet", "a" * 16, f'"{"a" * 16}": {PORT_OR_NAME}'),
+        ("livenessProbe", "httpGet", "", f'"": {PORT_OR_NAME}'),
+        ("livenessProbe", "tcpSocket", 80.5, "80.5: must be of type integer"),
+        ("lifecycle.preStop", "httpGet", 0, f"0: {PORT}"),
+    ],
+)
+def test_g20_ports_of_probes_and_hooks(
+    judged: Judged, asks: str, how: str, port: object, sentence: str
+) -> None:
+    first, _, second = asks.partition(".")
+    handler = {how: {"port": port}}
+    found = judged(pods(**{first: {second: handler} if second else handler}))
+    assert found == [f"{FIRST}.{asks}.{how}.port: Invalid value: {sentence}"]
+
+
+@every_kind
+@pytest.mark.parametrize("port", [1, 65535, "http", "a-1", "1a"])
+def test_g20_ports_of_probes_that_an_api_server_takes(judged: Judged, port: object) -> None:
+    probe = {"httpGet": {"path": "/", "port": port}}
+    of_exec = {"preStop": {"exec": {"command": ["a"]}}}
+    assert judged(pods(livenessProbe=probe, lifecycle=of_exec)) == []
+
+
+@every_kind
+def test_g20_each_device_has_its_volume(judged: Judged) -> None:
+    devices = [{"name": "disk", "devicePath": "/dev/a"}, {"name": "data", "devicePath": "/dev/b"}]
+    claim = {"name": "disk", "persistentVolumeClaim": {"claimName": "disk"}}
+    found = judged(pods(volumeDevices=devices, pod={"volumes": [claim]}))
+    where = f"{FIRST}.volumeDevices[1].name"
+    assert found == [f'{where}: Invalid value: "data": must be the name of a volume of the pod']
+
+
 @every_kind
 def test_g20_each_mount_has_its_volume(judged: Judged) -> None:
     mounts = [{"name": "code", "mountPath": "/code"}, {"name": "data", "mountPath": "/data"}]
@@ -195,3 +246,74 @@ def test_g20_volumes_of_the_controller_can_be_mounted() -> None:
     mounts = [{"name": "hostfile", "mountPath": "/hosts"}]
     assert of_deepspeed(pods(volumeMounts=mounts)) == []
     assert of_torch(pods(volumeMounts=mounts)) != []
+
+
+# ---- fields that Kubernetes does not know ----------------------------------------------------------------------
+
+UNKNOWN = "is no known field of a pod template, and Kubernetes ignores what it does not know"
+
+
+def strangers(of: Spec, *, kubeflow_s: bool = False) -> list[str]:
+    """What is told of fields of this template that there are not."""
+    found = (
+        kubeflow.admit(kubeflow.spec({"Worker": {"template": of}}))
+        if kubeflow_s
+        else build.admit(build.spec({"type": "worker", "template": of}))
+    )
+    assert found.problems == ()
+    assert {notice.reason for notice in found.notices} <= {"UnknownPodField"}
+    prefix = "spec.pytorchReplicaSpecs[Worker]." if kubeflow_s else "spec.replicaSpecs[0]."
+    return [notice.message.removeprefix(prefix) for notice in found.notices]
+
+
+@pytest.mark.parametrize("kubeflow_s", [True, False], ids=["kx3", "gx1"])
+def test_gx1_a_slip_of_the_pen_in_a_template_is_told(kubeflow_s: bool) -> None:
+    of = {
+        "metadata": {"label": {"a": "b"}},
+        "spec": {
+            "restartPolicies": "Never",
+            "containers": [
+                {
+                    "name": "pytorch",
+                    "image": "i",
+                    "envs": [{"name": "A", "value": "1"}],
+                    "env": [{"name": "A", "val": "1"}],
+                    "livenessProbe": {"httpGet": {"ports": 80}},
+                }
+            ],
+            "volumes": [{"name": "v", "emptydir": {}}],
+            "xyz": 1,
+        },
+    }
+    first = "template.spec.containers[0]"
+    assert sorted(strangers(of, kubeflow_s=kubeflow_s)) == sorted(
+        [
+            f'template.metadata.label {UNKNOWN}; did you mean "labels"?',
+            f'template.spec.restartPolicies {UNKNOWN}; did you mean "restartPolicy"?',
+            f"template.spec.xyz {UNKNOWN}",
+            f'{first}.envs {UNKNOWN}; did you mean "env"?',
+            f'{first}.env[0].val {UNKNOWN}; did you mean "value"?',
+            f'{first}.livenessProbe.httpGet.ports {UNKNOWN}; did you mean "port"?',
+            f'template.spec.volumes[0].emptydir {UNKNOWN}; did you mean "emptyDir"?',
+        ]
+    )
+
+
+def test_kx3_tells_of_ten_fields_at_most() -> None:
+    container = {"name": "pytorch", "image": "i", **{f"x{at}": 1 for at in range(50)}}
+    assert len(strangers({"spec": {"containers": [container]}}, kubeflow_s=True)) == 10
+
+
+def test_kx3_what_an_update_brings_is_told() -> None:
+    old = kubeflow.workers_only(1)
+    new = kubeflow.spec({"Worker": kubeflow.replica(1, kubeflow.container(envs=[]))})
+    assert [notice.reason for notice in kubeflow.admit(new, old).notices] == ["UnknownPodField"]
+    assert kubeflow.admit(kubeflow.spec({**new["pytorchReplicaSpecs"]}, nprocPerNode="2"), new).notices == ()
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_no_example_has_a_field_that_kubernetes_does_not_know(path: Path) -> None:
+    for job in yaml.safe_load_all(path.read_text("utf-8")):
+        if "batch.tensorstack.dev" in job["apiVersion"] or "kubeflow.org" in job["apiVersion"]:
+            found = kind_of(job["apiVersion"], job["kind"]).admit(job["metadata"]["name"], job["spec"])
+            assert "UnknownPodField" not in [notice.reason for notice in found.notices]
