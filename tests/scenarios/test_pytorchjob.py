@@ -325,12 +325,60 @@ def test_restarts_of_all_pods_and_of_init_containers_add_up() -> None:
     assert story.pod("master-0", "Running", containers=running(1)).phase is Phase.FAILED
 
 
-def test_pods_made_again_count_for_the_limit() -> None:
-    story = up(backoffLimit=2).pod("worker-0", "Failed", exit_code=137).gone("worker-0")
-    assert story.pod("worker-0", "Running").phase is Phase.RUNNING
+@pytest.mark.parametrize("limit", [0, 1, 2, 3])
+def test_the_limit_is_the_number_of_pods_that_are_made_again(limit: int) -> None:
+    story = up(backoffLimit=limit)
+    for _ in range(limit):
+        story.pod("worker-0", "Failed", exit_code=137).gone("worker-0").pod("worker-0", "Running")
+        assert story.phase is Phase.RUNNING
     story.pod("worker-0", "Failed", exit_code=137)
     assert message(story, "Failed") == LIMIT
-    assert (story.pods, story.reasons.count("PyTorchJobRestarting")) == ([], 1)
+    assert (story.pods, story.reasons.count("PyTorchJobRestarting")) == ([], limit)
+
+
+def test_pods_of_all_replicas_share_the_limit() -> None:
+    story = up(backoffLimit=2)
+    for replica in ("worker-0", "worker-1"):
+        story.pod(replica, "Failed", exit_code=137).gone(replica).pod(replica, "Running")
+    assert story.phase is Phase.RUNNING
+    assert message(story.pod("master-0", "Failed", exit_code=137), "Failed") == LIMIT
+
+
+def test_a_restart_in_place_beside_pods_made_again_fails_the_job_at_its_limit() -> None:
+    story = up(policy="OnFailure", backoffLimit=2)
+    evicted(story, "worker-0").gone("worker-0").pod("worker-0", "Running")
+    assert story.phase is Phase.RUNNING
+    story.pod("worker-0", "Running", containers=running(1))
+    assert message(story, "Failed") == LIMIT
+
+
+def test_a_restart_in_place_leaves_fewer_pods_to_be_made_again() -> None:
+    story = up(policy="OnFailure", backoffLimit=2).pod("worker-0", "Running", containers=running(1))
+    evicted(story, "worker-1").gone("worker-1").pod("worker-1", "Running")
+    assert story.phase is Phase.RUNNING
+    assert message(evicted(story, "worker-1"), "Failed") == LIMIT
+
+
+def test_a_pod_made_again_does_not_make_earlier_restarts_in_place_too_many() -> None:
+    story = up(policy="OnFailure", backoffLimit=2).pod("worker-0", "Running", containers=running(1))
+    evicted(story, "worker-1").gone("worker-1").pod("worker-1", "Running")
+    story.pod("worker-0", "Running", containers=running(1), ready=True)
+    story.at(30).pod("worker-0", "Unknown", containers=running(1))
+    story.at(31).pod("worker-0", "Running", containers=running(1))
+    assert story.phase is Phase.RUNNING
+    assert message(story.pod("worker-0", "Running", containers=running(2)), "Failed") == LIMIT
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_init_containers_that_were_started_again_count_once_the_pod_runs(seen: bool) -> None:
+    story = up(policy="OnFailure", backoffLimit=1)
+    evicted(story, "worker-0").gone("worker-0")
+    assert story.phase is Phase.RUNNING
+    if seen:
+        story.pod("worker-0", "Pending", containers=running(0, init=1))
+        assert story.phase is Phase.RUNNING
+    story.pod("worker-0", "Running", containers=running(0, init=1))
+    assert message(story, "Failed") == LIMIT
 
 
 def test_restarts_of_policy_never_do_not_count() -> None:

@@ -35,7 +35,7 @@ def test_too_many_restarts_in_place_are_told_as_such() -> None:
 
 
 def test_the_budget_is_used_up_by_pods_made_again() -> None:
-    story = up(backoffLimit=1).at(20).pod("worker-0", "Failed", exit_code=137)
+    story = up(backoffLimit=0).at(20).pod("worker-0", "Failed", exit_code=137)
     assert "worker-0 failed, and the restart budget is used up" in why(story).answer
 
 

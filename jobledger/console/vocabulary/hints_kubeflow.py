@@ -53,8 +53,10 @@ KUBEFLOW: Final[dict[str, str]] = {
     "Seconds the job may be active before it has failed. Default: no limit.": (
         "Job 可以处于活动状态的秒数，超出则失败。默认：无限制。"
     ),
-    "Restarts, of containers and of pods together, at which the job has failed. Default: no limit.": (
-        "容器和 Pod 的重启次数合计达到该值时 Job 失败。默认：无限制。"
+    "How many pods that failed are made again; the next failure ends the job. Restarts of containers in place count "
+    "as well, and end it as soon as all are this many together. Default: no limit.": (
+        "失败的 Pod 最多重新创建的次数，之后再失败则 Job 失败。"
+        "容器原地重启也计入，合计达到该值时 Job 立即失败。默认：无限制。"
     ),
     "What a gang scheduler is told.": "传给成组调度器的内容。",
     "How many pods must fit together. Default: all.": "必须能同时调度的 Pod 数。默认：全部。",

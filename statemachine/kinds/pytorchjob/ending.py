@@ -55,8 +55,18 @@ def outcome(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
         message = words.succeeded(state, master=tally.has_master(state))
         yield from hold(state, seen, words.SUCCEEDED, message, level="Normal")
     elif found := _failure(state):
-        yield entered(state, Trigger.FAILURE_MET, "T9", seen, _cause(kind, state, seen, found))
-        yield from hold(state, seen, words.FAILED, found.message, level=found.level)
+        yield from _failed(kind, state, seen, found)
+
+
+def past_limit(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+    """A container was started again in its pod once more than the job may have restarts."""
+    if not state.deleted and allows(state.phase, Trigger.FAILURE_MET):
+        yield from _failed(kind, state, seen, _past_limit(state))
+
+
+def _failed(kind: Kind, state: JobState, seen: Observation, found: _Failure) -> Iterator[Event]:
+    yield entered(state, Trigger.FAILURE_MET, "T9", seen, _cause(kind, state, seen, found))
+    yield from hold(state, seen, words.FAILED, found.message, level=found.level)
 
 
 def _cause(kind: Kind, state: JobState, seen: Observation, found: _Failure) -> Cause:
@@ -86,8 +96,12 @@ def _failure(state: JobState) -> _Failure | None:
         if replica.lost_for_good:
             return _Failure(words.failed_by_code(state, KEYS[type_]), "Warning")
     else:
-        if not tally.is_past_limit(state):
+        if not tally.is_too_much(state, tally.in_place(state)):
             return None
+    return _past_limit(state)
+
+
+def _past_limit(state: JobState) -> _Failure:
     return _Failure(words.past_limit(state), "Normal", PAST_LIMIT)
 
 

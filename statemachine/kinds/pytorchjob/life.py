@@ -12,7 +12,8 @@ from statemachine.kinds.pytorchjob import tally, words
 from statemachine.kinds.pytorchjob.admission import admission
 from statemachine.kinds.pytorchjob.conditions import end, hold
 from statemachine.kinds.pytorchjob.creation import acceptance, pods, refusals
-from statemachine.kinds.pytorchjob.ending import clean_up, deadline, expiry, outcome
+from statemachine.kinds.pytorchjob.ending import clean_up, deadline, expiry, outcome, past_limit
+from statemachine.kinds.pytorchjob.in_place import limited
 from statemachine.kinds.pytorchjob.restarts import restarts
 from statemachine.kinds.pytorchjob.waiting import pod_group, requests
 from statemachine.observations import Observation
@@ -57,16 +58,19 @@ def running(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
 
 LIFE: Final[tuple[LifeRule, ...]] = (
     admission,  # what the user wishes, before anything that depends on it
-    pods,  # what the pods did
-    pod_group,  # whether more of them may be made
-    refusals,  # what the cluster would not take
-    restarts,  # a failed replica is judged before anybody asks whether the job ended
-    deadline,
-    suspend,  # a wish to suspend comes before starting or ending by what was seen in the same moment
-    scale,
-    acceptance,
-    running,  # a job passes through Running, however fast it is
-    outcome,
+    limited(
+        pods,  # what the pods did
+        pod_group,  # whether more of them may be made
+        refusals,  # what the cluster would not take
+        restarts,  # a failed replica is judged before anybody asks whether the job ended
+        deadline,
+        suspend,  # a wish to suspend comes before starting or ending by what was seen in the same moment
+        scale,
+        acceptance,
+        running,  # a job passes through Running, however fast it is
+        outcome,
+        failure=past_limit,  # a container was started again: only before `pods` was it known how often until then
+    ),
     clean_up,  # once the phase is final
     requests,  # after everything that can make a pod wanted or unwanted
     deadline_timer,  # after everything that can start or stop the clock

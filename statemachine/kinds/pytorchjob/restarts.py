@@ -53,8 +53,8 @@ def _judged(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserve
     policy, limit = _policy(state, replica), state.running_plan.backoff_limit
     cause = causes.of_failure(kind, state, seen, f"R8 {policy}")
     asked = _asks(kind, state, policy, seen)
-    left = _left(state)
-    if not asked or tally.is_past_limit(state, 1):
+    left = tally.left(state)
+    if not asked or left == 0:
         unspent = cause.model_copy(update={"budget_before": left, "budget_after": left})
         yield RestartDenied(replica=replica.name, exhausted=asked, limit=limit, cause=unspent)
         return
@@ -96,12 +96,6 @@ def ended_training(
         ),
         None,
     )
-
-
-def _left(state: JobState) -> int | None:
-    """How often a replica may still be restarted without failing the job; None without a limit."""
-    limit = state.running_plan.backoff_limit
-    return None if limit is None else max(0, max(1, limit) - 1 - tally.restarts(state))
 
 
 def _spent(cause: Cause, left: int | None) -> Cause:

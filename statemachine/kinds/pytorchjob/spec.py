@@ -131,8 +131,8 @@ class RunPolicy(SpecPart):
     )
     backoff_limit: Annotated[Count | None, Mutable()] = Field(
         None,
-        description="Restarts, of containers and of pods together, at which the job has failed. "
-        "Default: no limit.",
+        description="How many pods that failed are made again; the next failure ends the job. Restarts of containers "
+        "in place count as well, and end it as soon as all are this many together. Default: no limit.",
     )
     scheduling_policy: SchedulingPolicy = Field(
         SchedulingPolicy(), description="What a gang scheduler is told."

@@ -87,24 +87,41 @@ def final_count(state: JobState, *, succeeded: bool) -> dict[str, dict[str, int]
     return found
 
 
+def started_again(replica: ReplicaState) -> int:
+    """How often the kubelet has started containers of the pod again, init containers included."""
+    return sum(container.restarts for container in replica.containers)
+
+
+def counts_in_place(state: JobState, replica: ReplicaState) -> bool:
+    """The pod's restarts in place count for `backoffLimit`: it runs, and its policy is not Never."""
+    return (
+        replica.phase is ReplicaPhase.RUNNING
+        and not replica.leaving
+        and state.running_plan.holds(replica.name)
+        and state.running_plan.type_of(replica.name).restart_policy is not RestartPolicy.NEVER
+    )
+
+
+def in_place(state: JobState) -> int:
+    """All restarts in place that count."""
+    return sum(started_again(each) for each in state.members if counts_in_place(state, each))
+
+
 def restarts(state: JobState) -> int:
-    """What counts for `backoffLimit`: restarts in place in pods that run, and pods made again because they failed.
+    """What counts for `backoffLimit`: restarts in place, and pods made again because they failed.
 
     Source: section 5, "Counting for backoffLimit".
     """
-    plan = state.running_plan
-    in_place = sum(
-        container.restarts
-        for replica in state.members
-        if replica.phase is ReplicaPhase.RUNNING
-        and not replica.leaving
-        and plan.type_of(replica.name).restart_policy is not RestartPolicy.NEVER
-        for container in replica.containers
-    )
-    return state.spent + in_place
+    return state.spent + in_place(state)
 
 
-def is_past_limit(state: JobState, more: int = 0) -> bool:
-    """So many restarts, and `more`, are too many. A limit of 0 is reached by the first restart, as one of 1 is."""
+def is_too_much(state: JobState, started: int) -> bool:
+    """So many restarts fail the job when one in place was the last. A limit of 0 is reached by the first."""
     limit = state.running_plan.backoff_limit
-    return limit is not None and restarts(state) + more >= max(1, limit)
+    return limit is not None and started >= max(1, limit)
+
+
+def left(state: JobState) -> int | None:
+    """How many pods may still be made again because they failed; None without a limit."""
+    limit = state.running_plan.backoff_limit
+    return None if limit is None else max(0, limit - restarts(state))
