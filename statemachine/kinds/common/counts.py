@@ -1,6 +1,8 @@
 """How many replicas a job may have: rule G19, for every kind. Source: spec R2, G19.
 
-The CRD has the bound of each number, the models have not: they read jobs that were admitted without it.
+The CRD has the bound of each number, the models have not: they read jobs that were admitted without it. The rule
+about a single number comes last in a list of rules: where there is no API server, the last one of an id says in which
+layer its problems are.
 """
 
 from collections.abc import Callable, Iterator, Mapping

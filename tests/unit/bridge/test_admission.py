@@ -28,6 +28,11 @@ def test_a_good_job_is_let_in() -> None:
         (training(runPolicy={"backoffLimit": -1}), "backoffLimit"),
         (training("Bad_Name"), "metadata.name must be a DNS-1035 label"),
         (training(elastic={"enabled": True, "minReplicas": 1}), "minReplicas and maxReplicas are required"),
+        (
+            job("mnist")
+            | {"spec": {"replicaSpecs": [{"type": "a", "replicas": 10001, "template": TEMPLATE}]}},
+            r"spec.replicaSpecs\[0\].replicas: Invalid value: 10001",
+        ),
     ],
 )
 def test_what_schema_or_cel_forbid_is_refused_with_its_sentence(manifest: Manifest, says: str) -> None:
