@@ -10,7 +10,7 @@ from statemachine.kinds.colossalaijob.launch import torch_options
 from statemachine.kinds.colossalaijob.older import OLD
 from statemachine.kinds.colossalaijob.roles import WORKERS
 from statemachine.kinds.colossalaijob.spec import ColossalAISpec
-from statemachine.kinds.common.contents import amounts
+from statemachine.kinds.common.contents import nul, of_container
 from statemachine.kinds.common.counts import most_replicas, numbers_at
 from statemachine.kinds.common.look import entries, find, flag, is_object, number, text, texts
 from statemachine.kinds.common.names import cel_fits, digits, name_length
@@ -47,7 +47,6 @@ def _launcher_resources(draft: Draft) -> Iterator[Problem]:
     if is_object(launcher.get("resources")):
         _, problems = parsed(Resources, launcher["resources"], path)
         yield from (Problem("G6", each.path, each.text) for each in problems)
-        yield from (Problem("G20", *each) for each in amounts(path, entries(launcher, "resources")))
         yield from requests_within_limits(path, launcher)
 
 
@@ -59,6 +58,22 @@ _RESOURCES = Rule(
     "<resource> limit of <limit>",
     check=_launcher_resources,
     source="spec R2, G6",
+)
+
+
+def _launcher_contents(draft: Draft) -> Iterator[Problem]:
+    launcher = entries(draft.spec, "launcher")
+    for each in (*of_container("spec.launcher", launcher, ()), *nul("spec.launcher", launcher)):
+        yield Problem("G20", *each)
+
+
+_LAUNCHER = Rule(
+    "G20",
+    Layer.CONTROLLER,
+    says="what is in `launcher` is what an API server takes in a container",
+    text="<path>: Invalid value: <value>: <what is allowed>",
+    check=_launcher_contents,
+    source="spec R2, G20",
 )
 
 
@@ -202,6 +217,7 @@ RULES: tuple[Rule, ...] = (
     _NAME_LENGTH,
     *_TEMPLATES[:2],
     _RESOURCES,
+    _LAUNCHER,
     *general.known_types(*TYPES),
     immutable.DEBUG,
     immutable.RESUME_SPECS,

@@ -5,7 +5,7 @@ looked at once, however many replicas are made of it, and in time linear in its 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -60,10 +60,10 @@ def _wrong(slot: Slot, added: Added) -> Iterator[Found]:
     yield from _repeated([(f"{path}.name", text(each, "name")) for path, each in volumes], ())
     known = {text(each, "name") for _, each in volumes}.union(added.volumes)
     for path, container in found:
-        yield from _container(path, container, known)
+        yield from of_container(path, container, known)
     for path, volume in volumes:
         yield from _amount(f"{path}.emptyDir.sizeLimit", find(volume, "emptyDir.sizeLimit"))
-    yield from _nul(root, slot.template)
+    yield from nul(root, slot.template)
 
 
 def _containers(slot: Slot) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -80,7 +80,8 @@ def _repeated(named: Iterable[tuple[str, str]], added: Iterable[str]) -> Iterato
         seen.add(name)
 
 
-def _container(path: str, container: Mapping[str, Any], volumes: set[str]) -> Iterator[Found]:
+def of_container(path: str, container: Mapping[str, Any], volumes: Collection[str]) -> Iterator[Found]:
+    """What is wrong with a container that is at `path` and may mount `volumes`; NULs are looked for elsewhere."""
     image = text(container, "image")
     if re.search(r"\s", image):
         yield f"{path}.image", invalid(image, "must not contain blanks")
@@ -157,7 +158,8 @@ def _is_extended(resource: object) -> bool:
     return isinstance(resource, str) and "/" in resource and "kubernetes.io/" not in resource
 
 
-def _nul(root: str, template: object) -> Iterator[Found]:
+def nul(root: str, template: object) -> Iterator[Found]:
+    """Where a text at or below `root` has a NUL."""
     stack: list[tuple[str, object]] = [(root, template)]
     while stack:
         path, value = stack.pop()

@@ -286,3 +286,24 @@ def test_g19_workers_are_bounded() -> None:
         "G19",
         "spec.worker.replicas: Invalid value: 10001: must be less than or equal to 10000",
     )
+
+
+@pytest.mark.parametrize(
+    ("launcher", "sentence"),
+    [
+        ({"image": "a b"}, 'image: Invalid value: "a b": must not contain blanks'),
+        ({"env": [{"name": "A=B"}]}, "env[0].name: Invalid value: \"A=B\": must not contain '=' or NUL"),
+        (
+            {"env": [{"name": "A", "value": "\0"}]},
+            'env[0].value: Invalid value: "\\u0000": must not contain NUL',
+        ),
+        (
+            {"resources": {"limits": {"cpu": "-1"}}},
+            'resources.limits[cpu]: Invalid value: "-1": must be greater than or equal to 0',
+        ),
+    ],
+)
+def test_g20_looks_into_the_launcher(launcher: Spec, sentence: str) -> None:
+    found = admit(spec(launcher={"image": "a", **launcher}))
+    assert texts(found) == [f"spec.launcher.{sentence}"]
+    assert [each.rule for each in found.problems] == ["G20"]
