@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from tests.harness import wait_for
 from tests.integration.browser import ROOT, axe, barriers, browser, held, once_made
 from tests.integration.cli_words import Place, script
 
@@ -113,8 +114,11 @@ ACTIONS_FOR_TRAIN = "document.activeElement.getAttribute('aria-label') === 'Acti
 
 
 def has_focus(page: "Page", condition: str) -> None:
-    """What closes gives the focus back a moment after it is gone."""
-    page.wait_for_function(condition)
+    """What closes gives the focus back a moment after it is gone.
+
+    Playwright's own waiting calls `eval` in the page, which its Content Security Policy forbids.
+    """
+    wait_for(condition, lambda: page.evaluate(condition) is True, 30)
 
 
 def act(page: "Page", name: str, action: str) -> None:
