@@ -38,10 +38,10 @@ class StoredCluster:
         await self._before("list", Ref(api_version, kind, namespace or "", ""))
         return self.objects.all_of(api_version, kind, namespace)
 
-    async def children(self, namespace: str, owner: str) -> Sequence[Manifest]:
-        """The objects controlled by the job with uid `owner`, in order of creation."""
+    async def children(self, namespace: str, owner: str, also: Collection[str] = ()) -> Sequence[Manifest]:
+        """The objects controlled by the job with uid `owner`, in order of creation. See the port for `also`."""
         await self._before("children", Ref("", "", namespace, ""))
-        return self.objects.peek_children(namespace, owner)
+        return self.objects.peek_children(namespace, owner, also)
 
     async def create(self, manifest: Manifest) -> Manifest:
         """The object exists; as stored. Raises Conflict (name taken), Refused."""

@@ -9,7 +9,7 @@ Deletion follows Kubernetes: an object with finalizers is only marked, and a pod
 it says that its processes are gone (`terminated`); the object goes when nothing holds it any more.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -91,10 +91,18 @@ class ObjectStore:
         refs.sort(key=lambda ref: (ref.namespace, ref.name))
         return [copied(self._stored[ref].object) for ref in refs]
 
-    def peek_children(self, namespace: str, owner: str) -> list[Manifest]:
-        """The objects whose controller has the uid `owner`, in order of creation; not copied."""
+    def peek_children(self, namespace: str, owner: str, also: Collection[str] = ()) -> list[Manifest]:
+        """The objects whose controller has the uid `owner`, in order of creation; not copied.
+
+        And those with a uid in `also` that nothing controls.
+        """
         stored = self._stored
-        return [stored[ref].object for ref in self._owned.get(owner, ()) if ref.namespace == namespace]
+        owned = [stored[ref].object for ref in self._owned.get(owner, ()) if ref.namespace == namespace]
+        missing = {*also}.difference(each["metadata"]["uid"] for each in owned)
+        if not missing:
+            return owned
+        pods = self.peek_all("Pod")
+        return owned + [each for each in pods if each["metadata"]["uid"] in missing and not controller(each)]
 
     def peek_all(self, kind: str) -> Iterator[Manifest]:
         """All objects of a kind, whatever their group; not copied."""

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from k8s_bridge.labels import labels
 from k8s_bridge.port import Change, Verb
-from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName, replica_name
-from statemachine.kinds import SERVED
+from statemachine.ids import JobUid, PodUid, attempt_of, replica_of, whole_number
+from statemachine.kinds import SERVED, UnknownKind, kind_of
 from statemachine.observations import (
     Container,
     ContainerStatus,
@@ -26,6 +26,7 @@ from statemachine.observations import (
     PodObserved,
     PodPhase,
     PodUnreadable,
+    Recorded,
     TensorBoardObserved,
 )
 
@@ -41,9 +42,6 @@ ACTOR = "jobledger.dev/actor"
 
 DELETED_BY = "jobledger.dev/deleted-by"
 """Annotation on jobs: who asked for the deletion. Who wrote the spec last is no evidence of that."""
-
-_ORPHAN = "orphan"
-"""Finalizer of a deletion with `--cascade=orphan`. Source: Kubernetes, cascading deletion."""
 
 _LONGEST_GRACE = 100 * 365 * 86_400
 """Seconds; what is longer is nonsense."""
@@ -85,25 +83,27 @@ def is_pod_group(raw: Mapping[str, Any]) -> bool:
     return _text(raw.get("kind")) == "PodGroup" and _group(raw) == VOLCANO_GROUP
 
 
+def is_controlled(raw: Mapping[str, Any]) -> bool:
+    """Somebody controls the object, whoever it is."""
+    return any(
+        each.get("controller") is True for each in _maps(_map(raw.get("metadata")).get("ownerReferences"))
+    )
+
+
 def owner_of(raw: Mapping[str, Any]) -> JobUid:
     """The uid of the job that controls the object; empty if none of ours does."""
     return _owner(_map(raw.get("metadata")))
 
 
 def job(change: Change) -> JobObserved | JobGone | None:
-    """The job as it stands. One that is being deleted is gone: a deletion cannot be taken back.
-
-    Unless its children are to be left as orphans: then it is gone when it is, and they are not its any more.
-    """
+    """The job as it stands. One that is being deleted is there until nothing holds it any more."""
     raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
     uid, name = JobUid(_text(meta.get("uid"))), _text(meta.get("name"))
     if not (is_job(raw) and uid and name and _text(raw.get("kind"))):
         return None
     deleted_at = _instant(meta.get("deletionTimestamp"))
-    if change.verb is not Verb.DELETED and deleted_at and _ORPHAN in (meta.get("finalizers") or ()):
-        return None
-    if change.verb is Verb.DELETED or meta.get("deletionTimestamp"):
-        by = _text(_map(meta.get("annotations")).get(DELETED_BY))
+    by = _text(_map(meta.get("annotations")).get(DELETED_BY))
+    if change.verb is Verb.DELETED:
         return JobGone(job=uid, at=change.at, happened_at=deleted_at, actor=by)
     try:
         return JobObserved(
@@ -115,8 +115,9 @@ def job(change: Change) -> JobObserved | JobGone | None:
             name=name,
             generation=whole_number(meta.get("generation")) or 0,
             spec=dict(_map(raw.get("spec"))),
-            actor=_actor(meta),
+            actor=by if deleted_at else _actor(meta),
             labels=labels(meta),
+            terminating_since=deleted_at,
         )
     except ValidationError:
         return None
@@ -125,10 +126,10 @@ def job(change: Change) -> JobObserved | JobGone | None:
 def pod(change: Change) -> PodObserved | PodGone | PodUnreadable | None:
     """The pod as it stands, if a job of ours controls it."""
     raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
-    owner, replica, uid = _owner(meta), _replica(meta), PodUid(_text(meta.get("uid")))
+    owner, replica, uid = _owner(meta), replica_of(_map(meta.get("labels"))), PodUid(_text(meta.get("uid")))
     if not (owner and replica and uid):
         return None
-    attempt = _attempt(meta)
+    attempt = attempt_of(_map(meta.get("annotations")))
     if change.verb is Verb.DELETED:
         return PodGone(job=owner, at=change.at, replica=replica, attempt=attempt or 0, uid=uid)
     status = _map(raw.get("status"))
@@ -154,6 +155,15 @@ def pod(change: Change) -> PodObserved | PodGone | PodUnreadable | None:
         ready=any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions),
         own_ends=tuple(_own_ends(meta, status)) if phase in _ENDED else (),
     )
+
+
+def recorded(raw: Mapping[str, Any]) -> Recorded | None:
+    """What the status of a job object says of its life; None if it says nothing."""
+    try:
+        kind = kind_of(_text(raw.get("apiVersion")), _text(raw.get("kind")))
+        return kind.recorded(_map(raw.get("status")))
+    except (UnknownKind, ValidationError):
+        return None
 
 
 def tensorboard(change: Change) -> TensorBoardObserved | None:
@@ -197,17 +207,6 @@ def _owner(meta: Mapping[str, Any]) -> JobUid:
         if each.get("controller") is True and is_job(each):
             return JobUid(_text(each.get("uid")))
     return JobUid("")
-
-
-def _replica(meta: Mapping[str, Any]) -> ReplicaName | None:
-    """Which replica the pod is, by its labels (spec R3)."""
-    labels = _map(meta.get("labels"))
-    type_, index = _text(labels.get("replica-type")), whole_number(labels.get("replica-index"))
-    return replica_name(type_, index) if type_ and index is not None else None
-
-
-def _attempt(meta: Mapping[str, Any]) -> int | None:
-    return whole_number(_map(meta.get("annotations")).get(ATTEMPT))
 
 
 def _actor(meta: Mapping[str, Any]) -> str:
@@ -337,10 +336,3 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         return ""
     return value if value.isascii() else value.encode("utf-8", "replace").decode()
-
-
-def whole_number(value: object) -> int | None:
-    """A whole number from 0 to what 64 bits hold, given as such or in decimal digits."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
-        value = int(value)
-    return value if type(value) is int and 0 <= value < 1 << 63 else None

@@ -107,8 +107,11 @@ class Cluster(Protocol):
     async def list(self, api_version: str, kind: str, namespace: str | None = None) -> Sequence[Manifest]:
         """All objects of a kind, by namespace and name."""
 
-    async def children(self, namespace: str, owner: str) -> Sequence[Manifest]:
-        """The objects controlled by the job with uid `owner`, pods included."""
+    async def children(self, namespace: str, owner: str, also: Collection[str] = ()) -> Sequence[Manifest]:
+        """The objects controlled by the job with uid `owner`, pods included.
+
+        And those with a uid in `also` that nothing controls: they were the job's before somebody cut them off.
+        """
 
     async def create(self, manifest: Manifest) -> Manifest:
         """The object exists; as stored, uid and all. Raises Conflict (name taken), Refused."""

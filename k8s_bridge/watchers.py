@@ -17,7 +17,7 @@ from typing import Any
 
 from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.backoff import backoff
-from k8s_bridge.observe import is_job, observe, owner_of
+from k8s_bridge.observe import is_controlled, is_job, observe, owner_of, recorded
 from k8s_bridge.port import Change, Cluster, Manifest, Synced, Verb
 from statemachine.errors import ClusterUnavailable, Expired
 from statemachine.ids import JobUid, PodUid, ReplicaName
@@ -41,7 +41,7 @@ Known = Mapping[JobUid, Mapping[tuple[ReplicaName, int], PodUid]]
 Open jobs, and the pods (by replica and attempt) that have been observed.
 """
 
-_NO_NEWS = {"at", "happened_at", "actor"}
+_NO_NEWS = {"at", "happened_at", "actor", "recorded"}
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 """Stands where the time of a `gone` will be."""
@@ -177,15 +177,25 @@ class Bridge:
         self._hint(item, uid)
         seen = observe(item)
         for observation in seen:
-            await self._pass_on(uid, observation)
+            await self._pass_on(uid, self._with_record(observation, item.object))
         if not seen and (track := self._tracks.get(uid)) and not isinstance(track.gone, JobGone):
-            # somebody took it away from its job: to the job it is gone
-            await self.sink(track.gone.model_copy(update={"at": item.at}))
-            del self._tracks[uid]
+            await self._tell_taken(item, uid, track)
         if item.verb is Verb.DELETED:
             self._tracks.pop(uid, None)
             if self._listed is not None:
                 self._listed.discard(uid)
+
+    async def _tell_taken(self, item: Change, uid: str, track: _Track) -> None:
+        """The object is not its job's any more. One that nothing controls may be taken back (spec R3)."""
+        if (
+            item.verb is not Verb.DELETED
+            and item.object.get("kind") == "Pod"
+            and not is_controlled(item.object)
+        ):
+            self.touched(track.gone.job)
+            return
+        await self.sink(track.gone.model_copy(update={"at": item.at}))
+        del self._tracks[uid]
 
     def _is_attended(self, raw: Manifest) -> bool:
         """False for a job that is none of ours. Its pods need no answer: they say nothing without it."""
@@ -194,6 +204,21 @@ class Bridge:
         kind, meta = raw.get("kind"), raw.get("metadata")
         namespace = meta.get("namespace") if isinstance(meta, dict) else None
         return self.attended.covers(str(raw.get("apiVersion")), str(kind), str(namespace or "default"))
+
+    def _with_record(self, seen: Observation, raw: Manifest) -> Observation:
+        """What the status says of a job that the log does not know, or may have lost.
+
+        While everything is listed a job that has ended says so: a log that was restored may be older than its end.
+        """
+        if not isinstance(seen, JobObserved):
+            return seen
+        known = bool(self.kind_of(seen.job))
+        if known and self._listed is None:
+            return seen
+        record = recorded(raw)
+        if record is None or (known and not record.phase):
+            return seen
+        return seen.model_copy(update={"recorded": record})
 
     def _with_settings(self, seen: JobObserved) -> JobObserved:
         """What is configured for jobs of the kind, for the job to keep."""

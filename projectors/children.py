@@ -5,6 +5,7 @@ refuses comes back as an observation, so that the state machine decides what fol
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,21 +14,37 @@ from enum import Enum, auto
 from itertools import groupby
 from typing import Any, Final
 
-from k8s_bridge.port import EVIDENCE, Cluster, Manifest, Ref
+from k8s_bridge.observe import is_controlled, observe
+from k8s_bridge.port import EVIDENCE, Change, Cluster, Manifest, Ref, Verb
 from k8s_bridge.ssh_keys import GENERATORS, Generate
 from projectors.base import States
-from projectors.diff import Create, Delete, Hold, Release, SayAbsent, Update, Write, attempt_of, diff
+from projectors.diff import (
+    Create,
+    Delete,
+    Hold,
+    Release,
+    Report,
+    SayAbsent,
+    SayTaken,
+    TakeBack,
+    Update,
+    Write,
+    attempt_of,
+    diff,
+)
 from statemachine import events as e
 from statemachine.desired import desired
 from statemachine.engine.clock import Clock
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
-from statemachine.ids import JobUid, PodUid, ReplicaName
-from statemachine.kind import Child
+from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName
+from statemachine.kind import Child, owner_reference
 from statemachine.kinds import kind_of
 from statemachine.observations import Observation, PodGone, WriteRefused
 from statemachine.phases import Phase
 from statemachine.rules.timers import RETRY
 from statemachine.state import JobState
+
+log = logging.getLogger(__name__)
 
 _RETRYABLE: Final = frozenset({403, 404, 408, 409, 429})
 """Statuses that a later attempt may not meet: quota, a kind not installed yet, a name in use. Source: spec
@@ -136,7 +153,8 @@ class Children:
         if state is None or state.phase is Phase.NEW:
             return None
         self._forget_reported(state)
-        live = await self._cluster.children(state.namespace, job)
+        observed = [each.uid for each in state.replicas.values() if each.uid]
+        live = await self._cluster.children(state.namespace, job, observed)
         # not older than what is there: a pod of it may be gone by now
         state = self._states.state(job) or state
         writes = list(diff(state, desired(state), live))
@@ -217,6 +235,13 @@ class Children:
                 await self._say_absent(state, replica, attempt)
             case Hold():
                 return Done.NOT_THERE
+            case TakeBack(ref, uid):
+                return await self._take_back(state, ref, uid)
+            case SayTaken(replica, attempt, uid):
+                gone = PodGone(job=state.uid, at=self._clock.now(), replica=replica, attempt=attempt, uid=uid)
+                await self._observe(gone)
+            case Report(ref, uid):
+                return await self._report(ref, uid)
         return Done.DONE
 
     async def _say_absent(self, state: JobState, replica: ReplicaName, attempt: int) -> None:
@@ -275,10 +300,12 @@ class Children:
             stored = await self._cluster.create(manifest)
         except Conflict as error:
             found = await self._cluster.get(Ref.of(manifest))
-            if not _is_controlled_by(found, state.uid):
-                return self._refusal(state, child, 409, str(error), name_taken=True)
-            await self._make_visible(found, manifest)
-            return Done.NOT_THERE if attempt_of(found) < child.attempt else Done.DONE
+            if _is_controlled_by(found, state.uid):
+                await self._make_visible(found, manifest)
+                return Done.NOT_THERE if attempt_of(found) < child.attempt else Done.DONE
+            if child.replica and _may_be_taken_back(found, manifest):
+                return await self._take_back(state, Ref.of(found), found["metadata"]["uid"], child.attempt)
+            return self._refusal(state, child, 409, str(error), name_taken=True)
         except Refused as error:
             return self._refusal(state, child, error.status, error.message)
         except ClusterUnavailable as error:
@@ -287,6 +314,39 @@ class Children:
             made = _Made(child.attempt, PodUid(stored["metadata"]["uid"]))
             self._made.setdefault(state.uid, {})[child.replica] = made
         return Done.MADE
+
+    async def _take_back(self, state: JobState, ref: Ref, uid: str, attempt: int = 0) -> Done:
+        """The pod has the job's owner reference (again), and the annotation of the `attempt` that it stands for.
+
+        Not of a job that is being deleted, which leaves its pods as orphans just now. Both are asked of the API
+        server, as controllers of Kubernetes do before they adopt. Source: spec R3.
+        """
+        job = await self._cluster.get(Ref(state.api_version, state.object_kind, state.namespace, state.name))
+        if job["metadata"]["uid"] != state.uid or "deletionTimestamp" in job["metadata"]:
+            return Done.DONE
+        found = await self._cluster.get(ref)
+        meta = found["metadata"]
+        if meta["uid"] != uid or is_controlled(found):
+            return Done.NOT_THERE
+        taken: dict[str, Any] = {
+            "resourceVersion": meta["resourceVersion"],
+            "ownerReferences": [*(meta.get("ownerReferences") or ()), owner_reference(state)],
+        }
+        if self._evidence and "deletionTimestamp" not in meta:
+            taken["finalizers"] = [*({*(meta.get("finalizers") or ())} - {EVIDENCE}), EVIDENCE]
+        if attempt > attempt_of(found):
+            taken["annotations"] = {ATTEMPT: str(attempt)}
+        await self._cluster.patch(ref, {"metadata": taken}, uid=uid)
+        log.info("a pod was taken back", extra={"action": "take-back", "pod": str(ref), "job": state.uid})
+        return Done.NOT_THERE
+
+    async def _report(self, ref: Ref, uid: str) -> Done:
+        """What the watches would say of the pod as it stands."""
+        found = await self._cluster.get(ref)
+        if found["metadata"]["uid"] == uid:
+            for seen in observe(Change(Verb.MODIFIED, found, self._clock.now())):
+                await self._observe(seen)
+        return Done.NOT_THERE
 
     async def _generate(self, child: Child, manifest: Manifest) -> None:
         """The manifest has what is made up for it. Raises Conflict: there is one, and nothing has to be made."""
@@ -361,12 +421,18 @@ def _needs_the_latest(write: Write) -> bool:
 
     A pod that is not there may have been, which the log knew before it could vanish.
     """
-    return isinstance(write, Create) or (isinstance(write, Delete) and write.doubtful)
+    return isinstance(write, Create | Report) or (isinstance(write, Delete) and write.doubtful)
 
 
 def _is_controlled_by(found: Manifest, job: JobUid) -> bool:
     owners = found["metadata"].get("ownerReferences") or ()
     return any(owner.get("controller") and owner.get("uid") == job for owner in owners)
+
+
+def _may_be_taken_back(found: Manifest, wished: Manifest) -> bool:
+    """Nothing controls the pod, and it carries all labels of the one that is wished for. Source: spec R3."""
+    has, wants = found["metadata"].get("labels") or {}, wished["metadata"]["labels"]
+    return not is_controlled(found) and all(has.get(key) == value for key, value in wants.items())
 
 
 def _by_object(writes: Iterable[Write]) -> list[list[Write]]:

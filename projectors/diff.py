@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from k8s_bridge.observe import whole_number
+from k8s_bridge.observe import is_controlled
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
-from statemachine.ids import ATTEMPT, PodUid, ReplicaName, replica_name
+from statemachine import ids
+from statemachine.ids import PodUid, ReplicaName
 from statemachine.kind import Child
-from statemachine.kinds import KINDS
+from statemachine.kinds import KINDS, kind_of
 from statemachine.rules.timers import RETRY
 from statemachine.state import JobState, ReplicaState
 
@@ -74,7 +75,32 @@ class Hold:
     uid: str
 
 
-Write = Hold | Create | Update | Delete | Release | SayAbsent
+@dataclass(frozen=True, slots=True)
+class TakeBack:
+    """The job's pod has no controller any more: somebody took its owner references away (spec R3)."""
+
+    ref: Ref
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class SayTaken:
+    """The pod outlives its job, which was deleted with its children left as orphans: to the job it is gone."""
+
+    replica: ReplicaName
+    attempt: int
+    uid: PodUid
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The log does not know of the pod, although a watch may have told of it: it is told once more."""
+
+    ref: Ref
+    uid: str
+
+
+Write = Hold | TakeBack | SayTaken | Report | Create | Update | Delete | Release | SayAbsent
 
 
 def diff(state: JobState, desired: Iterable[Child], live: Sequence[Manifest]) -> Iterator[Write]:
@@ -111,7 +137,12 @@ def _pod(
     known = by_uid.get(uid)
     if known is not None:  # whatever has been written on the pod since
         replica, attempt = known, known.attempt
-    if replica is not None and attempt > replica.attempt:
+    if known is not None and not is_controlled(manifest):
+        yield TakeBack(ref, uid) if not state.deleted else SayTaken(known.name, known.attempt, uid)
+        return
+    if replica is not None and attempt > replica.attempt and not state.deleted:
+        if ref.name == kind_of(state.api_version, state.kind).pod_name(state, replica.name):
+            yield Report(ref, uid)
         return
     retired = replica is None or attempt < replica.attempt or not _may_be_current(replica, uid)
     stays = wanted and not retired
@@ -122,7 +153,7 @@ def _pod(
         return
     deletes: list[Write] = (
         []
-        if stays or _is_deleting(manifest)
+        if stays or _is_deleting(manifest) or _is_not_understood(state)
         else [_delete(state, manifest, doubtful=doubtful, as_seen=spared)]
     )
     held = EVIDENCE in manifest["metadata"].get("finalizers", ())
@@ -133,6 +164,11 @@ def _pod(
         releases = [Release(ref, uid)]
     # let go first, and the deletion is the end of it at once; but that would change the version it depends on
     yield from [*deletes, *releases] if state.deleted else [*releases, *deletes]
+
+
+def _is_not_understood(state: JobState) -> bool:
+    """The job was refused: pods that it has were made before that, by somebody who understood its spec."""
+    return state.plan is None and not state.deleted
 
 
 def _delete(state: JobState, manifest: Manifest, *, doubtful: bool, as_seen: bool = False) -> Delete:
@@ -187,7 +223,8 @@ def _will_be_told(manifest: Manifest) -> bool:
 
 
 def _never_made(state: JobState, live: Iterable[Manifest]) -> Iterator[Write]:
-    made = {(name, attempt_of(each)) for each in live if (name := _replica_name(each))}
+    pods = (each for each in live if each["kind"] == "Pod")
+    made = {(name, attempt_of(each)) for each in pods if (name := _replica_name(each))}
     for replica in state.replicas.values():
         if (
             replica.has_pod
@@ -200,7 +237,7 @@ def _never_made(state: JobState, live: Iterable[Manifest]) -> Iterator[Write]:
 
 def _may_create(state: JobState, child: Child) -> bool:
     """A pod that has been observed and is not there any more has vanished: that is for the watcher to say."""
-    if state.is_final and not child.optional:
+    if state.terminating or (state.is_final and not child.optional):
         return False
     return not child.replica or not state.replicas[child.replica].uid
 
@@ -212,9 +249,7 @@ def _difference(built: Manifest, live: Manifest) -> dict[str, Any]:
 
 
 def _replica_name(manifest: Manifest) -> ReplicaName | None:
-    labels = manifest["metadata"].get("labels", {})
-    type_, index = labels.get("replica-type"), whole_number(labels.get("replica-index"))
-    return replica_name(type_, index) if type_ and index is not None else None
+    return ids.replica_of(manifest["metadata"].get("labels", {}))
 
 
 def _replica(state: JobState, manifest: Manifest) -> ReplicaState | None:
@@ -223,8 +258,8 @@ def _replica(state: JobState, manifest: Manifest) -> ReplicaState | None:
 
 
 def attempt_of(manifest: Manifest) -> int:
-    """The attempt that the pod was made for; 0 if it does not say."""
-    return whole_number(manifest["metadata"].get("annotations", {}).get(ATTEMPT)) or 0
+    """The attempt that the pod was made for; 0 if what it says is no number."""
+    return ids.attempt_of(manifest["metadata"].get("annotations", {})) or 0
 
 
 def _uid(manifest: Manifest) -> str:

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from statemachine.errors import Problem
 from statemachine.ids import PodUid, ReplicaName
-from statemachine.observations import Container, Labels
+from statemachine.observations import Container, Labels, RecordedCondition
 from statemachine.phases import Phase, Trigger
 from statemachine.spec import Plan, Wire
 
@@ -59,6 +59,11 @@ class Condition(Wire):
     reason: str
     message: str
 
+    @property
+    def said(self) -> tuple[str, str, str]:
+        """All but its type."""
+        return self.status, self.reason, self.message
+
 
 class JobAdmitted(Wire):
     """The job was seen for the first time; `spec` is the canonical form (aliases rewritten)."""
@@ -78,6 +83,22 @@ class JobAdmitted(Wire):
     """The kind that the job object says, where it is an alias of `kind`."""
     settings: dict[str, str] = Field(default_factory=dict)
     """What was configured for jobs of the kind; what is configured later does not change this job."""
+
+
+class JobAdopted(Wire):
+    """The log begins, or goes on, with a job that has lived without it; this is what the job object's status says.
+
+    The rest is not known: `spent` and `restarts` are None where nobody counted.
+    """
+
+    type: Literal["JobAdopted"] = "JobAdopted"
+    v: Literal[1] = 1
+    conditions: tuple[RecordedCondition, ...] = ()
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    restarts: dict[str, int] | None = None
+    spent: int | None = None
+    tally: dict[str, dict[str, int]] = Field(default_factory=dict)
 
 
 class SpecChanged(Wire):
@@ -130,6 +151,8 @@ class ConditionsChanged(Wire):
     removed: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
     """These are False from now on, and keep all else that they say."""
+    first: bool = False
+    """Those that are new go to the beginning of the list."""
     last: bool = False
     """Those that changed go to the end of the list, and say when they were set: the order of kinds that show what is
     newest as the state of the job."""
@@ -149,6 +172,15 @@ class ReplicaRequested(Wire):
     """A pod is wanted: attempt number `attempt` (1, 2 …) of this replica."""
 
     type: Literal["ReplicaRequested"] = "ReplicaRequested"
+    v: Literal[1] = 1
+    replica: ReplicaName
+    attempt: int
+
+
+class ReplicaAdopted(Wire):
+    """A pod of a later attempt than the log knows of exists: from now on it is the replica's pod."""
+
+    type: Literal["ReplicaAdopted"] = "ReplicaAdopted"
     v: Literal[1] = 1
     replica: ReplicaName
     attempt: int
@@ -362,6 +394,18 @@ class TensorBoardChanged(Wire):
     error: str = ""
 
 
+class JobTerminating(Wire):
+    """The deletion of the job object was asked for at `at`, and somebody's finalizer holds it.
+
+    Nothing new is made; what runs is left until the object is gone. Source: Kubernetes, garbage collection.
+    """
+
+    type: Literal["JobTerminating"] = "JobTerminating"
+    v: Literal[1] = 1
+    at: datetime
+    actor: str = ""
+
+
 class JobDeleted(Wire):
     """The job object is gone; its children are being deleted."""
 
@@ -380,6 +424,7 @@ class JobClosed(Wire):
 
 Event = Annotated[
     JobAdmitted
+    | JobAdopted
     | SpecChanged
     | LabelsChanged
     | UpdateIgnored
@@ -387,6 +432,7 @@ Event = Annotated[
     | ConditionsChanged
     | Announced
     | ReplicaRequested
+    | ReplicaAdopted
     | ReplicaCreated
     | ReplicaStarted
     | ReplicaUpdated
@@ -407,6 +453,7 @@ Event = Annotated[
     | TensorBoardChanged
     | PodGroupChanged
     | JobExpired
+    | JobTerminating
     | JobDeleted
     | JobClosed,
     Field(discriminator="type"),

@@ -104,6 +104,34 @@ def _changes(state: JobState, event: e.Event) -> Changes:
             return {"expired": True}
         case "TensorBoardChanged":
             return {"tensorboard": TensorBoardState(event.name, event.uid, event.running, event.error)}
+        case "ReplicaAdopted":
+            adopted = _requested(state.replicas[event.replica], event.attempt)
+            holds = state.running_plan.holds(event.replica)
+            adopted = adopted._replace(wanted=state.phase.is_active and holds, made=True)
+            return _with(state, adopted) | ({"cleaned": False} if state.is_final else {})
+        case _:
+            return _of_job(state, event)
+
+
+_OfJob = (
+    e.JobAdmitted
+    | e.JobAdopted
+    | e.SpecChanged
+    | e.LabelsChanged
+    | e.UpdateIgnored
+    | e.JobTerminating
+    | e.JobDeleted
+    | e.JobClosed
+)
+
+
+def _of_job(state: JobState, event: _OfJob) -> Changes:
+    """What an event changes that few jobs have more than one of."""
+    match event.type:
+        case "JobAdopted":
+            return _adopted(state, event)
+        case "JobTerminating":
+            return {"terminating": True}
         case "JobAdmitted":
             return _admitted(event)
         case "SpecChanged":
@@ -144,6 +172,24 @@ def _admitted(event: e.JobAdmitted) -> Changes:
         "replicas": _fit({}, plan) if plan else {},
         "restarts": {each.type: 0 for each in plan.types} if plan else {},
     }
+
+
+def _adopted(state: JobState, event: e.JobAdopted) -> Changes:
+    """What the job object said of its life, where it said something."""
+    found: Changes = {
+        "conditions": tuple(
+            ConditionState(
+                each.type, each.status, each.reason, each.message, each.changed_at, each.updated_at
+            )
+            for each in event.conditions
+        ),
+        "started_at": event.started_at,
+        "completed_at": event.completed_at,
+        "restarts": {**state.restarts, **event.restarts} if event.restarts else None,
+        "spent": event.spent,
+        "tally": event.tally,
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def _spec_changed(state: JobState, event: e.SpecChanged) -> Changes:
@@ -288,7 +334,8 @@ def _phase_entered(state: JobState, event: e.PhaseEntered) -> Changes:
     entered: Changes = {"phase": event.phase}
     match event.phase:
         case Phase.PENDING if state.phase is Phase.NEW:
-            return entered | {"started_at": event.at, "starts": 1, "replicas": _want_all(state)}
+            since = state.started_at or event.at  # that of a job that was adopted is known
+            return entered | {"started_at": since, "starts": 1, "replicas": _want_all(state)}
         case Phase.PAUSED if state.phase is Phase.NEW:
             return entered | {"starts": 1, "accepted": 1}
         case Phase.PAUSED:
@@ -331,7 +378,11 @@ def _conditions(
     for each in event.conditions:
         before = merged.get(each.type)
         since = before.changed_at if before and before.status == each.status else event.at
-        merged[each.type] = ConditionState(each.type, each.status, each.reason, each.message, since)
+        updated = event.at if event.first else None
+        merged[each.type] = ConditionState(each.type, each.status, each.reason, each.message, since, updated)
+    if event.first:
+        new = {each.type: merged[each.type] for each in event.conditions}
+        merged = new | {name: each for name, each in merged.items() if name not in new}
     return tuple(merged.values())
 
 

@@ -1,6 +1,7 @@
 """Names as types, and the few strings that are made from them."""
 
 import hashlib
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NewType
 
@@ -24,6 +25,13 @@ ATTEMPT: Final = "jobledger.dev/attempt"
 """Annotation on pods: the number of the attempt that the pod is (ADR 0003)."""
 
 
+REPLICA_LABELS: Final = (
+    ("replica-type", "replica-index"),
+    ("training.kubeflow.org/replica-type", "training.kubeflow.org/replica-index"),
+)
+"""Pairs of labels that say which replica a pod is; the training operator sets only the second pair (spec R3)."""
+
+
 def replica_name(type_: str, index: int) -> ReplicaName:
     """The name of the replica `index` (≥ 0) of replica type `type_`."""
     return ReplicaName(f"{type_}-{index}")
@@ -33,6 +41,30 @@ def split_replica(name: ReplicaName) -> tuple[str, int]:
     """Replica type and index of a replica name; the inverse of `replica_name`."""
     type_, _, index = name.rpartition("-")
     return type_, int(index)
+
+
+def replica_of(labels: Mapping[str, object]) -> ReplicaName | None:
+    """Which replica a pod with these labels is. None: they do not say."""
+    for type_label, index_label in REPLICA_LABELS:
+        type_, index = labels.get(type_label), whole_number(labels.get(index_label))
+        if isinstance(type_, str) and type_ and index is not None:
+            return replica_name(type_, index)
+    return None
+
+
+def attempt_of(annotations: Mapping[str, object]) -> int | None:
+    """Which attempt a pod with these annotations is. None: what they say is no number.
+
+    A pod that another controller has made says nothing: it is the first attempt of what it is.
+    """
+    return whole_number(annotations[ATTEMPT]) if ATTEMPT in annotations else 1
+
+
+def whole_number(value: object) -> int | None:
+    """A whole number from 0 to what 64 bits hold, given as such or in decimal digits."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        value = int(value)
+    return value if type(value) is int and 0 <= value < 1 << 63 else None
 
 
 @lru_cache(maxsize=1024)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from statemachine.errors import Problem
 from statemachine.events import Event
 from statemachine.ids import JobUid, ReplicaName
-from statemachine.observations import Observation
+from statemachine.observations import Observation, Recorded
 from statemachine.rulebook import Notice, Rule
 from statemachine.spec import Plan
 from statemachine.state import JobState
@@ -62,6 +62,18 @@ class Child(NamedTuple):
     mutable: bool = False
     optional: bool = False
     generates: str = ""
+
+
+def owner_reference(job: JobState) -> dict[str, Any]:
+    """What makes an object the job's child. Source: spec R3."""
+    return {
+        "apiVersion": job.api_version,
+        "kind": job.object_kind,
+        "name": job.name,
+        "uid": job.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
 
 
 SSH_KEYS: Final = "ssh-keys"
@@ -188,6 +200,9 @@ class Kind(Protocol):
     def status(self, job: JobState) -> dict[str, Any]:
         """`.status` of the job object, whole."""
 
+    def recorded(self, status: Mapping[str, Any]) -> Recorded | None:
+        """What a status tells of a job's life, whoever wrote it; None for a job that nobody has looked at yet."""
+
     def admit(
         self,
         name: str,
@@ -195,8 +210,11 @@ class Kind(Protocol):
         old: Mapping[str, Any] | None = None,
         *,
         uid: JobUid = NO_UID,
+        runs: bool = False,
     ) -> Admission:
         """Examine the spec of job `name`; with `old` (canonical), as an update of it. Finds every problem.
+
+        Of a job that `runs` already, by another controller's leave, what breaks a rule is a warning.
 
         `uid` is needed for the plan only: it is part of the TensorBoard's name. Never raises, whatever `spec`
         holds.

@@ -66,6 +66,33 @@ class Seen(Wire):
     happened_at: datetime | None = None
 
 
+class RecordedCondition(Wire):
+    """A condition as a job object shows it."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    changed_at: datetime
+    updated_at: datetime | None = None
+
+
+class Recorded(Wire):
+    """What the status of a job object says of a life that the log may not know.
+
+    `phase` is Succeeded or Failed, or empty for a job that has not ended. `restarts` by replica type, and `spent` of
+    the budget; None where the status does not count them. `tally`: replica type → how many replicas were how.
+    """
+
+    phase: Literal["", "Succeeded", "Failed"] = ""
+    conditions: tuple[RecordedCondition, ...] = ()
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    restarts: dict[str, int] | None = None
+    spent: int | None = None
+    tally: dict[str, dict[str, int]] = Field(default_factory=dict)
+
+
 class JobObserved(Seen):
     """The job object as it stands. `spec` is the user's, as stored; `actor` wrote it last, if known."""
 
@@ -81,10 +108,14 @@ class JobObserved(Seen):
     """What is configured for jobs of this kind, for the job to keep; by the kind's own keys."""
     labels: Labels = Field(default_factory=dict)
     """Those of the job object; they decide nothing, and are told on for lists."""
+    recorded: Recorded | None = None
+    """What its status says; given where the log may have lost it, or never had it."""
+    terminating_since: datetime | None = None
+    """When its deletion was asked for, while finalizers hold the object."""
 
 
 class JobGone(Seen):
-    """The job object has been deleted (or is being deleted and nothing holds it)."""
+    """The job object is gone."""
 
     type: Literal["JobGone"] = "JobGone"
     actor: str = ""

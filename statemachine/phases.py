@@ -48,6 +48,8 @@ class Trigger(StrEnum):
     ADMITTED = "admitted"
     ADMITTED_PAUSED = "admitted_paused"
     FOUND_INVALID = "found_invalid"
+    FOUND_SUCCEEDED = "found_succeeded"
+    FOUND_FAILED = "found_failed"
     CHILDREN_ACCEPTED = "children_accepted"
     CHILD_REFUSED = "child_refused"
     CHILD_REFUSED_FOR_GOOD = "child_refused_for_good"
@@ -81,12 +83,16 @@ class Transition:
 _NEW = (Phase.NEW,)
 _STARTING = (Phase.PENDING, Phase.RESUMING)
 _ACTIVE = (Phase.PENDING, Phase.RUNNING, Phase.RESUMING, Phase.UNKNOWN)
+_UNFINISHED = (*_NEW, *_ACTIVE, Phase.PAUSED)
 _KNOWN = (Phase.PENDING, Phase.RUNNING, Phase.RESUMING)
 
 TABLE: Final = (
     Transition("T1", Trigger.ADMITTED, _NEW, Phase.PENDING, "job seen, pause off"),
     Transition("T2", Trigger.ADMITTED_PAUSED, _NEW, Phase.PAUSED, "job seen, pause on"),
     Transition("T3", Trigger.FOUND_INVALID, _NEW, Phase.FAILED, "job seen, invalid"),
+    # Beyond the spec's table: the log was lost, or begins with a job that another controller has run.
+    Transition("adopted", Trigger.FOUND_SUCCEEDED, _UNFINISHED, Phase.SUCCEEDED, "its status says Succeeded"),
+    Transition("adopted", Trigger.FOUND_FAILED, _UNFINISHED, Phase.FAILED, "its status says Failed"),
     # T4, T5 beyond the spec's Pending and Resuming: an elastic job may run while some pods are still refused.
     Transition("T4", Trigger.CHILDREN_ACCEPTED, _ACTIVE, None, "every planned child accepted"),
     Transition("T5", Trigger.CHILD_REFUSED, _ACTIVE, None, "a child refused, for now"),

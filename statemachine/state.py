@@ -18,7 +18,7 @@ from statemachine.observations import Container
 from statemachine.phases import Phase
 from statemachine.spec import Launch, Plan
 
-STATE_VERSION = 6
+STATE_VERSION = 7
 """Raised when the fields below change, or what an event does to them; a snapshot of another version is not used."""
 
 
@@ -153,6 +153,8 @@ class JobState:
     """Replica type → how many replicas were how when the job ended; only of kinds that go on showing it."""
     expired: bool = False
     """The job object is to be deleted: nobody wants to keep it any longer."""
+    terminating: bool = False
+    """Its deletion was asked for, and a finalizer holds the job object: nothing new is made."""
     deleted: bool = False
     closed: bool = False
 

@@ -123,21 +123,24 @@ class ApiServerCluster:
             if not place:
                 return
 
-    async def children(self, namespace: str, owner: str) -> Sequence[Manifest]:
-        """The objects controlled by the job with uid `owner`, once the watches know them all.
+    async def children(self, namespace: str, owner: str, also: Collection[str] = ()) -> Sequence[Manifest]:
+        """The objects controlled by the job with uid `owner`, once the watches know them all; `also` as in the port.
 
         While nothing is watched they are listed, which takes a request a kind.
         """
         if self._watching is not None:
             await self._watching.synced.wait()
-            return [
-                each.manifest() for each in self._watching.index.owned(owner) if each.namespace == namespace
-            ]
+            index = self._watching.index
+            return [each.manifest() for each in index.owned(owner, also) if each.namespace == namespace]
         found: Manifests = []
         for source in child_sources(replace(self._attended, namespaces=(namespace,))):
             with suppress(NotServed):
                 listed = await self._paged(source.path, source.query())
-                found += [source.named(each) for each in listed if _controller(each) == owner]
+                found += [
+                    source.named(each)
+                    for each in listed
+                    if (by := _controller(each)) == owner or (not by and each["metadata"]["uid"] in also)
+                ]
         return found
 
     async def held(self) -> Manifests:

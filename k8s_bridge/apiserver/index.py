@@ -5,16 +5,16 @@ has to be said when it vanishes. Answers to our own writes go in at once, so tha
 write the same again; versions keep an older report from undoing that.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from sys import intern
 from typing import Any, Final, NamedTuple
 
 from k8s_bridge.port import Manifest
-from statemachine.ids import ATTEMPT
+from statemachine.ids import ATTEMPT, REPLICA_LABELS
 
-_LABELS: Final = ("replica-type", "replica-index")
+_LABELS: Final = tuple(label for pair in REPLICA_LABELS for label in pair)
 _COMPARED: Final = {
     "ConfigMap": "data",
     "HorizontalPodAutoscaler": "spec",
@@ -130,9 +130,10 @@ class Index:
         """All objects, in order of appearance."""
         return iter(list(self._seen.values()))
 
-    def owned(self, job: str) -> list[Seen]:
-        """The objects that the job controls, in order of appearance."""
-        return [self._seen[uid] for uid in self._owned.get(job, ())]
+    def owned(self, job: str, also: Iterable[str] = ()) -> list[Seen]:
+        """The objects that the job controls, in order of appearance; those of `also` that nothing controls."""
+        cut_off = (self._seen[uid] for uid in also if uid in self._seen and not self._seen[uid].job)
+        return [*(self._seen[uid] for uid in self._owned.get(job, ())), *cut_off]
 
     def put(self, raw: Manifest, collection: str = "") -> bool:
         """The object is as `raw` says, unless something newer is known. True if that is news."""

@@ -56,6 +56,8 @@ def _tell(told: Told, entry: Entry, event: e.Event) -> None:
             pods.refused(told, entry, event)
         case e.ChildrenAccepted():
             told.write_accepted(entry)
+        case e.JobTerminating():
+            wishes.terminating(told, entry, event)
         case e.JobDeleted():
             wishes.deleted(told, entry, event)
         case e.JobClosed():

@@ -25,6 +25,11 @@ def phase_entered(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
         told.status_lost.over(event.at)
         told.status_lost = None
     match event.phase:
+        case Phase.SUCCEEDED | Phase.FAILED if event.trigger in (
+            Trigger.FOUND_SUCCEEDED,
+            Trigger.FOUND_FAILED,
+        ):
+            _found_ended(told, entry, event)
         case Phase.PENDING if told.state.phase is Phase.NEW:
             draft = told.add(entry, IncidentKind.START, Nature.EXPECTED, _start_says(told, entry))
             _begin(told, draft)
@@ -48,8 +53,25 @@ def phase_entered(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
             pass
 
 
+def _found_ended(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
+    """The log was lost, or begins late, and the status of the job object says how the job ended."""
+    says = phrase(
+        "The job had ended before its log begins, its status says: {phase}.", phase=str(event.phase)
+    )
+    draft = told.add(entry, IncidentKind.END, Nature.EXPECTED, says)
+    if event.phase is Phase.FAILED:
+        told.root = draft
+    told.write_given_up()
+    told.wish = None
+
+
 def _start_says(told: Told, entry: Entry) -> Said:
     number = told.state.plan.scale if told.state.plan else 0
+    if any(isinstance(each, e.JobAdopted) for each in entry.events):
+        return phrase(
+            "The job with {replicas} existed before its log begins; what happened before is not known.",
+            replicas=replicas(number),
+        )
     return phrase(
         "The job was submitted{by} and is started with {replicas}.", by=by(entry), replicas=replicas(number)
     )

@@ -40,11 +40,11 @@ def denied(told: Told, entry: Entry, event: e.RestartDenied) -> None:
     """An ended replica stays ended."""
     failed = told.failures.pop(event.replica, None) is not None
     cause, limit = event.cause, event.limit
-    why = (
-        phrase("the restart budget is used up")
-        if event.exhausted
-        else phrase("its restart policy does not restart this")
-    )
+    why = phrase("its restart policy does not restart this")
+    if event.exhausted:
+        why = phrase("the restart budget is used up")
+    elif told.state.terminating:
+        why = phrase("the job is being deleted")
     left = budget_says(cause.budget_before, cause.budget_after, limit)
     if failed:
         nature = Nature.ABNORMAL
@@ -102,7 +102,9 @@ def lost(told: Told, entry: Entry, event: e.ReplicaLost) -> None:
     if told.state.phase.is_active and not told.state.deleted:
         nature = Nature.ABNORMAL
         tail = phrase("It is created again, at no cost to the restart budget.")
-        if event.for_good:
+        if told.state.terminating:
+            tail = phrase("It is not created again: the job is being deleted.")
+        elif event.for_good:
             tail = phrase(
                 "It is not created again: the launcher counts on the pods that it was started with."
             )

@@ -42,6 +42,16 @@ def scaled(told: Told, entry: Entry, after: Plan | None) -> Draft:
     return told.add(entry, IncidentKind.SCALE, Nature.ASKED_FOR, says)
 
 
+def terminating(told: Told, entry: Entry, event: e.JobTerminating) -> None:
+    """The deletion of the job object was asked for."""
+    says = phrase(
+        "The deletion of the job was asked for{by}; a finalizer holds it, and until it is gone nothing new is made.",
+        by=by_whom(event.actor),
+    )
+    told.add(entry, IncidentKind.DELETION, Nature.ASKED_FOR, says).by = event.actor
+    told.wish = None
+
+
 def deleted(told: Told, entry: Entry, event: e.JobDeleted) -> None:
     """The job object is gone."""
     told.write_given_up()

@@ -22,8 +22,10 @@ _LABELS: Final = 5
 def event_words(event: e.Event) -> Said:
     """What the event says: `worker-1 restart 1 of 3`."""
     match event.type:
-        case "JobAdmitted" | "SpecChanged" | "UpdateIgnored" | "JobExpired" | "JobDeleted" | "JobClosed":
+        case "JobAdmitted" | "JobAdopted" | "SpecChanged" | "UpdateIgnored":
             return _of_job(event)
+        case "JobExpired" | "JobTerminating" | "JobDeleted" | "JobClosed":
+            return _of_end(event)
         case "LabelsChanged":
             return _labels(event)
         case "PhaseEntered":
@@ -60,6 +62,7 @@ def event_words(event: e.Event) -> Said:
 
 _OfReplica = (
     e.ReplicaRequested
+    | e.ReplicaAdopted
     | e.ReplicaCreated
     | e.ReplicaStarted
     | e.ReplicaUpdated
@@ -73,7 +76,8 @@ _OfReplica = (
     | e.RestartScheduled
     | e.RestartDenied
 )
-_OfJob = e.JobAdmitted | e.SpecChanged | e.UpdateIgnored | e.JobExpired | e.JobDeleted | e.JobClosed
+_OfJob = e.JobAdmitted | e.JobAdopted | e.SpecChanged | e.UpdateIgnored
+_OfEnd = e.JobExpired | e.JobTerminating | e.JobDeleted | e.JobClosed
 
 
 def _of_job(event: _OfJob) -> Said:
@@ -81,14 +85,28 @@ def _of_job(event: _OfJob) -> Said:
         case "JobAdmitted":
             job = f"{event.kind} {event.namespace}/{event.name}"
             return phrase("{job} admitted", job=job)
+        case "JobAdopted":
+            if event.spent is None:
+                return phrase("the log begins here: what was before, and restarts, are not known")
+            return phrase(
+                "the log begins here, what was before is not known; restarts: {number}", number=event.spent
+            )
         case "SpecChanged":
             return phrase("spec changed: {changes}", changes=", ".join(map(str, event.changes)))
         case "UpdateIgnored":
             if not event.problems:
                 return phrase("update ignored")
             return phrase("update ignored: {problems}", problems="; ".join(map(str, event.problems)))
+        case _:
+            assert_never(event)
+
+
+def _of_end(event: _OfEnd) -> Said:
+    match event.type:
         case "JobExpired":
             return phrase("kept for {seconds} s after its end, to be deleted", seconds=event.after_seconds)
+        case "JobTerminating":
+            return phrase("the job is being deleted, and a finalizer holds it")
         case "JobDeleted":
             return (
                 phrase("job deleted by {actor}", actor=event.actor) if event.actor else phrase("job deleted")
@@ -139,6 +157,12 @@ def _of_replica(event: _OfReplica) -> Said:
         case "ReplicaRequested":
             return phrase(
                 "{replica} attempt {attempt} requested", replica=event.replica, attempt=event.attempt
+            )
+        case "ReplicaAdopted":
+            return phrase(
+                "{replica} attempt {attempt} exists, and is taken over",
+                replica=event.replica,
+                attempt=event.attempt,
             )
         case "ReplicaCreated":
             return phrase("{replica} created", replica=event.replica)

@@ -42,6 +42,17 @@ CHINESE: Final[dict[str, str]] = {
     "The status of the replica that decides the job's result cannot be obtained.": (
         "无法获知决定 Job 结果的副本的状态。"
     ),
+    "The job had ended before its log begins, its status says: {phase}.": (
+        "Job 在其日志开始之前已结束，状态为 {phase}。"
+    ),
+    "The job with {replicas} existed before its log begins; what happened before is not known.": (
+        "含 {replicas}的 Job 在其日志开始之前已存在；此前发生的情况未知。"
+    ),
+    "The deletion of the job was asked for{by}; a finalizer holds it, and until it is gone nothing new is made.": (
+        "Job 已{by}被请求删除；finalizer 阻止了删除，在其消失之前不再创建任何对象。"
+    ),
+    "It is not created again: the job is being deleted.": "不再创建：Job 正在被删除。",
+    "the job is being deleted": "Job 正在被删除",
     "The job was refused: {why}": "Job 被拒绝：{why}",
     "its spec is invalid": "其 spec 无效",
     "The job has succeeded: the replica that decides its result ended with exit code 0.": (
@@ -163,6 +174,12 @@ CHINESE: Final[dict[str, str]] = {
     "PodGroup {name} made": "PodGroup {name} 已创建",
     "PodGroup {name} gone": "PodGroup {name} 已消失",
     "{job} admitted": "{job} 已接纳",
+    "the log begins here: what was before, and restarts, are not known": "日志自此开始：此前的情况及重启次数未知",
+    "the log begins here, what was before is not known; restarts: {number}": (
+        "日志自此开始，此前的情况未知；重启次数：{number}"
+    ),
+    "the job is being deleted, and a finalizer holds it": "Job 正在被删除，但被 finalizer 阻止",
+    "{replica} attempt {attempt} exists, and is taken over": "{replica} 第 {attempt} 次尝试的 Pod 已存在，已接管",
     "spec changed: {changes}": "spec 已修改：{changes}",
     "update ignored": "修改被忽略",
     "update ignored: {problems}": "修改被忽略：{problems}",

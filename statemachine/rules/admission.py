@@ -1,6 +1,7 @@
 """A job is seen for the first time, changes, or goes: what is accepted of it (spec R2, T1–T3)."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from statemachine.errors import Problem
 from statemachine.events import (
@@ -8,13 +9,15 @@ from statemachine.events import (
     ConditionsChanged,
     Event,
     JobAdmitted,
+    JobAdopted,
     JobDeleted,
+    JobTerminating,
     LabelsChanged,
     SpecChanged,
     UpdateIgnored,
 )
 from statemachine.kind import Admission, Kind
-from statemachine.observations import JobGone, JobObserved, Observation
+from statemachine.observations import JobGone, JobObserved, Observation, Recorded
 from statemachine.phases import Phase, Trigger
 from statemachine.rulebook import UNKNOWN_FIELD
 from statemachine.rules import words
@@ -22,6 +25,11 @@ from statemachine.rules.entering import entered
 from statemachine.rules.pause import rescaled
 from statemachine.spec import Plan
 from statemachine.state import JobState
+
+ADOPTED: Final = "Adopted"
+ADOPTED_MESSAGE: Final = "The ledger of this job begins here; what was before is not known."
+
+_OF_A_LIFE: Final = tuple(name for name in JobAdopted.model_fields if name in Recorded.model_fields)
 
 
 def admission(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
@@ -39,13 +47,42 @@ def changes(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
         case JobObserved() if state.phase is Phase.NEW:
             return
         case JobObserved() if not state.deleted:
-            if seen.generation > state.generation:
+            yield from adopted_end(state, seen)
+            yield from terminating(state, seen)
+            if seen.generation > state.generation and seen.terminating_since is None:
                 yield from _updated(kind, state, seen)
             yield from relabelled(state, seen)
         case JobGone() if state.phase is not Phase.NEW and not state.deleted:
             yield JobDeleted(at=seen.at, actor=seen.actor)
         case _:
             return
+
+
+def terminating(state: JobState, seen: JobObserved) -> Iterator[Event]:
+    """Its deletion was asked for, and a finalizer holds it."""
+    if seen.terminating_since is not None and not state.terminating:
+        yield JobTerminating(at=seen.terminating_since, actor=seen.actor)
+
+
+def adopted_end(state: JobState, seen: JobObserved) -> Iterator[Event]:
+    """The job has ended, says its status: that the log does not know it shows that the log was lost, or begins late.
+
+    A status is written only of what is in the log.
+    """
+    if seen.recorded is None or not seen.recorded.phase or state.is_final:
+        return
+    failed = seen.recorded.phase == "Failed"
+    trigger = Trigger.FOUND_FAILED if failed else Trigger.FOUND_SUCCEEDED
+    if state.phase is not Phase.NEW:
+        yield adopted(seen.recorded)
+        yield Announced(reason=ADOPTED, message=ADOPTED_MESSAGE)
+    end = entered(state, trigger, "adopted", seen)
+    yield end.model_copy(update={"at": seen.recorded.completed_at or seen.at})
+
+
+def adopted(recorded: Recorded) -> JobAdopted:
+    """What is known of the life that the log does not know."""
+    return JobAdopted.model_validate({name: getattr(recorded, name) for name in _OF_A_LIFE})
 
 
 def relabelled(state: JobState, seen: JobObserved) -> Iterator[Event]:
@@ -55,12 +92,19 @@ def relabelled(state: JobState, seen: JobObserved) -> Iterator[Event]:
 
 
 def _first_seen(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
-    found = kind.admit(seen.name, seen.spec, uid=state.uid)
+    found = kind.admit(seen.name, seen.spec, uid=state.uid, runs=seen.recorded is not None)
     yield admitted(kind, seen, found)
     yield from relabelled(state, seen)
-    yield Announced(reason="Created", message=f"A {kind.names.kind} has been created: {seen.name}")
+    if seen.recorded is None:
+        yield Announced(reason="Created", message=f"A {kind.names.kind} has been created: {seen.name}")
+    else:
+        yield adopted(seen.recorded)
+        yield Announced(reason=ADOPTED, message=ADOPTED_MESSAGE)
     yield from noticed(found)
-    if found.plan is None:
+    yield from terminating(state, seen)
+    if seen.recorded is not None and seen.recorded.phase:
+        yield from adopted_end(state, seen)
+    elif found.plan is None:
         yield from _refused(state, seen, found)
     elif found.plan.paused:
         yield entered(state, Trigger.ADMITTED_PAUSED, "T2", seen)

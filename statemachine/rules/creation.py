@@ -29,6 +29,9 @@ from statemachine.state import JobState
 NAME_TAKEN_RETRY: Final = timedelta(seconds=10)
 """How long to wait for somebody else's object to go away. Source: spec R3."""
 
+NAME_CONFLICT: Final = "NameConflict"
+"""Reason of a condition: somebody else's object has the name of a child. Source: spec R3."""
+
 LONGEST_RETRY: Final = timedelta(seconds=60)
 
 
@@ -76,12 +79,12 @@ def _create_refused(state: JobState, seen: WriteRefused) -> Iterator[Event]:
     yield refused(seen, count)
     yield Announced(reason="FailedCreate", message=text, level="Warning")
     if not seen.retryable and allows(state.phase, Trigger.CHILD_REFUSED_FOR_GOOD):
-        yield entered(state, Trigger.CHILD_REFUSED_FOR_GOOD, "T6", seen, _cause(seen, "T6"))
+        yield entered(state, Trigger.CHILD_REFUSED_FOR_GOOD, "T6", seen, cause_of(seen, "T6"))
         yield ConditionsChanged(at=seen.at, conditions=words.when_invalid(text))
         yield Announced(reason="Failed", message=text, level="Warning")
         return
-    if allows(state.phase, Trigger.CHILD_REFUSED) and state.accepted < state.starts:
-        reason = "NameConflict" if seen.name_taken else "InitializationFailed"
+    if allows(state.phase, Trigger.CHILD_REFUSED) and (state.accepted < state.starts or seen.name_taken):
+        reason = NAME_CONFLICT if seen.name_taken else "InitializationFailed"
         yield ConditionsChanged(at=seen.at, conditions=(words.false(words.INITIALIZED, reason, text),))
     delay = NAME_TAKEN_RETRY if seen.name_taken else retry_delay(count)
     yield TimerSet(timer=RETRY, due_at=seen.at + delay)
@@ -94,7 +97,8 @@ def refusal_text(seen: WriteRefused) -> str:
     return seen.message
 
 
-def _cause(seen: WriteRefused, rule: str) -> Cause:
+def cause_of(seen: WriteRefused, rule: str) -> Cause:
+    """What a refusal says of why."""
     return Cause(
         kind=CauseClass.REFUSED_BY_API, rule=rule, reason=str(seen.status), message=refusal_text(seen)
     )
@@ -108,19 +112,34 @@ def refused(seen: WriteRefused, count: int) -> ChildRefused:
         verb=seen.verb,
         refusals=count,
         retryable=seen.retryable,
-        cause=_cause(seen, "T5" if seen.retryable else "T6"),
+        cause=cause_of(seen, "T5" if seen.retryable else "T6"),
     )
 
 
 def acceptance(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """Pods are made last, so when each replica's pod has been seen every child was accepted (T4)."""
     if not is_accepted(state):
+        if _is_out_of_the_way(state):
+            yield ConditionsChanged(at=seen.at, conditions=(words.INITIALIZED_TRUE,))
         return
     yield from accepted(state)
     unhurt = not any(each.recovering or each.lost_for_good for each in state.members)
     conditions = (words.INITIALIZED_TRUE, words.NO_REPLICA_FAILURE)[: 1 + unhurt]
     yield ConditionsChanged(at=seen.at, conditions=conditions)
     yield Announced(reason="Start", message=words.INITIALIZED_MESSAGE)
+
+
+def _is_out_of_the_way(state: JobState) -> bool:
+    """A name was taken when a pod was to be made again, and is not any more."""
+    said = state.condition(words.INITIALIZED)
+    if said is None or said.reason != NAME_CONFLICT or state.accepted < state.starts:
+        return False
+    return is_whole(state)
+
+
+def is_whole(state: JobState) -> bool:
+    """Every replica of the scale that should have a pod has one that was observed."""
+    return state.phase.is_active and all(each.uid or not each.wanted for each in state.members)
 
 
 def is_accepted(state: JobState) -> bool:
@@ -142,7 +161,7 @@ def requests(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
 
     A launcher's, only when its workers are ready.
     """
-    if not state.phase.is_active or state.deleted or _is_emptying(state):
+    if not state.phase.is_active or state.deleted or state.terminating or _is_emptying(state):
         return
     for replica in state.replicas.values():
         if replica.wanted and not replica.has_pod and not is_held_back(state, replica):

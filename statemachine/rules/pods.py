@@ -13,7 +13,9 @@ from statemachine.events import (
     Cause,
     ConditionsChanged,
     Event,
+    ReplicaAdopted,
     ReplicaCreated,
+    ReplicaDismissed,
     ReplicaEnded,
     ReplicaFailed,
     ReplicaLost,
@@ -23,6 +25,7 @@ from statemachine.events import (
     ReplicaUnreachable,
     ReplicaUpdated,
 )
+from statemachine.evolve import evolve
 from statemachine.kind import Kind
 from statemachine.observations import (
     Container,
@@ -32,7 +35,7 @@ from statemachine.observations import (
     PodObserved,
     PodPhase,
 )
-from statemachine.phases import Trigger, allows
+from statemachine.phases import Phase, Trigger, allows
 from statemachine.rules import causes, words
 from statemachine.rules.launcher import is_launched, only_serves
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
@@ -53,6 +56,10 @@ def pods(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     match seen:
         case PodObserved():
             replica = state.replicas.get(seen.replica)
+            for event in _adoption(kind, state, replica, seen):
+                yield event
+                state = evolve(state, event)
+            replica = state.replicas.get(seen.replica)
             if replica and not replica.ended and _is_current(replica, seen):
                 yield from _observed(kind, state, replica, seen)
         case PodGone():
@@ -61,6 +68,20 @@ def pods(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
                 yield from _gone(kind, state, replica, seen)
         case _:
             return
+
+
+def _adoption(
+    kind: Kind, state: JobState, replica: ReplicaState | None, seen: PodObserved
+) -> Iterator[Event]:
+    """The pod is of a later attempt than the log knows of, which was lost: the earlier one of its name is gone."""
+    if replica is None or seen.attempt <= replica.attempt or state.deleted:
+        return
+    if seen.pod != kind.pod_name(state, replica.name):
+        return
+    yield ReplicaAdopted(replica=replica.name, attempt=seen.attempt)
+    if state.phase is Phase.PAUSED:
+        cause = causes.of_deletion(replica._replace(uid=seen.uid), "R11")
+        yield ReplicaDismissed(replica=replica.name, why="pause", counted=True, cause=cause)
 
 
 def _is_current(replica: ReplicaState, seen: PodObserved) -> bool:
@@ -187,5 +208,6 @@ def _gone(kind: Kind, state: JobState, replica: ReplicaState, seen: PodGone) -> 
         failed = words.true(words.REPLICA_FAILURE, "ReplicaFailed", message)
         yield ConditionsChanged(at=seen.at, conditions=(failed,))
     elif vanished:
-        message = f"Replica {pod} was deleted and is created again"
+        again = "" if state.terminating else " and is created again"
+        message = f"Replica {pod} was deleted{again}"
         yield Announced(reason="ReplicaLost", message=message, level="Warning")

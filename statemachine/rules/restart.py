@@ -48,12 +48,10 @@ def _succeeded(state: JobState, replica: ReplicaState, seen: PodObserved) -> Ite
         node=seen.node,
         exit_code=0,
     )
-    if _has_budget(state):
+    if _may_restart(state):
         yield from _grant(state, replica, seen, cause, after_success=True)
     else:
-        yield RestartDenied(
-            replica=replica.name, exhausted=True, limit=plan.backoff_limit, cause=_unspent(state, cause)
-        )
+        yield _denied(state, replica, cause, asked=True)
 
 
 def _failed(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
@@ -61,12 +59,10 @@ def _failed(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserve
     policy = plan.type_of(replica.name).restart_policy
     cause = causes.of_failure(kind, state, seen, f"R8 {policy}")
     asked = _policy_restarts(kind, policy, cause)
-    if asked and _has_budget(state):
+    if asked and _may_restart(state):
         yield from _grant(state, replica, seen, cause, after_success=False)
     else:
-        yield RestartDenied(
-            replica=replica.name, exhausted=asked, limit=plan.backoff_limit, cause=_unspent(state, cause)
-        )
+        yield _denied(state, replica, cause, asked=asked)
         yield Announced(
             reason="ReplicaFailed", message=words.replica_message(seen.pod, cause), level="Warning"
         )
@@ -96,6 +92,21 @@ def _left(state: JobState) -> int | None:
 
 def _has_budget(state: JobState) -> bool:
     return _left(state) != 0
+
+
+def _may_restart(state: JobState) -> bool:
+    """Nothing is made any more of a job that is being deleted."""
+    return _has_budget(state) and not state.terminating
+
+
+def _denied(state: JobState, replica: ReplicaState, cause: Cause, *, asked: bool) -> RestartDenied:
+    """Its policy did not ask for a restart, the budget is used up, or the job is being deleted."""
+    return RestartDenied(
+        replica=replica.name,
+        exhausted=asked and not _has_budget(state),
+        limit=state.running_plan.backoff_limit,
+        cause=_unspent(state, cause),
+    )
 
 
 def _unspent(state: JobState, cause: Cause) -> Cause:

@@ -63,6 +63,22 @@ def boarded() -> Story:
     return story.refused("TensorBoard", 404, "no such kind", name="mnist-7ac1b").pod("worker-0", "Succeeded")
 
 
+def terminating() -> Story:
+    """Somebody's finalizer holds the deleted job: a failure, a pod that is lost, and nothing is made again."""
+    story = Story(workers(3, policy="OnFailure")).submit().at(2).all_pods("Running").at(10).terminate()
+    story.at(12).pod("worker-1", "Failed", exit_code=1).at(14).gone("worker-2").at(30).delete()
+    return story.at(31).gone("worker-0").gone("worker-1")
+
+
+def adopted() -> Story:
+    """The log was lost while the job ran with a restart behind it: one pod is of a later attempt."""
+    before = Story(workers(2, policy="OnFailure")).submit().at(2).all_pods("Running")
+    before.at(9).pod("worker-1", "Failed", exit_code=1).gone("worker-1").at(12).pod("worker-1", "Running")
+    story = Story(before.spec).at(100).adopt(before.status)
+    story.pod("worker-0", "Running", attempt=1, uid="a").pod("worker-1", "Running", attempt=2, uid="b")
+    return story.at(200).pod("worker-0", "Succeeded")
+
+
 def labelled() -> Story:
     """Labels from the beginning, changed beside the spec, while it runs, and after its end, and taken off."""
     story = Story(workers(1)).label(team="a", batch="").at(3).all_pods("Running").at(5).label(team="b")

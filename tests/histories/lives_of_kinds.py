@@ -130,7 +130,9 @@ def without_master() -> Story:
 def let_in() -> Story:
     """Pods that wait for Volcano to let their group in; what was refused is tried again."""
     story = TorchStory(training(workers=1), gang_scheduler="volcano").submit().at(2).group("Pending")
-    story.at(9).group("Inqueue").refused(message="quota", replica="worker-0", attempt=1).timer("retry")
+    story.at(9).group("Inqueue").refused(status_=403, message="quota", replica="worker-0", attempt=1).timer(
+        "retry"
+    )
     story.at(12).up().group("Running").at(20).pod("worker-0", "Succeeded")
     return story.at(60).pod("master-0", "Succeeded").at(61).delete().gone("master-0").gone("worker-0")
 
@@ -139,6 +141,16 @@ def labelled_while_suspended() -> Story:
     """A PyTorchJob with labels from the beginning, which are changed while it is suspended."""
     story = TorchStory(training(workers=1, suspend=True)).label(queue="night").at(5).label(queue="day")
     return story.at(9).suspend(False).at(11).up().at(20).label()
+
+
+def taken_over() -> Story:
+    """The training operator has run it until now; a pod is refused for a while under the new controller."""
+    before = TorchStory(training()).submit().at(3).up()
+    story = TorchStory(training()).at(60).adopt(before.status)
+    for name in ("master-0", "worker-0", "worker-1"):
+        story.pod(name, "Running", attempt=1, uid=f"{name}-of-the-operator")
+    story.at(70).gone("worker-1").refused(status_=403, message="quota", replica="worker-1", attempt=2)
+    return story.timer("retry").pod("worker-1", "Running").at(90).pod("master-0", "Succeeded")
 
 
 LIVES: tuple[Callable[[], Story], ...] = (
@@ -155,4 +167,5 @@ LIVES: tuple[Callable[[], Story], ...] = (
     without_master,
     let_in,
     labelled_while_suspended,
+    taken_over,
 )

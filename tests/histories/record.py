@@ -30,6 +30,8 @@ LIVES: tuple[Life, ...] = (
     lives.refused,
     lives.boarded,
     lives.labelled,
+    lives.terminating,
+    lives.adopted,
     *lives_of_kinds.LIVES,
 )
 

@@ -3,12 +3,25 @@
 import copy
 
 from k8s_bridge.port import Manifest
-from projectors.diff import Create, Delete, Hold, Release, SayAbsent, Update, Write, diff
+from projectors.diff import (
+    Create,
+    Delete,
+    Hold,
+    Release,
+    Report,
+    SayAbsent,
+    SayTaken,
+    TakeBack,
+    Update,
+    Write,
+    diff,
+)
 from statemachine.decide import decide
 from statemachine.desired import desired
 from statemachine.events import PhaseEntered
 from statemachine.evolve import fold
 from statemachine.ids import ATTEMPT
+from statemachine.kind import owner_reference
 from statemachine.log.codec import decode, decode_state, encode, encode_state, entry_hash
 from statemachine.log.entry import GENESIS
 from statemachine.observations import PodObserved
@@ -142,6 +155,7 @@ class DictCluster:
             "uid": uid,
             "labels": {"replica-type": type_, "replica-index": index},
             "annotations": {ATTEMPT: str(attempt)},
+            "ownerReferences": [owner_reference(story.state)],
         }
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {}, "status": {}}
         self.objects["Pod", pod_name] = pod
@@ -157,7 +171,7 @@ class DictCluster:
             case Delete(ref, uid):
                 assert self.objects[ref.kind, ref.name]["metadata"]["uid"] == uid
                 del self.objects[ref.kind, ref.name]
-            case Hold() | Release() | SayAbsent():
+            case Hold() | Release() | SayAbsent() | SayTaken() | TakeBack() | Report():
                 pass
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from statemachine.events import JobExpired, ReplicaDismissed
+from statemachine.events import ConditionsChanged, JobExpired, ReplicaDismissed
 from statemachine.observations import Container, ContainerStatus
 from statemachine.phases import Phase
 from tests.support.pytorchjob import SELECTOR, TorchStory, replicas, running, training
@@ -437,9 +437,47 @@ def test_events_are_those_of_the_operator() -> None:
     ]
 
 
-def test_a_refused_pod_is_tried_again_and_never_fails_the_job() -> None:
+def test_a_pod_that_is_refused_for_now_is_a_condition_that_is_never_the_last() -> None:
     story = TorchStory(training()).submit()
-    story.refused(status_=422, message="quota", replica="worker-0", attempt=1)
+    story.refused(status_=403, message="exceeded quota: gpus", replica="worker-0", attempt=1)
+    assert list(story.conditions) == ["ChildRefused", "Created"], "kubectl get shows the last as the state"
+    assert story.condition("ChildRefused") == ("True", "FailedCreatePod", "exceeded quota: gpus")
+    story.timer("retry").refused(status_=403, message="exceeded quota: gpus", replica="worker-0", attempt=1)
+    assert not any(isinstance(each, ConditionsChanged) for each in story.last), "said once"
+    story.timer("retry").up()
+    assert story.condition("ChildRefused") == (
+        "False",
+        "PyTorchJobChildrenAccepted",
+        "All pods of the job exist.",
+    )
+    assert list(story.conditions)[-1] == "Running"
+    assert story.status["conditions"][0]["lastUpdateTime"]
+
+
+def test_a_name_that_is_taken_is_a_condition_of_a_job_that_runs_too() -> None:
+    story = TorchStory(training()).submit().up().gone("worker-0")
+    story.refused(
+        status_=409, message="exists", replica="worker-0", attempt=2, name="retry-worker-0", name_taken=True
+    )
+    text = 'Pod "retry-worker-0" already exists and is not controlled by this job'
+    assert story.condition("ChildRefused") == ("True", "NameConflict", text)
+    assert story.timer("retry").pod("worker-0", "Running").conditions["ChildRefused"] == "False"
+
+
+def test_a_pod_that_is_refused_for_good_fails_a_job_that_does_not_run_yet() -> None:
+    story = TorchStory(training()).submit()
+    story.refused(status_=422, message='Pod "retry-worker-0" is invalid', replica="worker-0", attempt=1)
+    assert story.phase is Phase.FAILED
+    assert story.condition("Failed") == (
+        "True",
+        "PyTorchJobFailedValidation",
+        'Pod "retry-worker-0" is invalid',
+    )
+
+
+def test_a_pod_that_is_refused_for_now_is_tried_again() -> None:
+    story = TorchStory(training()).submit()
+    story.refused(status_=403, message="quota", replica="worker-0", attempt=1)
     assert story.phase is Phase.PENDING
     assert story.reasons[-1] == "FailedCreatePod"
     assert story.state.timers["retry"] == START + timedelta(seconds=1)

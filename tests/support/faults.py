@@ -288,10 +288,10 @@ class FaultyCluster:
         await self._meet()
         return await self._cluster.list(api_version, kind, namespace)
 
-    async def children(self, namespace: str, owner: str) -> Sequence[Manifest]:
+    async def children(self, namespace: str, owner: str, also: Collection[str] = ()) -> Sequence[Manifest]:
         """See Cluster. What is answered was true a moment ago."""
         await self._meet()
-        found = await self._cluster.children(namespace, owner)
+        found = await self._cluster.children(namespace, owner, also)
         await self._life.travel()
         return found
 

@@ -117,7 +117,7 @@ class Story:
         self.state = fold(self.state, self.last)
         return self
 
-    def submit(self) -> Self:
+    def submit(self, **more: Any) -> Self:
         """The job object is seen, as it stands."""
         return self.see(
             JobObserved(
@@ -132,8 +132,17 @@ class Story:
                 actor="alice",
                 settings=self.settings,
                 labels=dict(self.labels),
+                **more,
             )
         )
+
+    def terminate(self) -> Self:
+        """The deletion of the job object was asked for, and somebody's finalizer holds it."""
+        return self.submit(terminating_since=self.now)
+
+    def adopt(self, status: Mapping[str, Any]) -> Self:
+        """The job object is seen with this status, which the log knows nothing of."""
+        return self.submit(recorded=kind_of(self.api, self.kind).recorded(status))
 
     def label(self, **labels: str) -> Self:
         """The job object has these labels now, and its generation is what it was; that is seen."""

@@ -1,7 +1,7 @@
 """Health: a loop that does not get on is named, a process that waits for its turn is ready."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -225,7 +225,7 @@ async def test_a_projector_that_hangs_is_noticed_and_one_that_waits_for_the_clus
     cluster, time, answers = MemoryCluster(), Time(), [0]
     hangs = asyncio.Event()
 
-    async def children(namespace: str, owner: str) -> Sequence[Any]:
+    async def children(namespace: str, owner: str, also: Collection[str] = ()) -> Sequence[Any]:
         hangs.set()
         await asyncio.Event().wait()
         return ()

@@ -136,6 +136,7 @@ _MARKED = {
     "ReplicaLost": (IncidentKind.LOSS, Nature.ABNORMAL),
     "ChildRefused": (IncidentKind.REFUSAL, Nature.ABNORMAL),
     "SpecChanged": (IncidentKind.CHANGE, Nature.ASKED_FOR),
+    "JobTerminating": (IncidentKind.DELETION, Nature.ASKED_FOR),
     "JobDeleted": (IncidentKind.DELETION, Nature.ASKED_FOR),
 }
 

@@ -1,6 +1,7 @@
 """A job kind made of data: names, spec model, rules, and two functions for its plan and its children."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar
 
@@ -31,6 +32,7 @@ from statemachine.kinds.common.update import (
     value_at,
     with_value,
 )
+from statemachine.observations import Recorded
 from statemachine.rulebook import UNKNOWN_FIELD, Draft, Notice, Rule
 from statemachine.spec import Plan
 from statemachine.state import JobState
@@ -75,9 +77,9 @@ class ModelKind(Generic[S]):
 
     `plan` gets the job's name and uid. `objects` are a job's children.
     `modern` rewrites the older form of a spec, where the kind has one.
-    `scalable` gets a spec in its canonical form. `describe` gives the status, `keep` says which children but pods
-    should exist now. `fixed` are the mutable fields that cannot change any more when the job has ended. See `Kind`
-    for the rest.
+    `scalable` gets a spec in its canonical form. `describe` gives the status, `read_status` what one tells of
+    a job's life; `keep` says which children but pods should exist now. `fixed` are the mutable fields that
+    cannot change any more when the job has ended. See `Kind` for the rest.
 
     For the documentation: `modes` are the columns of `env`, a table of variables, `env_says` the sentence above it,
     and `refused_as` the reason that a job is given which breaks a rule of layer V.
@@ -95,6 +97,7 @@ class ModelKind(Generic[S]):
     name_label: str
     lifecycle: tuple[LifeRule, ...]
     describe: Callable[["ModelKind[S]", JobState], dict[str, Any]]
+    read_status: Callable[[Mapping[str, Any]], Recorded | None]
     keep: Callable[[JobState, Child], bool]
     retryable: Callable[[int], bool]
     fixed: tuple[str, ...] = ()
@@ -117,6 +120,7 @@ class ModelKind(Generic[S]):
         old: Mapping[str, Any] | None = None,
         *,
         uid: JobUid = NO_UID,
+        runs: bool = False,
     ) -> Admission:
         """See `Kind.admit`. Source: spec R2."""
         fault = _no_object(spec) or unreadable(dict(spec))
@@ -126,8 +130,13 @@ class ModelKind(Generic[S]):
             return self._update(name, uid, self._read(old).spec, self._read(spec))
         reading = self._read(spec)
         model, problems, notices = self._judged(Draft(name, reading.spec), reading)
+        said = (*reading.notices, *notices)
+        if runs and problems and model is not None:
+            with suppress(InvariantBroken):
+                warned = Notice(self.refused_as, "; ".join(map(str, problems)))
+                return Admission(reading.spec, self.plan(name, uid, model), (), (*said, warned))
         plan = None if model is None or problems else self.plan(name, uid, model)
-        return Admission(reading.spec, plan, problems, (*reading.notices, *notices))
+        return Admission(reading.spec, plan, problems, said)
 
     def _read(self, spec: Mapping[str, Any]) -> Reading:
         return read(self.model, spec, self.modern)
@@ -203,6 +212,10 @@ class ModelKind(Generic[S]):
     def status(self, job: JobState) -> dict[str, Any]:
         """See `Kind.status`."""
         return self.describe(self, job)
+
+    def recorded(self, status: Mapping[str, Any]) -> Recorded | None:
+        """See `Kind.recorded`."""
+        return self.read_status(status)
 
     def training_container(self, job: JobState, type_: str) -> str:
         """See `Kind.training_container`. Empty if the job has no such replica type."""

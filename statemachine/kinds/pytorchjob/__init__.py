@@ -12,7 +12,7 @@ from statemachine.kinds.pytorchjob.rules import RULES
 from statemachine.kinds.pytorchjob.served import SERVED
 from statemachine.kinds.pytorchjob.settings import PyTorchJobSettings
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
-from statemachine.kinds.pytorchjob.status import status
+from statemachine.kinds.pytorchjob.status import recorded, status
 
 KIND = ModelKind(
     names=NAMES,
@@ -27,6 +27,7 @@ KIND = ModelKind(
     name_label=JOB_NAME,
     lifecycle=LIFE,
     describe=status,
+    read_status=recorded,
     keep=keeps,
     retryable=is_retryable,
     modes=MODES,

@@ -9,7 +9,18 @@ from statemachine.kinds.pytorchjob import words
 from statemachine.kinds.pytorchjob.spec import ELSEWHERE
 from statemachine.observations import JobObserved, Observation
 from statemachine.phases import Phase, Trigger
-from statemachine.rules.admission import admitted, changes, joined, noticed, relabelled
+from statemachine.rules.admission import (
+    ADOPTED,
+    ADOPTED_MESSAGE,
+    admitted,
+    adopted,
+    adopted_end,
+    changes,
+    joined,
+    noticed,
+    relabelled,
+    terminating,
+)
 from statemachine.rules.entering import entered
 from statemachine.rules.words import true
 from statemachine.state import JobState
@@ -24,12 +35,20 @@ def admission(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
 
 
 def _first_seen(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
-    found = kind.admit(seen.name, seen.spec, uid=state.uid)
+    recorded = seen.recorded
+    found = kind.admit(seen.name, seen.spec, uid=state.uid, runs=recorded is not None)
     yield admitted(kind, seen, found)
     yield from relabelled(state, seen)
+    if recorded is not None:
+        yield adopted(recorded)
+        yield Announced(reason=ADOPTED, message=ADOPTED_MESSAGE)
     yield from noticed(found)
-    yield _set(seen, words.CREATED, words.reason(words.CREATED), words.created(seen.name))
-    if found.plan is None:
+    yield from terminating(state, seen)
+    if recorded is None or not any(each.type == words.CREATED for each in recorded.conditions):
+        yield _set(seen, words.CREATED, words.reason(words.CREATED), words.created(seen.name))
+    if recorded is not None and recorded.phase:
+        yield from adopted_end(state, seen)
+    elif found.plan is None:
         message = joined(found.problems)
         yield entered(state, Trigger.FOUND_INVALID, "T3", seen)
         yield _set(seen, words.FAILED, words.INVALID, message)

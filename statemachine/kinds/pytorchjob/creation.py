@@ -8,13 +8,27 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from statemachine.events import Announced, Event, ReplicaCreated, ReplicaReleased, TimerCleared, TimerSet
+from statemachine.events import (
+    Announced,
+    Condition,
+    ConditionsChanged,
+    Event,
+    ReplicaCreated,
+    ReplicaReleased,
+    TimerCleared,
+    TimerSet,
+)
 from statemachine.kind import Kind
+from statemachine.kinds.pytorchjob import words
+from statemachine.kinds.pytorchjob.conditions import hold
 from statemachine.kinds.pytorchjob.restarts import ended_training
 from statemachine.observations import Observation, PodObserved, WriteRefused
+from statemachine.phases import Trigger, allows
 from statemachine.rules import creation
 from statemachine.rules import pods as shared
+from statemachine.rules.entering import entered
 from statemachine.rules.timers import RETRY, is_due
+from statemachine.rules.words import false, true
 from statemachine.state import JobState, ReplicaState
 
 QUIET: Final = "autoscaler"
@@ -74,7 +88,7 @@ def _exited(kind: Kind, state: JobState, seen: PodObserved) -> Iterator[Event]:
 
 
 def refusals(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
-    """A refused write is tried again, later and later; it never ends the job."""
+    """A refused write is tried again, later and later; refused for good, it ends a job that does not run yet."""
     for timer in (RETRY, QUIET):
         if is_due(state, seen, timer):
             yield TimerCleared(timer=timer)
@@ -94,15 +108,32 @@ def refusals(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
     elif state.phase.is_active and creation.is_still_wanted(state, seen):
         yield creation.refused(seen, state.refusals + 1)
         yield _told("Create", seen, f"Error creating: {text}")
+        if not seen.retryable and allows(state.phase, Trigger.CHILD_REFUSED_FOR_GOOD):
+            cause = creation.cause_of(seen, "T6")
+            yield entered(state, Trigger.CHILD_REFUSED_FOR_GOOD, "T6", seen, cause)
+            yield from hold(state, seen, words.FAILED, text, reason=words.INVALID, level="Warning")
+            return
+        reason = creation.NAME_CONFLICT if seen.name_taken else f"FailedCreate{seen.kind}"
+        yield from _refusal_shown(state, seen, true(words.CHILD_REFUSED, reason, text))
         delay = creation.NAME_TAKEN_RETRY if seen.name_taken else creation.retry_delay(state.refusals + 1)
         yield TimerSet(timer=RETRY, due_at=seen.at + delay)
+
+
+def _refusal_shown(state: JobState, seen: Observation, wished: Condition) -> Iterator[Event]:
+    """The condition stands at the head of the list: the last one is what `kubectl get` shows as the job's state."""
+    known = state.condition(wished.type)
+    if known is None or (known.status, known.reason, known.message) != wished.said:
+        yield ConditionsChanged(at=seen.at, conditions=(wished,), first=True)
 
 
 def _told(verb: str, seen: WriteRefused, message: str) -> Event:
     return Announced(reason=f"Failed{verb}{seen.kind}", message=message, level="Warning")
 
 
-def acceptance(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
+def acceptance(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """Pods are made last, so when each replica's pod has been seen every child was accepted."""
     if creation.is_accepted(state):
         yield from creation.accepted(state)
+    shown = state.condition(words.CHILD_REFUSED)
+    if shown is not None and shown.status == "True" and creation.is_whole(state):
+        yield from _refusal_shown(state, seen, false(words.CHILD_REFUSED, words.ACCEPTED, words.ALL_MADE))

@@ -54,9 +54,9 @@ def _judged(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserve
     cause = causes.of_failure(kind, state, seen, f"R8 {policy}")
     asked = _asks(kind, state, policy, seen)
     left = tally.left(state)
-    if not asked or left == 0:
+    if not asked or left == 0 or state.terminating:
         unspent = cause.model_copy(update={"budget_before": left, "budget_after": left})
-        yield RestartDenied(replica=replica.name, exhausted=asked, limit=limit, cause=unspent)
+        yield RestartDenied(replica=replica.name, exhausted=asked and left == 0, limit=limit, cause=unspent)
         return
     yield RestartScheduled(
         replica=replica.name, spent=state.spent + 1, limit=limit, cause=_spent(cause, left)

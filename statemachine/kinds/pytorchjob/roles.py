@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from statemachine.ids import ReplicaName, split_replica
-from statemachine.kind import Names
+from statemachine.kind import Names, owner_reference
 from statemachine.kinds.common.layout import Layout, Slot
 from statemachine.kinds.common.look import entries, find, is_object
 from statemachine.kinds.pytorchjob.replica_types import KEYS
@@ -91,15 +91,12 @@ def pod_labels(job: JobState, replica: ReplicaName) -> dict[str, str]:
 
 def metadata(job: JobState, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
     """Metadata of a child: in the job's namespace and controlled by the job. Source: spec R3."""
-    owner = {
-        "apiVersion": job.api_version,
-        "kind": job.object_kind,
-        "name": job.name,
-        "uid": job.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
+    return {
+        "name": name,
+        "namespace": job.namespace,
+        "labels": dict(labels),
+        "ownerReferences": [owner_reference(job)],
     }
-    return {"name": name, "namespace": job.namespace, "labels": dict(labels), "ownerReferences": [owner]}
 
 
 def template_metadata(slot: Slot, of: str) -> Mapping[str, Any]:

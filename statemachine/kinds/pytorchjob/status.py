@@ -1,11 +1,14 @@
 """State → `.status` of a PyTorchJob. Source: kubeflow-pytorchjob.md, section 4."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from statemachine.kind import Kind
-from statemachine.kinds.pytorchjob import tally
+from statemachine.kinds.common.recorded import conditions, count, instant
+from statemachine.kinds.pytorchjob import tally, words
 from statemachine.kinds.pytorchjob.replica_types import KEYS
 from statemachine.kinds.pytorchjob.roles import type_labels
+from statemachine.observations import Recorded
 from statemachine.phases import Phase
 from statemachine.state import ConditionState, JobState
 from statemachine.timestamps import rfc3339
@@ -23,6 +26,31 @@ def status(_kind: Kind, state: JobState) -> dict[str, Any]:
         **({"replicaStatuses": _replicas(state)} if state.plan and state.started_at else {}),
         **{name: rfc3339(at) for name, at in times.items() if at is not None},
     }
+
+
+def recorded(said: Mapping[str, Any]) -> Recorded | None:
+    """What a status tells of the job's life, also the training operator's. Restarts are not in it."""
+    found = tuple(conditions(said))
+    if not found:
+        return None
+    holds = {each.type for each in found if each.status == "True"}
+    phase: Literal["", "Succeeded", "Failed"] = (
+        "Failed" if words.FAILED in holds else "Succeeded" if words.SUCCEEDED in holds else ""
+    )
+    return Recorded(
+        phase=phase,
+        conditions=found,
+        started_at=instant(said, "startTime"),
+        completed_at=instant(said, "completionTime"),
+        tally={type_: counts for type_, key in KEYS.items() if (counts := _tallied(said, key))}
+        if phase
+        else {},
+    )
+
+
+def _tallied(said: Mapping[str, Any], key: str) -> dict[str, int]:
+    numbers = {how: count(said, f"replicaStatuses.{key}.{how}") for how in tally.HOW}
+    return {how: number for how, number in numbers.items() if number}
 
 
 def _replicas(state: JobState) -> dict[str, dict[str, int | str]]:

@@ -16,6 +16,9 @@ ACTIVE: Final = "active"
 SUCCEEDED: Final = "succeeded"
 FAILED: Final = "failed"
 
+HOW: Final = (ACTIVE, SUCCEEDED, FAILED)
+"""How replicas are counted. Source: section 4."""
+
 Tally = Mapping[str, Mapping[str, int]]
 """Replica type → how → number of replicas; zeros are left out."""
 

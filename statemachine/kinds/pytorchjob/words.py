@@ -13,7 +13,13 @@ RESTARTING: Final = "Restarting"
 SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
 SUSPENDED: Final = "Suspended"
-"""Condition types; the reason of each but one is `PyTorchJob` and the type."""
+CHILD_REFUSED: Final = "ChildRefused"
+"""Condition types; the reason of each but ChildRefused and one other is `PyTorchJob` and the type."""
+
+ACCEPTED: Final = "PyTorchJobChildrenAccepted"
+"""Reason of a ChildRefused condition that is False."""
+
+ALL_MADE: Final = "All pods of the job exist."
 
 RESUMED: Final = "PyTorchJobResumed"
 """Reason of a Suspended condition that is False."""

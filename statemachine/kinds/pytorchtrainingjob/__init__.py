@@ -10,7 +10,7 @@ from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
 from statemachine.kinds.t9k.kind import t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
 from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, hashed_pod_name
-from statemachine.kinds.t9k.status import status
+from statemachine.kinds.t9k.status import recorded, status
 
 KIND = ModelKind(
     names=NAMES,
@@ -31,6 +31,7 @@ KIND = ModelKind(
     name_label=OWNER_NAME,
     lifecycle=LIFE,
     describe=partial(status, restarts=True),
+    read_status=recorded,
     keep=keeps,
     retryable=is_retryable,
     fixed=FIXED_WHEN_FINISHED,

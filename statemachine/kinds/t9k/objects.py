@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from statemachine.ids import ReplicaName, short_hash, split_replica
-from statemachine.kind import Child, Manifest
+from statemachine.kind import Child, Manifest, owner_reference
 from statemachine.kinds.t9k.parts import T9kScheduler
 from statemachine.state import JobState
 
@@ -63,16 +63,7 @@ def metadata(job: JobState, name: str, labels: Mapping[str, str]) -> dict[str, A
         "name": name,
         "namespace": job.namespace,
         "labels": dict(labels),
-        "ownerReferences": [
-            {
-                "apiVersion": job.api_version,
-                "kind": job.object_kind,
-                "name": job.name,
-                "uid": job.uid,
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ],
+        "ownerReferences": [owner_reference(job)],
     }
 
 

@@ -1,11 +1,14 @@
 """State → `.status` of a T9k job, field by field as spec R7 has it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from statemachine.ids import split_replica
 from statemachine.kind import Kind
-from statemachine.observations import Container
+from statemachine.kinds.common.look import items, text
+from statemachine.kinds.common.recorded import conditions, count, instant
+from statemachine.observations import Container, Recorded
+from statemachine.phases import Phase
 from statemachine.state import ConditionState, JobState
 from statemachine.timestamps import rfc3339
 
@@ -26,6 +29,26 @@ def status(kind: Kind, state: JobState, *, restarts: bool) -> dict[str, Any]:
         "conditions": [_condition(each) for each in state.conditions],
         **({"tensorboard": board} if board else {}),
     }
+
+
+def recorded(said: Mapping[str, Any]) -> Recorded | None:
+    """What a status tells of the job's life: the inverse of `status`, but for what the pods tell themselves."""
+    phase = text(said, "phase")
+    if not phase:
+        return None
+    counts = {
+        type_: number
+        for _, each in items(said, "tasks")
+        if (type_ := text(each, "type")) and (number := count(each, "restartCount")) is not None
+    }
+    return Recorded(
+        phase="Succeeded" if phase == Phase.SUCCEEDED else "Failed" if phase == Phase.FAILED else "",
+        conditions=tuple(conditions(said)),
+        started_at=instant(said, "startTime"),
+        completed_at=instant(said, "completionTime"),
+        restarts=counts or None,
+        spent=count(said, "backoffCount"),
+    )
 
 
 def _tasks(kind: Kind, state: JobState) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Manifest, Verb
-from statemachine.ids import JobUid, PodUid, ReplicaName
+from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName
 from statemachine.observations import (
     Container,
     ContainerStatus,
@@ -94,14 +94,20 @@ def test_a_deleted_job_is_gone() -> None:
     assert seen(JOB, Verb.DELETED) == JobGone(job=J1, at=AT)
 
 
-def test_a_job_that_is_being_deleted_is_gone_since_then() -> None:
-    found = seen(
-        job(
-            uid="j-1",
-            deletionTimestamp="2024-01-09T15:00:00Z",
-            annotations={"jobledger.dev/deleted-by": "ada", "jobledger.dev/actor": "bob"},
-        )
-    )
+DELETED: dict[str, Any] = {
+    "deletionTimestamp": "2024-01-09T15:00:00Z",
+    "annotations": {"jobledger.dev/deleted-by": "ada", "jobledger.dev/actor": "bob"},
+}
+
+
+def test_a_job_whose_deletion_is_held_up_is_there_and_says_since_when() -> None:
+    found = seen(job(uid="j-1", **DELETED))
+    assert isinstance(found, JobObserved)
+    assert (found.terminating_since, found.actor) == (datetime(2024, 1, 9, 15, 0, tzinfo=UTC), "ada")
+
+
+def test_a_job_that_was_deleted_is_gone_since_then() -> None:
+    [found] = observe(Change(Verb.DELETED, job(uid="j-1", **DELETED), AT))
     then = datetime(2024, 1, 9, 15, 0, tzinfo=UTC)
     assert found == JobGone(job=J1, at=AT, happened_at=then, actor="ada")
 
@@ -229,8 +235,15 @@ def test_a_pod_without_a_readable_phase_is_unreadable(status: Any) -> None:
     assert seen(a_pod(status)) == PodUnreadable(job=J1, at=AT, replica=W0, uid=P1)
 
 
-def test_a_pod_that_lost_its_attempt_is_unreadable() -> None:
-    assert isinstance(seen(a_pod(annotations={})), PodUnreadable)
+def test_a_pod_whose_attempt_is_no_number_is_unreadable() -> None:
+    assert isinstance(seen(a_pod(annotations={ATTEMPT: "first"})), PodUnreadable)
+
+
+def test_a_pod_that_another_controller_has_made_is_the_first_attempt_of_what_its_labels_say() -> None:
+    named = {"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "2"}
+    found = seen(a_pod(annotations={}, labels=named))
+    assert isinstance(found, PodObserved)
+    assert (found.replica, found.attempt) == ("worker-2", 1)
 
 
 @pytest.mark.parametrize(

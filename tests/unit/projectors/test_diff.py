@@ -7,12 +7,26 @@ from typing import Any
 
 import pytest
 
-from k8s_bridge.port import EVIDENCE, Manifest
-from projectors.diff import Create, Delete, Hold, Release, SayAbsent, Update, Write, attempt_of, diff
+from k8s_bridge.port import EVIDENCE, Manifest, Ref
+from projectors.diff import (
+    Create,
+    Delete,
+    Hold,
+    Release,
+    Report,
+    SayAbsent,
+    SayTaken,
+    TakeBack,
+    Update,
+    Write,
+    attempt_of,
+    diff,
+)
 from statemachine.desired import desired
-from statemachine.ids import ATTEMPT, ReplicaName
-from statemachine.state import ReplicaState
-from tests.support.scenario import Story, workers
+from statemachine.ids import ATTEMPT, PodUid, ReplicaName
+from statemachine.kind import owner_reference
+from statemachine.state import JobState, ReplicaState
+from tests.support.scenario import API, KIND, UID, Story, workers
 
 
 def writes(story: Story, live: list[Manifest]) -> list[Write]:
@@ -28,6 +42,9 @@ def pod(replica: str = "worker-0", *, attempt: int = 1, uid: str = "", **more: A
         "labels": {"replica-type": type_, "replica-index": index},
         "annotations": {ATTEMPT: str(attempt)},
         "finalizers": [EVIDENCE],
+        "ownerReferences": [
+            owner_reference(JobState(UID, api_version=API, kind=KIND, object_kind=KIND, name="mnist"))
+        ],
         "deletionGracePeriodSeconds": more.pop("grace", None),
         **({"deletionTimestamp": "2024-01-09T15:00:00Z"} if more.pop("deleting", False) else {}),
     }
@@ -159,7 +176,7 @@ def test_a_pod_that_has_ended_and_does_not_say_its_attempt_is_let_go() -> None:
     """No watch can tell how it ended (`PodUnreadable`), and it would hold its namespace for ever."""
     story = running()
     live = pod(deleting=True, grace=0, status={"phase": "Failed"})
-    del live["metadata"]["annotations"][ATTEMPT]
+    live["metadata"]["annotations"][ATTEMPT] = "none"
     assert [type(each) for each in writes(story, [service(story), live])] == [Release]
 
 
@@ -178,9 +195,38 @@ def test_a_pod_nobody_has_heard_of_is_let_go_where_none_is_going_to_be_made(how:
     assert [type(each) for each in found if isinstance(each, Hold | Release)] == [Release]
 
 
-def test_a_pod_of_a_later_attempt_than_the_state_knows_is_left_alone() -> None:
-    story = running()
-    assert writes(story, [service(story), pod(attempt=2)]) == []
+def test_a_pod_of_a_later_attempt_than_the_state_knows_is_told_again_and_left_alone() -> None:
+    story, later = running(), pod(attempt=2)
+    assert writes(story, [service(story), later]) == [Report(Ref.of(later), "worker-0.2")]
+
+
+def test_a_later_attempt_under_another_name_is_left_alone() -> None:
+    story, other = running(), pod(attempt=2)
+    other["metadata"]["name"] = "somebody-elses"
+    assert writes(story, [service(story), pod(), other]) == []
+
+
+def test_a_pod_without_a_controller_is_taken_back() -> None:
+    story, stripped = running(), pod()
+    del stripped["metadata"]["ownerReferences"]
+    assert writes(story, [service(story), stripped]) == [TakeBack(Ref.of(stripped), "worker-0.1")]
+
+
+def test_a_pod_that_outlives_its_job_is_said_to_be_gone() -> None:
+    story, orphan = running().delete(), pod()
+    del orphan["metadata"]["ownerReferences"]
+    assert writes(story, [orphan]) == [SayTaken(ReplicaName("worker-0"), 1, PodUid("worker-0.1"))]
+
+
+def test_nothing_is_made_of_a_job_that_is_being_deleted() -> None:
+    story = Story(workers(2)).submit().terminate()
+    assert writes(story, []) == []
+
+
+def test_pods_of_a_job_that_was_refused_are_let_go_and_not_deleted() -> None:
+    spec = workers(1)
+    del spec["replicaSpecs"][0]["template"]["spec"]["containers"][0]["image"]
+    assert [type(each) for each in writes(Story(spec).submit(), [pod()])] == [Release]
 
 
 def test_what_the_state_may_be_too_old_to_want_is_deleted_in_doubt() -> None:

@@ -177,7 +177,7 @@ def test_an_object_without_metadata_of_ours_is_known() -> None:
     index = Index()
     assert index.put(raw)
     [seen] = index.everything()
-    assert (seen.job, seen.namespace, seen.labels) == ("", "", (None, None))
+    assert (seen.job, seen.namespace, seen.labels) == ("", "", (None,) * 4)
 
 
 def test_children_of_a_job_share_one_copy_of_who_owns_them() -> None:
