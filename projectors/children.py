@@ -63,7 +63,11 @@ _REPORTED_WITHIN: Final = timedelta(seconds=10)
 """How long a watch may take to tell of a pod that we have made and that is gone; after that we tell it."""
 
 _FIRST_BATCH: Final = 8
-"""Creates side by side at first, then twice as many: what is refused once need not be refused a thousand times."""
+"""Creates side by side at first, then twice as many: what is refused once need not be refused a thousand times.
+
+One at first of a kind that was refused in the namespace and not accepted since, as batch Job always begins.
+Source: Kubernetes, Job controller, slow start.
+"""
 
 
 class Done(Enum):
@@ -138,6 +142,7 @@ class Children:
         self._states, self._cluster, self._observe = states, cluster, observe
         self._clock, self._evidence, self._generators = clock, evidence, generators
         self._made: dict[JobUid, dict[ReplicaName, _Made]] = {}
+        self._refusing: set[tuple[str, str]] = set()
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
         """Some event changes what should exist, or lets a finalizer go."""
@@ -167,16 +172,30 @@ class Children:
         dones = set(
             await self._all(state, _by_object(each for each in writes if not isinstance(each, Create)))
         )
-        for batch in _batches([each for each in writes if isinstance(each, Create)]):
+        for batch in self._batches(state.namespace, [each for each in writes if isinstance(each, Create)]):
             made = await self._all(state, [[each] for each in batch])
             dones.update(each for each in made if isinstance(each, Done))
             refused = [each for each in made if isinstance(each, WriteRefused)]
+            if refused:
+                self._refusing.add((state.namespace, batch[0].child.kind))
+            elif Done.MADE in made:
+                self._refusing.discard((state.namespace, batch[0].child.kind))
             if refused:  # one is told: the others were refused for the same reason, or will be again
                 await self._observe(min(refused, key=lambda each: each.retryable))
                 dones.add(Done.REFUSED if not batch[0].child.optional else Done.OPTIONAL_REFUSED)
             if Done.REFUSED in dones:
                 break
         return _come_back(self._states.state(job) or state, dones)
+
+    def _batches(self, namespace: str, creates: Sequence[Create]) -> Iterator[Sequence[Create]]:
+        """Creates of one kind side by side, kinds in their order (spec R4)."""
+        for kind, each in groupby(creates, key=lambda create: create.child.kind):
+            waiting = list(each)
+            size = 1 if (namespace, kind) in self._refusing else _FIRST_BATCH
+            while waiting:
+                yield waiting[:size]
+                waiting = waiting[size:]
+                size *= 2
 
     async def _still_there(self, wished: Sequence[Child], live: Sequence[Manifest]) -> Sequence[Manifest]:
         """`live` without generated objects that are gone: nobody watches them, and new pods could not start."""
@@ -441,17 +460,6 @@ def _by_object(writes: Iterable[Write]) -> list[list[Write]]:
     for write in writes:
         groups.setdefault(write.uid if isinstance(write, Delete | Release) else id(write), []).append(write)
     return list(groups.values())
-
-
-def _batches(creates: Sequence[Create]) -> Iterator[Sequence[Create]]:
-    """Creates of one kind side by side, kinds in their order (spec R4)."""
-    size = _FIRST_BATCH
-    for _, each in groupby(creates, key=lambda create: create.child.kind):
-        waiting = list(each)
-        while waiting:
-            yield waiting[:size]
-            waiting = waiting[size:]
-            size *= 2
 
 
 def _come_back(state: JobState, dones: Collection[Done | WriteRefused]) -> float | None:

@@ -1,6 +1,7 @@
 """Children that came and went while nobody looked: a whole controller over a cluster in memory, on simulated time."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -11,7 +12,7 @@ from jobledger.wiring import Controller
 from jobledger.wiring.roles import ALL, Role
 from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster
-from k8s_bridge.port import Change, Ref
+from k8s_bridge.port import Change, Manifest, Ref
 from statemachine.engine.clock import LoopClock
 from statemachine.errors import Refused
 from statemachine.ids import JobUid, ReplicaName
@@ -156,6 +157,34 @@ def test_a_deletion_that_is_refused_again_and_again_is_said_once_and_tried_later
         assert condition.status == "True"
 
     lives(processes, story)
+
+
+def test_what_is_refused_is_asked_for_one_by_one_until_it_is_accepted_again() -> None:
+    """A quota that is full would be asked for all of them at each try."""
+
+    async def story(world: World) -> None:
+        create, tries = world.cluster.create, Counter[float]()
+
+        async def counted(manifest: Manifest) -> Manifest:
+            if manifest["kind"] == "Pod":
+                tries[asyncio.get_running_loop().time()] += 1
+            return await create(manifest)
+
+        world.cluster.create = counted  # type: ignore[method-assign]
+        world.cluster.faults.fail_next(
+            Refused(403, "Forbidden", "quota"), times=10, verbs=("create",), kinds=("Pod",)
+        )
+        wish = job(REF.name)
+        wish["metadata"]["namespace"] = REF.namespace
+        wish["spec"]["replicaSpecs"][0]["replicas"] = 11
+        await world.cluster.create(wish)
+        await asyncio.sleep(60)
+        assert world.number("Pod") == 11
+        together = list(tries.values())
+        assert together[:3] == [8, 1, 1], "eight at first, then one a try"
+        assert sum(together) == 21
+
+    lives([ALL], story)
 
 
 @by_processes
