@@ -96,9 +96,10 @@ def final_phases_absorb(_: World, story: Story) -> Findings:
 def restarts_are_counted_once(_: World, story: Story) -> Findings:
     """One unit of budget for each restart, never more than there is, and no pod is restarted twice."""
     granted = [event for _, event in story.events() if isinstance(event, e.RestartScheduled)]
-    if not story.state.spent == len(granted) == sum(story.state.restarts.values()):
+    told = sum(event.spent or 0 for _, event in story.events() if isinstance(event, e.JobAdopted))
+    if not story.state.spent == told + len(granted) == sum(story.state.restarts.values()):
         yield f"{len(granted)} restarts, spent {story.state.spent}, by type {dict(story.state.restarts)}"
-    if [each.spent for each in granted] != list(range(1, len(granted) + 1)):
+    if [each.spent for each in granted] != list(range(told + 1, told + len(granted) + 1)):
         yield f"restarts are numbered {[each.spent for each in granted]}"
     for before, event in story.events():
         if isinstance(event, e.RestartScheduled):
