@@ -189,7 +189,6 @@ def test_a_dry_run_names_all_that_is_wrong_in_whole_sentences(desk: Desk) -> Non
         'The PyTorchTrainingJob "9th" is invalid: ',
         "* <nil>: Invalid value: metadata.name must be a DNS-1035 label: lower-case letters, digits and '-', "
         "starting with a letter",
-        "* spec: Invalid value: spec.elastic: elastic training is only supported with torchrunConfig.enabled=true",
         "* spec: Invalid value: spec.elastic: minReplicas and maxReplicas are required",
     ]
 
