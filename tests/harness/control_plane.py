@@ -4,6 +4,7 @@ import json
 import random
 import socket
 import subprocess
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,7 +41,7 @@ class ControlPlane(Server, Cluster):
         if self._guard is None:
             self._guard = self._watch_over()
         if (self.home / "port").exists():
-            self._kube("start", *self._options)
+            self._start_again()
         else:
             self._start_somewhere()
 
@@ -109,6 +110,16 @@ class ControlPlane(Server, Cluster):
                     raise
             else:
                 return
+
+    def _start_again(self) -> None:
+        """The port of a part that was killed may be taken for a moment longer."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self._kube("start", *self._options)
+            except CommandFailed as failed:
+                if attempt == _ATTEMPTS or "address already in use" not in failed.said:
+                    raise
+                time.sleep(1)
 
     def _kube(self, verb: str, *options: str) -> None:
         output([str(KUBE), verb, *options, "--dir", str(self.home)], within=100)
