@@ -59,16 +59,25 @@ def fill(disk: Path) -> Path:
 
 async def put(address: Address, seen: list[Observation], within: float = 120) -> None:
     """All of it is there, parts of it perhaps twice: whoever is not answered says it again."""
-    outbox = await KafkaOutbox.open(address)
-    try:
-        async with asyncio.timeout(within):
+    async with asyncio.timeout(within):
+        outbox = await opened(address)
+        try:
             while True:
                 try:
                     return await outbox.put(seen)
                 except LogUnavailable:
                     await asyncio.sleep(0.2)
-    finally:
-        await outbox.close()
+        finally:
+            await outbox.close()
+
+
+async def opened(address: Address) -> KafkaOutbox:
+    """As soon as a broker answers: one without room may have ended by itself."""
+    while True:
+        try:
+            return await KafkaOutbox.open(address)
+        except LogUnavailable:
+            await asyncio.sleep(0.2)
 
 
 async def put_for_ever(address: Address, seen: list[Observation]) -> None:
