@@ -27,6 +27,7 @@ from pydantic import (
 from jobledger.errors import nearest
 from statemachine.docstrings import field_docs
 from statemachine.errors import ConfigError, InvariantBroken
+from statemachine.ids import is_dns_label
 
 if TYPE_CHECKING:
     from statemachine.kind import Kind, OptInSettings
@@ -75,7 +76,7 @@ Span = Annotated[timedelta, BeforeValidator(_span)]
 
 
 def _namespace(value: str) -> str:
-    if value and not re.fullmatch("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value):
+    if value and not is_dns_label(value):
         raise ValueError("must be a DNS-1123 label: lower-case letters, digits and '-', 63 of them at most")
     return value
 

@@ -29,6 +29,7 @@ from statemachine.observations import (
     Recorded,
     TensorBoardObserved,
 )
+from statemachine.timestamps import instant
 
 JOB_GROUPS = frozenset(names.group for names in SERVED)
 """API groups whose objects are jobs: those of all kinds. Source: design 6."""
@@ -101,7 +102,7 @@ def job(change: Change) -> JobObserved | JobGone | None:
     uid, name = JobUid(_text(meta.get("uid"))), _text(meta.get("name"))
     if not (is_job(raw) and uid and name and _text(raw.get("kind"))):
         return None
-    deleted_at = _instant(meta.get("deletionTimestamp"))
+    deleted_at = instant(meta.get("deletionTimestamp"))
     by = _text(_map(meta.get("annotations")).get(DELETED_BY))
     if change.verb is Verb.DELETED:
         return JobGone(job=uid, at=change.at, happened_at=deleted_at, actor=by)
@@ -220,7 +221,7 @@ def _actor(meta: Mapping[str, Any]) -> str:
     if not writers:
         return said
     oldest = datetime.min.replace(tzinfo=UTC)
-    newest = max(writers, key=lambda each: _instant(each.get("time")) or oldest)
+    newest = max(writers, key=lambda each: instant(each.get("time")) or oldest)
     annotations = _map(_map(_map(newest.get("fieldsV1")).get("f:metadata")).get("f:annotations"))
     return said if said and f"f:{ACTOR}" in annotations else _text(newest.get("manager"))
 
@@ -290,30 +291,21 @@ def _own_ends(meta: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[st
     Source: Kubernetes, pod termination: deletionTimestamp is the moment of the request plus the grace period, also
     after that was shortened.
     """
-    until = _instant(meta.get("deletionTimestamp"))
+    until = instant(meta.get("deletionTimestamp"))
     if until is None:
         return
     grace = meta.get("deletionGracePeriodSeconds")
     seconds = grace if isinstance(grace, int | float) and 0 <= grace <= _LONGEST_GRACE else 0
     asked_at = until - timedelta(seconds=seconds)
     for each in _maps(status.get("containerStatuses")):
-        finished = _instant(_map(_map(each.get("state")).get("terminated")).get("finishedAt"))
+        finished = instant(_map(_map(each.get("state")).get("terminated")).get("finishedAt"))
         if finished is not None and finished <= asked_at and (name := _text(each.get("name"))):
             yield name
 
 
 def _instants(value: object) -> list[datetime]:
-    at = _instant(value)
+    at = instant(value)
     return [] if at is None else [at]
-
-
-def _instant(value: object) -> datetime | None:
-    """An RFC 3339 time in UTC; None for anything else."""
-    try:
-        at = datetime.fromisoformat(_text(value))
-        return at.astimezone(UTC) if at.tzinfo else None
-    except (ValueError, OverflowError):
-        return None
 
 
 def _group(raw: Mapping[str, Any]) -> str:

@@ -5,7 +5,6 @@ refuses comes back as an observation, so that the state machine decides what fol
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,19 +31,18 @@ from projectors.diff import (
     attempt_of,
     diff,
 )
+from projectors.taking_back import may_be_taken_back, take_back
 from statemachine import events as e
 from statemachine.desired import desired
 from statemachine.engine.clock import Clock
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
-from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName
-from statemachine.kind import Child, owner_reference
+from statemachine.ids import JobUid, PodUid, ReplicaName
+from statemachine.kind import Child
 from statemachine.kinds import kind_of
 from statemachine.observations import Observation, PodGone, WriteRefused
 from statemachine.phases import Phase
 from statemachine.rules.timers import RETRY
 from statemachine.state import JobState
-
-log = logging.getLogger(__name__)
 
 _RETRYABLE: Final = frozenset({403, 404, 408, 409, 429})
 """Statuses that a later attempt may not meet: quota, a kind not installed yet, a name in use. Source: spec
@@ -255,7 +253,9 @@ class Children:
             case Hold():
                 return Done.NOT_THERE
             case TakeBack(ref, uid):
-                return await self._take_back(state, ref, uid)
+                found = await self._cluster.get(ref)
+                is_it = found["metadata"]["uid"] == uid and not is_controlled(found)
+                return await self._take_back(state, found) if is_it else Done.NOT_THERE
             case SayTaken(replica, attempt, uid):
                 gone = PodGone(job=state.uid, at=self._clock.now(), replica=replica, attempt=attempt, uid=uid)
                 await self._observe(gone)
@@ -322,8 +322,8 @@ class Children:
             if _is_controlled_by(found, state.uid):
                 await self._make_visible(found, manifest)
                 return Done.NOT_THERE if attempt_of(found) < child.attempt else Done.DONE
-            if child.replica and _may_be_taken_back(found, manifest):
-                return await self._take_back(state, Ref.of(found), found["metadata"]["uid"], child.attempt)
+            if child.replica and may_be_taken_back(found, manifest):
+                return await self._take_back(state, found, child.attempt)
             return self._refusal(state, child, 409, str(error), name_taken=True)
         except Refused as error:
             return self._refusal(state, child, error.status, error.message)
@@ -334,30 +334,9 @@ class Children:
             self._made.setdefault(state.uid, {})[child.replica] = made
         return Done.MADE
 
-    async def _take_back(self, state: JobState, ref: Ref, uid: str, attempt: int = 0) -> Done:
-        """The pod has the job's owner reference (again), and the annotation of the `attempt` that it stands for.
-
-        Not of a job that is being deleted, which leaves its pods as orphans just now. Both are asked of the API
-        server, as controllers of Kubernetes do before they adopt. Source: spec R3.
-        """
-        job = await self._cluster.get(Ref(state.api_version, state.object_kind, state.namespace, state.name))
-        if job["metadata"]["uid"] != state.uid or "deletionTimestamp" in job["metadata"]:
-            return Done.DONE
-        found = await self._cluster.get(ref)
-        meta = found["metadata"]
-        if meta["uid"] != uid or is_controlled(found):
-            return Done.NOT_THERE
-        taken: dict[str, Any] = {
-            "resourceVersion": meta["resourceVersion"],
-            "ownerReferences": [*(meta.get("ownerReferences") or ()), owner_reference(state)],
-        }
-        if self._evidence and "deletionTimestamp" not in meta:
-            taken["finalizers"] = [*({*(meta.get("finalizers") or ())} - {EVIDENCE}), EVIDENCE]
-        if attempt > attempt_of(found):
-            taken["annotations"] = {ATTEMPT: str(attempt)}
-        await self._cluster.patch(ref, {"metadata": taken}, uid=uid)
-        log.info("a pod was taken back", extra={"action": "take-back", "pod": str(ref), "job": state.uid})
-        return Done.NOT_THERE
+    async def _take_back(self, state: JobState, found: Manifest, attempt: int = 0) -> Done:
+        taken = await take_back(self._cluster, state, found, attempt, evidence=self._evidence)
+        return Done.NOT_THERE if taken else Done.DONE
 
     async def _report(self, ref: Ref, uid: str) -> Done:
         """What the watches would say of the pod as it stands."""
@@ -446,12 +425,6 @@ def _needs_the_latest(write: Write) -> bool:
 def _is_controlled_by(found: Manifest, job: JobUid) -> bool:
     owners = found["metadata"].get("ownerReferences") or ()
     return any(owner.get("controller") and owner.get("uid") == job for owner in owners)
-
-
-def _may_be_taken_back(found: Manifest, wished: Manifest) -> bool:
-    """Nothing controls the pod, and it carries all labels of the one that is wished for. Source: spec R3."""
-    has, wants = found["metadata"].get("labels") or {}, wished["metadata"]["labels"]
-    return not is_controlled(found) and all(has.get(key) == value for key, value in wants.items())
 
 
 def _by_object(writes: Iterable[Write]) -> list[list[Write]]:

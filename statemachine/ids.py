@@ -1,6 +1,7 @@
 """Names as types, and the few strings that are made from them."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NewType
@@ -65,6 +66,14 @@ def whole_number(value: object) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
         value = int(value)
     return value if type(value) is int and 0 <= value < 1 << 63 else None
+
+
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def is_dns_label(text: str) -> bool:
+    """The text is a DNS-1123 label, as names of namespaces are. Source: Kubernetes, "Object Names and IDs"."""
+    return _DNS_LABEL.fullmatch(text) is not None
 
 
 @lru_cache(maxsize=1024)

@@ -1,12 +1,11 @@
 """The controller of a Kubernetes cluster: which parts a process of `jobledger controller` is made of."""
 
 import os
-import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from jobledger.settings import Settings
 from jobledger.telemetry.instruments import Instruments
@@ -16,14 +15,13 @@ from jobledger.wiring.history import Where, history_of
 from jobledger.wiring.ledger import Kafka, Ledger, ledger_of
 from jobledger.wiring.roles import Role, Roles, roles_of
 from statemachine.errors import ConfigError
+from statemachine.ids import is_dns_label
 
 if TYPE_CHECKING:
     from k8s_bridge.apiserver.access import Wanted
     from k8s_bridge.apiserver.api import Api
     from k8s_bridge.apiserver.lease import Lease
     from k8s_bridge.attended import Attended, OptIn
-
-_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @dataclass(frozen=True)
@@ -197,6 +195,6 @@ def namespaces_of(text: str, flag: str = "--namespaces") -> tuple[str, ...]:
     """The namespaces in `a,b`; none for an empty text, which means all. Raises ConfigError."""
     names = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
     for name in names:
-        if not _NAMESPACE.fullmatch(name):
+        if not is_dns_label(name):
             raise ConfigError(f'{flag}: "{name}" cannot be the name of a namespace')
     return names

@@ -26,10 +26,7 @@ from statemachine.rules.pause import rescaled
 from statemachine.spec import Plan
 from statemachine.state import JobState
 
-ADOPTED: Final = "Adopted"
-ADOPTED_MESSAGE: Final = "The ledger of this job begins here; what was before is not known."
-
-_OF_A_LIFE: Final = tuple(name for name in JobAdopted.model_fields if name in Recorded.model_fields)
+_BEGINS_HERE: Final = "The ledger of this job begins here; what was before is not known."
 
 
 def admission(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
@@ -74,15 +71,15 @@ def adopted_end(state: JobState, seen: JobObserved) -> Iterator[Event]:
     failed = seen.recorded.phase == "Failed"
     trigger = Trigger.FOUND_FAILED if failed else Trigger.FOUND_SUCCEEDED
     if state.phase is not Phase.NEW:
-        yield adopted(seen.recorded)
-        yield Announced(reason=ADOPTED, message=ADOPTED_MESSAGE)
+        yield from adopted(seen.recorded)
     end = entered(state, trigger, "adopted", seen)
     yield end.model_copy(update={"at": seen.recorded.completed_at or seen.at})
 
 
-def adopted(recorded: Recorded) -> JobAdopted:
-    """What is known of the life that the log does not know."""
-    return JobAdopted.model_validate({name: getattr(recorded, name) for name in _OF_A_LIFE})
+def adopted(recorded: Recorded) -> Iterator[Event]:
+    """What is known of the life that the log does not know, and that the rest is not."""
+    yield JobAdopted.model_validate(recorded.model_dump(exclude={"phase"}))
+    yield Announced(reason="Adopted", message=_BEGINS_HERE)
 
 
 def relabelled(state: JobState, seen: JobObserved) -> Iterator[Event]:
@@ -98,8 +95,7 @@ def _first_seen(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Even
     if seen.recorded is None:
         yield Announced(reason="Created", message=f"A {kind.names.kind} has been created: {seen.name}")
     else:
-        yield adopted(seen.recorded)
-        yield Announced(reason=ADOPTED, message=ADOPTED_MESSAGE)
+        yield from adopted(seen.recorded)
     yield from noticed(found)
     yield from terminating(state, seen)
     if seen.recorded is not None and seen.recorded.phase:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from statemachine.ids import is_dns_label
 from statemachine.kinds.common.look import entries, is_object
 from statemachine.kinds.common.problems import shown
 
@@ -15,16 +16,10 @@ Found = tuple[str, str]
 
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_DNS_LABEL: Final = re.compile(rf"(?=.{{1,63}}\Z){_LABEL}")
 _SUBDOMAIN: Final = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(\.{_LABEL})*")
 
 _A_NAME: Final = "at most 63 letters, digits, '-', '_' and '.', a letter or digit first and last"
 _A_DNS_LABEL: Final = "at most 63 lower-case letters, digits and '-', a letter or digit first and last"
-
-
-def is_namespace(text: str) -> bool:
-    """The text can be the name of a namespace: a DNS-1123 label."""
-    return _DNS_LABEL.fullmatch(text) is not None
 
 
 def namespace_problem(text: str) -> str:
@@ -38,7 +33,7 @@ def of_object(metadata: Mapping[str, Any]) -> Iterator[Found]:
     Texts in YAML that look like numbers are the most frequent mistake.
     """
     namespace = metadata.get("namespace")
-    if isinstance(namespace, str) and namespace and not is_namespace(namespace):
+    if isinstance(namespace, str) and namespace and not is_dns_label(namespace):
         yield "metadata.namespace", namespace_problem(namespace)
     for of in ("labels", "annotations"):
         given = metadata.get(of)

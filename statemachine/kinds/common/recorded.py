@@ -4,17 +4,18 @@ Nothing here trusts the shape of a status; what cannot be read is not said.
 """
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from statemachine.kinds.common.look import find, items, text
+from statemachine.kinds.common.look import find, items, number, text
 from statemachine.observations import RecordedCondition
+from statemachine.timestamps import instant
 
 
 def conditions(status: Mapping[str, Any]) -> Iterator[RecordedCondition]:
     """The conditions that have a type and a time, in their order. Source: spec R6."""
     for _, each in items(status, "conditions"):
-        changed_at, type_ = instant(each, "lastTransitionTime"), text(each, "type")
+        changed_at, type_ = time_at(each, "lastTransitionTime"), text(each, "type")
         if type_ and changed_at is not None:
             yield RecordedCondition(
                 type=type_,
@@ -22,20 +23,16 @@ def conditions(status: Mapping[str, Any]) -> Iterator[RecordedCondition]:
                 reason=text(each, "reason"),
                 message=text(each, "message"),
                 changed_at=changed_at,
-                updated_at=instant(each, "lastUpdateTime"),
+                updated_at=time_at(each, "lastUpdateTime"),
             )
 
 
-def instant(tree: object, path: str) -> datetime | None:
+def time_at(tree: object, path: str) -> datetime | None:
     """The time at `path`, in UTC; None if there is none."""
-    try:
-        at = datetime.fromisoformat(text(tree, path))
-        return at.astimezone(UTC) if at.tzinfo else None
-    except (ValueError, OverflowError):
-        return None
+    return instant(find(tree, path))
 
 
-def count(tree: object, path: str) -> int | None:
+def count_at(tree: object, path: str) -> int | None:
     """The number ≥ 0 at `path`, None if there is none."""
-    value = find(tree, path)
-    return value if type(value) is int and value >= 0 else None
+    value = number(tree, path)
+    return value if value is not None and value >= 0 else None

@@ -10,8 +10,6 @@ from statemachine.kinds.pytorchjob.spec import ELSEWHERE
 from statemachine.observations import JobObserved, Observation
 from statemachine.phases import Phase, Trigger
 from statemachine.rules.admission import (
-    ADOPTED,
-    ADOPTED_MESSAGE,
     admitted,
     adopted,
     adopted_end,
@@ -40,8 +38,7 @@ def _first_seen(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Even
     yield admitted(kind, seen, found)
     yield from relabelled(state, seen)
     if recorded is not None:
-        yield adopted(recorded)
-        yield Announced(reason=ADOPTED, message=ADOPTED_MESSAGE)
+        yield from adopted(recorded)
     yield from noticed(found)
     yield from terminating(state, seen)
     if recorded is None or not any(each.type == words.CREATED for each in recorded.conditions):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from statemachine.kind import Kind
-from statemachine.kinds.common.recorded import conditions, count, instant
+from statemachine.kinds.common.recorded import conditions, count_at, time_at
 from statemachine.kinds.pytorchjob import tally, words
 from statemachine.kinds.pytorchjob.replica_types import KEYS
 from statemachine.kinds.pytorchjob.roles import type_labels
@@ -40,8 +40,8 @@ def recorded(said: Mapping[str, Any]) -> Recorded | None:
     return Recorded(
         phase=phase,
         conditions=found,
-        started_at=instant(said, "startTime"),
-        completed_at=instant(said, "completionTime"),
+        started_at=time_at(said, "startTime"),
+        completed_at=time_at(said, "completionTime"),
         tally={type_: counts for type_, key in KEYS.items() if (counts := _tallied(said, key))}
         if phase
         else {},
@@ -49,7 +49,7 @@ def recorded(said: Mapping[str, Any]) -> Recorded | None:
 
 
 def _tallied(said: Mapping[str, Any], key: str) -> dict[str, int]:
-    numbers = {how: count(said, f"replicaStatuses.{key}.{how}") for how in tally.HOW}
+    numbers = {how: count_at(said, f"replicaStatuses.{key}.{how}") for how in tally.HOW}
     return {how: number for how, number in numbers.items() if number}
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from statemachine.ids import split_replica
 from statemachine.kind import Kind
 from statemachine.kinds.common.look import items, text
-from statemachine.kinds.common.recorded import conditions, count, instant
+from statemachine.kinds.common.recorded import conditions, count_at, time_at
 from statemachine.observations import Container, Recorded
 from statemachine.phases import Phase
 from statemachine.state import ConditionState, JobState
@@ -39,15 +39,15 @@ def recorded(said: Mapping[str, Any]) -> Recorded | None:
     counts = {
         type_: number
         for _, each in items(said, "tasks")
-        if (type_ := text(each, "type")) and (number := count(each, "restartCount")) is not None
+        if (type_ := text(each, "type")) and (number := count_at(each, "restartCount")) is not None
     }
     return Recorded(
         phase="Succeeded" if phase == Phase.SUCCEEDED else "Failed" if phase == Phase.FAILED else "",
         conditions=tuple(conditions(said)),
-        started_at=instant(said, "startTime"),
-        completed_at=instant(said, "completionTime"),
+        started_at=time_at(said, "startTime"),
+        completed_at=time_at(said, "completionTime"),
         restarts=counts or None,
-        spent=count(said, "backoffCount"),
+        spent=count_at(said, "backoffCount"),
     )
 
 
