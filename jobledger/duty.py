@@ -7,11 +7,12 @@ writes, so that callers need not know which of several works.
 import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from socket import socket
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jobledger.api.reviews import Reviews
 from jobledger.api.server import serve
@@ -23,6 +24,7 @@ from jobledger.health import Health
 from jobledger.wiring.cluster import Plan, leasing, opened
 from jobledger.wiring.controller import Controller, Turn
 from jobledger.wiring.roles import Role
+from statemachine.engine.tasks import attempt
 from statemachine.errors import JobledgerError, LogUnavailable, first
 
 if TYPE_CHECKING:
@@ -39,6 +41,9 @@ _LONGEST_LOOK: Final = 8.0
 
 _FINISH: Final = 3.0
 """Seconds that work in hand has when the process is asked to end, out of the ten that ending may take."""
+
+_PATIENCE: Final = 8.0
+"""Seconds after which what still runs then is cancelled again: a library may have lost the first time."""
 
 
 class Duty:
@@ -57,18 +62,23 @@ class Duty:
             StoreInUse, StoreUnusable, LogUnavailable: the log cannot be this process's.
             LeaseLost: another process has taken over.
         """
-        stop = asyncio.Event()
+        stop, others = asyncio.Event(), asyncio.all_tasks()
+        reminding: asyncio.Task[None] | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(serve(self._stage, sockets, Closing(), stop), name="http")
                 work = tasks.create_task(self._work(), name="work")
                 await asked
+                reminding = asyncio.create_task(_remind(others), name="remind")
                 self._stage.close()
                 stop.set()
                 await self._finish()
                 work.cancel()
         except BaseExceptionGroup as group:
             raise first(group) from None
+        finally:
+            if reminding is not None:
+                reminding.cancel()
 
     async def _work(self) -> None:
         """Works from its turn on; only cancelling, or a failure, ends this."""
@@ -103,7 +113,7 @@ class Duty:
         pause = _LOOK
         while True:
             try:
-                await self._controlled(plan, turn)
+                await attempt(self._controlled(plan, turn))
             except LogUnavailable as error:
                 if isinstance(plan.log, Path):  # nobody but its owner could bring a file back
                     raise
@@ -143,3 +153,16 @@ async def _ended(task: "asyncio.Task[None]") -> None:
     """Nothing of the task runs any more."""
     task.cancel()
     await asyncio.wait([task])
+
+
+async def _remind(others: AbstractSet[asyncio.Task[Any]]) -> None:
+    """What runs for too long is named and cancelled, again and again; `others` are none of this process's work."""
+    while True:
+        await asyncio.sleep(_PATIENCE)
+        late = {each for each in asyncio.all_tasks() - others if each is not asyncio.current_task()}
+        names = sorted(each.get_name() for each in late)
+        log.warning(
+            "ending takes long, what still runs is cancelled again", extra={"action": "end", "tasks": names}
+        )
+        for each in late:
+            each.cancel()

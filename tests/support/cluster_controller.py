@@ -78,10 +78,14 @@ class ControllerProcess:
             self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
-        """An orderly end; its exit code."""
+        """An orderly end; its exit code. One that hangs is killed, and fails with what it said."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
-        return self._process.wait(_GRACE)
+        try:
+            return self._process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"no end within {_GRACE:.0f} s of SIGTERM:\n{self.latest}") from None
 
     def __enter__(self) -> Self:
         return self.start()

@@ -1,10 +1,11 @@
 """How long a controller process takes to end, on simulated time: the ten seconds that it has, whatever hangs."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +13,7 @@ from jobledger import duty
 from jobledger.duty import Duty
 from jobledger.wiring.cluster import Opened, Plan
 from jobledger.wiring.controller import Controller, Turn
+from jobledger.wiring.ledger import Kafka
 from jobledger.wiring.roles import ALL
 from k8s_bridge.admission import admit
 from k8s_bridge.apiserver.api import Api
@@ -19,12 +21,15 @@ from k8s_bridge.apiserver.lease import Lease
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest
 from statemachine.engine.clock import LoopClock
+from statemachine.errors import LogUnavailable
+from statemachine.log.kafka.address import Address
 from statemachine.log.memory import MemoryLog
 from tests.support.leases import Line, Server
 from tests.support.scenario import START
 from tests.support.simulated import run_simulated
 from tests.unit.api.words import job
 
+KAFKA = Kafka(Address.of("kafka://127.0.0.1:1"), "aiokafka", "", 10.0)
 PLAN = Plan(None, "", Path("nowhere"), (), ALL, evidence=False, leader_elect=True, lease_namespace="demo")
 
 
@@ -82,3 +87,58 @@ def test_an_end_in_full_swing_takes_less_than_ten_seconds_whatever_hangs(
         await cluster.close()
 
     run_simulated(main(), seed=1)
+
+
+class Lost(MemoryLog):
+    """The brokers go away while the states are saved, and what is cleaned up fails with that."""
+
+    async def close(self) -> None:
+        """See EventLog."""
+        raise LogUnavailable("no broker answers")
+
+
+async def ended(
+    monkeypatch: pytest.MonkeyPatch, log: MemoryLog, *loops: Callable[[], Coroutine[Any, Any, None]]
+) -> float:
+    """A controller over `log`, with these tasks beside it, was asked to end: after how many seconds it had."""
+    cluster = MemoryCluster(admit=admit)
+
+    @asynccontextmanager
+    async def opened(_: Plan, turn: Turn) -> AsyncIterator[Opened]:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for each in loops:
+                    tasks.create_task(each(), name="stubborn")
+                yield Opened(Controller(log, cluster, LoopClock(START), roles=ALL, turn=turn), None)
+        finally:
+            await log.close()
+
+    monkeypatch.setattr(duty, "opened", opened)
+    asked = asyncio.Event()
+    running = asyncio.create_task(Duty(replace(PLAN, log=KAFKA, leader_elect=False)).run([], asked.wait()))
+    await asyncio.sleep(1.5)
+    began = asyncio.get_running_loop().time()
+    asked.set()
+    async with asyncio.timeout(60):
+        await running
+    await cluster.close()
+    return asyncio.get_running_loop().time() - began
+
+
+def test_a_log_that_goes_away_while_the_process_ends_does_not_begin_it_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert run_simulated(ended(monkeypatch, Lost()), seed=1) < 5
+
+
+def test_what_has_lost_its_cancellation_is_named_and_cancelled_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def stubborn() -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(1e9)
+        await asyncio.sleep(1e9)
+
+    assert 7 < run_simulated(ended(monkeypatch, MemoryLog(), stubborn), seed=1) < 10
+    (said,) = (each for each in caplog.records if "ending takes long" in each.message)
+    assert "stubborn" in vars(said)["tasks"]

@@ -13,6 +13,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
 from statemachine.engine.kafka.aiokafka_feed import leave
 from statemachine.engine.source import Pulse
+from statemachine.engine.tasks import attempt
 from statemachine.errors import LogUnavailable
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.clients import ours, started
@@ -42,7 +43,7 @@ class KafkaShare:
         """See Share. Raises StoreUnusable."""
         while True:
             try:
-                await self._belong()
+                await attempt(self._belong())
             except LogUnavailable as error:
                 if not self.error:
                     fields = {"action": "log-unavailable", "error": str(error)}

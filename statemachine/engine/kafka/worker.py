@@ -11,6 +11,7 @@ from typing import Final, Literal
 from statemachine.engine.clock import Clock
 from statemachine.engine.kafka.lanes import Feed, Lanes
 from statemachine.engine.source import Listener, Pulse, Report
+from statemachine.engine.tasks import attempt
 from statemachine.errors import Hole, LogError, LogUnavailable, OwnerLost
 from statemachine.ids import JobUid
 from statemachine.log.kafka.address import Address
@@ -80,7 +81,7 @@ class Worker:
         while True:
             begun = loop.time()
             try:
-                await self._attempt()
+                await attempt(self._attempt())
             except _PASSING as error:
                 self._ended(error)
             if loop.time() - begun > _LASTED:
