@@ -110,6 +110,32 @@ class LogSettings(BaseModel):
     """`console` for people, `json` (an object a line) for log collectors. Default console."""
 
 
+class RestartSettings(BaseModel):
+    """How long replicas wait before they are made again. A job keeps what held on the day it was first seen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    backoff: Span = timedelta(seconds=10)
+    """How long a replica waits that is made again for the second time in a row; twice as long for each time after
+    that. The first comes at once. Default 10s; 0 switches it off."""
+
+    backoff_max: Span = timedelta(minutes=5)
+    """Nobody waits longer. Default 5m."""
+
+    backoff_reset: Span = timedelta(minutes=10)
+    """A pod that ran for so long begins a new row. Default 10m."""
+
+    def of_jobs(self) -> dict[str, str]:
+        """What differs from the defaults, which are a part of the rules."""
+        names = {"backoff": "backoff", "backoff_max": "backoffMax", "backoff_reset": "backoffReset"}
+        usual = RestartSettings()
+        return {
+            f"restart.{key}": f"{value.total_seconds():g}"
+            for name, key in names.items()
+            if (value := getattr(self, name)) != getattr(usual, name)
+        }
+
+
 class ControllerSettings(BaseModel):
     """How `jobledger controller` runs on a Kubernetes cluster."""
 
@@ -266,6 +292,9 @@ class Settings(BaseModel):
 
     history_password_file: Path | None = None
     """Path of a file that holds the password for `history`. Default: none. Read at each connection."""
+
+    restart: RestartSettings = RestartSettings()
+    """How long replicas wait before they are made again."""
 
     controller: ControllerSettings = ControllerSettings()
     """How `jobledger controller` runs on a Kubernetes cluster."""

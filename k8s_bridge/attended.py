@@ -30,6 +30,8 @@ class Attended:
 
     namespaces: tuple[str, ...] = ()
     opted_in: Mapping[str, OptIn] | None = None
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """What is configured for jobs of every kind, for them to keep."""
 
     def places(self, kind: Kind) -> tuple[str | None, ...]:
         """The namespaces to watch for jobs of the kind; None stands for all, and nothing for nowhere."""
@@ -61,7 +63,7 @@ class Attended:
     def settings(self, kind: Kind) -> Mapping[str, str]:
         """What is configured for jobs of the kind."""
         said = (self.opted_in or {}).get(kind.names.kind)
-        return said.settings if said is not None else {}
+        return {**self.kept, **(said.settings if said is not None else {})}
 
     def owned(self, kind: Kind) -> Iterator[Owned]:
         """What jobs of the kind may own here beside pods and Services."""

@@ -175,6 +175,18 @@ class ReplicaRequested(Wire):
     v: Literal[1] = 1
     replica: ReplicaName
     attempt: int
+    row: int = 0
+    """How many pods were made before it in a row, by which it is decided how long the next one waits."""
+
+
+class ReplicaDelayed(Wire):
+    """The replica's pod is not made again before `until`: `row` pods were made before it in a row (R8, Back-off)."""
+
+    type: Literal["ReplicaDelayed"] = "ReplicaDelayed"
+    v: Literal[1] = 1
+    replica: ReplicaName
+    until: datetime
+    row: int
 
 
 class ReplicaAdopted(Wire):
@@ -206,6 +218,8 @@ class ReplicaStarted(_PodSeen):
     v: Literal[1] = 1
     node: str = ""
     ready: bool = False
+    at: datetime | None = None
+    """When that was noticed: a pod that ran for long begins a new row of restarts."""
 
 
 class ReplicaUpdated(_PodSeen):
@@ -433,6 +447,7 @@ Event = Annotated[
     | Announced
     | ReplicaRequested
     | ReplicaAdopted
+    | ReplicaDelayed
     | ReplicaCreated
     | ReplicaStarted
     | ReplicaUpdated

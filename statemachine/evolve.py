@@ -41,10 +41,13 @@ def _changes(state: JobState, event: e.Event) -> Changes:
     # by tag, not by class: a class pattern that misses costs three times as much, and a fold does little else
     match event.type:
         case "ReplicaRequested":
-            return _with(state, _requested(state.replicas[event.replica], event.attempt))
+            return _with(state, _requested(state.replicas[event.replica], event.attempt, event.row + 1))
         case "ReplicaCreated":
             replica = state.replicas[event.replica]
             return _with(state, _created(replica, event))
+        case "ReplicaDelayed":
+            waiting = state.replicas[event.replica]
+            return _with(state, waiting._replace(row=event.row, held_until=event.until, running_since=None))
         case "ReplicaStarted":
             return _with(state, _running(state.replicas[event.replica], event))
         case "ReplicaUpdated":
@@ -105,7 +108,8 @@ def _changes(state: JobState, event: e.Event) -> Changes:
         case "TensorBoardChanged":
             return {"tensorboard": TensorBoardState(event.name, event.uid, event.running, event.error)}
         case "ReplicaAdopted":
-            adopted = _requested(state.replicas[event.replica], event.attempt)
+            found = state.replicas[event.replica]
+            adopted = _requested(found, event.attempt, max(1, found.row))
             holds = state.running_plan.holds(event.replica)
             adopted = adopted._replace(wanted=state.phase.is_active and holds, made=True)
             return _with(state, adopted) | ({"cleaned": False} if state.is_final else {})
@@ -194,6 +198,8 @@ def _adopted(state: JobState, event: e.JobAdopted) -> Changes:
 
 def _spec_changed(state: JobState, event: e.SpecChanged) -> Changes:
     replicas = _fit(state.replicas, event.plan)
+    if event.plan.scale != state.running_plan.scale:
+        replicas = {name: each._replace(row=0, held_until=None) for name, each in replicas.items()}
     if state.phase.is_active:
         for name in event.plan.replicas():
             if not state.running_plan.holds(name):
@@ -225,7 +231,7 @@ def _left(replica: ReplicaState) -> ReplicaState:
     return ReplicaState(replica.name, attempt=replica.attempt)
 
 
-def _requested(replica: ReplicaState, attempt: int) -> ReplicaState:
+def _requested(replica: ReplicaState, attempt: int, row: int) -> ReplicaState:
     return replica._replace(
         attempt=attempt,
         uid=PodUid(""),
@@ -240,6 +246,9 @@ def _requested(replica: ReplicaState, attempt: int) -> ReplicaState:
         spared=False,
         counted=False,
         judged=False,
+        row=row,
+        running_since=None,
+        held_until=None,
     )
 
 
@@ -256,6 +265,7 @@ def _running(replica: ReplicaState, event: e.ReplicaStarted) -> ReplicaState:
         ready=event.ready,
         started=True,
         recovering=False,
+        running_since=replica.running_since or event.at,
     )
 
 
@@ -356,7 +366,14 @@ def _want_all(state: JobState) -> dict[ReplicaName, ReplicaState]:
     """A new start: every replica of the scale is wanted, and what happened before it no longer counts."""
     return {
         name: each._replace(
-            wanted=True, started=False, recovering=False, lost_for_good=False, exhausted=False, made=False
+            wanted=True,
+            started=False,
+            recovering=False,
+            lost_for_good=False,
+            exhausted=False,
+            made=False,
+            row=0,
+            held_until=None,
         )
         if state.running_plan.holds(name)
         else each

@@ -18,7 +18,7 @@ from statemachine.observations import Container
 from statemachine.phases import Phase
 from statemachine.spec import Launch, Plan
 
-STATE_VERSION = 7
+STATE_VERSION = 8
 """Raised when the fields below change, or what an event does to them; a snapshot of another version is not used."""
 
 
@@ -48,6 +48,8 @@ class ReplicaState(NamedTuple):
     the pod's end. `recovering`: failed, its restart does not run yet. `lost_for_good`: failed, and stays so;
     `exhausted`: because the budget is used up. `unknown_at`: when its phase became Unknown; only what was
     noticed later says otherwise. `made`: a pod of it has been seen since this start, or since it joined the scale.
+    `row`: how many pods were asked for in a row (R8, Back-off); `running_since`: when this one was first seen to run;
+    `held_until`: the next is not made before.
     """
 
     name: ReplicaName
@@ -70,6 +72,9 @@ class ReplicaState(NamedTuple):
     exhausted: bool = False
     unknown_at: datetime | None = None
     made: bool = False
+    row: int = 0
+    running_since: datetime | None = None
+    held_until: datetime | None = None
 
     @property
     def has_pod(self) -> bool:

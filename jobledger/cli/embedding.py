@@ -43,7 +43,7 @@ async def controller_of(settings: "Settings", log: "Kafka | None" = None) -> "As
         history=history_of(settings),
         evidence=settings.evidence,
         python=settings.python,
-        attended=Attended(opted_in=configured),
+        attended=Attended(opted_in=configured, kept=settings.restart.of_jobs()),
     )
     async with opened as controller:
         yield controller

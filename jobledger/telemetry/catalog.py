@@ -81,6 +81,12 @@ RESTARTS = _metric(
     "kind cause",
     "Restarts of replicas that were granted and paid for, by cause class.",
 )
+BACKOFFS = _metric(
+    JOBS,
+    "replica_backoffs_total",
+    "kind",
+    "Pods that were not made again at once, because others before them had ended or were lost in a row.",
+)
 DENIED = _metric(
     JOBS,
     "restarts_denied_total",

@@ -125,6 +125,13 @@ ROWS: Final[dict[str, Sequence[Chart]]] = {
             stacked=True,
         ),
         Chart(
+            "Replicas that had to wait in the last hour, by kind",
+            "short",
+            _per_hour("jobledger_replica_backoffs_total", "kind"),
+            stacked=True,
+            says="They had ended, or were lost, several times in a row.",
+        ),
+        Chart(
             "Why jobs failed in the last hour",
             "short",
             _each(

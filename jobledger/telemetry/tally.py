@@ -16,6 +16,7 @@ from typing import Final
 
 from jobledger.telemetry.catalog import (
     ADMITTED,
+    BACKOFFS,
     DELETED,
     DENIED,
     DURATION_SECONDS,
@@ -49,13 +50,14 @@ _COUNTED: Final = (
     "ReplicaLost",
     "RestartScheduled",
     "RestartDenied",
+    "ReplicaDelayed",
     "ChildRefused",
 )
 
 _AT_ONCE: Final = 200
 """Entries between which other work gets its turn: some 3 ms."""
 
-_COUNTERS: Final = (ADMITTED, FINISHED, DELETED, TRANSITIONS, RESTARTS, DENIED, FAILURES, REFUSED)
+_COUNTERS: Final = (ADMITTED, FINISHED, DELETED, TRANSITIONS, RESTARTS, BACKOFFS, DENIED, FAILURES, REFUSED)
 _SPREADS: Final = (START_SECONDS, DURATION_SECONDS)
 
 
@@ -108,6 +110,7 @@ class Tally:
             self.counts[FAILURES][kind, cause.value] = 0
             self.counts[FINISHED][kind, Phase.FAILED.value, cause.value] = 0
         for kind in KNOWN:
+            self.counts[BACKOFFS][kind,] = 0
             self.counts[ADMITTED][kind,] = self.counts[DELETED][kind,] = 0
             self.counts[FINISHED][kind, Phase.SUCCEEDED.value, ""] = 0
 
@@ -171,6 +174,8 @@ class Tally:
                 counts[FAILURES][job.kind, event.cause.kind.value] += 1
             case "RestartScheduled":
                 counts[RESTARTS][job.kind, event.cause.kind.value] += 1
+            case "ReplicaDelayed":
+                counts[BACKOFFS][job.kind,] += 1
             case "RestartDenied":
                 why = "budget" if event.exhausted else "policy"
                 counts[DENIED][job.kind, event.cause.kind.value, why] += 1

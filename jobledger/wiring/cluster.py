@@ -38,6 +38,7 @@ class Plan:
     lease_namespace: str
     history: Where | None = None
     opted_in: "Mapping[str, OptIn]" = field(default_factory=dict)
+    kept: "Mapping[str, str]" = field(default_factory=dict)
 
     @classmethod
     def of(cls, settings: Settings, *, in_pod: bool) -> "Plan":
@@ -55,6 +56,7 @@ class Plan:
             said.lease_namespace,
             history_of(settings),
             opted_in_of(settings),
+            settings.restart.of_jobs(),
         )
 
     @property
@@ -62,7 +64,7 @@ class Plan:
         """Which jobs are looked after."""
         from k8s_bridge.attended import Attended
 
-        return Attended(self.namespaces, self.opted_in)
+        return Attended(self.namespaces, self.opted_in, self.kept)
 
     def wanted(self) -> "Wanted":
         """The API server to talk to."""

@@ -31,6 +31,7 @@ def waits(told: Told, since: datetime, language: Language) -> Iterator[Wait]:
         says = phrase("The status of {primary}, which decides the result.", primary=state.plan.primary)
         yield Wait(says=says.text(language), since=since, replicas=(state.plan.primary,))
     yield from _replicas(told, since, language)
+    yield from _delayed(told, since, language)
     if state.phase.is_active and DEADLINE in state.timers:
         due = state.timers[DEADLINE]
         says = phrase("The job has to end before its deadline.")
@@ -57,6 +58,22 @@ def _replicas(told: Told, since: datetime, language: Language) -> Iterator[Wait]
     for (what, message, begun), names in found.items():
         says_all = phrase("{replicas}: {what}", replicas=listed(names), what=what)
         yield Wait(says=says_all.text(language), since=begun, replicas=tuple(names), message=message)
+
+
+def _delayed(told: Told, since: datetime, language: Language) -> Iterator[Wait]:
+    """Replicas whose next pod is not made yet (spec R8, Back-off), those of one moment together."""
+    found: dict[datetime, list[str]] = {}
+    if told.state.phase.is_active and not told.state.deleted:
+        for each in told.state.replicas.values():
+            if each.held_until is not None and each.wanted and not each.has_pod:
+                found.setdefault(each.held_until, []).append(each.name)
+    for until, names in found.items():
+        says = phrase(
+            "back-off: the next pod of {replicas} is created later, because those before it ended or were "
+            "lost in a row",
+            replicas=listed(names),
+        )
+        yield Wait(says=says.text(language), since=since, replicas=tuple(names), next_try_at=until)
 
 
 def _replica(told: Told, replica: ReplicaState) -> tuple[Said, str] | None:

@@ -63,6 +63,7 @@ def event_words(event: e.Event) -> Said:
 _OfReplica = (
     e.ReplicaRequested
     | e.ReplicaAdopted
+    | e.ReplicaDelayed
     | e.ReplicaCreated
     | e.ReplicaStarted
     | e.ReplicaUpdated
@@ -158,6 +159,9 @@ def _of_replica(event: _OfReplica) -> Said:
             return phrase(
                 "{replica} attempt {attempt} requested", replica=event.replica, attempt=event.attempt
             )
+        case "ReplicaDelayed":
+            due = event.until.isoformat(timespec="seconds")
+            return phrase("{replica} is not made again before {due}", replica=event.replica, due=due)
         case "ReplicaAdopted":
             return phrase(
                 "{replica} attempt {attempt} exists, and is taken over",

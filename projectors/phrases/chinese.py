@@ -179,6 +179,10 @@ CHINESE: Final[dict[str, str]] = {
         "日志自此开始，此前的情况未知；重启次数：{number}"
     ),
     "the job is being deleted, and a finalizer holds it": "Job 正在被删除，但被 finalizer 阻止",
+    "{replica} is not made again before {due}": "{replica} 在 {due} 之前不会重新创建",
+    "back-off: the next pod of {replicas} is created later, because those before it ended or were lost in a row": (
+        "回退等待：{replicas} 之前的 Pod 连续结束或丢失，稍后才创建下一个 Pod"
+    ),
     "{replica} attempt {attempt} exists, and is taken over": "{replica} 第 {attempt} 次尝试的 Pod 已存在，已接管",
     "spec changed: {changes}": "spec 已修改：{changes}",
     "update ignored": "修改被忽略",

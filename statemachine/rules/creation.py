@@ -1,7 +1,7 @@
 """Making the children: all accepted, or one refused (spec T4–T6), and which pods are asked for."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from statemachine.events import (
@@ -12,6 +12,7 @@ from statemachine.events import (
     ChildrenAccepted,
     ConditionsChanged,
     Event,
+    ReplicaDelayed,
     ReplicaRequested,
     TensorBoardChanged,
     TimerCleared,
@@ -21,6 +22,7 @@ from statemachine.kind import Kind
 from statemachine.observations import Observation, TensorBoardObserved, WriteRefused
 from statemachine.phases import Trigger, allows
 from statemachine.rules import words
+from statemachine.rules.backoff import BACKOFF, pods_before, wait
 from statemachine.rules.entering import entered
 from statemachine.rules.launcher import is_held_back
 from statemachine.rules.timers import RETRY, is_due
@@ -156,16 +158,30 @@ def accepted(state: JobState) -> Iterator[Event]:
         yield TimerCleared(timer=RETRY)
 
 
-def requests(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
+def requests(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """A pod is asked for, for every replica that should have one and has none (T1, T11, T15, T18, R12).
 
-    A launcher's, only when its workers are ready.
+    A launcher's, only when its workers are ready; one that follows others in a row, only after a while (R8).
     """
     if not state.phase.is_active or state.deleted or state.terminating or _is_emptying(state):
         return
+    waiting: list[datetime] = []
     for replica in state.replicas.values():
-        if replica.wanted and not replica.has_pod and not is_held_back(state, replica):
-            yield ReplicaRequested(replica=replica.name, attempt=replica.attempt + 1)
+        if not replica.wanted or replica.has_pod or is_held_back(state, replica):
+            continue
+        before = pods_before(state, replica, seen.at) if replica.held_until is None else replica.row
+        until = replica.held_until or seen.at + wait(state, before)
+        if until <= seen.at:
+            yield ReplicaRequested(replica=replica.name, attempt=replica.attempt + 1, row=before)
+            continue
+        waiting.append(until)
+        if replica.held_until is None:
+            yield ReplicaDelayed(replica=replica.name, until=until, row=before)
+            seconds = f"{(until - seen.at).total_seconds():g}"
+            pod = kind.pod_name(state, replica.name)
+            yield Announced(reason="BackOff", message=f"replica {pod} is started again in {seconds}s")
+    if waiting and state.timers.get(BACKOFF) != min(waiting):
+        yield TimerSet(timer=BACKOFF, due_at=min(waiting))
 
 
 def _is_emptying(state: JobState) -> bool:

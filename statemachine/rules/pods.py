@@ -153,6 +153,7 @@ def _move(
                 containers=containers,
                 node=seen.node,
                 ready=seen.ready or replica.ready,
+                at=seen.at,
             )
         case PodPhase.PENDING if replica.phase is ReplicaPhase.UNKNOWN:
             return ReplicaCreated(replica=name, uid=uid, containers=containers)

@@ -79,6 +79,18 @@ def adopted() -> Story:
     return story.at(200).pod("worker-0", "Succeeded")
 
 
+def backed_off() -> Story:
+    """Lost, and restarted, again and again: the third pod waits, and the pace is not the usual one."""
+    settings = {"restart.backoff": "5", "restart.backoffMax": "8", "restart.backoffReset": "60"}
+    story = Story(workers(2, policy="OnFailure"), settings=settings).submit().at(2).all_pods("Running")
+    story.at(5).gone("worker-1").pod("worker-1", "Running").at(9).pod("worker-1", "Failed", exit_code=1)
+    story.at(11).gone("worker-1").timer("backoff").pod("worker-1", "Running").gone("worker-1").timer(
+        "backoff"
+    )
+    story.pod("worker-1", "Running").at(story.clock + 70).gone("worker-1").pod("worker-1", "Running")
+    return story.pod("worker-0", "Succeeded")
+
+
 def labelled() -> Story:
     """Labels from the beginning, changed beside the spec, while it runs, and after its end, and taken off."""
     story = Story(workers(1)).label(team="a", batch="").at(3).all_pods("Running").at(5).label(team="b")

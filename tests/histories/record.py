@@ -32,6 +32,7 @@ LIVES: tuple[Life, ...] = (
     lives.labelled,
     lives.terminating,
     lives.adopted,
+    lives.backed_off,
     *lives_of_kinds.LIVES,
 )
 

@@ -344,7 +344,7 @@ def test_t18_a_vanished_pod_is_made_again_without_charge(policy: str) -> None:
     story = started(2, policy=policy, runPolicy={"backoffLimit": 0}).gone("worker-1")
     assert isinstance(story.last[0], ReplicaLost)
     assert story.last[0].cause.kind is CauseClass.EVIDENCE_LOST
-    assert ReplicaRequested(replica=ReplicaName("worker-1"), attempt=2) in story.last
+    assert ReplicaRequested(replica=ReplicaName("worker-1"), attempt=2, row=1) in story.last
     assert (story.phase, story.status["backoffCount"]) == (Phase.RUNNING, 0)
     text = "Replica mnist-7ac1b-worker-1 was deleted and is created again"
     assert ("ReplicaLost", text) in story.announced()

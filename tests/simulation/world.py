@@ -26,8 +26,9 @@ from tests.support.faults import FaultyCluster, FaultyLog, JumpingClock, Life, O
 
 START: Final = datetime(2024, 1, 9, 15, 0, tzinfo=UTC)
 
-_QUIET: Final = 66.0
-"""Seconds after which nothing more comes: longer than the longest wait between two tries (60 s)."""
+_QUIET: Final = 306.0
+"""Seconds after which nothing more comes: longer than the longest wait between two tries, and of a pod that is made
+again (300 s)."""
 
 _NEVER_QUIET: Final = 4000.0
 

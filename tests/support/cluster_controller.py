@@ -11,6 +11,9 @@ from tests.harness import Cluster, program
 _GRACE: Final = 90.0
 """Seconds that an orderly end may take before it counts as a hang."""
 
+_QUICK: Final = {f"{PREFIX}RESTART__BACKOFF": "200ms", f"{PREFIX}RESTART__BACKOFF_MAX": "1s"}
+"""Tests break pods more often than a fault does, and cannot wait for minutes."""
+
 
 class ControllerProcess:
     """`jobledger controller` on `cluster`, its log in `folder` or at `log`; a `with` block starts and ends it.
@@ -26,7 +29,7 @@ class ControllerProcess:
         self.real = False
         self._said = folder / "controller.log"
         others = {name: each for name, each in cluster.environment.items() if not name.startswith(PREFIX)}
-        self._environment = {**others, **variables}
+        self._environment = {**others, **_QUICK, **variables}
         self._cluster, self._options = cluster, options
         self._began = 0
         self._process: subprocess.Popen[bytes] | None = None

@@ -18,6 +18,7 @@ from statemachine.kinds.pytorchjob.restarts import restarts
 from statemachine.kinds.pytorchjob.waiting import pod_group, requests
 from statemachine.observations import Observation
 from statemachine.phases import Trigger, allows
+from statemachine.rules.backoff import delays
 from statemachine.rules.ending import closing
 from statemachine.rules.entering import entered
 from statemachine.rules.pause import all_dismissed, scale
@@ -72,6 +73,7 @@ LIFE: Final[tuple[LifeRule, ...]] = (
         failure=past_limit,  # a container was started again: only before `pods` was it known how often until then
     ),
     clean_up,  # once the phase is final
+    delays,
     requests,  # after everything that can make a pod wanted or unwanted
     deadline_timer,  # after everything that can start or stop the clock
     expiry,  # after everything that can end the job

@@ -4,6 +4,7 @@ from typing import Final
 
 from statemachine.kind import Child, LifeRule
 from statemachine.rules.admission import admission
+from statemachine.rules.backoff import delays
 from statemachine.rules.creation import acceptance, refusals, requests, tensorboard
 from statemachine.rules.ending import clean_up, closing, deadline, outcome
 from statemachine.rules.lifecycle import lost_and_found, recovered, running
@@ -30,6 +31,7 @@ LIFE: Final[tuple[LifeRule, ...]] = (
     recovered,
     outcome,
     clean_up,  # once the phase is final
+    delays,
     requests,  # after everything that can make a pod wanted or unwanted
     deadline_timer,  # after everything that can start or stop the clock
     closing,
