@@ -41,6 +41,7 @@ from statemachine.kind import Child
 from statemachine.kinds import kind_of
 from statemachine.observations import Observation, PodGone, WriteRefused
 from statemachine.phases import Phase
+from statemachine.rules.creation import SAID_TIMES
 from statemachine.rules.timers import RETRY
 from statemachine.state import JobState
 
@@ -441,7 +442,7 @@ def _come_back(state: JobState, dones: Collection[Done | WriteRefused]) -> float
         return _LOOK_AGAIN
     if Done.REFUSED in dones:
         # a timer is set only for what an active job still waits for, and the rest was not made either
-        return _LOOK_AGAIN if state.phase.is_active else _OPTIONAL_AGAIN
+        return _LOOK_AGAIN if state.phase.is_active and state.refusals < SAID_TIMES else _OPTIONAL_AGAIN
     if Done.OPTIONAL_REFUSED in dones:
         return _OPTIONAL_AGAIN
     return _UNHEARD_AGAIN if Done.MADE in dones or _waits_for_a_report(state) else None

@@ -44,7 +44,10 @@ def _changes(state: JobState, event: e.Event) -> Changes:
             return _with(state, _requested(state.replicas[event.replica], event.attempt, event.row + 1))
         case "ReplicaCreated":
             replica = state.replicas[event.replica]
-            return _with(state, _created(replica, event))
+            again: Changes = (
+                {} if replica.uid or not state.refused else {"refusals": 0} | _taken(state, "create")
+            )
+            return _with(state, _created(replica, event)) | again
         case "ReplicaDelayed":
             waiting = state.replicas[event.replica]
             return _with(state, waiting._replace(row=event.row, held_until=event.until, running_since=None))
@@ -54,8 +57,7 @@ def _changes(state: JobState, event: e.Event) -> Changes:
             replica = state.replicas[event.replica]
             ready, deleting = event.ready, event.deleting
             seen = replica._replace(containers=event.containers, ready=ready, deleting=deleting)
-            accepted: Changes = {"undeletable": ""} if deleting and state.undeletable else {}
-            return _with(state, seen) | accepted
+            return _with(state, seen) | (_taken(state, "delete") if deleting else {})
         case "ReplicaSucceeded":
             return _with(state, _ended(state.replicas[event.replica], event, ReplicaPhase.SUCCEEDED))
         case "ReplicaFailed":
@@ -80,7 +82,8 @@ def _changes(state: JobState, event: e.Event) -> Changes:
             return _released(state, event.replica, wanted=wanted, lost=event.for_good)
         case "ReplicaReleased":
             left = state.replicas[event.replica]
-            return _released(state, event.replica, wanted=left.wanted and bool(left.leaving))
+            wanted = left.wanted and bool(left.leaving)
+            return _released(state, event.replica, wanted=wanted) | _taken(state, "delete")
         case "ReplicaDismissed":
             return _with(state, _dismissed(state.replicas[event.replica], event))
         case "RestartScheduled":
@@ -92,11 +95,10 @@ def _changes(state: JobState, event: e.Event) -> Changes:
         case "TimerCleared":
             return {"timers": {name: at for name, at in state.timers.items() if name != event.timer}}
         case "ChildRefused":
-            if event.verb == "delete":
-                return {"refusals": event.refusals, "undeletable": f"{event.kind} {event.cause.reason}"}
-            return {"refusals": event.refusals}
+            said = f"{event.verb} {event.kind} {event.cause.reason}"
+            return {"refusals": event.refusals, "refused": tuple(dict.fromkeys((*state.refused, said)))}
         case "ChildrenAccepted":
-            return {"accepted": event.start, "refusals": 0}
+            return {"accepted": event.start, "refusals": 0} | _taken(state, "create")
         case "CleanedUp":
             return {"cleaned": True, "tally": event.tally} if event.tally else {"cleaned": True}
         case "PodGroupChanged":
@@ -252,6 +254,13 @@ def _requested(replica: ReplicaState, attempt: int, row: int) -> ReplicaState:
     )
 
 
+def _taken(state: JobState, verb: str) -> Changes:
+    """The cluster has taken such a write: a refusal is news again."""
+    if not state.refused:
+        return {}
+    return {"refused": tuple(each for each in state.refused if not each.startswith(verb))}
+
+
 def _created(replica: ReplicaState, event: e.ReplicaCreated) -> ReplicaState:
     return replica._replace(uid=event.uid, phase=ReplicaPhase.PENDING, containers=event.containers, made=True)
 
@@ -296,8 +305,7 @@ def _released(state: JobState, name: ReplicaName, *, wanted: bool, lost: bool = 
     if state.plan is not None and not state.plan.holds(name):
         return _with(state, _left(state.replicas[name]))
     gone = state.replicas[name]
-    accepted: Changes = {"undeletable": ""} if state.undeletable else {}
-    return accepted | _with(
+    return _with(
         state,
         gone._replace(
             phase=ReplicaPhase.DELETED,

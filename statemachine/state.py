@@ -146,8 +146,8 @@ class JobState:
     starts: int = 0
     accepted: int = 0
     refusals: int = 0
-    undeletable: str = ""
-    """Kind and HTTP status of deletions that the cluster refuses; empty since one was accepted. It is said once."""
+    refused: tuple[str, ...] = ()
+    """Verb, kind and HTTP status of writes that the cluster refuses, until it takes such a write for a pod."""
     timers: Mapping[str, datetime] = field(default_factory=dict)
     failure: Cause | None = None
     tensorboard: TensorBoardState | None = None

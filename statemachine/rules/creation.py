@@ -34,7 +34,13 @@ NAME_TAKEN_RETRY: Final = timedelta(seconds=10)
 NAME_CONFLICT: Final = "NameConflict"
 """Reason of a condition: somebody else's object has the name of a child. Source: spec R3."""
 
+FAILED_DELETE: Final = "FailedDelete"
+"""Reason of a condition, and of an Event: the cluster refuses to delete a child. Source: spec R16."""
+
 LONGEST_RETRY: Final = timedelta(seconds=60)
+
+SAID_TIMES: Final = 7
+"""Refusals in a row after which the same one is not said any more: the wait has reached `LONGEST_RETRY`."""
 
 
 def retry_delay(refusals: int) -> timedelta:
@@ -57,14 +63,44 @@ def refusals(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
     elif seen.verb == "delete":
         if is_news(state, seen):
             yield refused(seen, state.refusals)
-            yield Announced(reason="FailedDelete", message=refusal_text(seen), level="Warning")
+            yield from deletion_refused(seen)
+            yield Announced(reason=FAILED_DELETE, message=refusal_text(seen), level="Warning")
     elif state.phase.is_active and is_still_wanted(state, seen):
         yield from _create_refused(state, seen)
 
 
 def is_news(state: JobState, seen: WriteRefused) -> bool:
-    """Deletions of this kind were not refused before, or otherwise: they are tried again and again, and said once."""
-    return state.undeletable != f"{seen.kind} {seen.status}"
+    """Such writes were not refused before, or for another reason: they are tried again and again, and said once."""
+    return f"{seen.verb} {seen.kind} {seen.status}" not in state.refused
+
+
+def is_old_news(state: JobState, seen: WriteRefused) -> bool:
+    """Refused so often that a timer has come to its longest wait: it is tried on, and nothing is appended any more.
+
+    What the cluster refuses for days would fill the log otherwise.
+    """
+    return state.refusals >= SAID_TIMES and not is_news(state, seen)
+
+
+def deletion_refused(seen: WriteRefused) -> Iterator[Event]:
+    """A pod that should go lives on: the condition says so, at the head of the list, where no phase is read."""
+    if seen.kind == "Pod":
+        said = words.true(words.CHILD_REFUSED, FAILED_DELETE, refusal_text(seen))
+        yield ConditionsChanged(at=seen.at, conditions=(said,), first=True)
+
+
+def cannot_delete(state: JobState) -> bool:
+    """The cluster refuses to delete pods of the job."""
+    return any(each.startswith("delete Pod") for each in state.refused)
+
+
+def deletions(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+    """The cluster has accepted the deletion of a pod that it had refused."""
+    shown = state.condition(words.CHILD_REFUSED)
+    if shown is None or shown.status != "True" or shown.reason != FAILED_DELETE or cannot_delete(state):
+        return
+    said = words.false(words.CHILD_REFUSED, "Accepted", "The cluster deletes the pods that are to go.")
+    yield ConditionsChanged(at=seen.at, conditions=(said,), first=True)
 
 
 def is_still_wanted(state: JobState, seen: WriteRefused) -> bool:
@@ -76,6 +112,8 @@ def is_still_wanted(state: JobState, seen: WriteRefused) -> bool:
 
 
 def _create_refused(state: JobState, seen: WriteRefused) -> Iterator[Event]:
+    if is_old_news(state, seen):
+        return
     text = refusal_text(seen)
     count = state.refusals + 1
     yield refused(seen, count)

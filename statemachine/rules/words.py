@@ -9,6 +9,7 @@ REPLICA_FAILURE = "ReplicaFailure"
 COMPLETED = "Completed"
 FAILED = "Failed"
 PAUSED = "Paused"
+CHILD_REFUSED = "ChildRefused"
 
 INITIALIZED_MESSAGE = "The job has been initialized successfully."
 NORMAL_MESSAGE = "All pods are running normally."

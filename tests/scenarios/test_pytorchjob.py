@@ -485,7 +485,32 @@ def test_a_pod_that_is_refused_for_now_is_tried_again() -> None:
     assert story.state.timers["retry"] == START + timedelta(seconds=1)
 
 
-def test_a_refused_autoscaler_is_told_of_once_an_hour_and_holds_up_nothing() -> None:
+def test_a_pod_that_is_refused_for_days_is_not_told_of_again() -> None:
+    story = TorchStory(training()).submit()
+    for _ in range(7):
+        story.refused(status_=403, message="quota", replica="worker-0", attempt=1).timer("retry")
+    entries = len(story.entries)
+    story.refused(status_=403, message="quota", replica="worker-0", attempt=1)
+    assert len(story.entries) == entries
+    story.pod("worker-0", "Pending").refused(status_=403, message="quota", replica="worker-1", attempt=1)
+    assert "retry" in story.state.timers
+
+
+def test_a_deletion_that_is_refused_is_a_condition_that_is_never_the_last() -> None:
+    story = TorchStory(training()).submit().up().suspend()
+    story.refused(status_=403, message="a policy denies it", verb="delete")
+    shown = story.status["conditions"]
+    assert (shown[0]["type"], shown[0]["status"], shown[0]["reason"]) == (
+        "ChildRefused",
+        "True",
+        "FailedDelete",
+    )
+    assert shown[-1]["type"] == "Suspended"
+    story.pod("worker-0", "Running", deleting=True)
+    assert story.status["conditions"][0]["status"] == "False"
+
+
+def test_a_refused_autoscaler_is_told_of_once_and_holds_up_nothing() -> None:
     elastic = {"metrics": [{"type": "Resource"}]}
     story = TorchStory(training(master=False, elastic=elastic)).submit()
     assert "HorizontalPodAutoscaler/retry" in story.children
@@ -493,7 +518,7 @@ def test_a_refused_autoscaler_is_told_of_once_an_hour_and_holds_up_nothing() -> 
         story.refused("HorizontalPodAutoscaler", 403, "no rights", name="retry")
     assert story.reasons.count("FailedCreateHorizontalPodAutoscaler") == 1
     assert "retry" not in story.state.timers
-    story.timer("autoscaler").refused("HorizontalPodAutoscaler", 403, "no rights", name="retry")
+    story.refused("HorizontalPodAutoscaler", 422, "no such metric", name="retry")
     assert story.reasons.count("FailedCreateHorizontalPodAutoscaler") == 2
 
 

@@ -82,15 +82,48 @@ def test_t4_an_elastic_job_that_runs_already_is_initialized_when_the_last_pod_is
 def test_t5_a_child_refused_for_now_is_tried_again_later_and_later() -> None:
     story = Story(workers(1)).submit()
     delays = []
-    for _ in range(8):
+    for _ in range(7):
         story.refused(status_=403, message="exceeded quota: gpus")
         delays.append(story.state.timers["retry"] - story.now)
         story.timer("retry")
         assert "retry" not in story.state.timers
-    assert [delay.total_seconds() for delay in delays] == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert [delay.total_seconds() for delay in delays] == [1, 2, 4, 8, 16, 32, 60]
     assert story.phase is Phase.PENDING
     assert story.condition("Initialized") == ("False", "InitializationFailed", "exceeded quota: gpus")
-    assert story.reasons.count("FailedCreate") == 8
+    assert story.reasons.count("FailedCreate") == 7
+
+
+def test_a_refusal_that_goes_on_for_days_is_not_said_again_until_something_was_made_or_the_reason_is_another() -> (
+    None
+):
+    story = Story(workers(2)).submit()
+    for _ in range(7):
+        story.refused(status_=403, message="exceeded quota: gpus").timer("retry")
+    entries = len(story.entries)
+    for _ in range(100):
+        story.refused(status_=403, message="exceeded quota: gpus")
+    assert len(story.entries) == entries
+    story.refused(status_=500, message="the webhook does not answer").timer("retry")
+    assert story.condition("Initialized") == ("False", "InitializationFailed", "the webhook does not answer")
+    story.pod("worker-0", "Pending").refused(status_=403, message="exceeded quota: gpus", name="x")
+    assert story.reasons.count("FailedCreate") == 9
+    assert story.state.timers["retry"] - story.now == timedelta(seconds=1)
+
+
+def test_a_deletion_that_is_refused_is_a_condition_until_one_is_accepted() -> None:
+    story = Story(workers(1)).submit().all_pods("Running").pause()
+    for _ in range(3):
+        story.refused(status_=403, message="a policy denies it", verb="delete")
+    assert story.condition("ChildRefused") == ("True", "FailedDelete", "a policy denies it")
+    assert story.reasons.count("FailedDelete") == 1
+    story.pod("worker-0", "Running", deleting=True)
+    assert story.condition("ChildRefused") == (
+        "False",
+        "Accepted",
+        "The cluster deletes the pods that are to go.",
+    )
+    story.gone("worker-0")
+    assert story.condition("Paused")[0] == "True"
 
 
 def test_t5_success_after_refusals_initializes_the_job() -> None:

@@ -103,6 +103,13 @@ async def cluster_down(world: World) -> None:
     world.weather.cluster_down_until = asyncio.get_running_loop().time() + seconds
 
 
+async def deny(world: World) -> None:
+    """A policy, or a quota, denies pods, or their deletion, for minutes: far into the calm."""
+    verb, seconds = world.chance.choice(("create", "delete")), world.chance.uniform(10, 200)
+    world.note(f"to {verb} pods is denied for {seconds:.0f} s")
+    world.weather.denied_until[verb] = asyncio.get_running_loop().time() + seconds
+
+
 async def jump(world: World) -> None:
     """The clock is put forward or back."""
     seconds = world.chance.gauss(0, 30)
@@ -231,6 +238,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     drop_watches,
     log_down,
     cluster_down,
+    deny,
     jump,
     delete_pod,
     evict,

@@ -18,12 +18,16 @@ from statemachine.log.reader import Reader
 from statemachine.observations import PodUnreadable, TensorBoardObserved, WriteRefused
 from statemachine.phases import Trigger, allows, step
 from statemachine.rules.launcher import has_launcher, is_held_back, is_launched
+from statemachine.rules.words import CHILD_REFUSED
 from statemachine.spec import Launch
 from statemachine.state import JobState, ReplicaPhase
 from statemachine.status import status
 from tests.simulation.world import World
 
 Findings = Iterator[str]
+
+_REFUSALS: Final = 8
+"""The waits between tries are at their longest by then."""
 
 
 class Story:
@@ -87,9 +91,13 @@ def phases_move_along_the_table(_: World, story: Story) -> Findings:
 
 
 def final_phases_absorb(_: World, story: Story) -> Findings:
-    """Phase and conditions of a job that has ended stay as they are."""
+    """Phase and conditions of a job that has ended stay as they are; that its pods cannot be deleted is said."""
+
+    def said(state: JobState) -> object:
+        return state.phase, [each for each in state.conditions if each.type != CHILD_REFUSED]
+
     for before, entry, after in story.steps:
-        if before.is_final and (after.phase, after.conditions) != (before.phase, before.conditions):
+        if before.is_final and said(after) != said(before):
             yield f"entry {entry.seq} changed an ended job from {before.phase} to {after.phase}"
 
 
@@ -172,6 +180,28 @@ def timers_end(_: World, story: Story) -> Findings:
         yield f"{story.state.phase}, and waits for {dict(story.state.timers)}"
 
 
+def refusals_are_said_seldom(_: World, story: Story) -> Findings:
+    """While the cluster takes nothing, the same refusal is in the history a few times, however often it is met."""
+    said: Counter[tuple[str, str, str]] = Counter()
+    for _, event in story.events():
+        match event:
+            case (
+                e.ReplicaCreated()
+                | e.ReplicaReleased()
+                | e.ReplicaUpdated()
+                | e.ReplicaEnded()
+                | e.PhaseEntered()
+            ):
+                said.clear()
+            case e.ChildRefused():
+                refusal = event.verb, event.kind, event.cause.reason
+                said[refusal] += 1
+                if said[refusal] > (1 if event.verb == "delete" else _REFUSALS):
+                    yield f"{refusal} is said {said[refusal]} times"
+            case _:
+                pass
+
+
 OF_HISTORIES: Final = (
     numbers_have_no_holes,
     deciding_again_says_the_same,
@@ -183,6 +213,7 @@ OF_HISTORIES: Final = (
     launchers_come_when_workers_wait,
     pods_of_two_scales_do_not_meet,
     timers_end,
+    refusals_are_said_seldom,
 )
 
 

@@ -11,6 +11,7 @@ from projectors.children import Children
 from projectors.workqueue import WorkQueue
 from statemachine.engine.embedded import Engine
 from statemachine.ids import JobUid
+from statemachine.rules import creation
 from tests.simulation import chaos
 from tests.simulation.deepspeed_shapes import DEEPSPEED
 from tests.simulation.launcher_shapes import LAUNCHER
@@ -53,9 +54,15 @@ def what_is_on_its_way_into_the_log_is_not_waited_for(patch: pytest.MonkeyPatch)
     patch.setattr(chaos, "ACTIONS", chaos.FORCE)
 
 
+def refusals_are_said_for_ever(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(creation, "is_old_news", lambda *_: False)
+    patch.setattr(chaos, "ACTIONS", (chaos.deny, chaos.delete_pod))
+
+
 @pytest.mark.parametrize(
     "breaking",
     [
+        refusals_are_said_for_ever,
         budget_is_endless,
         evidence_is_let_go_early,
         a_restart_forgets_what_was_there,

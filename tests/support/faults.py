@@ -92,6 +92,8 @@ class Weather:
         self.chance, self.odds = chance, odds
         self.log_down_until = 0.0
         self.cluster_down_until = 0.0
+        self.denied_until: dict[str, float] = {}
+        """By verb: a policy denies it for pods."""
         self.late_creates = 0
         """Number of creates that took effect when nobody expected it any more."""
         self.late_unseen = False
@@ -103,6 +105,10 @@ class Weather:
         """
         self.unexpected = False
         """A create takes effect right now that was given up, or is that of a controller believed dead."""
+
+    def denies(self, verb: str, kind: str) -> bool:
+        """A policy that somebody has made denies such a write."""
+        return kind == "Pod" and asyncio.get_running_loop().time() < self.denied_until.get(verb, 0.0)
 
     def happens(self, odds: float) -> bool:
         """True once in 1/`odds` calls. Draws nothing for what never happens."""
@@ -327,7 +333,7 @@ class FaultyCluster:
         odds, name = self._weather.odds, manifest["metadata"]["name"]
         if self._weather.happens(odds.invalid):
             return Refused(422, "Invalid", f'{manifest["kind"]} "{name}" is invalid: spec: Invalid value')
-        if self._weather.happens(odds.quota):
+        if self._weather.denies("create", manifest["kind"]) or self._weather.happens(odds.quota):
             return Refused(403, "Forbidden", "exceeded quota: pods=10, used: pods=10, limited: pods=10")
         if self._weather.happens(odds.conflict):
             return Conflict(f'{manifest["kind"]} "{name}" already exists')
@@ -351,7 +357,8 @@ class FaultyCluster:
     async def delete(self, ref: Ref, *, uid: str = "", version: str = "", grace: float | None = None) -> None:
         """See Cluster."""
         await self._meet()
-        if self._weather.happens(self._weather.odds.quota):
+        denied = self._weather.denies("delete", ref.kind)
+        if denied or self._weather.happens(self._weather.odds.quota):
             raise Refused(
                 403, "Forbidden", f'admission webhook denied the deletion of {ref.kind} "{ref.name}"'
             )

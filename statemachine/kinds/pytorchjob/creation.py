@@ -5,7 +5,6 @@ made; they go when a replica leaves, but not when it is restarted. Source: kubef
 """
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Final
 
 from statemachine.events import (
@@ -28,13 +27,11 @@ from statemachine.rules import creation
 from statemachine.rules import pods as shared
 from statemachine.rules.entering import entered
 from statemachine.rules.timers import RETRY, is_due
-from statemachine.rules.words import false, true
+from statemachine.rules.words import CHILD_REFUSED, false, true
 from statemachine.state import JobState, ReplicaState
 
 QUIET: Final = "autoscaler"
-"""Timer that runs while a refused HorizontalPodAutoscaler is not told of again."""
-
-QUIET_FOR: Final = timedelta(hours=1)
+"""Timer of jobs that were decided before policy 5: it ran while a refused HorizontalPodAutoscaler was not told of."""
 
 
 def pods(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
@@ -98,13 +95,15 @@ def refusals(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
     if seen.verb == "delete":
         if creation.is_news(state, seen):
             yield creation.refused(seen, state.refusals)
+            yield from creation.deletion_refused(seen)
             yield _told("Delete", seen, f"Error deleting: {text}")
     elif seen.kind == "HorizontalPodAutoscaler":
         # nothing waits for it, and it is tried every minute; after the job's end nobody wants to know
-        if state.phase.is_active and QUIET not in state.timers:
+        if state.phase.is_active and creation.is_news(state, seen):
             yield creation.refused(seen, state.refusals)
             yield _told("Create", seen, f"Error creating: {text}")
-            yield TimerSet(timer=QUIET, due_at=seen.at + QUIET_FOR)
+    elif creation.is_old_news(state, seen):
+        return
     elif state.phase.is_active and creation.is_still_wanted(state, seen):
         yield creation.refused(seen, state.refusals + 1)
         yield _told("Create", seen, f"Error creating: {text}")
@@ -114,7 +113,7 @@ def refusals(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
             yield from hold(state, seen, words.FAILED, text, reason=words.INVALID, level="Warning")
             return
         reason = creation.NAME_CONFLICT if seen.name_taken else f"FailedCreate{seen.kind}"
-        yield from _refusal_shown(state, seen, true(words.CHILD_REFUSED, reason, text))
+        yield from _refusal_shown(state, seen, true(CHILD_REFUSED, reason, text))
         delay = creation.NAME_TAKEN_RETRY if seen.name_taken else creation.retry_delay(state.refusals + 1)
         yield TimerSet(timer=RETRY, due_at=seen.at + delay)
 
@@ -134,6 +133,11 @@ def acceptance(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Even
     """Pods are made last, so when each replica's pod has been seen every child was accepted."""
     if creation.is_accepted(state):
         yield from creation.accepted(state)
-    shown = state.condition(words.CHILD_REFUSED)
-    if shown is not None and shown.status == "True" and creation.is_whole(state):
-        yield from _refusal_shown(state, seen, false(words.CHILD_REFUSED, words.ACCEPTED, words.ALL_MADE))
+    shown = state.condition(CHILD_REFUSED)
+    if (
+        shown is not None
+        and shown.status == "True"
+        and not creation.cannot_delete(state)
+        and creation.is_whole(state)
+    ):
+        yield from _refusal_shown(state, seen, false(CHILD_REFUSED, words.ACCEPTED, words.ALL_MADE))

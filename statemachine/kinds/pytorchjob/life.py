@@ -19,6 +19,7 @@ from statemachine.kinds.pytorchjob.waiting import pod_group, requests
 from statemachine.observations import Observation
 from statemachine.phases import Trigger, allows
 from statemachine.rules.backoff import delays
+from statemachine.rules.creation import deletions
 from statemachine.rules.ending import closing
 from statemachine.rules.entering import entered
 from statemachine.rules.pause import all_dismissed, scale
@@ -63,6 +64,7 @@ LIFE: Final[tuple[LifeRule, ...]] = (
         pods,  # what the pods did
         pod_group,  # whether more of them may be made
         refusals,  # what the cluster would not take
+        deletions,  # … and takes now
         restarts,  # a failed replica is judged before anybody asks whether the job ended
         deadline,
         suspend,  # a wish to suspend comes before starting or ending by what was seen in the same moment

@@ -13,7 +13,6 @@ RESTARTING: Final = "Restarting"
 SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
 SUSPENDED: Final = "Suspended"
-CHILD_REFUSED: Final = "ChildRefused"
 """Condition types; the reason of each but ChildRefused and one other is `PyTorchJob` and the type."""
 
 ACCEPTED: Final = "PyTorchJobChildrenAccepted"

@@ -151,7 +151,7 @@ def test_a_deletion_that_is_refused_again_and_again_is_said_once_and_tried_later
         assert world.number("Pod") == 1
         assert await world.entries() - before == 2, "the pause, and that its deletion is refused"
         await asyncio.sleep(300)
-        assert (world.number("Pod"), world.state.undeletable) == (0, "")
+        assert (world.number("Pod"), world.state.refused) == (0, ())
         condition = world.state.condition("Paused")
         assert condition is not None
         assert condition.status == "True"
