@@ -40,8 +40,16 @@ NOT_SETTINGS: Final = frozenset(
     for name in (
         *("REQUIRE_ALL", "REAL_STARTS", "TEST_WORKERS", "BASE"),
         *("SCREENSHOTS", "KUBECONFIG", "TOOLS", "CONTAINER_ID"),
-        *("FRESH_SEEDS", "SEED", "SIM_SEEDS", "SIM_FIRST", "SIM_SEED", "KILLS"),
+        *("FRESH_SEEDS", "SEED", "SIM_SEEDS", "SIM_FIRST", "SIM_SEED", "KILLS", "FULL_SIZE"),
         *("FIRE_LOG", "FIRE_JOBS", "FIRE_KILLS", "FIRE_APISERVER_KILLS", "FIRE_BROKER_KILLS", "FIRE_SEED"),
+        *(
+            "CHAOS_JOBS",
+            "CHAOS_KILLS",
+            "CHAOS_STOPS",
+            "CHAOS_APISERVER_KILLS",
+            "CHAOS_BROKER_KILLS",
+            "CHAOS_SEED",
+        ),
     )
 )
 """Variables of the test suite, of tools beside jobledger, and the mark of pods that run as processes."""

@@ -16,6 +16,7 @@ import pytest
 from tests.harness import wait_for
 from tests.integration.browser import ROOT, axe, barriers, browser, held, once_made
 from tests.integration.cli_words import Place, script
+from tests.support.repetition import SCREENS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
@@ -482,9 +483,9 @@ def test_everything_is_reached_with_the_keyboard_alone(site: Site) -> None:
     phase(page, "train", "Paused")
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_keep_nobody_out_and_are_as_wide_as_the_window(site: Site, size: str, scheme: str) -> None:
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_pages_keep_nobody_out_and_are_as_wide_as_the_window(site: Site, width: int, scheme: str) -> None:
+    size = str(width)
     looked = axe()
     site.submit(
         script("bert-finetuning", SLEEPER, runMode={"pause": {"enabled": True}}),

@@ -17,6 +17,7 @@ from tests.integration.browser import ROOT, axe, barriers, held, once_made
 from tests.integration.browser import browser as chromium
 from tests.integration.cli_words import Place, script, wait_until
 from tests.integration.leftovers import end_pods
+from tests.support.repetition import SCREENS
 
 pytestmark = pytest.mark.integration
 
@@ -538,8 +539,7 @@ PICTURED = ("details", "history", "replicas", "monitoring", "log")
 """Those whose pictures are in docs/console; the others would show where Python is on the machine that took them."""
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_every_page_fits_its_screen_and_is_in_nobodys_way(
     train: str, browser: Browser, width: int, scheme: Any
 ) -> None:

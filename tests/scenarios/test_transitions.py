@@ -123,7 +123,7 @@ def test_a_deletion_that_is_refused_is_a_condition_until_one_is_accepted() -> No
         "The cluster deletes the pods that are to go.",
     )
     story.gone("worker-0")
-    assert story.condition("Paused")[0] == "True"
+    assert story.conditions["Paused"] == "True"
 
 
 def test_t5_success_after_refusals_initializes_the_job() -> None:

@@ -180,7 +180,7 @@ def timers_end(_: World, story: Story) -> Findings:
         yield f"{story.state.phase}, and waits for {dict(story.state.timers)}"
 
 
-def refusals_are_said_seldom(_: World, story: Story) -> Findings:
+def refusals_are_said_seldom(_world: World, story: Story) -> Findings:
     """While the cluster takes nothing, the same refusal is in the history a few times, however often it is met."""
     said: Counter[tuple[str, str, str]] = Counter()
     for _, event in story.events():

@@ -44,7 +44,11 @@ PARTS: Final = (
     Part(
         "kills",
         "kill -9 of servers and engines, by both feeds, at full size",
-        _pytest("tests/integration/test_killed_server.py", "tests/integration/kafka/test_engine.py"),
+        _pytest(
+            "tests/integration/test_killed_server.py",
+            "tests/integration/kafka/test_engine.py",
+            "tests/integration/cluster/test_watch.py",
+        ),
         {**_FRESH, "JOBLEDGER_KILLS": "30"},
     ),
     Part(
@@ -68,7 +72,7 @@ PARTS: Final = (
         "gate",
         "the tests of the gate with fresh seeds, and how long each takes",
         _pytest("-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder"),
-        _FRESH,
+        {**_FRESH, "JOBLEDGER_FULL_SIZE": "1"},
         times_tests=True,
     ),
 )

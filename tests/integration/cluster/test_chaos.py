@@ -26,7 +26,7 @@ from tests.support.cluster_log import Ledger
 _ASKED: Final = "JOBLEDGER_CHAOS_"
 """What variables begin with that say how much of everything."""
 
-SIZE: Final = Size.asked(_ASKED, JOBS=8, KILLS=3, STOPS=1, BROKER_KILLS=2)
+SIZE: Final = Size.asked(_ASKED, JOBS=6, KILLS=2, STOPS=1, BROKER_KILLS=1)
 
 pytestmark = [
     pytest.mark.integration,

@@ -25,7 +25,7 @@ _ASKED: Final = "JOBLEDGER_FIRE_"
 """What variables begin with that say how much of everything, and where the log is."""
 
 LOGS: Final = [asked] if (asked := os.environ.get(f"{_ASKED}LOG")) else ["sqlite", "kafka"]
-SIZE: Final = Size.asked(_ASKED, JOBS=12, KILLS=5, APISERVER_KILLS=2, BROKER_KILLS=1)
+SIZE: Final = Size.asked(_ASKED, JOBS=8, KILLS=3, APISERVER_KILLS=1, BROKER_KILLS=1)
 
 pytestmark = [
     pytest.mark.integration,
