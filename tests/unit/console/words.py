@@ -16,6 +16,7 @@ from jobledger.console.frame import Options
 from jobledger.console.queries import PHASES
 from jobledger.wiring import Controller, running
 from k8s_bridge.admission import admit
+from k8s_bridge.attended import Attended
 from k8s_bridge.memory import MemoryCluster
 from projectors.history import HistoryProjector, SqliteDatabase
 from statemachine.engine.clock import WallClock
@@ -132,7 +133,9 @@ async def console(
     """A running application with a read model, and a browser at it; bugs are raised, or answered as by a server."""
     log = await SqliteLog.open(folder / "store.db")
     streams = [[HistoryProjector(log, SqliteDatabase(log.store))]]
-    controller = Controller(log, MemoryCluster(admit=admit), WallClock(), streams=streams)
+    quick = Attended(kept={"restart.backoff": "0.1"})
+    cluster = MemoryCluster(admit=admit)
+    controller = Controller(log, cluster, WallClock(), streams=streams, attended=quick)
     app = App(controller)
     async with running(controller):
         transport = httpx.ASGITransport(create(app, options=options), raise_app_exceptions=raises)
