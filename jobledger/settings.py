@@ -293,6 +293,10 @@ class Settings(BaseModel):
     """How long `run` waits, after the last job has ended, for replicas that end by themselves. Default 10 s:
     workers usually follow their master within a second, and their end belongs into the history."""
 
+    full: Span = timedelta(seconds=10)
+    """How long `run` waits for room when the disk of its store is full, before it ends the jobs' processes and
+    itself. Default 10 s: a moment is forgiven, and nothing can be followed until there is room."""
+
     history: SecretStr = SecretStr("")
     """URL of the database with the history of all jobs as SQL tables: `postgresql://USER@HOST:5432/DATABASE`, or
     `sqlite:///absolute/path`. Default: in the file of a log that is one, none for a log in Kafka. A password in it is

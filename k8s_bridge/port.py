@@ -178,6 +178,17 @@ class LogPart(NamedTuple):
 
 
 @runtime_checkable
+class EndsPods(Protocol):
+    """A cluster whose pods can be ended when nothing can be written: a local one without room on the disk."""
+
+    async def end_pods(self, jobs: Collection[str]) -> None:
+        """No process of the pods of these jobs (uids) runs any more, and none is started until it is opened anew.
+
+        They had their grace period. Nothing is said about it; who opens it next finds out how they ended.
+        """
+
+
+@runtime_checkable
 class SeekableLogs(Protocol):
     """A cluster whose logs can be read at any place: those of a local one are files."""
 

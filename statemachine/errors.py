@@ -4,7 +4,8 @@ JobledgerError                 fields rather than prose; `.retryable` says wheth
 ├── SpecInvalid                all problems of a manifest at once
 ├── LogError
 │   ├── SeqConflict            somebody else wrote this seq: fold theirs in, decide again
-│   ├── LogUnavailable         retryable: full, locked, out of reach
+│   ├── LogUnavailable         retryable: locked, out of reach
+│   │   └── StoreFull          no space is left where the store is
 │   ├── OwnerLost              the log has to be opened anew, if it is still ours to write
 │   ├── Hole                   observations were left out on their way: read them again
 │   ├── StoreInUse             another process owns the store
@@ -73,6 +74,16 @@ class LogUnavailable(LogError):
     """The log cannot be reached or written now; nothing was lost, try again."""
 
     retryable = True
+
+
+class StoreFull(LogUnavailable):
+    """No space is left for the store at `path`: what is to be written waits until somebody frees some."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"no space is left for store {path}; nothing was lost: free some, and writing goes on"
+        )
+        self.path = path
 
 
 class OwnerLost(LogError):

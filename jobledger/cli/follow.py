@@ -90,9 +90,10 @@ class Follower:
         trouble = ""
         while True:
             screen.refresh()
-            trouble, before = self._app.controller.log_error, trouble
+            controller, now = self._app.controller, asyncio.get_running_loop().time()
+            trouble, before = controller.log_error or controller.room.lack(now), trouble
             if trouble != before:
-                screen.note(f"waiting: {trouble}" if trouble else "the log can be written again")
+                screen.note(f"waiting: {trouble}" if trouble else "the store can be written again")
             await asyncio.sleep(_TICK)
 
     def _note(self, folded: Folded) -> None:

@@ -27,7 +27,8 @@ def run(
 
     The exit code is the outcome: 0 when every job has succeeded, 1 when one has failed. Ctrl-C asks the jobs
     to stop (SIGTERM), a second Ctrl-C ends them at once; either way the ledger says what happened. A job of
-    the same name that has ended is replaced; its history stays.
+    the same name that has ended is replaced; its history stays. Without room on the disk the jobs' processes
+    are ended, and the exit code is 3; the same command goes on with the jobs once there is room.
     """
     import asyncio
 
@@ -43,6 +44,7 @@ def run(
 async def _run(held: "Held", wanted: "Wanted") -> int:
     from jobledger.app import App
     from jobledger.cli.embedding import controller_of
+    from jobledger.cli.room import with_room
     from jobledger.cli.running import Run
     from jobledger.cli.signals import listening
     from jobledger.wiring import running
@@ -50,8 +52,14 @@ async def _run(held: "Held", wanted: "Wanted") -> int:
     with listening() as asked:
         async with controller_of(held.settings) as controller:
             this = Run(App(controller), held, wanted, asked)
-            async with running(controller):
-                code = await this.to_its_end()
-            await controller.catch_up()
-            this.summarise()
-            return code
+
+            async def work() -> int:
+                async with running(controller):
+                    code = await this.to_its_end()
+                await controller.catch_up()
+                this.summarise()
+                return code
+
+            patience = held.settings.full.total_seconds()
+            disk = held.settings.store.absolute().parent
+            return await with_room(work(), controller, asked, disk, patience=patience, given_up=this.give_up)

@@ -17,7 +17,7 @@ from jobledger.cli.signals import Asked
 from jobledger.errors import NotPossible
 from jobledger.manifests import Manifest
 from jobledger.settings import Held
-from k8s_bridge.port import Ref
+from k8s_bridge.port import EndsPods, Ref
 from statemachine.errors import ConfigError, Missing
 from statemachine.kinds import kind_of
 from statemachine.phases import FINAL
@@ -72,6 +72,23 @@ class Run:
                 await self._settle()
             await self.follower.flush()
         return self._code()
+
+    async def give_up(self) -> str:
+        """The jobs' processes have ended, without a word in the log: there is no room. The sentence about it."""
+        cluster = self._app.cluster
+        if isinstance(cluster, EndsPods):
+            await cluster.end_pods(self._ours())
+        names = ", ".join(each.name for each in self._wanted.manifests if each.is_job)
+        return (
+            f"no space is left for store {self._held.settings.store}: the processes of {names} were ended, "
+            "nothing in the log is lost; free some, then the same command goes on from there"
+        )
+
+    def _ours(self) -> set[str]:
+        """The uids of the jobs that were asked for and live, as far as they have been looked at."""
+        named = {(each.raw["kind"], each.name) for each in self._wanted.manifests if each.is_job}
+        living = (each for each in self._app.states() if not each.closed)
+        return {each.uid for each in living if (each.object_kind, each.name) in named}
 
     def summarise(self) -> None:
         """What happened, and where to look next, on standard output."""

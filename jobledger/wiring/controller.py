@@ -36,6 +36,7 @@ from statemachine.log.partitions import Partitions, Readers, as_one
 from statemachine.log.polling import Polling
 from statemachine.log.port import EventLog
 from statemachine.log.reader import Folded, Reader
+from statemachine.log.room import Room
 from statemachine.observations import Observation
 from statemachine.state import JobState
 
@@ -92,8 +93,8 @@ class Controller:
     else puts any), and the bridge watches only when it is its `turn`. With a `worker` the role of an engine is
     the worker's, everything else follows the log, and `outbox` leads to whoever decides. Of several processes
     that project, each does its `share` of the partitions. `answered` counts the answers of the cluster, by which
-    slow is told from stuck. `generators` make up what children ask for, such as SSH keys. Jobs that are not
-    `attended` are left as they are: nobody here sees their pods.
+    slow is told from stuck. `room` is what is known of the disk. `generators` make up what children ask for, such as
+    SSH keys. Jobs that are not `attended` are left as they are: nobody here sees their pods.
     """
 
     event_log: EventLog | Partitions
@@ -111,6 +112,7 @@ class Controller:
     share: Share | None = None
     turn: Turn = nullcontext
     answered: Callable[[], int] = lambda: 0
+    room: Room = field(default_factory=Room)
     instruments: Instruments = field(default_factory=Instruments)
     generators: Mapping[str, Generate] = field(default_factory=lambda: GENERATORS)
 

@@ -66,5 +66,6 @@ async def embedded(
             outbox=ledger.outbox,
             worker=ledger.worker,
             instruments=instruments,
+            room=event_log.store.room,
             attended=attended,
         )

@@ -1,8 +1,9 @@
 """The Cluster port over processes of this machine."""
 
 import asyncio
+import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -99,7 +100,11 @@ class LocalCluster(StoredCluster):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.close()
+        if error is None:
+            await self.close()
+        else:
+            with contextlib.suppress(ClusterUnavailable):  # what went wrong before says more
+                await self.close()
 
     def logs(
         self,
@@ -138,6 +143,10 @@ class LocalCluster(StoredCluster):
         how = folder.container(name, run).ended()
         ended = over or (how is not None and not self._comes_again(ref, how, name))
         return logs.part(folder.log(name, run), start, length, ended=ended)
+
+    async def end_pods(self, jobs: Collection[str]) -> None:
+        """See `EndsPods`."""
+        await self._kubelet.end(jobs)
 
     def purge(self, job_uid: str) -> None:
         """The logs of the job's pods that are gone are gone too."""

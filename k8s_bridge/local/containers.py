@@ -6,6 +6,7 @@ decision is a file that can be made only once: who starts the container (`claim`
 """
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -190,7 +191,8 @@ async def _end(container: ContainerFolder) -> Ended:
 
 async def stop(container: ContainerFolder, grace: float) -> None:
     """No process of the container is left: asked to end, and killed after `grace` seconds."""
-    container.forbid()
+    with contextlib.suppress(OSError):  # without room for this, a shim has none for a start either
+        container.forbid()
     first = container.process()
     if first is None or container.ended() is not None:
         return

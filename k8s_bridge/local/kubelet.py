@@ -1,7 +1,7 @@
 """Runs the pods of a local cluster: hears what happens to objects, keeps a runner for every living pod."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -62,6 +62,15 @@ class Kubelet:
             self._run(pod)
             if "deletionTimestamp" in meta:
                 self._stop(pod)
+
+    async def end(self, jobs: Collection[str]) -> None:
+        """No process of these jobs' pods runs any more. Nobody here looks after those pods from now on."""
+        ours = [each for each in self._runners.values() if controller(each.pod) in jobs]
+        tasks = [self._tasks[each.uid] for each in ours if each.uid in self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*(each.end() for each in ours))
 
     async def close(self) -> None:
         """Nothing runs here any more; the pods do."""

@@ -21,6 +21,13 @@ from statemachine.errors import Refused
 _log = logging.getLogger(__name__)
 
 
+_GRACE = 30.0
+"""Seconds that Kubernetes gives a pod which says nothing about it."""
+
+_ON_ITS_WAY = 0.1
+"""Seconds after which a program that was started has done its first step."""
+
+
 class Node(Protocol):
     """What a pod needs of the machine that it runs on."""
 
@@ -80,6 +87,16 @@ class PodRunner:
         if self._stop is not None:
             self._stop.cancel()
         self._stop = asyncio.create_task(self._stop_all(grace), name=f"stop-{self.uid}")
+
+    async def end(self) -> None:
+        """No process of the pod runs, each having had its grace period; `run` has been cancelled before.
+
+        What was not started may be, by whoever finds the pod again.
+        """
+        grace = float((self.pod.get("spec") or {}).get("terminationGracePeriodSeconds", _GRACE))
+        for _ in range(2):  # a shim that was on its way has made its claim by the second time
+            await self._stop_all(grace, claimed=True)
+            await asyncio.sleep(_ON_ITS_WAY)
 
     def look_again(self) -> None:
         """Something that the pod waits for, or that is in its volumes, may have changed."""
@@ -221,9 +238,10 @@ class PodRunner:
                 folder.settle(containers.LOST, "the machine was restarted")
                 folder.forbid()
 
-    async def _stop_all(self, grace: float) -> None:
-        names = [name for name in (*self._init, *self._main) if self._folder.container(name).folder.exists()]
-        await asyncio.gather(*(containers.stop(self._folder.container(name), grace) for name in names))
+    async def _stop_all(self, grace: float, *, claimed: bool = False) -> None:
+        found = [self._folder.container(name) for name in (*self._init, *self._main)]
+        there = [each for each in found if each.folder.exists() and (each.claimed or not claimed)]
+        await asyncio.gather(*(containers.stop(each, grace) for each in there))
 
     async def _leave_nothing(self) -> None:
         """After trouble: what was started is stopped, what was not never will be."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -14,6 +15,8 @@ from k8s_bridge.stored import Stored
 from statemachine.errors import ClusterUnavailable, JobledgerError
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 _RETRY = 1.0
 """Seconds after which rows that could not be written are tried again."""
@@ -49,6 +52,7 @@ class Storage:
         self._added, self._written = 0, 0
         self._askers: list[tuple[int, asyncio.Future[None]]] = []
         self._due = asyncio.Event()
+        self._fails = False
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -115,11 +119,19 @@ class Storage:
                 await self._store.run(partial(_write, rows))
             except (JobledgerError, sqlite3.Error, OSError) as error:
                 self._waiting = {**rows, **self._waiting}
+                self._failed(error)
                 self._answer(upto, ClusterUnavailable(f"the local cluster cannot write its store: {error}"))
                 self._later(_RETRY)
             else:
+                self._fails = False
                 self._written = upto
                 self._answer(upto, None)
+
+    def _failed(self, error: Exception) -> None:
+        if not self._fails:  # once is enough, however long it lasts
+            fields = {"action": "retry", "error": str(error)}
+            _log.warning("the objects of the local cluster cannot be written now", extra=fields)
+        self._fails = True
 
     def _answer(self, upto: int, error: ClusterUnavailable | None) -> None:
         answered = [each for each in self._askers if each[0] <= upto]

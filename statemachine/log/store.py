@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from statemachine.errors import StoreUnusable
+from statemachine.errors import StoreFull, StoreUnusable
 from statemachine.log import storefile
 from statemachine.log.lock import StoreLock
+from statemachine.log.room import Room
 
 T = TypeVar("T")
 
@@ -49,6 +50,7 @@ class SqliteStore:
     ) -> None:
         self.path = path
         self.read_only = read_only
+        self.room = Room()
         self._connection = connection
         self._thread = thread
         self._lock = lock
@@ -147,6 +149,8 @@ class SqliteStore:
         if self._waiting:
             self._start()
         for call, outcome in zip(calls, group.result(), strict=True):
+            if isinstance(outcome.error, StoreFull):
+                self.room.failed(str(outcome.error), self._loop.time())
             if call.answer.done():
                 continue  # whoever asked was cancelled; the work is done all the same
             if outcome.error:

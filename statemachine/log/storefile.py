@@ -1,6 +1,7 @@
 """The file of a store: how it is found, made and opened, and what its errors mean to whoever must act."""
 
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import quote
 
-from statemachine.errors import InvariantBroken, JobledgerError, LogUnavailable, StoreUnusable
+from statemachine.errors import InvariantBroken, JobledgerError, LogUnavailable, StoreFull, StoreUnusable
 from statemachine.log.lock import PRIVATE, StoreLock
 
 FORMAT = 1
@@ -23,6 +24,9 @@ BUSY = 5.0
 """Seconds to wait for another program that has the file locked; no jobledger does for long."""
 
 _AGAIN = 0.01
+
+_PAGE = 4096
+"""Bytes that SQLite writes at least."""
 
 ELSEWHERE = "choose another file with --store"
 
@@ -226,6 +230,13 @@ def _release() -> str:
         return "from a checkout"
 
 
+def _is_full(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.parent).free < _PAGE
+    except OSError:
+        return False
+
+
 def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the extended part
 
@@ -234,9 +245,9 @@ def translated(error: sqlite3.Error, path: Path) -> JobledgerError:
     """What an error of SQLite means: whether trying again may help, and what there is to do."""
     match _code(error):
         case sqlite3.SQLITE_FULL:
-            return LogUnavailable(
-                f"no space is left for store {path}; nothing was lost: free some, and writing goes on"
-            )
+            return StoreFull(str(path))
+        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CANTOPEN if _is_full(path):
+            return StoreFull(str(path))  # said so when the files beside the store cannot grow
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return LogUnavailable(
                 f"another program has store {path} locked; nothing was lost: close it there"

@@ -25,7 +25,7 @@ ALL_RULES = [
     *(rule for grants in SWITCHED_GRANTS.values() for rules in grants.values() for rule in rules),
 ]
 
-DEPLOYED = frozenset({"store", "server", "namespace", "python", "settle"})
+DEPLOYED = frozenset({"store", "server", "namespace", "python", "settle", "full"})
 """Settings of a machine's own jobledger, which nobody needs on a cluster."""
 
 
