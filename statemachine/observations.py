@@ -121,6 +121,10 @@ class JobGone(Seen):
     actor: str = ""
 
 
+CANNOT_START: Final = "CannotStart"
+"""Reason of a failed pod that whoever runs it will never start: the machine refuses it for good (spec T6)."""
+
+
 class PodObserved(Seen):
     """A pod of a replica as it stands.
 

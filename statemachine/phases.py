@@ -81,7 +81,9 @@ class Transition:
 
 
 _NEW = (Phase.NEW,)
-_STARTING = (Phase.PENDING, Phase.RESUMING)
+STARTING = (Phase.PENDING, Phase.RESUMING)
+"""Of a job whose replicas are not up yet."""
+
 _ACTIVE = (Phase.PENDING, Phase.RUNNING, Phase.RESUMING, Phase.UNKNOWN)
 _UNFINISHED = (*_NEW, *_ACTIVE, Phase.PAUSED)
 _KNOWN = (Phase.PENDING, Phase.RUNNING, Phase.RESUMING)
@@ -96,8 +98,8 @@ TABLE: Final = (
     # T4, T5 beyond the spec's Pending and Resuming: an elastic job may run while some pods are still refused.
     Transition("T4", Trigger.CHILDREN_ACCEPTED, _ACTIVE, None, "every planned child accepted"),
     Transition("T5", Trigger.CHILD_REFUSED, _ACTIVE, None, "a child refused, for now"),
-    Transition("T6", Trigger.CHILD_REFUSED_FOR_GOOD, _STARTING, Phase.FAILED, "a child refused for good"),
-    Transition("T7", Trigger.REPLICAS_UP, _STARTING, Phase.RUNNING, "replicas up"),
+    Transition("T6", Trigger.CHILD_REFUSED_FOR_GOOD, _ACTIVE, Phase.FAILED, "a child refused for good"),
+    Transition("T7", Trigger.REPLICAS_UP, STARTING, Phase.RUNNING, "replicas up"),
     Transition("T8", Trigger.SUCCESS_MET, _ACTIVE, Phase.SUCCEEDED, "success rule met"),
     Transition("T9", Trigger.FAILURE_MET, _ACTIVE, Phase.FAILED, "failure rule met"),
     Transition("T10", Trigger.DEADLINE_PASSED, _ACTIVE, Phase.FAILED, "deadline passed"),

@@ -26,6 +26,9 @@ MARKER = "JOBLEDGER_CONTAINER_ID"
 LOST = "ContainerStatusLost"
 """Reason of a container that was started and whose end nobody has seen."""
 
+START_ERROR = "StartError"
+"""Reason of a container that could not be started this time."""
+
 NEVER = "NeverStarted"
 """Reason of a container that was stopped before its start."""
 
@@ -140,7 +143,7 @@ async def run(container: ContainerFolder, launch: Launch | None, on_start: Calla
         container.prepare(launch)
         failure = await _start(container)
         if not container.claimed and container.ended() is None:
-            return container.settle("StartError", failure, 128)
+            return container.settle(START_ERROR, failure, 128)
     else:
         await _adopt(container)
     if container.ended() is None and container.process() is not None:

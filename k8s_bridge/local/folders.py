@@ -21,6 +21,7 @@ from pathlib import Path
 
 from k8s_bridge.local.containers import MARKER, ContainerFolder
 from k8s_bridge.local.mounts import Mount, Roots, Volume
+from k8s_bridge.local.shim import FOR_GOOD
 
 _UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 
@@ -193,16 +194,20 @@ _CHECKS: dict[str, tuple[Callable[[int], bool], str]] = {
 
 def _check_host_path(volume: Volume) -> None:
     path, kind = Path(volume.path), volume.check or ""
-    if kind == "DirectoryOrCreate":
-        path.mkdir(parents=True, exist_ok=True)
-    elif kind == "FileOrCreate" and not path.exists():
-        path.touch()
     test = _CHECKS.get(kind.removesuffix("OrCreate"))
     try:
+        if kind == "DirectoryOrCreate":
+            path.mkdir(parents=True, exist_ok=True)
+        elif kind == "FileOrCreate" and not path.exists():
+            path.touch()
         mode = path.stat().st_mode
     except FileNotFoundError:
         raise NotMountable(
             f'volume "{volume.name}": hostPath {path} does not exist on this machine'
         ) from None
+    except OSError as error:
+        if error.errno not in FOR_GOOD:
+            raise
+        raise NotMountable(f'volume "{volume.name}": hostPath {path}: {error.strerror}') from error
     if test is not None and not test[0](mode):
         raise NotMountable(f'volume "{volume.name}": hostPath {path} is not {test[1]}')

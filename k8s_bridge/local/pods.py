@@ -17,6 +17,7 @@ from k8s_bridge.port import Manifest, Ref
 from k8s_bridge.stored import controller
 from k8s_bridge.timestamps import stamp
 from statemachine.errors import Refused
+from statemachine.observations import CANNOT_START
 
 _log = logging.getLogger(__name__)
 
@@ -278,11 +279,8 @@ def _is_renewed(pod: Manifest) -> bool:
     return any(kind in each for each in volumes for kind in ("configMap", "secret", "projected"))
 
 
-def _trouble(error: Exception) -> Verdict:
-    if isinstance(error, NotMountable):
-        return Verdict("Failed", "FailedMount", str(error))
+def _trouble(error: Refused | NotMountable | OSError) -> Verdict:
     if isinstance(error, OSError):
-        return Verdict(
-            "Failed", "LocalDiskError", f"the pod's files cannot be written: {error.strerror or error}"
-        )
-    return Verdict("Failed", "LocalRefused", str(error))
+        text = f"the pod's files cannot be written: {error.strerror or error}"
+        return Verdict("Failed", "LocalDiskError", text)
+    return Verdict("Failed", CANNOT_START, str(error))

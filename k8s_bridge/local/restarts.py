@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from k8s_bridge.local.containers import NEVER, Ended
 from k8s_bridge.port import Manifest
+from statemachine.observations import CANNOT_START
 
 FIRST: Final = 10.0
 """Seconds before the second restart in a row; each later one waits twice as long."""
@@ -38,7 +39,7 @@ class Run(NamedTuple):
 def again(pod: Manifest, ended: Ended, *, init: bool) -> bool:
     """A container of `pod` that ended so is started again."""
     policy = (pod.get("spec") or {}).get("restartPolicy") or "Always"
-    if ended.reason == NEVER or policy not in ("Always", "OnFailure"):
+    if ended.reason in (NEVER, CANNOT_START) or policy not in ("Always", "OnFailure"):
         return False
     return not ended.well or (policy == "Always" and not init)
 

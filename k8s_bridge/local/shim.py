@@ -17,9 +17,28 @@ File descriptor 3 is closed when the program runs (or never will), which is what
 import _signal  # type: ignore[import-not-found]  # what `signal` wraps, in a third of the time
 
 # ruff: noqa: PTH108, PTH109, PTH110, PTH123, PTH208, SIM105 - pathlib and contextlib take longer to import than all of this
+import errno
 import os
 import sys
 import time
+
+CANNOT_START = b"CannotStart"
+START_ERROR = b"StartError"
+FOR_GOOD = frozenset(
+    (
+        errno.E2BIG,
+        errno.EACCES,
+        errno.EINVAL,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOENT,
+        errno.ENOEXEC,
+        errno.ENOTDIR,
+        errno.EPERM,
+    )
+)
+"""What the system answers now, it will answer the next time: the same start fails again."""
 
 _NOTIFY = 3
 _RESERVED = 512
@@ -99,7 +118,7 @@ def _become(folder: str, log: str, argv: list[bytes], env: dict[bytes, bytes]) -
         _redirect(log)
         refusal = _execute(folder, argv, env)
     except OSError as error:
-        refusal = (128, f"the pod's folder cannot be used: {error.strerror}")
+        refusal = (128, START_ERROR, f"the pod's folder cannot be used: {error.strerror}")
     os.chdir(home)
     _refuse(*refusal)
 
@@ -111,25 +130,31 @@ def _redirect(log: str) -> None:
         os.dup2(source, target)
 
 
-def _execute(folder: str, argv: list[bytes], env: dict[bytes, bytes]) -> tuple[int, str]:
-    """Be the program. Returns only if that is impossible: the exit code a shell would give, and why."""
+def _execute(folder: str, argv: list[bytes], env: dict[bytes, bytes]) -> tuple[int, bytes, str]:
+    """Be the program. Returns only if that is impossible: the exit code a shell would give, the reason, and why."""
     name = os.fsdecode(argv[0])
     try:
         os.chdir(folder)
     except OSError as error:
-        return 128, f'working directory "{folder}": {error.strerror}'
-    code, why = 127, f'"{name}" was not found on the PATH'
+        return 128, _kind(error), f'working directory "{folder}": {error.strerror}'
+    code, kind, why = 127, CANNOT_START, f'"{name}" was not found on the PATH'
     for path in _candidates(argv[0], env):
         try:
             os.execve(path, argv, env)  # noqa: S606 - the user's program, as asked
         except (FileNotFoundError, NotADirectoryError):
             if os.path.exists(path):
-                return 126, f'"{name}" needs an interpreter that is not there'
+                return 126, CANNOT_START, f'"{name}" needs an interpreter that is not there'
             if b"/" in argv[0]:
-                return 127, f'"{name}" was not found'
+                return 127, CANNOT_START, f'"{name}" was not found'
         except OSError as error:
-            code, why = 126, f'"{name}" cannot be executed: {error.strerror}'
-    return code, why
+            code, kind, why = 126, _kind(error), f'"{name}" cannot be executed: {error.strerror}'
+        except ValueError as error:
+            return 126, CANNOT_START, f'"{name}" cannot be executed: {error}'
+    return code, kind, why
+
+
+def _kind(error: OSError) -> bytes:
+    return CANNOT_START if error.errno in FOR_GOOD else START_ERROR
 
 
 def _candidates(program: bytes, env: dict[bytes, bytes]) -> list[bytes]:
@@ -138,11 +163,11 @@ def _candidates(program: bytes, env: dict[bytes, bytes]) -> list[bytes]:
     return [(each or b".") + b"/" + program for each in env.get(b"PATH", b"/usr/bin:/bin").split(b":")]
 
 
-def _refuse(code: int, message: str) -> None:
+def _refuse(code: int, kind: bytes, message: str) -> None:
     """The program did not start: that is the container's end. Does not return."""
     try:
         text = message.replace("\t", " ").replace("\n", " ").encode("utf-8", "replace")
-        once("exit", b"%d\t%f\tStartError\t%s" % (code, time.time(), text))
+        once("exit", b"%d\t%f\t%s\t%s" % (code, time.time(), kind, text))
         os.write(2, text + b"\n")
     finally:
         os._exit(code)
@@ -205,7 +230,7 @@ def _record(reserved: int, code: int, finished: float) -> None:
     reason = b"Completed" if code == 0 else b"Error"
     message = b""
     if not started:
-        code, reason, message = 128, b"StartError", b"the pod's folder cannot be written"
+        code, reason, message = 128, START_ERROR, b"the pod's folder cannot be written"
     os.pwrite(reserved, b"%d\t%f\t%s\t%s\n" % (code, finished, reason, message), 0)
     try:
         os.link("exit.reserved", "exit")

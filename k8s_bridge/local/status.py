@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from k8s_bridge.local.containers import LOST, NEVER, Ended
+from k8s_bridge.local.containers import LOST, NEVER, START_ERROR, Ended
 from k8s_bridge.local.values import ADDRESS
 from k8s_bridge.port import Manifest
 from k8s_bridge.timestamps import stamp
+from statemachine.observations import CANNOT_START
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def verdict(ended: Mapping[str, Ended]) -> Verdict:
     if all(each.well for each in ended.values()):
         return Verdict("Succeeded")
     for name, each in ended.items():
-        if each.reason in (LOST, "StartError"):
+        if each.reason in (LOST, START_ERROR, CANNOT_START):
             return Verdict("Failed", each.reason, f'container "{name}": {each.message}')
     return Verdict("Failed")
 

@@ -8,6 +8,7 @@ from projectors.explain.model import Evidence
 from projectors.phrases import Phrase, Said, Several, phrase
 from projectors.phrases.exits import exit_code
 from statemachine.events import Cause, CauseClass
+from statemachine.observations import CANNOT_START
 from statemachine.phases import TABLE
 
 _DULL: Final = frozenset({"", "Error", "Completed"})
@@ -16,7 +17,7 @@ _DULL: Final = frozenset({"", "Error", "Completed"})
 _RULES: Final = {
     **{row.rule: row.says for row in reversed(TABLE)},
     "T5": "a write that was refused for now is tried again, later and later",
-    "T6": "a write that is refused for good ends a job that is starting",
+    "T6": "a write that is refused for good ends a job that is starting, and a pod that can never be started any job",
     "R3": "an object of another owner is never overwritten",
     "R4": "a replica's outcome is that of its pod",
     "R5": "a pod that is being deleted neither fails nor succeeds",
@@ -87,6 +88,8 @@ def why_ended(cause: Cause) -> Said:
         case CauseClass.DELETED_BY_US:
             return phrase("jobledger deleted its pod{on}", on=on)
         case CauseClass.REFUSED_BY_API:
+            if cause.reason == CANNOT_START:
+                return phrase("this machine cannot start it: {message}", message=cause.message)
             return phrase(
                 "the API server refused it{why}: {message}", why=_in(cause.reason), message=cause.message
             )
@@ -102,6 +105,8 @@ def refused_for_good(cause: Cause) -> Said:
     """As `why_ended`, of a job that ended by a refusal."""
     if cause.kind is not CauseClass.REFUSED_BY_API:
         return why_ended(cause)
+    if cause.reason == CANNOT_START:
+        return phrase("one of its pods can never be started here: {message}", message=cause.message)
     return phrase(
         "the API server refused one of its objects for good{why}: {message}",
         why=_in(cause.reason),

@@ -120,6 +120,8 @@ CHINESE: Final[dict[str, str]] = {
     "the API server refused one of its objects for good{why}: {message}": (
         "API server 永久拒绝了它的一个对象{why}：{message}"
     ),
+    "this machine cannot start it: {message}": "这台机器无法启动它：{message}",
+    "one of its pods can never be started here: {message}": "它的一个 Pod 在这里永远无法启动：{message}",
     "the deadline passed": "期限已过",
     "its pod{on} is gone, and nothing that was seen tells why{detail}": (
         "其 Pod{on}已消失，观察到的情况无法说明原因{detail}"

@@ -3,7 +3,7 @@
 from statemachine.events import Cause, CauseClass
 from statemachine.ids import split_replica
 from statemachine.kind import Kind
-from statemachine.observations import Container, ContainerStatus, PodObserved
+from statemachine.observations import CANNOT_START, Container, ContainerStatus, PodObserved
 from statemachine.state import JobState, ReplicaState
 
 _DISRUPTED = frozenset(
@@ -49,6 +49,8 @@ def training(kind: Kind, job: JobState, seen: PodObserved) -> str:
 
 
 def _classify(seen: PodObserved, container: Container | None, *, training_ended: bool) -> CauseClass:
+    if seen.reason == CANNOT_START:
+        return CauseClass.REFUSED_BY_API
     if container and container.reason == "OOMKilled":
         return CauseClass.OUT_OF_MEMORY
     if seen.reason in _NODE_LOST or seen.disruption in _NODE_LOST:

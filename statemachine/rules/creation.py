@@ -19,9 +19,15 @@ from statemachine.events import (
     TimerSet,
 )
 from statemachine.kind import Kind
-from statemachine.observations import Observation, TensorBoardObserved, WriteRefused
-from statemachine.phases import Trigger, allows
-from statemachine.rules import words
+from statemachine.observations import (
+    CANNOT_START,
+    Observation,
+    PodObserved,
+    TensorBoardObserved,
+    WriteRefused,
+)
+from statemachine.phases import STARTING, Trigger, allows
+from statemachine.rules import causes, words
 from statemachine.rules.backoff import BACKOFF, pods_before, wait
 from statemachine.rules.entering import entered
 from statemachine.rules.launcher import is_held_back
@@ -118,7 +124,7 @@ def _create_refused(state: JobState, seen: WriteRefused) -> Iterator[Event]:
     count = state.refusals + 1
     yield refused(seen, count)
     yield Announced(reason="FailedCreate", message=text, level="Warning")
-    if not seen.retryable and allows(state.phase, Trigger.CHILD_REFUSED_FOR_GOOD):
+    if not seen.retryable and state.phase in STARTING:  # a job that runs tries again (policies up to 4)
         yield entered(state, Trigger.CHILD_REFUSED_FOR_GOOD, "T6", seen, cause_of(seen, "T6"))
         yield ConditionsChanged(at=seen.at, conditions=words.when_invalid(text))
         yield Announced(reason="Failed", message=text, level="Warning")
@@ -128,6 +134,30 @@ def _create_refused(state: JobState, seen: WriteRefused) -> Iterator[Event]:
         yield ConditionsChanged(at=seen.at, conditions=(words.false(words.INITIALIZED, reason, text),))
     delay = NAME_TAKEN_RETRY if seen.name_taken else retry_delay(count)
     yield TimerSet(timer=RETRY, due_at=seen.at + delay)
+
+
+def start_refusals(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+    """A pod that the machine will never start ends the job; no restart would help, and none is charged (T6)."""
+    found = start_refused(kind, state, seen)
+    if found is not None:
+        refused_by, text = found
+        starts = state.phase in STARTING
+        yield entered(state, Trigger.CHILD_REFUSED_FOR_GOOD, "T6", seen, refused_by)
+        conditions = words.when_invalid(text) if starts else words.when_failed("InvalidSpec", text)
+        yield ConditionsChanged(at=seen.at, conditions=conditions)
+        yield Announced(reason="Failed", message=text, level="Warning")
+
+
+def start_refused(kind: Kind, state: JobState, seen: Observation) -> tuple[Cause, str] | None:
+    """Why the pod that counts will never start, and the sentence about it; None if that is not what was seen."""
+    if not isinstance(seen, PodObserved) or seen.reason != CANNOT_START or state.deleted:
+        return None
+    replica = state.replicas.get(seen.replica)
+    if replica is None or replica.uid != seen.uid or replica.leaving or not replica.ended or replica.judged:
+        return None
+    if not allows(state.phase, Trigger.CHILD_REFUSED_FOR_GOOD):
+        return None
+    return causes.of_failure(kind, state, seen, "T6"), words.unstartable(seen.pod, seen.message)
 
 
 def refusal_text(seen: WriteRefused) -> str:

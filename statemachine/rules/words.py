@@ -91,6 +91,11 @@ def when_failed(reason: str, message: str) -> tuple[Condition, ...]:
     )
 
 
+def unstartable(pod: str, why: str) -> str:
+    """A pod that can never be started (T6)."""
+    return f"Pod {pod} cannot be started: {why}"
+
+
 def when_invalid(message: str) -> tuple[Condition, ...]:
     """The conditions of a job that never ran because something in it is invalid (T3, T6)."""
     return (false(COMPLETED, "InvalidSpec", message), true(FAILED, "InvalidSpec", message))

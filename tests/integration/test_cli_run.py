@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,6 +72,45 @@ def test_a_job_that_fails_ends_it_with_1_and_shows_its_last_words(place: Place) 
     assert done.returncode == 1, done.stderr
     assert "bad failed after" in done.stdout
     assert "out of luck" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("container", "says"),
+    [
+        ({"command": ["no-such-program"]}, '"no-such-program" was not found on the PATH'),
+        ({"workingDir": "/no/such/folder"}, 'working directory "/no/such/folder": No such file or directory'),
+        ({"workingDir": "/etc/passwd"}, 'working directory "/etc/passwd": Not a directory'),
+        ({"command": ["./text"]}, '"./text" cannot be executed: Exec format error'),
+        ({"env": [{"name": "LONG", "value": "x" * 200_000}]}, "Argument list too long"),
+    ],
+)
+def test_what_the_system_refuses_for_good_fails_the_job_at_once(
+    place: Place, container: dict[str, Any], says: str
+) -> None:
+    (place.folder / "text").write_text("no program")
+    (place.folder / "text").chmod(0o755)
+    job = script("bad", "import time; time.sleep(600)", replicas=2)
+    worker = job["spec"]["replicaSpecs"][0]
+    job["spec"]["replicaSpecs"].append(
+        {
+            "type": "other",
+            "replicas": 1,
+            "template": {
+                "spec": {"containers": [{**worker["template"]["spec"]["containers"][0], **container}]}
+            },
+        }
+    )
+    job["spec"]["runPolicy"] = {"cleanUpPolicy": "All"}
+    (place.folder / "job.json").write_text(json.dumps(job))
+    done = place.run("run", "job.json")
+    assert done.returncode == 1, (done.stdout, done.stderr)
+    assert says in done.stdout
+    assert "0 restarts" in done.stdout
+    why = place.ok("why", "bad")
+    assert says in why
+    assert "evidence lost" not in why
+    failed = json.loads(place.ok("history", "bad", "-o", "json"))[-1]
+    assert "running normally" not in json.dumps(failed)
 
 
 def test_one_failed_job_of_two_is_a_failure(place: Place) -> None:

@@ -101,7 +101,7 @@ async def test_one_failed_container_fails_the_pod(cluster: LocalCluster) -> None
 
 async def test_a_program_that_is_not_there_fails_the_pod_with_a_sentence(cluster: LocalCluster) -> None:
     found = (await ended(cluster, pod(command=["no-such-program"])))["status"]
-    assert (found["phase"], found["reason"]) == ("Failed", "StartError")
+    assert (found["phase"], found["reason"]) == ("Failed", "CannotStart")
     assert "no-such-program" in found["message"]
     assert found["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 127
 
@@ -170,7 +170,7 @@ async def test_a_host_path_that_is_not_what_it_should_be_fails_the_pod(
     path = str(tmp_path / ("file" if kind == "Directory" else "none"))
     volumes = [{"name": "v", "hostPath": {"path": path, "type": kind}}]
     found = (await ended(cluster, running("true", volumes=volumes)))["status"]
-    assert (found["phase"], found["reason"]) == ("Failed", "FailedMount")
+    assert (found["phase"], found["reason"]) == ("Failed", "CannotStart")
     assert says in found["message"]
 
 

@@ -110,20 +110,28 @@ def script(folder: Path, text: str, mode: int) -> str:
         (["no-such-program"], "/", 127, "not found on the PATH"),
         (["/no/such/program"], "/", 127, "not found"),
         (["./program"], ".", 126, "cannot be executed"),
+        (["true", "x" * 200_000], "/", 126, "Argument list too long"),
+        (["true"], "/bin/true", 128, "Not a directory"),
         (["true"], "/no/such/folder", 128, "/no/such/folder"),
     ],
 )
 def test_what_cannot_start_says_why(tmp_path: Path, argv: list[str], cwd: str, code: int, says: str) -> None:
     script(tmp_path, "", 0o644)
     ended = Container(tmp_path, *argv, cwd=str(tmp_path) if cwd == "." else cwd).run()
-    assert (ended.code, ended.reason) == (code, "StartError")
+    assert (ended.code, ended.reason) == (code, "CannotStart")
     assert says in ended.message
     assert says in (tmp_path / "a.log").read_text()
 
 
+def test_a_file_that_is_no_program_says_so(tmp_path: Path) -> None:
+    ended = Container(tmp_path, script(tmp_path, "no header", 0o755)).run()
+    assert (ended.code, ended.reason) == (126, "CannotStart")
+    assert "Exec format error" in ended.message
+
+
 def test_a_script_without_its_interpreter_says_so(tmp_path: Path) -> None:
     ended = Container(tmp_path, script(tmp_path, "#!/no/such/shell\n", 0o755)).run()
-    assert (ended.code, ended.reason) == (126, "StartError")
+    assert (ended.code, ended.reason) == (126, "CannotStart")
     assert "interpreter" in ended.message
 
 

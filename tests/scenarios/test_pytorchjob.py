@@ -477,6 +477,14 @@ def test_a_pod_that_is_refused_for_good_fails_a_job_that_does_not_run_yet() -> N
     )
 
 
+def test_a_pod_that_can_never_be_started_fails_the_job_and_costs_nothing() -> None:
+    story = TorchStory(training()).submit().up()
+    story.pod("worker-0", "Failed", exit_code=126, reason="CannotStart", message='"a" cannot be executed')
+    assert (story.phase, story.state.spent) == (Phase.FAILED, 0)
+    text = 'Pod retry-worker-0 cannot be started: "a" cannot be executed'
+    assert story.condition("Failed") == ("True", "PyTorchJobFailedValidation", text)
+
+
 def test_a_pod_that_is_refused_for_now_is_tried_again() -> None:
     story = TorchStory(training()).submit()
     story.refused(status_=403, message="quota", replica="worker-0", attempt=1)

@@ -13,6 +13,7 @@ from statemachine.events import (
     ReplicaFailed,
     ReplicaLost,
     ReplicaRequested,
+    RestartDenied,
     RestartScheduled,
 )
 from statemachine.ids import PodUid, ReplicaName
@@ -165,6 +166,37 @@ def test_t6_does_not_end_a_job_that_runs_already() -> None:
     story.refused(status_=422, replica="worker-1", attempt=2)
     assert story.phase is Phase.RUNNING
     assert "retry" in story.state.timers
+
+
+def _unstartable(story: Story, replica: str) -> Story:
+    text = 'container "pytorch": "train" was not found on the PATH'
+    return story.pod(replica, "Failed", exit_code=127, reason="CannotStart", message=text)
+
+
+@pytest.mark.parametrize("replica", ["worker-0", "worker-1"])
+def test_t6_a_pod_that_can_never_be_started_fails_the_job_and_costs_nothing(replica: str) -> None:
+    story = _unstartable(Story(workers(2, policy="OnFailure")).submit().all_pods("Pending"), replica)
+    assert story.phase is Phase.FAILED
+    text = (
+        f'Pod mnist-7ac1b-{replica} cannot be started: container "pytorch": "train" was not found on the PATH'
+    )
+    assert story.condition("Failed") == ("True", "InvalidSpec", text)
+    assert "Running" not in story.conditions
+    assert story.state.spent == 0
+    assert [event for event in story.last if isinstance(event, RestartScheduled | RestartDenied)] == []
+
+
+def test_t6_ends_a_job_that_runs_by_a_pod_that_cannot_be_started_again() -> None:
+    story = started(2, policy="OnFailure").pod("worker-1", "Failed").gone("worker-1")
+    spent = story.state.spent
+    _unstartable(story, "worker-1")
+    assert (story.phase, story.state.spent) == (Phase.FAILED, spent)
+    assert story.conditions["Running"] == "False"
+
+
+def test_t6_does_not_look_at_pods_that_leave_or_are_retired() -> None:
+    story = started(2).edit(runMode={"pause": {"enabled": True}})
+    assert _unstartable(story, "worker-1").phase is Phase.PAUSED
 
 
 def test_t7_a_job_runs_when_every_replica_has_been_running_or_has_ended() -> None:

@@ -223,6 +223,18 @@ def test_a_write_refused_for_good_is_the_root_cause() -> None:
     )
 
 
+def test_a_pod_that_can_never_be_started_is_the_root_cause() -> None:
+    story = Story(workers(1)).submit()
+    story.pod("worker-0", "Failed", exit_code=127, reason="CannotStart", message='"train" was not found')
+    why = explain(story.entries)
+    assert why.root_cause is not None
+    assert why.root_cause.says == (
+        'The job has failed: one of its pods can never be started here: "train" was not found.'
+    )
+    assert why.root_cause.cause is not None
+    assert why.root_cause.cause.cause_class == "refused by the API"
+
+
 def test_an_invalid_spec_is_the_root_cause_with_its_field() -> None:
     why = explain(Story(workers(0)).submit().entries)
     assert why.answer.startswith("The job was refused: spec.replicaSpecs[0].replicas: ")

@@ -22,7 +22,7 @@ from statemachine.kinds.pytorchjob import words
 from statemachine.kinds.pytorchjob.conditions import hold
 from statemachine.kinds.pytorchjob.restarts import ended_training
 from statemachine.observations import Observation, PodObserved, WriteRefused
-from statemachine.phases import Trigger, allows
+from statemachine.phases import STARTING, Trigger
 from statemachine.rules import creation
 from statemachine.rules import pods as shared
 from statemachine.rules.entering import entered
@@ -107,7 +107,7 @@ def refusals(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
     elif state.phase.is_active and creation.is_still_wanted(state, seen):
         yield creation.refused(seen, state.refusals + 1)
         yield _told("Create", seen, f"Error creating: {text}")
-        if not seen.retryable and allows(state.phase, Trigger.CHILD_REFUSED_FOR_GOOD):
+        if not seen.retryable and state.phase in STARTING:
             cause = creation.cause_of(seen, "T6")
             yield entered(state, Trigger.CHILD_REFUSED_FOR_GOOD, "T6", seen, cause)
             yield from hold(state, seen, words.FAILED, text, reason=words.INVALID, level="Warning")
@@ -116,6 +116,15 @@ def refusals(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]
         yield from _refusal_shown(state, seen, true(CHILD_REFUSED, reason, text))
         delay = creation.NAME_TAKEN_RETRY if seen.name_taken else creation.retry_delay(state.refusals + 1)
         yield TimerSet(timer=RETRY, due_at=seen.at + delay)
+
+
+def start_refusals(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+    """A pod that the machine will never start ends the job (T6)."""
+    found = creation.start_refused(kind, state, seen)
+    if found is not None:
+        cause, text = found
+        yield entered(state, Trigger.CHILD_REFUSED_FOR_GOOD, "T6", seen, cause)
+        yield from hold(state, seen, words.FAILED, text, reason=words.INVALID, level="Warning")
 
 
 def _refusal_shown(state: JobState, seen: Observation, wished: Condition) -> Iterator[Event]:

@@ -11,7 +11,7 @@ from statemachine.kind import Kind, LifeRule
 from statemachine.kinds.pytorchjob import tally, words
 from statemachine.kinds.pytorchjob.admission import admission
 from statemachine.kinds.pytorchjob.conditions import end, hold
-from statemachine.kinds.pytorchjob.creation import acceptance, pods, refusals
+from statemachine.kinds.pytorchjob.creation import acceptance, pods, refusals, start_refusals
 from statemachine.kinds.pytorchjob.ending import clean_up, deadline, expiry, outcome, past_limit
 from statemachine.kinds.pytorchjob.in_place import limited
 from statemachine.kinds.pytorchjob.restarts import restarts
@@ -65,6 +65,7 @@ LIFE: Final[tuple[LifeRule, ...]] = (
         pod_group,  # whether more of them may be made
         refusals,  # what the cluster would not take
         deletions,  # … and takes now
+        start_refusals,  # … or start, before it is judged as a failure
         restarts,  # a failed replica is judged before anybody asks whether the job ended
         deadline,
         suspend,  # a wish to suspend comes before starting or ending by what was seen in the same moment

@@ -5,7 +5,14 @@ from typing import Final
 from statemachine.kind import Child, LifeRule
 from statemachine.rules.admission import admission
 from statemachine.rules.backoff import delays
-from statemachine.rules.creation import acceptance, deletions, refusals, requests, tensorboard
+from statemachine.rules.creation import (
+    acceptance,
+    deletions,
+    refusals,
+    requests,
+    start_refusals,
+    tensorboard,
+)
 from statemachine.rules.ending import clean_up, closing, deadline, outcome
 from statemachine.rules.lifecycle import lost_and_found, recovered, running
 from statemachine.rules.pause import pause, paused, scale
@@ -20,6 +27,7 @@ LIFE: Final[tuple[LifeRule, ...]] = (
     readability,  # … or did not show
     refusals,  # what the cluster would not take
     deletions,  # … and takes now
+    start_refusals,  # … or start, before it is judged as a failure
     tensorboard,
     restart,  # an ended replica is judged before anybody asks whether the job ended
     deadline,  # …
