@@ -20,7 +20,7 @@ from k8s_bridge.local.machine import this_machine
 from k8s_bridge.local.restarts import FIRST, again
 from k8s_bridge.local.storage import Storage, Store
 from k8s_bridge.objects import Admit, ObjectStore
-from k8s_bridge.port import LogPart, Manifest, Ref
+from k8s_bridge.port import Change, LogPart, Manifest, Ref, Synced, Verb
 from statemachine.errors import ClusterUnavailable, Missing
 
 _AT_ONCE = ("create", "patch", "delete", "emit")
@@ -105,6 +105,17 @@ class LocalCluster(StoredCluster):
         else:
             with contextlib.suppress(ClusterUnavailable):  # what went wrong before says more
                 await self.close()
+
+    async def watch(self) -> AsyncIterator[Change | Synced]:
+        """See the port. What is new is told once it is kept.
+
+        Else the log could know a pod that nobody else remembers when this process is killed: an attempt that never
+        ran, and of which nothing could be told.
+        """
+        async for each in super().watch():
+            if isinstance(each, Change) and each.verb is Verb.ADDED:
+                await self._durable()
+            yield each
 
     def logs(
         self,

@@ -5,12 +5,13 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import pytest
 
@@ -18,7 +19,7 @@ from k8s_bridge.local import LocalCluster, processes
 from k8s_bridge.local.folders import DataFolder
 from k8s_bridge.local.kubelet import BOOT
 from k8s_bridge.local.processes import Process
-from k8s_bridge.port import Manifest, Ref
+from k8s_bridge.port import Change, Manifest, Ref, Synced
 from statemachine.errors import Missing, StoreInUse
 from statemachine.log.store import SqliteStore
 from tests.support.seeds import seeds
@@ -156,6 +157,47 @@ async def test_a_killed_shim_is_noticed_by_the_jobledger_that_started_it(tmp_pat
         (tmp_path / "go").touch()
         found = await phase(cluster, POD, "Failed")
     assert found["status"]["reason"] == "ContainerStatusLost"
+
+
+async def _next(changes: AsyncIterator[Change | Synced]) -> Manifest:
+    found = await anext(changes)
+    assert isinstance(found, Change)
+    return found.object
+
+
+T = TypeVar("T")
+
+
+class Held:
+    """A store that takes its time to write, for as long as that is wanted."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store, self.goes_on = store, asyncio.Event()
+        self.goes_on.set()
+
+    async def run(self, work: Callable[[sqlite3.Connection], T], /) -> T:
+        await self.goes_on.wait()
+        return await self._store.run(work)
+
+
+async def test_a_pod_is_told_of_once_it_would_be_found_again(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "store.db")
+    held = Held(store)
+    async with LocalCluster(held, tmp_path / "data") as cluster:
+        changes = cluster.watch()
+        while not isinstance(await anext(changes), Synced):
+            pass
+        held.goes_on.clear()
+        creating = asyncio.create_task(cluster.create(running("true")))
+        told = asyncio.create_task(_next(changes))
+        for _ in range(100):
+            await asyncio.sleep(0)
+        early = [each.done() for each in (creating, told)]
+        held.goes_on.set()
+        assert early == [False, False]
+        await creating
+        assert Ref.of(await told) == POD
+    await store.close()
 
 
 async def test_a_deletion_goes_on_after_a_restart(tmp_path: Path) -> None:
