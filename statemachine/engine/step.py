@@ -8,11 +8,15 @@ at any point loses at most observations whose batch was not acknowledged, and th
 import logging
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from statemachine.decide import POLICY, decided
 from statemachine.engine.clock import Clock
+from statemachine.engine.undecided import NO_POLICY, Failure, Told, fallback
 from statemachine.errors import InvariantBroken, SeqConflict
+from statemachine.events import Event
+from statemachine.evolve import fold
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.codec import encode, entry_hash
 from statemachine.log.entry import Entry
@@ -60,6 +64,7 @@ class Owner:
         self._log = event_log
         self.reader = reader
         self._clock = clock
+        self._told = Told(event_log)
         self._untold: list[Folded] = []
         self.silent: Sequence[Observation] = ()
         """The observations of the last batch that changed nothing."""
@@ -80,7 +85,9 @@ class Owner:
             OwnerLost: this owner cannot go on.
         """
         for _ in range(_ATTEMPTS):
-            decided, letters = self._decide(batch)
+            decided, failures = self._decide(batch)
+            if failures and not await self._told.refresh(failures):
+                decided, failures = self._decide(batch)
             try:
                 records = await self._log.append([each.draft for each in decided]) if decided else ()
             except SeqConflict as conflict:
@@ -90,9 +97,10 @@ class Owner:
                 await self._catch_up()
                 continue
             await self._fold(records, decided)
-            for letter in letters:
-                await self._log.add_dead_letter(letter)
-            self.counts.update(letters=len(letters), repeats=self._repeats)
+            new = [each for each in failures if not self._told.knows(each)]
+            for failure in new:
+                await self._keep(failure)
+            self.counts.update(letters=len(new), repeats=self._repeats)
             told, self._untold = self._untold, []
             return told
         raise InvariantBroken(f"{_ATTEMPTS} conflicts in a row: two writers share this log")
@@ -111,31 +119,51 @@ class Owner:
         async for folded in self.reader.catch_up(self._log):
             self._untold.append(folded)
 
-    def _decide(self, batch: Sequence[Seen]) -> tuple[list[_Decided], list[DeadLetter]]:
+    def _decide(self, batch: Sequence[Seen]) -> tuple[list[_Decided], list[Failure]]:
         heads: dict[JobUid, _Head] = {}
         decided: list[_Decided] = []
-        letters: list[DeadLetter] = []
+        failures: list[Failure] = []
         silent: list[Observation] = []
         self._repeats = 0
-        for seen, place, trace in batch:
+        for each in batch:
+            seen = each.observation
+            head: _Head | None = None
             try:
-                one = self._decide_one(heads.get(seen.job) or self._head(seen.job), seen, place, trace)
-            except Exception as error:
-                fields = {"action": "dead-letter", "job": seen.job}
-                log.exception("an observation cannot be decided", extra=fields)
-                letters.append(self._letter(seen, error))
-                continue
+                head = heads.get(seen.job) or self._head(seen.job)
+                one = self._decide_one(head, each)
+            except Exception as error:  # noqa: BLE001 - it is kept, and said
+                failure = Failure(seen, error)
+                told = self._told.knows_of(failure) or any(map(failure.is_like, failures))
+                one = None if told else self._fallback(head, each, failure)
+                failures.append(failure)
+                if one is None:
+                    continue
             if one is None:
                 silent.append(seen)
             else:
                 heads[seen.job] = one.head
                 decided.append(one)
         self.silent = silent
-        return decided, letters
+        return decided, failures
 
-    def _letter(self, seen: Observation, error: Exception) -> DeadLetter:
-        text = f"{type(error).__name__}: {error}"
-        return DeadLetter(self._clock.now(), seen.job, seen.model_dump_json().encode(), text)
+    def _fallback(self, head: _Head | None, seen: Seen, failure: Failure) -> _Decided | None:
+        """The entry that tells of the failure, if one can be written."""
+        if head is None:  # its history cannot be folded
+            return None
+        with suppress(Exception):
+            events = fallback(head.state, failure)
+            if events:
+                return self._entry(head, seen, events, fold(head.state, events), NO_POLICY)
+        return None
+
+    async def _keep(self, failure: Failure) -> None:
+        fields = {"action": "dead-letter", "job": failure.seen.job}
+        told = self._told.knows_of(failure)  # where it went wrong is said once, not for every pod
+        cause = None if told else failure.error
+        log.error("an observation cannot be decided", exc_info=cause, extra=fields)
+        body = failure.seen.model_dump_json().encode()
+        await self._log.add_dead_letter(DeadLetter(self._clock.now(), failure.seen.job, body, failure.text))
+        self._told.note(failure)
 
     def _head(self, job: JobUid) -> _Head:
         tracked = self.reader.tracked(job)
@@ -143,18 +171,22 @@ class Owner:
             raise Quarantined(f"the history of this job cannot be folded: {tracked.quarantined}")
         return _Head(tracked.state, tracked.seq, tracked.head, tracked.source)
 
-    def _decide_one(self, head: _Head, seen: Observation, place: Position, trace: str) -> _Decided | None:
-        if 0 < place <= head.source:
+    def _decide_one(self, head: _Head, seen: Seen) -> _Decided | None:
+        if 0 < seen.place <= head.source:
             self._repeats += 1
             return None
-        events, state = decided(head.state, seen)
-        if not events:
-            return None
+        events, state = decided(head.state, seen.observation)
+        return self._entry(head, seen, events, state, POLICY) if events else None
+
+    def _entry(
+        self, head: _Head, noticed: Seen, events: tuple[Event, ...], state: JobState, policy: int
+    ) -> _Decided:
+        seen, place, trace = noticed
         entry = Entry(
             job=seen.job,
             seq=head.seq + 1,
             prev=head.hash,
-            policy=POLICY,
+            policy=policy,
             seen_at=seen.at,
             happened_at=seen.happened_at,
             actor=seen.actor if isinstance(seen, JobObserved) else "",

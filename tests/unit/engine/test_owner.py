@@ -12,6 +12,7 @@ from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
+from statemachine.phases import Phase
 from tests.support.scenario import START, Story, workers
 
 
@@ -104,9 +105,11 @@ async def test_a_decision_that_does_not_fit_into_the_log_is_a_dead_letter_and_th
     log = Narrow()
     good = causes(life("u1"))
     large = causes(Story(workers(200), uid="u2").submit())
-    await Owner(log, Reader(), LoopClock(START)).take(placeless([*large, *good]))
+    owner = Owner(log, Reader(), LoopClock(START))
+    await owner.take(placeless([*large, *good]))
     assert [(letter.job, letter.error[:9]) for letter in await log.dead_letters()] == [("u2", "TooLarge:")]
-    assert {record.job for record in await records(log)} == {"u1"}
+    assert [record.job for record in await records(log) if record.job != "u1"] == ["u2"]
+    assert owner.reader.tracked(large[0].job).state.phase is Phase.FAILED
     caplog.clear()
 
 

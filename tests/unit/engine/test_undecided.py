@@ -1,0 +1,147 @@
+"""A rule that fails for one job: the job is seen, that is said once, and the others go on."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from unittest.mock import patch
+
+import pytest
+
+from projectors.explain import explain
+from projectors.verify import Verification
+from statemachine import decide
+from statemachine.engine.clock import LoopClock
+from statemachine.engine.step import Owner, Seen
+from statemachine.events import Announced, Event
+from statemachine.kind import Kind
+from statemachine.kinds import kind_of as real
+from statemachine.log.codec import decode
+from statemachine.log.memory import MemoryLog
+from statemachine.log.reader import Reader
+from statemachine.observations import JobGone, Observation, PodObserved
+from statemachine.phases import Phase
+from statemachine.state import JobState
+from tests.support.scenario import START, Story, workers
+
+
+def _life(uid: str) -> list[Observation]:
+    story = Story(workers(2), uid=uid).submit().all_pods("Running")
+    return [entry.cause for entry in story.entries]
+
+
+LIVES = {uid: _life(uid) for uid in ("u1", "u2")}
+"""As all is well."""
+
+
+class Broken:
+    """A kind whose life begins with a rule that fails for pods, or for everything, of a job."""
+
+    def __init__(self, kind: Kind, job: str, *, only_pods: bool) -> None:
+        self._kind = kind
+
+        def rule(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+            if state.uid == job and (isinstance(seen, PodObserved) or not only_pods):
+                raise KeyError("made up")
+            yield from ()
+
+        self.lifecycle = (rule, *kind.lifecycle)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._kind, name)
+
+
+@pytest.fixture(params=[False, True], ids=["everything", "pods"])
+def only_pods(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Decisions about job u1 fail."""
+
+    def broken(api: str, kind: str) -> Broken:
+        return Broken(real(api, kind), "u1", only_pods=request.param)
+
+    with patch.object(decide, "kind_of", broken):
+        yield request.param
+
+
+def life(uid: str) -> list[Observation]:
+    return LIVES[uid]
+
+
+async def taken(log: MemoryLog, seen: Sequence[Observation]) -> Owner:
+    """The owner after a start."""
+    reader = Reader()
+    await reader.recover(log)
+    owner = Owner(log, reader, LoopClock(START))
+    await owner.take([Seen(each) for each in seen])
+    return owner
+
+
+async def test_the_job_is_seen_and_the_others_go_on(
+    only_pods: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = MemoryLog()
+    owner = await taken(log, [*life("u1"), *life("u2")])
+    state = owner.reader.tracked(life("u1")[0].job).state
+    assert state.name == "mnist"
+    assert state.phase is (Phase.PENDING if only_pods else Phase.FAILED)
+    if not only_pods:
+        condition = state.condition("Failed")
+        assert condition is not None
+        assert (condition.status, condition.reason) == ("True", "Undecidable")
+    assert owner.reader.tracked(life("u2")[0].job).state.phase is Phase.RUNNING
+    caplog.clear()
+
+
+async def test_it_is_said_once_however_often_it_is_noticed(
+    only_pods: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = MemoryLog()
+    await taken(log, life("u1"))
+    letters, entries = await log.dead_letters(), await log.end()
+    said = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert len(said) == len(letters) > 1
+    assert [bool(record.exc_info) for record in said] == [True] + [False] * (len(said) - 1)
+    caplog.clear()
+    later = [each.model_copy(update={"at": each.at.replace(year=2030)}) for each in life("u1")]
+    await taken(log, later)
+    assert (await log.dead_letters(), await log.end()) == (letters, entries)
+    assert caplog.records == []
+
+
+async def test_it_is_an_event_of_the_job(only_pods: bool, caplog: pytest.LogCaptureFixture) -> None:
+    log = MemoryLog()
+    owner = Owner(log, Reader(), LoopClock(START))
+    folded = await owner.take([Seen(each) for each in life("u1")])
+    said = [each for one in folded for each in one.entry.events if isinstance(each, Announced)]
+    told = [each for each in said if each.reason == "Undecidable"]
+    assert [each.level for each in told] == ["Warning"]
+    assert "KeyError" in told[0].message
+    caplog.clear()
+
+
+async def test_what_was_written_is_whole_also_when_the_mistake_is_mended(
+    only_pods: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = MemoryLog()
+    await taken(log, life("u1"))
+    with patch.object(decide, "kind_of", real):
+        checked = Verification()
+        async for batch in log.scan():
+            for record in batch:
+                checked.take(record)
+        assert [each.difference for each in checked.verdicts()] == [None]
+        gone = JobGone(job=life("u1")[0].job, at=START.replace(year=2031))
+        owner = await taken(log, [gone])
+    assert owner.reader.tracked(gone.job).state.deleted
+    caplog.clear()
+
+
+async def test_why_and_the_status_tell_it(only_pods: bool, caplog: pytest.LogCaptureFixture) -> None:
+    log = MemoryLog()
+    owner = await taken(log, life("u1"))
+    state = owner.reader.tracked(life("u1")[0].job).state
+    answer = explain([decode(record.body) async for batch in log.scan() for record in batch]).answer
+    shown = real(state.api_version, state.kind).status(state)
+    if only_pods:
+        assert shown["phase"] == "Pending"
+    else:
+        assert "KeyError: 'made up'" in answer
+        assert shown["phase"] == "Failed"
+    caplog.clear()
