@@ -24,6 +24,7 @@ from statemachine.kinds.common.fields import SpecPart
 from statemachine.kinds.common.layout import Layout
 from statemachine.kinds.common.look import flag, number, text
 from statemachine.kinds.common.problems import by_rule, in_field_order, parsed, shown
+from statemachine.kinds.common.stored import stored
 from statemachine.kinds.common.tree import unreadable
 from statemachine.kinds.common.update import (
     frozen_changes,
@@ -153,39 +154,39 @@ class ModelKind(Generic[S]):
     def _update(self, name: str, uid: JobUid, old: dict[str, Any], reading: Reading) -> Admission:
         """The old spec with what may change taken from the new one. Source: spec R2.
 
-        A rule that came with a release is no hindrance for a job that was admitted before: what breaks it in the
-        old spec, too, is not refused. What is warned of is what the update brings into the spec that holds from now
-        on: what it would bring, and may not, is told by `frozen`.
+        A rule that came with a release, or a field's, is no hindrance for a job that was admitted before: what breaks
+        it in the old spec, too, is not refused. What is warned of is what the update brings into the spec that holds
+        from now on: what it would bring, and may not, is told by `frozen`.
         """
         before, accepted, warned = self._judged(Draft(name, old), Reading())
         after, problems, _ = self._judged(Draft(name, reading.spec, old), reading)
         unknown = tuple(_unknown_fields(reading))
         frozen = tuple(map(rendered, frozen_changes(self.model, old, reading.spec)))
         brought = tuple(each for each in problems if each not in accepted)
-        if before is None or after is None or brought:
-            return Admission(old, None, brought or problems or _OLD_INVALID, unknown, frozen, {})
-        spec, changes = old, {}
-        for place in mutable_changes(before, after):
-            value = changes[rendered(place)] = value_at(reading.spec, place)
-            spec = with_value(spec, place, value)
-        spec = self._read(spec).spec
+        if brought:
+            return Admission(old, None, brought, unknown, frozen, {})
         try:
-            plan = self.plan(name, uid, self._parsed(spec))
-        except InvariantBroken:  # what is wrong with the old spec is no later rule: it was never admitted
+            spec, changes = self._merged(old, reading.spec, before, after)
+            plan = self.plan(name, uid, stored(self.model, spec))
+        except _NEVER_ADMITTED:
             return Admission(old, None, problems or _OLD_INVALID, unknown, frozen, {})
         notices = self._judged(Draft(name, spec, old), Reading())[2] if changes else []
         fresh = (each for each in notices if each not in warned)
         return Admission(spec, plan, (), (*unknown, *fresh), frozen, changes)
 
-    def _parsed(self, spec: Mapping[str, Any]) -> S:
-        model, problems = parsed(self.model, spec)
-        if model is None:
-            raise InvariantBroken(f"an admitted {self.names.kind} is no longer valid: {problems[0]}")
-        return model
+    def _merged(
+        self, old: dict[str, Any], new: dict[str, Any], before: S | None, after: S | None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The old spec with what may change taken from the new one, and these values by their paths."""
+        spec, changes = old, {}
+        for place in mutable_changes(before or stored(self.model, old), after or stored(self.model, new)):
+            value = changes[rendered(place)] = value_at(new, place)
+            spec = with_value(spec, place, value)
+        return self._read(spec).spec, changes
 
     def children(self, job: JobState) -> Iterator[Child]:
         """See `Kind.children`. A job that was refused has none."""
-        return iter(()) if job.plan is None else self.objects(job, self._parsed(job.spec))
+        return iter(()) if job.plan is None else self.objects(job, stored(self.model, job.spec))
 
     def pausing(self, on: bool) -> dict[str, Any]:
         """See `Kind.pausing`."""
@@ -230,6 +231,10 @@ class ModelKind(Generic[S]):
         warning = f"kind {names.kind} is deprecated, use {self.names.kind}"
         return crd(names, self.model, self.rules, replace(self.served, deprecation=warning))
 
+
+_NEVER_ADMITTED: Final = (InvariantBroken, AttributeError, LookupError, TypeError, ValueError)
+"""What comes of planning with a spec that is not only older than a rule. The engine never asks for that, as it knows
+which jobs were admitted; those who see nothing but two specs may."""
 
 _OLD_INVALID = (Problem("", "spec", "the job was refused when it was created; delete and create it again"),)
 

@@ -48,7 +48,7 @@ def frozen_changes(model: type[SpecPart], old: Any, new: Any, at: Steps = ()) ->
 
 
 def _plain(value: Any) -> Any:
-    return value.model_dump(by_alias=True) if isinstance(value, SpecPart) else value
+    return value.model_dump(by_alias=True, warnings=False) if isinstance(value, SpecPart) else value
 
 
 def _differences(old: Any, new: Any, at: Steps, *, into_lists: bool = False) -> Iterator[Steps]:

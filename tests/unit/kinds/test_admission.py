@@ -3,14 +3,18 @@
 import dataclasses
 from collections.abc import Iterator
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field, create_model
 
 from statemachine.errors import Problem
+from statemachine.ids import JobUid
 from statemachine.kinds import KINDS
+from statemachine.kinds.common.fields import Mutable
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.rulebook import Draft, Layer, Rule
+from statemachine.state import JobState
 from tests.unit.kinds.build import (
     ELASTIC,
     TORCHRUN,
@@ -288,3 +292,64 @@ def test_what_an_update_brings_is_held_to_every_rule() -> None:
     _, after = later("old", runMode={"pause": {"enabled": True}})
     found = strict.admit("train", after, before)
     assert ([each.rule for each in found.problems], found.plan) == (["G99"], None)
+
+
+# ---- a release that tightens a model ------------------------------------------------------------------------------
+
+
+def tightened(**fields: Any) -> ModelKind[Any]:
+    """A PyTorchTrainingJob whose run policy asks for more than it did."""
+    [kind] = [
+        each for each in KINDS if each.names.kind == "PyTorchTrainingJob" and isinstance(each, ModelKind)
+    ]
+    base = kind.model.model_fields["run_policy"].annotation
+    stricter: Any = create_model("Stricter", __base__=base, **fields)
+    held: Any = (Annotated[stricter, Mutable(until_finished=True)], stricter.model_construct())
+    model = create_model("Spec", __base__=kind.model, run_policy=held)
+    return dataclasses.replace(kind, model=model)
+
+
+SMALL = tightened(backoff_limit=(Annotated[int, Field(ge=0, le=5)], 3))
+NEEDED = tightened(reason=(str, ...))
+
+
+@pytest.mark.parametrize("strict", [SMALL, NEEDED], ids=["bound", "required"])
+def test_a_job_that_a_tightened_model_would_refuse_lives_on(strict: ModelKind[Any]) -> None:
+    before = spec(**TORCHRUN, **ELASTIC, runPolicy={"backoffLimit": 10})
+    assert strict.admit("train", before).plan is None
+    after = merged(
+        before,
+        runMode={"pause": {"enabled": True}},
+        elastic={**ELASTIC["elastic"], "expectedReplicas": 3},
+    )
+    found = strict.admit("train", after, before)
+    assert found.problems == ()
+    assert found.changes == {"spec.runMode.pause.enabled": True, "spec.elastic.expectedReplicas": 3}
+    assert found.plan is not None
+    assert (found.plan.paused, found.plan.scale, found.plan.backoff_limit) == (True, 3, 10)
+
+
+@pytest.mark.parametrize("strict", [SMALL, NEEDED], ids=["bound", "required"])
+def test_its_children_are_as_they_were(strict: ModelKind[Any]) -> None:
+    before = spec(runPolicy={"backoffLimit": 10})
+    [kind] = [each for each in KINDS if each.names == strict.names]
+    found = kind.admit("train", before, uid=JobUid("u1"))
+    job = JobState(JobUid("u1"), name="train", namespace="a", spec=found.spec, plan=found.plan)
+    made = [each.build() for each in strict.children(job)]
+    assert made == [each.build() for each in kind.children(job)] != []
+
+
+def test_what_an_update_brings_is_held_to_the_tightened_model() -> None:
+    before, after = spec(runPolicy={"backoffLimit": 2}), spec(runPolicy={"backoffLimit": 9})
+    found = SMALL.admit("train", after, before)
+    assert found.plan is None
+    assert [each.path for each in found.problems] == ["spec.runPolicy.backoffLimit"]
+    assert SMALL.admit("train", spec(runPolicy={"backoffLimit": 8}), after).plan is None
+    assert SMALL.admit("train", before, after).changes == {"spec.runPolicy.backoffLimit": 2}
+
+
+@pytest.mark.parametrize(
+    "old", [{}, {"replicaSpecs": "x"}, {"replicaSpecs": [3]}, {"replicaSpecs": {"a": 1}}]
+)
+def test_an_update_of_what_was_never_a_spec_is_refused(old: dict[str, Any]) -> None:
+    assert texts(admit(spec(), old)) != []
