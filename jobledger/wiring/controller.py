@@ -156,6 +156,8 @@ class Controller:
         gc.set_threshold(*_COLLECT_AFTER)
         self.source.listeners += [self._entry, self.instruments.entry]
         self.source.silent_listeners.append(self.instruments.silent)
+        if isinstance(self.source, Follower):
+            self.source.refused_listeners.append(self.views.grown)
         if self.worker is not None:
             self.worker.listeners.append(self.instruments.entry)
             self.worker.silent_listeners.append(self.instruments.silent)

@@ -50,6 +50,10 @@ class Streams:
 
     def entry(self, _: Folded) -> None:
         """An entry was appended."""
+        self.grown()
+
+    def grown(self) -> None:
+        """The log is longer than it was."""
         for each in self._all:
             each.grown.set()
 

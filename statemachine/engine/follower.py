@@ -43,6 +43,8 @@ class Follower:
         self._send_error = ""
         self.listeners: list[Listener] = []
         self.silent_listeners: list[Callable[[Observation], None]] = []
+        self.refused_listeners: list[Callable[[], None]] = []
+        """Called when the log has grown by a record that is not accepted: streams have to pass it, too."""
 
     @property
     def log_error(self) -> str:
@@ -99,6 +101,9 @@ class Follower:
             if (folded := reader.accept(record)) is not None:
                 for listener in self.listeners:
                     listener(folded)
+            else:
+                for refused in self.refused_listeners:
+                    refused()
 
     async def _send(self) -> None:
         while True:
