@@ -35,6 +35,11 @@ class MemoryLog:
         """See EventLog."""
         return 0
 
+    @property
+    def finds_jobs(self) -> bool:
+        """See ReadableLog."""
+        return True
+
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """See EventLog."""
         keys: set[tuple[JobUid, Seq]] = set()

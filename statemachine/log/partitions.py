@@ -32,6 +32,11 @@ class Merged:
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions
 
+    @property
+    def finds_jobs(self) -> bool:
+        """See ReadableLog."""
+        return all(each.finds_jobs for each in self._partitions.logs)
+
     async def scan(
         self, after: Position = 0, *, job: JobUid | None = None, after_seq: Seq = 0
     ) -> AsyncIterator[Sequence[Record]]:

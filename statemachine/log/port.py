@@ -92,6 +92,10 @@ class DeadLetter:
 class ReadableLog(Protocol):
     """What can be read of a log by whoever only wants to know."""
 
+    @property
+    def finds_jobs(self) -> bool:
+        """The records of one job are found without reading those of all others."""
+
     def scan(
         self, after: Position = 0, *, job: JobUid | None = None, after_seq: Seq = 0
     ) -> AsyncIterator[Sequence[Record]]:

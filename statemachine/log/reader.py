@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from statemachine.errors import EntryUnreadable
 from statemachine.evolve import fold
@@ -23,6 +23,9 @@ from statemachine.state import STATE_VERSION, JobState
 
 UNUSABLE = 0
 """Version of a snapshot that holds no state: its job has to be folded from the first entry."""
+
+_FEW: Final = 100
+"""So many jobs without a useful snapshot are looked up one by one where that is quick; more in one pass."""
 
 SHOWN = 20
 """How many skipped records a reader keeps to be looked at."""
@@ -205,16 +208,20 @@ class Reader:
 
     async def _recover(self, log: ReadableLog) -> None:
         covered, snapshots = await log.snapshots()
-        useless = self.restore(snapshots)
+        useless = set(self.restore(snapshots))
         ahead = {job: each.seq for job, each in self._jobs.items()}
-        for job in useless:
-            await self.fold_job(log, job, upto=covered)
-        self.position = max(self.position, covered)
-        async for batch in log.scan(covered):
+        if log.finds_jobs and len(useless) <= _FEW:
+            for job in sorted(useless):
+                await self.fold_job(log, job, upto=covered)
+            useless = set()
+        async for batch in log.scan(0 if useless else covered):
             for record in batch:
+                if record.position <= covered and record.job not in useless:
+                    continue  # it is in a snapshot
                 # a snapshot may be ahead of what all of them cover: what is in it already is no repeat
                 if record.seq > ahead.get(record.job, 0):
                     self.accept(record)
+        self.position = max(self.position, covered)
 
     async def catch_up(self, log: EventLog) -> AsyncIterator[Folded]:
         """What `log` holds behind the reader's position, folded in and accepted; at its end the reader is too."""

@@ -78,6 +78,11 @@ class SqliteLog:
         """See EventLog."""
         return 0
 
+    @property
+    def finds_jobs(self) -> bool:
+        """See ReadableLog."""
+        return True
+
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """See EventLog."""
         if not self.store.is_owned and not self.store.read_only:

@@ -165,6 +165,11 @@ class FaultyLog:
             raise LogUnavailable("the log does not answer")
 
     @property
+    def finds_jobs(self) -> bool:
+        """See ReadableLog."""
+        return self._log.finds_jobs
+
+    @property
     def is_exclusive(self) -> bool:
         """See EventLog."""
         return self._log.is_exclusive

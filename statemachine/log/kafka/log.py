@@ -108,6 +108,11 @@ class KafkaLog:
         """See EventLog."""
         return RECORD_LIMIT - _BESIDES
 
+    @property
+    def finds_jobs(self) -> bool:
+        """See ReadableLog."""
+        return False
+
     # ---- entries -------------------------------------------------------------------------------------------------
 
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:

@@ -1,5 +1,6 @@
 """Which records are believed, and what becomes of the others."""
 
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -7,7 +8,7 @@ import pytest
 
 from statemachine.errors import SeqConflict
 from statemachine.evolve import fold
-from statemachine.ids import JobUid, ReplicaName
+from statemachine.ids import JobUid, Position, ReplicaName, Seq
 from statemachine.log.codec import decode, encode, entry_hash
 from statemachine.log.entry import GENESIS
 from statemachine.log.memory import MemoryLog
@@ -275,6 +276,60 @@ async def test_a_job_whose_snapshot_is_of_no_use_is_folded_from_its_first_entry(
     assert again.tracked(JOB) == read(*placed(history(4))).tracked(JOB)
     assert again.tracked(OTHER) == reader.tracked(OTHER)
     assert again.skipped == 0
+
+
+class CountingLog(MemoryLog):
+    """Counts the passes over it, and the records that they hand out."""
+
+    def __init__(self, *, finds_jobs: bool) -> None:
+        super().__init__()
+        self._finds, self.passes, self.handed_out = finds_jobs, 0, 0
+
+    @property
+    def finds_jobs(self) -> bool:
+        return self._finds
+
+    async def scan(
+        self, after: Position = 0, *, job: JobUid | None = None, after_seq: Seq = 0
+    ) -> AsyncIterator[Sequence[Record]]:
+        self.passes += 1
+        async for batch in super().scan(after, job=job, after_seq=after_seq):
+            self.handed_out += len(batch)
+            yield batch
+
+
+async def with_old_snapshots(log: CountingLog, jobs: Sequence[JobUid]) -> None:
+    """The log holds two entries of each job, covered by snapshots of an older layout, and one behind these."""
+    for job in jobs:
+        await log.append(history(2, job))
+    reader = await recovered(log)
+    olds = [replace(each, version=STATE_VERSION - 1) for each in reader.unsaved()]
+    await log.save_snapshots(reader.position, olds)
+    for job in jobs:
+        await log.append(history(3, job)[2:])
+    log.passes = log.handed_out = 0
+
+
+@pytest.mark.parametrize(("finds_jobs", "count"), [(False, 5), (True, 300)])
+async def test_snapshots_of_another_layout_cost_one_pass_over_the_log(finds_jobs: bool, count: int) -> None:
+    log = CountingLog(finds_jobs=finds_jobs)
+    jobs = [JobUid(f"job-{number}") for number in range(count)]
+    await with_old_snapshots(log, jobs)
+    reader = await recovered(log)
+    assert {reader.tracked(job).seq for job in jobs} == {3}
+    assert (reader.skipped, reader.position) == (0, 3 * count)
+    assert (log.passes, log.handed_out) == (1, 3 * count)
+
+
+async def test_a_few_snapshots_of_no_use_cost_no_pass_over_a_log_that_finds_jobs() -> None:
+    log = CountingLog(finds_jobs=True)
+    await log.append([*history(50, OTHER), *history(2)])
+    reader = await recovered(log)
+    other, own = reader.unsaved()
+    await log.save_snapshots(reader.position, [other, replace(own, version=UNUSABLE, body=b"")])
+    log.handed_out = 0
+    assert (await recovered(log)).tracked(JOB) == reader.tracked(JOB)
+    assert log.handed_out == 2
 
 
 async def test_a_job_is_still_quarantined_after_recovery_from_snapshots() -> None:
