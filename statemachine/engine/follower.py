@@ -67,6 +67,7 @@ class Follower:
         """States are recovered from snapshots and the tail."""
         for each in self._reads:
             await each.reader.recover(each.log)
+            each.reader.leave_saving()
 
     async def run(self) -> None:
         """Reads and sends, for ever."""
@@ -104,6 +105,7 @@ class Follower:
             else:
                 for refused in self.refused_listeners:
                     refused()
+        reader.leave_saving()
 
     async def _send(self) -> None:
         while True:

@@ -190,6 +190,10 @@ class Reader:
             if each.seq == last.seq and (each.version == UNUSABLE) == _doubtful(last):
                 self._unsaved.pop(each.job, None)
 
+    def leave_saving(self) -> None:
+        """Somebody else saves what has changed so far."""
+        self._unsaved.clear()
+
     def restore(self, snapshots: Iterable[Snapshot]) -> Sequence[JobUid]:
         """The jobs stand where their snapshots say; gives those whose snapshot is of no use."""
         useless = []

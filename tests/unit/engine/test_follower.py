@@ -94,6 +94,22 @@ def test_what_is_in_the_log_at_the_start_is_known_and_what_comes_later_is_told()
     simulated(story())
 
 
+def test_a_follower_does_not_collect_what_the_engine_has_to_save() -> None:
+    async def story() -> None:
+        log, reader = MemoryLog(), Reader()
+        await log.append(history(3))
+        follower = Follower([(log, reader)], MemoryInbox())
+        await follower.start()
+        assert reader.unsaved() == ()
+        running = asyncio.create_task(follower.run())
+        await log.append(history(2, OTHER))
+        await asyncio.sleep(0.05)
+        assert (reader.tracked(OTHER).seq, reader.unsaved()) == (2, ())
+        running.cancel()
+
+    simulated(story())
+
+
 def test_news_is_read_within_fifty_milliseconds_however_long_it_was_quiet() -> None:
     async def story() -> None:
         log = MemoryLog()
