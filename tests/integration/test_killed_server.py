@@ -26,7 +26,7 @@ from tests.support.seeds import chance
 
 pytestmark = pytest.mark.integration
 
-KILLS = kills(10)
+KILLS = kills(6)
 STARTING = 5
 """Of so many kills one hits a server that starts; the others wait until it serves."""
 
@@ -73,7 +73,7 @@ class Server:
 
     def start(self) -> None:
         words = ["serve", "--store", str(self.store), *self.log]
-        env = {**os.environ, "JOBLEDGER_KAFKA__INSTANCE": "serve"}
+        env = {**os.environ, "JOBLEDGER_KAFKA__INSTANCE": "serve", "JOBLEDGER_RESTART__BACKOFF": "0"}
         with (self.folder / "serve.log").open("ab") as log:
             self.process = program.start(
                 *words, stdout=log, stderr=log, env=env, real=not next(self.lives) % 3
