@@ -86,7 +86,7 @@ run: $(VENV)/.stamp ## start jobledger on this machine: controller, API and cons
 
 check: lint types imports generated flaky test ## what has to be green before a commit: six minutes
 
-test: $(VENV)/.stamp ## all tests that need nothing but this checkout: three minutes
+test: $(VENV)/.stamp ## all tests that need nothing but this checkout: four minutes
 	@$(PY) -m pytest $(SPREAD) -m "not integration" $(ARGS)
 
 test-all: $(VENV)/.stamp ## the same and those that start real programs and servers: twenty-five minutes
