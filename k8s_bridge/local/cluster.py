@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +21,7 @@ from k8s_bridge.local.restarts import FIRST, again
 from k8s_bridge.local.storage import Storage, Store
 from k8s_bridge.objects import Admit, ObjectStore
 from k8s_bridge.port import Change, LogPart, Manifest, Ref, Synced, Verb
+from k8s_bridge.watching import Watcher, is_watched
 from statemachine.errors import ClusterUnavailable, Missing
 
 _AT_ONCE = ("create", "patch", "delete", "emit")
@@ -106,16 +107,13 @@ class LocalCluster(StoredCluster):
             with contextlib.suppress(ClusterUnavailable):  # what went wrong before says more
                 await self.close()
 
-    async def watch(self) -> AsyncIterator[Change | Synced]:
+    def watch(self) -> AsyncIterator[Change | Synced]:
         """See the port. What is new is told once it is kept.
 
         Else the log could know a pod that nobody else remembers when this process is killed: an attempt that never
         ran, and of which nothing could be told.
         """
-        async for each in super().watch():
-            if isinstance(each, Change) and each.verb is Verb.ADDED:
-                await self._durable()
-            yield each
+        return _OnceKept(self.objects.watch(is_watched), self._durable)
 
     def logs(
         self,
@@ -252,3 +250,20 @@ class LocalCluster(StoredCluster):
     def _is_over(self, ref: Ref) -> bool:
         pod = self.objects.peek(ref) or {}
         return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+class _OnceKept(AsyncIterator[Change | Synced]):
+    """A watch, open from now on, that hands out a new object after `durable`."""
+
+    def __init__(self, items: Watcher, durable: Callable[[], Awaitable[None]]) -> None:
+        self._items, self._durable = items, durable
+
+    async def __anext__(self) -> Change | Synced:
+        item = await anext(self._items)
+        if isinstance(item, Change) and item.verb is Verb.ADDED:
+            await self._durable()
+        return item
+
+    async def aclose(self) -> None:
+        """See Watcher."""
+        await self._items.aclose()

@@ -220,6 +220,14 @@ async def test_who_waits_for_the_name_of_a_service_waits_for_nothing(cluster: Lo
     assert await output(cluster) == "began\n"
 
 
+async def test_a_watch_is_open_from_the_call_on(cluster: LocalCluster) -> None:
+    await cluster.create(running("true"))
+    items = cluster.watch()
+    await cluster.delete(POD, grace=0)
+    await gone(cluster, POD, seconds=60)
+    await next_change(items, lambda change: change.verb is Verb.DELETED)
+
+
 async def test_a_pod_is_asked_to_end_before_it_is_killed(cluster: LocalCluster) -> None:
     await cluster.create(running("trap 'exit 5' TERM; echo ready; while :; do sleep 0.02; done"))
     await wait_for_output(cluster, b"ready")
