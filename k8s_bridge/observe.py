@@ -214,16 +214,23 @@ def _actor(meta: Mapping[str, Any]) -> str:
     """Who wrote the spec last: the newest manager that did not only write the status.
 
     Or, if it set the annotation, or nobody keeps account of managers, who that names: managers are programs. An
-    annotation that somebody else set before is no evidence.
+    annotation that somebody else set before is no evidence. Managers are noted by the second: of several in the last
+    one, the one that set the annotation counts.
     """
     said = _text(_map(meta.get("annotations")).get(ACTOR))
     writers = [each for each in _maps(meta.get("managedFields")) if not each.get("subresource")]
     if not writers:
         return said
     oldest = datetime.min.replace(tzinfo=UTC)
-    newest = max(writers, key=lambda each: instant(each.get("time")) or oldest)
-    annotations = _map(_map(_map(newest.get("fieldsV1")).get("f:metadata")).get("f:annotations"))
-    return said if said and f"f:{ACTOR}" in annotations else _text(newest.get("manager"))
+    times = [instant(each.get("time")) or oldest for each in writers]
+    newest = [each for each, time in zip(writers, times, strict=True) if time == max(times)]
+    if said and any(map(_set_the_actor, newest)):
+        return said
+    return _text(newest[0].get("manager"))
+
+
+def _set_the_actor(manager: Mapping[str, Any]) -> bool:
+    return f"f:{ACTOR}" in _map(_map(_map(manager.get("fieldsV1")).get("f:metadata")).get("f:annotations"))
 
 
 def _phase(status: Mapping[str, Any]) -> PodPhase | None:

@@ -76,6 +76,19 @@ def test_the_actor_is_the_annotation_if_the_newest_manager_set_it(annotated: boo
     assert getattr(found, "actor", None) == actor
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_two_managers_in_one_second_the_one_that_set_the_annotation_counts(order: tuple[int, int]) -> None:
+    at = "2024-01-09T15:00:00Z"
+    actor = {"f:metadata": {"f:annotations": {"f:jobledger.dev/actor": {}}}}
+    both = (
+        {"manager": "kubectl-create", "time": at, "fieldsV1": {"f:spec": {}}},
+        {"manager": "kubectl-jobledger", "time": at, "fieldsV1": actor},
+    )
+    fields = [both[each] for each in order]
+    found = seen(job(uid="j-1", annotations={"jobledger.dev/actor": "ada"}, managedFields=fields))
+    assert getattr(found, "actor", None) == "ada"
+
+
 def test_the_actor_is_the_annotation_where_nobody_keeps_account_of_managers() -> None:
     found = seen(job(uid="j-1", annotations={"jobledger.dev/actor": "ada"}))
     assert getattr(found, "actor", None) == "ada"
