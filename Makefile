@@ -24,9 +24,9 @@ HOURS ?= 0
 PARTS ?=
 # What `make count` compares with.
 BASE  ?=
-# How tests are shared out: as many processes as JOBLEDGER_TEST_WORKERS says, two by default (there is a server of each
-# kind in each of them); `--pdb` in ARGS turns it off.
-SPREAD = -n $${JOBLEDGER_TEST_WORKERS:-2} --dist loadgroup --no-loadscope-reorder
+# How tests are shared out: to two processes, those with servers to three (there is a server of each kind in each of them), or
+# to as many as JOBLEDGER_TEST_WORKERS says; `--pdb` in ARGS turns it off.
+spread = -n $${JOBLEDGER_TEST_WORKERS:-$(1)} --dist loadgroup --no-loadscope-reorder
 
 MAKEFLAGS += --no-print-directory
 
@@ -87,10 +87,10 @@ run: $(VENV)/.stamp ## start jobledger on this machine: controller, API and cons
 check: lint types imports generated flaky test ## what has to be green before a commit: six minutes
 
 test: $(VENV)/.stamp ## all tests that need nothing but this checkout: four minutes
-	@$(PY) -m pytest $(SPREAD) -m "not integration" $(ARGS)
+	@$(PY) -m pytest $(call spread,2) -m "not integration" $(ARGS)
 
-test-all: $(VENV)/.stamp ## the same and those that start real programs and servers: twenty-five minutes
-	@$(PY) -m pytest $(SPREAD) $(ARGS)
+test-all: $(VENV)/.stamp ## the same and those that start real programs and servers: twenty minutes
+	@$(PY) -m pytest $(call spread,3) $(ARGS)
 
 soak: $(VENV)/.stamp ## what takes hours: fresh seeds, fire and chaos at full size, memory: HOURS=8 PARTS="simulation fire"
 	@$(PY) -m tests.soak --hours $(HOURS) $(PARTS)
@@ -103,7 +103,7 @@ count: $(VENV)/.stamp ## how many tests and assertions there are; BASE=REVISION 
 
 sim: $(VENV)/.stamp ## more simulated runs: SEEDS=10000, or one again: SEED=123
 	@JOBLEDGER_SIM_SEEDS='$(SEEDS)' $(if $(SEED),JOBLEDGER_SIM_SEED='$(SEED)') \
-	    $(PY) -m pytest --timeout=0 $(SPREAD) tests/simulation $(ARGS)
+	    $(PY) -m pytest --timeout=0 $(call spread,2) tests/simulation $(ARGS)
 
 fire: $(VENV)/.stamp ## jobs on a real API server while everything is killed: JOBS=200 KILLS=50 APISERVER_KILLS=10 SEED=1 LOG=kafka
 	@JOBLEDGER_FIRE_JOBS='$(JOBS)' JOBLEDGER_FIRE_KILLS='$(KILLS)' JOBLEDGER_FIRE_SEED='$(SEED)' \

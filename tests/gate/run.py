@@ -1,4 +1,4 @@
-"""One phase of the gate: pytest on every core; what failed runs again, three times, by itself.
+"""One phase of the gate: pytest in several processes; what failed runs again, three times, by itself.
 
 A failure that comes back is one. A failure that does not come back is one as well, if the change touches the test's
 file or a module that it imports. Otherwise the test is flaky: the run is green, and says so.
@@ -24,6 +24,9 @@ MOST: Final = 10
 PHASES: Final = {"fast": "not integration", "integration": "integration"}
 """Which tests are whose: without servers, and with them."""
 
+PROCESSES: Final = {"fast": 2, "integration": 3}
+"""On two cores: a test with a server waits for about a third of its time."""
+
 Pytest = Callable[[Sequence[str]], int]
 """Runs pytest with these arguments; its exit code."""
 
@@ -34,7 +37,7 @@ def run(phase: str, arguments: Sequence[str], pytest: Pytest | None = None, out:
     report = out / f"{phase}.json"
     report.unlink(missing_ok=True)
     files = ["-p", "tests.gate.report", f"--gate-report={report}", f"--junitxml={report.with_suffix('.xml')}"]
-    code = pytest([*spread(), "-m", PHASES[phase], f"--maxfail={MOST}", *files, *arguments])
+    code = pytest([*spread(phase), "-m", PHASES[phase], f"--maxfail={MOST}", *files, *arguments])
     done = Run.read(report)
     if code != 1 or done is None or not 0 < len(done.failed) < MOST:
         return code
@@ -50,9 +53,9 @@ def run(phase: str, arguments: Sequence[str], pytest: Pytest | None = None, out:
     return _end(done, flaky, stays)
 
 
-def spread() -> list[str]:
-    """How pytest shares the tests out: a worker for each core, tests of one group on one of them, in our order."""
-    workers = os.environ.get("JOBLEDGER_TEST_WORKERS") or "2"
+def spread(phase: str) -> list[str]:
+    """How pytest shares the tests out: tests of one group in one process, in our order."""
+    workers = os.environ.get("JOBLEDGER_TEST_WORKERS") or str(PROCESSES[phase])
     return ["-n", workers, "--dist", "loadgroup", "--no-loadscope-reorder"]
 
 
