@@ -79,7 +79,7 @@ def test_the_actor_is_the_annotation_if_the_newest_manager_set_it(annotated: boo
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_of_two_managers_in_one_second_the_one_that_set_the_annotation_counts(order: tuple[int, int]) -> None:
     at = "2024-01-09T15:00:00Z"
-    actor = {"f:metadata": {"f:annotations": {"f:jobledger.dev/actor": {}}}}
+    actor: dict[str, Any] = {"f:metadata": {"f:annotations": {"f:jobledger.dev/actor": {}}}}
     both = (
         {"manager": "kubectl-create", "time": at, "fieldsV1": {"f:spec": {}}},
         {"manager": "kubectl-jobledger", "time": at, "fieldsV1": actor},
