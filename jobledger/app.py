@@ -7,7 +7,9 @@ is the controller's business.
 
 import json
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from typing import Any, Final
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 from jobledger.errors import NotPossible, UnknownJob, several
 from jobledger.feed import Feed
@@ -16,7 +18,7 @@ from jobledger.intake import Intake
 from jobledger.manifests import Manifest as Written
 from jobledger.patches import examined
 from jobledger.replicas import Attempt, attempts, chosen, pod_of
-from jobledger.telling.histories import History, Known, known_to
+from jobledger.telling.histories import SHORTEST_UID, History, Known, known_to
 from jobledger.telling.histories import history as life_of
 from jobledger.views import is_gone, manifest_of, stated_phase, with_status
 from jobledger.wiring import Controller
@@ -25,7 +27,7 @@ from jobledger.wishes import paused, scaled, still_there
 from k8s_bridge.observe import ACTOR, DELETED_BY
 from k8s_bridge.port import JobEvent, Manifest, Ref
 from k8s_bridge.selectors import EVERYTHING, Selector
-from statemachine.errors import Missing, Refused
+from statemachine.errors import JobledgerError, Missing, Refused
 from statemachine.ids import JobUid
 from statemachine.kind import Names
 from statemachine.kinds import SERVED, kind_of
@@ -34,8 +36,14 @@ from statemachine.log.port import Record
 from statemachine.log.reader import Reader
 from statemachine.state import JobState, ReplicaPhase
 
+if TYPE_CHECKING:
+    from projectors.history import History as HistoryView
+
 OBJECT_KINDS: Final = tuple(names.kind for names in SERVED)
 """The kinds of job objects, aliases too."""
+
+_OLDER: Final = 5
+"""Forgotten jobs of a name that are looked up in the log: more than are named."""
 
 
 class App:
@@ -55,8 +63,16 @@ class App:
         """The job's state; None before its first entry, and in quarantine."""
         return self.controller.states.state(JobUid(uid))
 
+    @property
+    def view(self) -> "HistoryView | None":
+        """The history view that this controller projects; None where it does not."""
+        from projectors.history import HistoryProjector
+
+        streams = (each for streams in self.controller.streams for each in streams)
+        return next((each.history for each in streams if isinstance(each, HistoryProjector)), None)
+
     def states(self) -> list[JobState]:
-        """The states of all jobs that the log knows, those that are gone too."""
+        """The states of all jobs that the log knows; of closed ones those that are kept."""
         found = map(self.controller.states.state, self.controller.reader.jobs)
         return [each for each in found if each is not None]
 
@@ -79,7 +95,8 @@ class App:
         ]
         found.sort(key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"], job["kind"]))
         here = {each["metadata"]["uid"] for each in found}
-        for state in self.states():
+        past = [each async for each in self.controller.states.all_past()] if gone else []
+        for state in (*past, *self.states()):
             if state.uid in here or not state.deleted or (state.closed and not gone):
                 continue
             if namespace in (None, state.namespace) and state.object_kind in kinds:
@@ -131,7 +148,7 @@ class App:
     async def _by_uid(
         self, namespace: str, name: str, uid: str, kinds: Collection[str] = OBJECT_KINDS
     ) -> Manifest:
-        state = self.state(uid)
+        state = await self.controller.states.past(JobUid(uid))
         if (
             state is None
             or (state.namespace, state.name) != (namespace, name)
@@ -180,9 +197,32 @@ class App:
             raise NotPossible("nothing has been decided about this job yet; try again")
         return explain(entries).model_dump(mode="json")
 
-    def known(self, namespace: str) -> list[Known]:
-        """Every job that the log knows of a namespace, the oldest first, also those long gone."""
-        return [each for each in known_to(self.controller.reader) if each.namespace == namespace]
+    async def known(self, namespace: str, job: str, uid: str = "") -> list[Known]:
+        """Jobs of a namespace that the log knows, the oldest first: all whose states are kept.
+
+        And of the forgotten ones those that may be meant: the last that had the name `job`, if there is a history
+        view that knows names, and those whose uid begins with `uid`, or so.
+        """
+        there = [each for each in known_to(self.controller.reader) if each.namespace == namespace]
+        states = self.controller.states
+        past = [await states.past(each) for each in await self._forgotten(namespace, job, uid)]
+        mine = [each for each in past if each is not None and each.namespace == namespace]
+        return [
+            Known(each.uid, namespace, each.name, each.kind, each, states.seq(each.uid), "") for each in mine
+        ] + there
+
+    async def _forgotten(self, namespace: str, job: str, uid: str) -> list[JobUid]:
+        forgotten = self.controller.reader.forgotten
+        begin, found = uid or job, list[JobUid]()
+        if forgotten and self.view is not None:
+            with suppress(JobledgerError):  # it is a view: what it cannot tell is not known here
+                rows = await self.view.named(namespace, job, limit=_OLDER)
+                found += [row.uid for row in reversed(rows) if row.uid in forgotten]
+        if JobUid(begin) in forgotten:
+            found.append(JobUid(begin))
+        elif len(begin) >= SHORTEST_UID:
+            found += islice((each for each in forgotten if each.startswith(begin)), _OLDER)
+        return list(dict.fromkeys(found))
 
     async def life(self, job: Known, note: str = "") -> History:
         """Everything that the log holds of the job."""
@@ -246,7 +286,7 @@ class App:
         uid = job["metadata"]["uid"]
         if follow:
             await self._begun(uid, replica)
-        state = self.state(uid)
+        state = await self.controller.states.past(JobUid(uid))
         if state is None:
             raise NotPossible(f'job "{job["metadata"]["name"]}" has not been looked at yet; try again')
         attempt = chosen(state, await self.attempts(uid), replica, container=container, previous=previous)

@@ -43,6 +43,10 @@ class StoredCluster:
         await self._before("children", Ref("", "", namespace, ""))
         return self.objects.peek_children(namespace, owner, also)
 
+    def owners(self) -> Collection[str]:
+        """See the port."""
+        return self.objects.owners()
+
     async def create(self, manifest: Manifest) -> Manifest:
         """The object exists; as stored. Raises Conflict (name taken), Refused."""
         ref = _ref(manifest)

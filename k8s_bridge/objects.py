@@ -97,12 +97,16 @@ class ObjectStore:
         And those with a uid in `also` that nothing controls.
         """
         stored = self._stored
-        owned = [stored[ref].object for ref in self._owned.get(owner, ()) if ref.namespace == namespace]
+        owned = [stored[ref].object for ref in self._owned.get(owner, ()) if namespace in ("", ref.namespace)]
         missing = {*also}.difference(each["metadata"]["uid"] for each in owned)
         if not missing:
             return owned
         pods = self.peek_all("Pod")
         return owned + [each for each in pods if each["metadata"]["uid"] in missing and not controller(each)]
+
+    def owners(self) -> Collection[str]:
+        """The uids of all controllers of objects."""
+        return self._owned.keys()
 
     def peek_all(self, kind: str) -> Iterator[Manifest]:
         """All objects of a kind, whatever their group; not copied."""

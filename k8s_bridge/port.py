@@ -108,10 +108,13 @@ class Cluster(Protocol):
         """All objects of a kind, by namespace and name."""
 
     async def children(self, namespace: str, owner: str, also: Collection[str] = ()) -> Sequence[Manifest]:
-        """The objects controlled by the job with uid `owner`, pods included.
+        """The objects controlled by the job with uid `owner`, pods included; with an empty `namespace` in any.
 
         And those with a uid in `also` that nothing controls: they were the job's before somebody cut them off.
         """
+
+    def owners(self) -> Collection[str]:
+        """The uids of everything that controls an object, as far as that is known without asking."""
 
     async def create(self, manifest: Manifest) -> Manifest:
         """The object exists; as stored, uid and all. Raises Conflict (name taken), Refused."""

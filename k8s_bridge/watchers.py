@@ -53,6 +53,10 @@ def _nothing(*_: object) -> None:
     """For a bridge whose owner does not want to know."""
 
 
+def _never(_: JobUid) -> bool:
+    return False
+
+
 def _unknown(_: JobUid) -> str:
     """For a bridge without a log."""
     return ""
@@ -108,6 +112,8 @@ class Bridge:
     """Told whenever everything that exists has been reported."""
     kind_of: Callable[[JobUid], str] = _unknown
     """The kind of a job that the log knows; empty for any other."""
+    is_forgotten: Callable[[JobUid], bool] = _never
+    """Whether nothing of the job should be there any more, and no visit would look for it."""
     _tracks: dict[str, _Track] = field(default_factory=dict)
     _listed: set[str] | None = None
     _withheld: frozenset[str] = frozenset()
@@ -234,7 +240,9 @@ class Bridge:
         if is_job(raw):
             if change.verb is not Verb.DELETED:
                 self.shown(JobUid(uid), raw.get("status") or {})
-        elif (owner := owner_of(raw)) and (_is_over(raw) if raw.get("kind") == "Pod" else _is_gone(change)):
+        elif (owner := owner_of(raw)) and (
+            (_is_over(raw) if raw.get("kind") == "Pod" else _is_gone(change)) or self.is_forgotten(owner)
+        ):
             self.touched(owner)
 
     async def _pass_on(self, uid: str, observation: Observation) -> None:

@@ -17,7 +17,10 @@ class States(Protocol):
     """The latest state of every job, as folded from the log."""
 
     def state(self, job: JobUid) -> JobState | None:
-        """The job's state; None for one that is unknown or quarantined."""
+        """The job's state; None for one that is unknown, quarantined, or forgotten."""
+
+    def is_forgotten(self, job: JobUid) -> bool:
+        """The job is closed, and its state is not kept: nothing of it should exist."""
 
     def seq(self, job: JobUid) -> Seq:
         """Number of the last entry folded into it."""

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
+from functools import partial
 from itertools import groupby
 from typing import Any, Final
 
@@ -92,6 +93,10 @@ class _Made:
     missing_since: datetime | None = None
 
 
+_CLOSED: Final = partial(JobState, deleted=True, closed=True)
+"""All that has to be known of a forgotten job: what still belongs to it is to go, in whatever namespace it is."""
+
+
 _UNCONCERNING: Final = (
     e.Announced,
     e.ConditionsChanged,
@@ -153,8 +158,8 @@ class Children:
 
     async def visit(self, job: JobUid) -> float | None:
         """The job's children are as its latest state says, as far as the cluster lets them be."""
-        state = self._states.state(job)
-        if state is None or state.phase is Phase.NEW:
+        state = _CLOSED(job) if self._states.is_forgotten(job) else self._states.state(job)
+        if state is None or (state.phase is Phase.NEW and not state.closed):
             return None
         self._forget_reported(state)
         observed = [each.uid for each in state.replicas.values() if each.uid]

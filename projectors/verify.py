@@ -17,8 +17,8 @@ from statemachine.ids import JobUid, Seq
 from statemachine.log.audit import Verifier
 from statemachine.log.codec import decode, decode_state, encode, encode_state
 from statemachine.log.entry import Entry
-from statemachine.log.port import Record, Snapshot
-from statemachine.log.reader import UNUSABLE, Reader
+from statemachine.log.port import UNUSABLE, Record, Snapshot
+from statemachine.log.reader import Reader
 from statemachine.state import STATE_VERSION, JobState
 
 

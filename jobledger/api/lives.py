@@ -36,7 +36,7 @@ async def _life(
     """Everything that the log holds of the job that is meant, if the caller may see it."""
     app: App = request.app.state.jobledger
     kinds = await permitted(caller, "get", namespace, name=job, kind=kind)
-    known = [each for each in app.known(namespace) if each.state.object_kind in kinds]
+    known = [each for each in await app.known(namespace, job, uid) if each.state.object_kind in kinds]
     if not await may_list(caller, namespace):  # no names are to be learnt by trying
         known = [each for each in known if each.name == job]
     found = chosen(known, job, namespace=namespace, uid=uid, kind=kind)

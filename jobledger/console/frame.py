@@ -21,7 +21,7 @@ from jobledger.app import App
 from jobledger.console import notes, session, shapes
 from jobledger.console.words import language_of, say
 from jobledger.settings import Settings
-from projectors.history import History, HistoryProjector
+from projectors.history import History
 from statemachine.errors import JobledgerError, ViewUnavailable
 
 POLICY: Final = "; ".join(
@@ -96,9 +96,8 @@ class Console:
     @property
     def history(self) -> History:
         """The read model. Raises ViewUnavailable where there is none."""
-        for stream in (each for streams in self.app.controller.streams for each in streams):
-            if isinstance(stream, HistoryProjector):
-                return stream.history
+        if (found := self.app.view) is not None:
+            return found
         raise ViewUnavailable("no database for the history is configured; see the setting `history`")
 
 

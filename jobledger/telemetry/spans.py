@@ -226,11 +226,12 @@ class TracedCluster:
 
     def __init__(self, cluster: Cluster, spans: TracedInstruments) -> None:
         self._cluster, self._spans = cluster, spans
-        self.watch, self.get, self.list, self.children = (
+        self.watch, self.get, self.list, self.children, self.owners = (
             cluster.watch,
             cluster.get,
             cluster.list,
             cluster.children,
+            cluster.owners,
         )
         self.orphans, self.events, self.logs = cluster.orphans, cluster.events, cluster.logs
         self.events_about, self.close = cluster.events_about, cluster.close

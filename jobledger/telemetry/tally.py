@@ -52,6 +52,7 @@ _COUNTED: Final = (
     "RestartDenied",
     "ReplicaDelayed",
     "ChildRefused",
+    "JobClosed",
 )
 
 _AT_ONCE: Final = 200
@@ -101,6 +102,8 @@ class Tally:
         self.counts: Mapping[Described, Counter[Labels]] = {each: Counter() for each in _COUNTERS}
         self.spreads: Mapping[Described, dict[Labels, Spread]] = {each: {} for each in _SPREADS}
         self._jobs: dict[JobUid, _Job] = {}
+        self._closed: set[int] = set()
+        """Hashes of the closed jobs, a third of what their uids would take: nothing more is counted of them."""
         self._start_at_zero()
 
     def _start_at_zero(self) -> None:
@@ -138,6 +141,9 @@ class Tally:
         self._reached[partition] = record.position
         job = self._jobs.get(record.job)
         if job is None:
+            if hash(record.job) in self._closed:
+                self.skipped += 1
+                return
             job = self._jobs[record.job] = _Job()
         events = self._events(record, job)
         if events is None:
@@ -147,6 +153,9 @@ class Tally:
         self.entries += 1
         for event in events:
             self._count(job, event)
+            if event.type == "JobClosed":
+                del self._jobs[record.job]
+                self._closed.add(hash(record.job))
 
     def _events(self, record: Record, job: _Job) -> tuple[Event, ...] | None:
         """The entry's events, at least those that count; None for a record that does not follow."""

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,7 +35,7 @@ from statemachine.log.inbox import Inbox, MemoryInbox, Outbox
 from statemachine.log.partitions import Partitions, Readers, as_one
 from statemachine.log.polling import Polling
 from statemachine.log.port import EventLog
-from statemachine.log.reader import Folded, Reader
+from statemachine.log.reader import Folded, Reader, Tracked, closed_in, fold_history
 from statemachine.log.room import Room
 from statemachine.observations import Observation
 from statemachine.state import JobState
@@ -47,6 +47,9 @@ _COLLECT_AFTER: Final = (20_000, 20, 20)
 
 States and entries live long and form no cycles: whoever looks through them all the time finds nothing.
 """
+
+KEEPS: Final = 1_000
+"""States of closed jobs that stay in memory (5 MB), in each partition: users look at what has just ended."""
 
 _NO_BRIDGE: Final = 1.0
 """Seconds between two looks into the inbox, where only `jobledger dead-letters retry` puts something there."""
@@ -61,16 +64,39 @@ class LatestStates:
     def __init__(
         self,
         reader: Reader | Readers,
+        partitions: Partitions,
         fresh: Callable[[JobUid], Awaitable[None]],
         attended: Attended = EVERYTHING,
     ) -> None:
-        self._reader, self._attended = reader, attended
+        self._reader, self._partitions, self._attended = reader, partitions, attended
         self._fresh = fresh
 
     def state(self, job: JobUid) -> JobState | None:
-        """The job's state; None for one that is unknown, quarantined, or not looked after here."""
+        """The job's state; None for one that is unknown, quarantined, forgotten, or not looked after here."""
+        return self._of(self._reader.tracked(job))
+
+    def is_forgotten(self, job: JobUid) -> bool:
+        """See States."""
+        return job in self._reader.forgotten
+
+    async def past(self, job: JobUid) -> JobState | None:
+        """As `state`, of a forgotten job from the log: Kafka has to read the whole partition for it."""
         tracked = self._reader.tracked(job)
-        if tracked.quarantined or tracked.seq == 0:
+        if tracked.forgotten:
+            records = [each async for batch in self._partitions.log_of(job).scan(job=job) for each in batch]
+            tracked = fold_history(records, upto_seq=tracked.seq)
+        return self._of(tracked)
+
+    async def all_past(self) -> AsyncIterator[JobState]:
+        """Every forgotten job, as it ended: one pass over every log."""
+        forgotten = self._reader.forgotten
+        for each in self._partitions.logs if forgotten else ():
+            async for tracked in closed_in(each, forgotten):
+                if (state := self._of(tracked)) is not None:
+                    yield state
+
+    def _of(self, tracked: Tracked) -> JobState | None:
+        if tracked.quarantined or tracked.seq == 0 or tracked.forgotten:
             return None
         state = tracked.state
         return state if self._attended.covers(state.api_version, state.kind, state.namespace) else None
@@ -93,8 +119,9 @@ class Controller:
     else puts any), and the bridge watches only when it is its `turn`. With a `worker` the role of an engine is
     the worker's, everything else follows the log, and `outbox` leads to whoever decides. Of several processes
     that project, each does its `share` of the partitions. `answered` counts the answers of the cluster, by which
-    slow is told from stuck. `room` is what is known of the disk. `generators` make up what children ask for, such as
-    SSH keys. Jobs that are not `attended` are left as they are: nobody here sees their pods.
+    slow is told from stuck. `keeps`: of how many closed jobs the states stay in memory, in each partition.
+    `room` is what is known of the disk. `generators` make up what children ask for, such as SSH keys. Jobs that are
+    not `attended` are left as they are: nobody here sees their pods.
     """
 
     event_log: EventLog | Partitions
@@ -112,6 +139,7 @@ class Controller:
     share: Share | None = None
     turn: Turn = nullcontext
     answered: Callable[[], int] = lambda: 0
+    keeps: int = KEEPS
     room: Room = field(default_factory=Room)
     instruments: Instruments = field(default_factory=Instruments)
     generators: Mapping[str, Generate] = field(default_factory=lambda: GENERATORS)
@@ -119,11 +147,11 @@ class Controller:
     def __post_init__(self) -> None:
         found = self.event_log
         self.partitions = found if isinstance(found, Partitions) else Partitions([found])
-        self._readers = [Reader() for _ in self.partitions.logs]
+        self._readers = [Reader(keeps=self.keeps) for _ in self.partitions.logs]
         self.reader = as_one(self._readers, self.partitions.number_of)
         self.drain: Drain | None = None
         self.source: Source = self._source()
-        self.states = LatestStates(self.reader, self.source.fresh, self.attended)
+        self.states = LatestStates(self.reader, self.partitions, self.source.fresh, self.attended)
         self._observe = self.instruments.sink(self.source.observe)
         self.levels: Levels | None = None
         self.views = Streams(())
@@ -272,7 +300,20 @@ class Controller:
         """Whoever had the partitions that are ours now may have left anything undone."""
         if self.levels is not None:
             self.levels.add(each for each in self.reader.jobs if self._is_mine(each))
+            self._visit_forgotten()
         self.views.shared()
+
+    def _cluster_listed(self) -> None:
+        if self.levels is not None:
+            self.levels.cluster_listed()
+            self._visit_forgotten()
+
+    def _visit_forgotten(self) -> None:
+        """A create that took effect late: the job is closed, and owns an object that no watch would ever tell of."""
+        if self.levels is not None:
+            for job in map(JobUid, self.cluster.owners()):
+                if self.states.is_forgotten(job) and self._is_mine(job):
+                    self.levels.touched(job)
 
     def _levels(self, cluster: Cluster) -> Levels:
         return Levels(
@@ -333,9 +374,10 @@ class Controller:
             attended=self.attended,
         )
         bridge.kind_of = self._kind_of
+        bridge.is_forgotten = self.states.is_forgotten
         if self.levels is not None:
             bridge.touched, bridge.shown = self.levels.touched, self.levels.shown
-            bridge.listed = self.levels.cluster_listed
+            bridge.listed = self._cluster_listed
         return bridge
 
     def _sink(self) -> Sink:

@@ -131,7 +131,7 @@ class ApiServerCluster:
         if self._watching is not None:
             await self._watching.synced.wait()
             index = self._watching.index
-            return [each.manifest() for each in index.owned(owner, also) if each.namespace == namespace]
+            return [each.manifest() for each in index.owned(owner, also) if namespace in ("", each.namespace)]
         found: Manifests = []
         for source in child_sources(replace(self._attended, namespaces=(namespace,))):
             with suppress(NotServed):
@@ -142,6 +142,10 @@ class ApiServerCluster:
                     if (by := _controller(each)) == owner or (not by and each["metadata"]["uid"] in also)
                 ]
         return found
+
+    def owners(self) -> Collection[str]:
+        """See the port."""
+        return self._watching.index.owners() if self._watching is not None else ()
 
     async def held(self) -> Manifests:
         """Every pod of a job that has an evidence finalizer, asked of the API server."""

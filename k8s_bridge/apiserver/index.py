@@ -5,7 +5,7 @@ has to be said when it vanishes. Answers to our own writes go in at once, so tha
 write the same again; versions keep an older report from undoing that.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from sys import intern
@@ -134,6 +134,10 @@ class Index:
         """The objects that the job controls, in order of appearance; those of `also` that nothing controls."""
         cut_off = (self._seen[uid] for uid in also if uid in self._seen and not self._seen[uid].job)
         return [*(self._seen[uid] for uid in self._owned.get(job, ())), *cut_off]
+
+    def owners(self) -> Collection[str]:
+        """The uids of all jobs that control an object."""
+        return self._owned.keys()
 
     def put(self, raw: Manifest, collection: str = "") -> bool:
         """The object is as `raw` says, unless something newer is known. True if that is news."""

@@ -106,6 +106,7 @@ class HistoryProjector:
             return self._statements(steps, reader.position, found) if fits else ()
 
         await self._database.change(self._partition, change)
+        reader.forget_closed()
         return fits
 
     def _statements(self, steps: Sequence[Step], upto: Position, found: Reached) -> Sequence[Statement]:

@@ -108,6 +108,12 @@ class History:
             found = await self._database.fetch(f"{_JOB}{where} {_NEWEST} LIMIT 1", *values)
         return _job_row(found[0]) if found else None
 
+    async def named(self, namespace: str, name: str, *, limit: int) -> Sequence[JobRow]:
+        """The last jobs that had a name, newest first."""
+        where, values = _where({"namespace": namespace, "name": name})
+        found = await self._database.fetch(f"{_JOB}{where} {_NEWEST} LIMIT $3", *values, limit)
+        return [_job_row(row) for row in found]
+
     async def list_jobs(
         self,
         *,

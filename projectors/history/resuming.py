@@ -6,17 +6,19 @@ all of the log up to there is folded.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from projectors.history.database import Database
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.port import EventLog, Snapshot
-from statemachine.log.reader import UNUSABLE, Reader
+from statemachine.log.reader import Reader
 from statemachine.state import STATE_VERSION
 
 _AT_A_TIME: Final = 500
-_LAST: Final = "SELECT uid, last_seq FROM history_jobs"
+_LAST: Final = "SELECT uid, last_seq FROM history_jobs WHERE uid IN ({})"
+_CLOSED: Final = """SELECT uid, last_seq FROM history_jobs WHERE uid IN ({}) AND NOT EXISTS
+    (SELECT 1 FROM history_listing WHERE history_listing.uid = history_jobs.uid)"""
+"""Those that are listed no more."""
 
 
 class Past:
@@ -29,38 +31,44 @@ class Past:
 
     async def resume(self) -> Reader:
         """A reader at `upto`, to be told of jobs before it sees more of them."""
-        reader = Reader()
+        reader = Reader(keeps=0)
         if not self._whole and not await self._from_snapshots(reader):
-            reader = Reader()
+            reader = Reader(keeps=0)
             await self._fold_all(reader)
         reader.position = self._upto
         return reader
 
     async def know(self, reader: Reader, jobs: Collection[JobUid]) -> None:
-        """The reader knows `jobs` as they were at `upto`, as far as it did not know them already."""
-        unknown = [] if self._whole else [each for each in jobs if each not in reader]
-        if unknown and not await self._restore(reader, unknown):
-            await self._fold_all(reader)
+        """The reader knows `jobs` as they were at `upto`, as far as it did not know them already.
+
+        Of closed ones only the view knows: the memory that they would take is better used.
+        """
+        if unknown := [each for each in jobs if each not in reader]:
+            closed = await self._seqs(_CLOSED, unknown)
+            reader.remember(closed)
+            left = [] if self._whole else [each for each in unknown if each not in closed]
+            if left and not await self._restore(reader, left):
+                await self._fold_all(reader)
 
     async def _from_snapshots(self, reader: Reader) -> bool:
         """The reader knows the jobs whose last entries are not in all snapshots; False if those do not tell."""
-        covered, snapshots = await self._log.snapshots()
-        self._snapshots = {each.job: _worth_keeping(each) for each in snapshots}
+        covered, snapshots, closed, _ = await self._log.saved()
+        self._snapshots = {each.job: each for each in snapshots}
         async for batch in self._log.scan(covered):
-            records = [each for each in batch if each.position <= self._upto]
+            records = [each for each in batch if each.position <= self._upto and each.job not in closed]
             begun = {each.job for each in records} & self._snapshots.keys()
             if not await self._restore(reader, [each for each in begun if each not in reader]):
                 return False
             for each in records:
                 if each.seq > reader.tracked(each.job).seq:
                     reader.accept(each)
-            if len(records) < len(batch):
+            if batch[-1].position > self._upto:
                 break
         return True
 
     async def _restore(self, reader: Reader, jobs: Sequence[JobUid]) -> bool:
         """The reader knows the jobs by their snapshots; False if those do not tell, or are ahead of the view."""
-        seqs = await self._last_seqs(jobs)
+        seqs = await self._seqs(_LAST, jobs)
         fitting = []
         for job in jobs:
             snapshot = self._snapshots.get(job)
@@ -78,7 +86,7 @@ class Past:
 
     async def _fold_all(self, reader: Reader) -> None:
         """The reader knows every job, those as before that it knew."""
-        self._whole, self._snapshots, known = True, {}, set(reader.jobs)
+        self._whole, self._snapshots, known = True, {}, {*reader.jobs, *reader.forgotten}
         async for batch in self._log.scan():
             for record in batch:
                 if record.position <= self._upto and record.job not in known:
@@ -86,20 +94,14 @@ class Past:
             if batch[-1].position >= self._upto:
                 break
 
-    async def _last_seqs(self, jobs: Sequence[JobUid]) -> Mapping[JobUid, Seq]:
-        """The last entries that the view has of them."""
+    async def _seqs(self, query: str, jobs: Sequence[JobUid]) -> Mapping[JobUid, Seq]:
+        """The last entries that the view has of those of the jobs that the query selects."""
         found: dict[JobUid, Seq] = {}
         for some in _parts(jobs):
             places = ", ".join(f"${number}" for number, _ in enumerate(some, 1))
-            query = f"{_LAST} WHERE uid IN ({places})"
-            found |= {JobUid(uid): seq for uid, seq in await self._database.fetch(query, *some)}
+            rows = await self._database.fetch(query.format(places), *some)
+            found |= {JobUid(uid): seq for uid, seq in rows}
         return found
-
-
-def _worth_keeping(snapshot: Snapshot) -> Snapshot:
-    """Most jobs are over, and nothing happens to them any more: the memory that their states take is better used."""
-    is_over = b'"closed":true' in snapshot.body
-    return replace(snapshot, version=UNUSABLE, body=b"") if is_over else snapshot
 
 
 def _parts(jobs: Sequence[JobUid]) -> Iterator[Sequence[JobUid]]:

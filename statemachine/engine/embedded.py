@@ -69,7 +69,7 @@ class Engine:
         """States are recovered from snapshots and the tail; timers are set."""
         await self._owner.reader.recover(self._log)
         reader = self._owner.reader
-        for job in reader.jobs:
+        for job in reader.open_jobs:
             self._timers.sync(job, reader.tracked(job).state.timers, {})
 
     async def run(self) -> None:
@@ -189,7 +189,7 @@ class Engine:
         reader = self._owner.reader
         snapshots = reader.unsaved()
         try:
-            await self._log.save_snapshots(reader.position, snapshots)
+            await self._log.save_snapshots(reader.position, snapshots, reader.place)
         except LogUnavailable as error:
             log.warning("states were not saved", extra={"action": "snapshot", "error": str(error)})
         else:

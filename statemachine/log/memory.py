@@ -7,7 +7,7 @@ from datetime import datetime
 from statemachine.errors import SeqConflict
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.polling import polled
-from statemachine.log.port import DeadLetter, Draft, Followed, Record, Snapshot
+from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot
 
 BATCH = 1000
 """Records that `scan` hands out at once."""
@@ -22,6 +22,7 @@ class MemoryLog:
         self._taken: set[tuple[JobUid, Seq]] = set()
         self._snapshots: dict[JobUid, Snapshot] = {}
         self._covered: Position = 0
+        self._source: Position = 0
         self._checkpoints: dict[str, Position] = {}
         self._letters: list[DeadLetter] = []
 
@@ -85,10 +86,16 @@ class MemoryLog:
         """See EventLog."""
         return self._covered, list(self._snapshots.values())
 
-    async def save_snapshots(self, position: Position, snapshots: Sequence[Snapshot]) -> None:
+    async def saved(self) -> Saved:
+        """See EventLog."""
+        return Saved.of(*await self.snapshots(), self._source)
+
+    async def save_snapshots(
+        self, position: Position, snapshots: Sequence[Snapshot], source: Position = 0
+    ) -> None:
         """See EventLog."""
         self._snapshots.update((each.job, each) for each in snapshots)
-        self._covered = position
+        self._covered, self._source = position, source
 
     async def drop_snapshots(self) -> None:
         """See EventLog."""

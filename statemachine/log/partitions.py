@@ -1,11 +1,12 @@
 """A ledger whose log is cut into partitions: each a log of its own, each job in one of them for good."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections import ChainMap
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from statemachine.ids import JobUid, Position, Seq
-from statemachine.log.port import DeadLetter, EventLog, Record, Snapshot
+from statemachine.log.port import DeadLetter, EventLog, Record, Saved, Snapshot
 from statemachine.log.reader import Reader, Tracked
 
 
@@ -51,6 +52,10 @@ class Merged:
         found = [await each.snapshots() for each in self._partitions.logs]
         return 0, [snapshot for _, snapshots in found for snapshot in snapshots]
 
+    async def saved(self) -> Saved:
+        """See ReadableLog: as `snapshots`."""
+        return Saved.of(*await self.snapshots())
+
     async def dead_letters(self) -> Sequence[DeadLetter]:
         """See ReadableLog."""
         found = [letter for each in self._partitions.logs for letter in await each.dead_letters()]
@@ -82,8 +87,13 @@ class Readers:
 
     @property
     def jobs(self) -> Sequence[JobUid]:
-        """Every job that a record was seen of, those of one partition in order of appearance."""
+        """Every job whose state is kept, those of one partition in order of appearance."""
         return self._all(each.jobs for each in self._readers)
+
+    @property
+    def forgotten(self) -> Mapping[JobUid, Seq]:
+        """The last entries of the closed jobs whose states are not kept; to be looked at, not changed."""
+        return ChainMap(*(each.forgotten for each in self._readers))
 
     @property
     def open_jobs(self) -> Sequence[JobUid]:

@@ -7,7 +7,7 @@ One log instance is one partition. Adapters: `memory`, `sqlite`, `kafka`. One te
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from statemachine.ids import JobUid, Position, Seq
 
@@ -53,11 +53,16 @@ class Followed(NamedTuple):
     behind: int = 0
 
 
+UNUSABLE: Final = 0
+"""Version of a snapshot that holds no state: its job has to be folded from the first entry."""
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A job's state folded up to `seq`: a cache. `head`: that entry's hash; `version`: the state's layout.
 
-    `source`: place of the last observation that caused an entry, where observations have places.
+    `source`: place of the last observation that caused an entry, where observations have places. `closed`: nothing
+    follows, whatever the layout of the state. Not every log keeps the `body` of such a snapshot.
     """
 
     job: JobUid
@@ -66,6 +71,26 @@ class Snapshot:
     version: int
     body: bytes
     source: Position = 0
+    closed: bool = False
+
+
+class Saved(NamedTuple):
+    """What was saved of the jobs of a log, as far as whoever goes on from there has to have it in memory.
+
+    `covered`: every entry up to this position is in `snapshots`, those of open jobs, or in one of `closed`, the last
+    entries of the others. `source`: the last place of an observation that caused an entry.
+    """
+
+    covered: Position
+    snapshots: Sequence[Snapshot]
+    closed: dict[JobUid, Seq]
+    source: Position = 0
+
+    @classmethod
+    def of(cls, covered: Position, snapshots: Sequence[Snapshot], source: Position = 0) -> "Saved":
+        """Those of closed jobs put apart."""
+        still_open = [each for each in snapshots if not each.closed]
+        return cls(covered, still_open, {each.job: each.seq for each in snapshots if each.closed}, source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +132,9 @@ class ReadableLog(Protocol):
     async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
         """All snapshots, and the position that they cover: every entry up to it is in one of them."""
 
+    async def saved(self) -> Saved:
+        """The same, without states of closed jobs: there may be a million of them."""
+
     async def dead_letters(self) -> Sequence[DeadLetter]:
         """All dead letters, oldest first."""
 
@@ -144,8 +172,13 @@ class EventLog(ReadableLog, Protocol):
     async def end(self) -> Position:
         """A position with all records at or before it; 0 in an empty log."""
 
-    async def save_snapshots(self, position: Position, snapshots: Sequence[Snapshot]) -> None:
-        """Replace the snapshots of these jobs; from now on all snapshots together cover `position`."""
+    async def save_snapshots(
+        self, position: Position, snapshots: Sequence[Snapshot], source: Position = 0
+    ) -> None:
+        """Replace the snapshots of these jobs; from now on all snapshots together cover `position`.
+
+        `source`: see Saved.
+        """
 
     async def drop_snapshots(self) -> None:
         """No snapshot is left. Loses nothing but time."""

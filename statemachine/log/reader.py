@@ -7,7 +7,7 @@ that is next but cannot be read or folded puts its job in quarantine, alone. Sou
 
 import gc
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,11 +18,8 @@ from statemachine.evolve import fold
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.codec import decode, decode_events, decode_state, encode_state, entry_hash
 from statemachine.log.entry import GENESIS, Entry, EntryEvents
-from statemachine.log.port import EventLog, ReadableLog, Record, Snapshot
+from statemachine.log.port import UNUSABLE, EventLog, ReadableLog, Record, Snapshot
 from statemachine.state import STATE_VERSION, JobState
-
-UNUSABLE = 0
-"""Version of a snapshot that holds no state: its job has to be folded from the first entry."""
 
 _FEW: Final = 100
 """So many jobs without a useful snapshot are looked up one by one where that is quick; more in one pass."""
@@ -37,6 +34,7 @@ class Tracked(NamedTuple):
     `quarantined` says why the job's history cannot be folded beyond that; nothing more is accepted.
     `suspicious` says what was wrong with the first entry that did not follow, until one does.
     `source` is the place of the last observation that caused an entry; one at or before it is a repeat.
+    `forgotten`: the job is closed, and what its state was says the log alone.
     """
 
     state: JobState
@@ -45,6 +43,7 @@ class Tracked(NamedTuple):
     quarantined: str = ""
     suspicious: str = ""
     source: Position = 0
+    forgotten: bool = False
 
 
 class Folded(NamedTuple):
@@ -67,23 +66,37 @@ class Skipped:
 
 
 class Reader:
-    """Folds the records of one log, in log order; `position` is the last one's, accepted or not."""
+    """Folds the records of one log, in log order; `position` is the last one's, accepted or not.
 
-    def __init__(self) -> None:
+    Of closed jobs it keeps the states of the last `keeps` (None: of all). Of older ones it only knows their last
+    entries: nothing that is observed of them changes anything (ADR 0019).
+    """
+
+    def __init__(self, *, keeps: int | None = None) -> None:
         self.position: Position = 0
+        self.place: Position = 0
+        """The last place of an observation that caused an entry of any job."""
         self.skipped = 0
         self.last_skipped: deque[Skipped] = deque(maxlen=SHOWN)
         self._jobs: dict[JobUid, Tracked] = {}
         self._unsaved: dict[JobUid, None] = {}  # a set that keeps its order
         self._open: dict[JobUid, None] = {}
+        self._keeps = keeps
+        self._closed: dict[JobUid, None] = {}  # those that are still kept, where not all are
+        self._forgotten: dict[JobUid, Seq] = {}
 
     def __contains__(self, job: JobUid) -> bool:
-        return job in self._jobs
+        return job in self._jobs or job in self._forgotten
 
     @property
     def jobs(self) -> Sequence[JobUid]:
-        """Every job that a record was seen of, in order of appearance."""
+        """Every job whose state is kept, in order of appearance."""
         return tuple(self._jobs)
+
+    @property
+    def forgotten(self) -> dict[JobUid, Seq]:
+        """The last entries of the closed jobs whose states are not kept; to be looked at, not changed."""
+        return self._forgotten
 
     @property
     def open_jobs(self) -> Sequence[JobUid]:
@@ -97,12 +110,15 @@ class Reader:
 
     def tracked(self, job: JobUid) -> Tracked:
         """What is known of `job`; the empty state for one that was never seen."""
-        return self._jobs.get(job) or Tracked(JobState(job))
+        kept = self._jobs.get(job)
+        if kept is None and (seq := self._forgotten.get(job)) is not None:
+            return Tracked(JobState(job, deleted=True, closed=True), seq, forgotten=True)
+        return kept or Tracked(JobState(job))
 
     def accept(self, record: Record) -> Folded | None:
         """The record is folded into its job, or None: it was skipped, or put its job in quarantine."""
         self.position = max(self.position, record.position)
-        last = self._jobs.get(record.job) or Tracked(JobState(record.job))
+        last = self.tracked(record.job)
         try:
             entry = self._next(record, last)
             if entry is None:
@@ -121,10 +137,20 @@ class Reader:
 
     def _keep(self, job: JobUid, tracked: Tracked) -> None:
         self._jobs[job] = tracked
-        if tracked.state.closed:
-            self._open.pop(job, None)
-        else:
+        self.place = max(self.place, tracked.source)
+        if not tracked.state.closed:
             self._open[job] = None
+            return
+        self._open.pop(job, None)
+        if self._keeps is not None:
+            self._closed[job] = None
+            while len(self._closed) > self._keeps:
+                self._forget(next(iter(self._closed)))
+
+    def _forget(self, job: JobUid) -> None:
+        """The last entry of a closed job is enough: nothing casts doubt on one."""
+        del self._closed[job]
+        self._forgotten[job] = self._jobs.pop(job).seq
 
     def _next(self, record: Record, last: Tracked) -> EntryEvents | None:
         """The record's entry if it follows `last`; None, and it is skipped, if it does not."""
@@ -133,6 +159,9 @@ class Reader:
             return None
         if record.seq != last.seq + 1:
             self._refuse(record, last, misnumbered(record.seq, last.seq))
+            return None
+        if last.state.closed:
+            self._refuse(record, last, f"the job is closed: nothing follows its entry {last.seq}")
             return None
         entry = read(record)
         if entry.prev != last.head:
@@ -157,9 +186,9 @@ class Reader:
         self.last_skipped.append(Skipped(record.position, record.job, record.seq, reason))
 
     def _refuse(self, record: Record, last: Tracked, reason: str) -> None:
-        """The record does not follow. That the past comes again casts no doubt on the job, all else does."""
+        """The record does not follow. That the past comes again casts no doubt on an open job, all else does."""
         self._skip(record, reason)
-        if record.seq > last.seq and not last.suspicious:
+        if record.seq > last.seq and not last.suspicious and not last.state.closed:
             self._keep(record.job, last._replace(suspicious=f"entry {record.seq}: {reason}"))
             self._unsaved[record.job] = None
 
@@ -170,6 +199,7 @@ class Reader:
 
     def forget_places(self) -> None:
         """Places of observations begin anew: none that comes is a repeat because of its place."""
+        self.place = 0
         for job, each in self._jobs.items():
             if each.source:
                 self._jobs[job] = each._replace(source=0)
@@ -179,14 +209,23 @@ class Reader:
         """Snapshots of the jobs that changed since `saved`: with `position`, what the log has to be given.
 
         A job in quarantine or under suspicion gets one without a state: the state before the refused entry
-        would cover it up.
+        would cover it up. So does a closed one whose state is not kept any more.
         """
-        return tuple(_snapshot(job, self._jobs[job]) for job in self._unsaved)
+        return tuple(map(self._snapshot, self._unsaved))
+
+    def _snapshot(self, job: JobUid) -> Snapshot:
+        last = self.tracked(job)
+        if last.forgotten:
+            return Snapshot(job, last.seq, "", STATE_VERSION, b"", closed=True)
+        if _doubtful(last):
+            return Snapshot(job, last.seq, last.head, UNUSABLE, b"", last.source)
+        body, closed = encode_state(last.state), last.state.closed
+        return Snapshot(job, last.seq, last.head, STATE_VERSION, body, last.source, closed)
 
     def saved(self, snapshots: Iterable[Snapshot]) -> None:
         """The log has these. Jobs that have moved on meanwhile stay unsaved."""
         for each in snapshots:
-            last = self._jobs[each.job]
+            last = self.tracked(each.job)
             if each.seq == last.seq and (each.version == UNUSABLE) == _doubtful(last):
                 self._unsaved.pop(each.job, None)
 
@@ -201,9 +240,19 @@ class Reader:
             state = _state_in(each)
             if state is None:
                 useless.append(each.job)
-            else:
-                self._keep(each.job, Tracked(state, each.seq, each.head, source=each.source))
+                continue
+            self._keep(each.job, Tracked(state, each.seq, each.head, source=each.source))
+            if state.closed and not each.closed:  # an older release has saved it
+                self._unsaved[each.job] = None
         return useless
+
+    def remember(self, closed: Mapping[JobUid, Seq]) -> None:
+        """These jobs are closed behind these entries."""
+        self._forgotten.update(closed)
+
+    def forget_closed(self) -> None:
+        """Whoever else knows which jobs are closed is asked, and says it in time (`remember`)."""
+        self._forgotten.clear()
 
     async def recover(self, log: ReadableLog) -> None:
         """The reader stands at the end of `log`: snapshots, and the records behind them."""
@@ -211,9 +260,13 @@ class Reader:
             await self._recover(log)
 
     async def _recover(self, log: ReadableLog) -> None:
-        covered, snapshots = await log.snapshots()
+        if self._keeps is None:
+            covered, snapshots = await log.snapshots()
+        else:
+            covered, snapshots, self._forgotten, self.place = await log.saved()
         useless = set(self.restore(snapshots))
         ahead = {job: each.seq for job, each in self._jobs.items()}
+        closed = self._forgotten
         if log.finds_jobs and len(useless) <= _FEW:
             for job in sorted(useless):
                 await self.fold_job(log, job, upto=covered)
@@ -223,7 +276,7 @@ class Reader:
                 if record.position <= covered and record.job not in useless:
                     continue  # it is in a snapshot
                 # a snapshot may be ahead of what all of them cover: what is in it already is no repeat
-                if record.seq > ahead.get(record.job, 0):
+                if record.seq > (ahead.get(record.job) or closed.get(record.job, 0)):
                     self.accept(record)
         self.position = max(self.position, covered)
 
@@ -271,10 +324,13 @@ def _doubtful(last: Tracked) -> bool:
     return bool(last.quarantined or last.suspicious)
 
 
-def _snapshot(job: JobUid, last: Tracked) -> Snapshot:
-    if _doubtful(last):
-        return Snapshot(job, last.seq, last.head, UNUSABLE, b"", last.source)
-    return Snapshot(job, last.seq, last.head, STATE_VERSION, encode_state(last.state), last.source)
+async def closed_in(log: ReadableLog, wanted: Container[JobUid]) -> AsyncIterator[Tracked]:
+    """Those of the `wanted` jobs that are closed, as they ended, in the order of their ends. One pass."""
+    reader = Reader(keeps=0)
+    async for batch in log.scan():
+        for record in batch:
+            if record.job in wanted and (folded := reader.accept(record)) is not None and folded.state.closed:
+                yield Tracked(folded.state, record.seq, entry_hash(record.body))
 
 
 def fold_history(

@@ -10,7 +10,7 @@ from typing import Self
 from statemachine.errors import SeqConflict, StoreUnusable
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.polling import polled
-from statemachine.log.port import DeadLetter, Draft, Followed, Record, Snapshot
+from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot
 from statemachine.log.store import SqliteStore
 
 BATCH = 1000
@@ -37,6 +37,9 @@ _COVERED = " snapshots"
 
 _COUNT = " snapshot count"
 """How many snapshots cover that position: fewer, and somebody has deleted some."""
+
+_SNAPSHOT = "SELECT job, seq, head, version, body FROM snapshots"
+"""`version` is negative where the job is closed: an older release takes that for a layout that it does not know."""
 
 _RECORD = "position, job, seq, CAST(body AS BLOB)"
 """A body that was edited with SQL is text: the bytes are what is hashed, and then found to be wrong."""
@@ -117,8 +120,14 @@ class SqliteLog:
         """See EventLog."""
         return await self.store.read(_snapshots)
 
-    async def save_snapshots(self, position: Position, snapshots: Sequence[Snapshot]) -> None:
+    async def saved(self) -> Saved:
         """See EventLog."""
+        return await self.store.read(_saved)
+
+    async def save_snapshots(
+        self, position: Position, snapshots: Sequence[Snapshot], source: Position = 0
+    ) -> None:
+        """See EventLog. What is observed has no places here: `source` is not kept."""
         await self.store.run(partial(_save_snapshots, position, snapshots))
 
     async def drop_snapshots(self) -> None:
@@ -200,17 +209,34 @@ def _page_of(
 
 
 def _snapshots(db: sqlite3.Connection) -> tuple[Position, list[Snapshot]]:
-    rows = db.execute("SELECT job, seq, head, version, body FROM snapshots ORDER BY rowid")
-    found = [Snapshot(*row) for row in rows]
-    complete = bool(found) and len(found) == _checkpoint(_COUNT, db)
-    return _checkpoint(_COVERED, db) if complete else 0, found
+    found = list(map(_snapshot, db.execute(f"{_SNAPSHOT} ORDER BY rowid")))
+    return _covered(len(found), db), found
+
+
+def _saved(db: sqlite3.Connection) -> Saved:
+    closed: dict[JobUid, Seq] = dict(db.execute("SELECT job, seq FROM snapshots WHERE version < 0"))
+    found = list(map(_snapshot, db.execute(f"{_SNAPSHOT} WHERE version >= 0 ORDER BY rowid")))
+    return Saved(_covered(len(found) + len(closed), db), found, closed)
+
+
+def _snapshot(row: tuple[JobUid, Seq, str, int, bytes]) -> Snapshot:
+    job, seq, head, version, body = row
+    return Snapshot(job, seq, head, abs(version), body, closed=version < 0)
+
+
+def _covered(found: int, db: sqlite3.Connection) -> Position:
+    """What so many snapshots cover."""
+    return _checkpoint(_COVERED, db) if found and found == _checkpoint(_COUNT, db) else 0
 
 
 def _save_snapshots(position: Position, snapshots: Sequence[Snapshot], db: sqlite3.Connection) -> None:
     db.executemany(
         "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?) ON CONFLICT (job) DO UPDATE SET "
         "seq = excluded.seq, head = excluded.head, version = excluded.version, body = excluded.body",
-        [(each.job, each.seq, each.head, each.version, each.body) for each in snapshots],
+        [
+            (each.job, each.seq, each.head, -each.version if each.closed else each.version, each.body)
+            for each in snapshots
+        ],
     )
     _save_checkpoint(_COVERED, position, db)
     _save_checkpoint(_COUNT, _number("SELECT count(*) FROM snapshots", (), db), db)

@@ -11,6 +11,7 @@ from typing import Final
 from rich.console import Console
 
 from tests.bench.core import count_stored, decide_observations, fold_stored
+from tests.bench.ended import ended_jobs
 from tests.bench.latency import submit_to_start
 from tests.bench.loop import whole_loop
 from tests.bench.memory import idle_jobs
@@ -27,6 +28,7 @@ BENCHMARKS: Final[dict[str, Callable[[], Iterator[Result]]]] = {
     "sqlite": sqlite_append,
     "latency": submit_to_start,
     "memory": idle_jobs,
+    "ended": ended_jobs,
     "pages": list_pages,
     "start": starts,
 }

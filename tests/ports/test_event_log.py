@@ -295,6 +295,19 @@ async def test_the_position_moves_without_a_new_snapshot(log: EventLog) -> None:
     assert await log.snapshots() == (8, [snapshot(JOB)])
 
 
+async def test_of_closed_jobs_only_the_last_entries_are_needed_to_go_on(log: EventLog) -> None:
+    await log.save_snapshots(7, [snapshot(JOB), snapshot(OTHER, 2)])
+    await log.save_snapshots(9, [replace(snapshot(OTHER, 3), closed=True)], 0)
+    assert await log.saved() == (9, [snapshot(JOB)], {OTHER: 3}, 0)
+    position, found = await log.snapshots()
+    assert (position, {each.job: (each.seq, each.closed) for each in found}) == (
+        9,
+        {JOB: (1, False), OTHER: (3, True)},
+    )
+    await log.drop_snapshots()
+    assert await log.saved() == (0, [], {}, 0)
+
+
 async def test_dropped_snapshots_are_gone_and_cover_nothing(log: EventLog) -> None:
     given = await log.append(history(2))
     await log.save_snapshots(2, [snapshot(JOB)])

@@ -355,7 +355,10 @@ def replay_gives_the_state(world: World, story: Story) -> Findings:
         yield f"replayed: {folded}"
     if world.process is not None:
         held = world.process.controller.reader.tracked(story.state.uid)
-        if (held.seq, held.head) != (folded.seq, folded.head):
+        if held.forgotten:
+            if (held.seq, held.state.closed) != (folded.seq, folded.state.closed):
+                yield f"the controller has forgotten the job at entry {held.seq}, the log is at {folded.seq}"
+        elif (held.seq, held.head) != (folded.seq, folded.head):
             yield f"the controller is at entry {held.seq}, the log at {folded.seq}"
         elif encode_state(held.state) != encode_state(folded.state):
             yield f"the controller holds {held.state}, the log tells {folded.state}"

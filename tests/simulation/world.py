@@ -59,6 +59,7 @@ class Process:
             workers=world.workers,
             jitter=Random(world.chance.random()),
             generators=GENERATORS,
+            keeps=0,
         )
         self.task = asyncio.get_running_loop().create_task(self._run(), name="controller")
 

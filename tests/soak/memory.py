@@ -28,8 +28,8 @@ WARM_UP: Final = 3
 JOBS: Final = 1_000
 """In a round."""
 
-BOUND: Final = 16.0
-"""KB a job: three times what the state of an ended job takes, which stays in memory today."""
+BOUND: Final = 4.0
+"""KB a job: twice the Events and logs that the simulated cluster keeps. Of the job itself 0.2 KB stay."""
 
 
 async def growth() -> float:

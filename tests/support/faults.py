@@ -20,7 +20,7 @@ from statemachine.errors import ClusterError, ClusterUnavailable, Conflict, Expi
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.memory import MemoryLog
 from statemachine.log.polling import polled
-from statemachine.log.port import DeadLetter, Draft, Followed, Record, Snapshot
+from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot
 
 
 @dataclass
@@ -212,10 +212,17 @@ class FaultyLog:
         await self._meet()
         return await self._log.snapshots()
 
-    async def save_snapshots(self, position: Position, snapshots: Sequence[Snapshot]) -> None:
+    async def saved(self) -> Saved:
         """See EventLog."""
         await self._meet()
-        await self._log.save_snapshots(position, snapshots)
+        return await self._log.saved()
+
+    async def save_snapshots(
+        self, position: Position, snapshots: Sequence[Snapshot], source: Position = 0
+    ) -> None:
+        """See EventLog."""
+        await self._meet()
+        await self._log.save_snapshots(position, snapshots, source)
 
     async def drop_snapshots(self) -> None:
         """See EventLog."""
@@ -305,6 +312,10 @@ class FaultyCluster:
         found = await self._cluster.children(namespace, owner, also)
         await self._life.travel()
         return found
+
+    def owners(self) -> Collection[str]:
+        """See Cluster."""
+        return self._cluster.owners()
 
     async def create(self, manifest: Manifest) -> Manifest:
         """See Cluster."""

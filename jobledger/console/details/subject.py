@@ -94,7 +94,7 @@ async def _gone(app: App, wanted: Subject, kinds: Sequence[str]) -> Subject | No
     """The newest job of the name that the log knows, or the one with the uid."""
     named = [
         each
-        for each in app.known(wanted.namespace)
+        for each in await app.known(wanted.namespace, wanted.name, wanted.uid)
         if each.state.object_kind in kinds and each.name == wanted.name and wanted.uid in ("", each.uid)
     ]
     if not named:

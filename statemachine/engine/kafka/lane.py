@@ -99,7 +99,7 @@ class Lane:
         """
         self._log = await open_log(self.partition)
         try:
-            self._reader = Reader()
+            self._reader = Reader(keeps=0)
             owner = Owner(self._log, self._reader, self._clock)
             owner.counts = self._counts
             self._engine = Engine(self._log, owner, self._clock)
@@ -175,7 +175,7 @@ class Lane:
         self.end = max(self.end, end)
         if self._put is not None:
             return
-        decided = max((self._reader.tracked(job).source for job in self._reader.jobs), default=0)
+        decided = self._reader.place
         if decided > end:
             fields = {"action": "new-places", "partition": self.partition, "decided": decided, "end": end}
             log.warning(

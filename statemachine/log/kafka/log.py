@@ -23,7 +23,7 @@ from statemachine.log.kafka.reading import Partition
 from statemachine.log.kafka.records import Message, entry_row, record_of
 from statemachine.log.kafka.snapshots import Snapshots
 from statemachine.log.kafka.writing import Writer
-from statemachine.log.port import DeadLetter, Draft, Followed, Record, Snapshot
+from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -205,25 +205,41 @@ class KafkaLog:
     # ---- snapshots -----------------------------------------------------------------------------------------------
 
     async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
+        """See EventLog. Those of closed jobs hold no state."""
+        covered, found, closed, _ = await self.saved()
+        return covered, [
+            *found,
+            *(Snapshot(job, seq, "", 0, b"", closed=True) for job, seq in closed.items()),
+        ]
+
+    async def saved(self) -> Saved:
         """See EventLog. Without their topic there are none."""
         self._check_open()
         if not await self._has(self._jobs):
-            return 0, []
-        covered, found = await self._snapshots.load()
+            return Saved(0, [], {})
+        saved = await self._snapshots.load()
         if self._writer is not None:
-            self._found |= {each.job: each.seq for each in found}
-        return covered, found
+            self._found |= {each.job: each.seq for each in saved.snapshots}
+        return saved
 
-    async def save_snapshots(self, position: Position, snapshots: Sequence[Snapshot]) -> None:
+    async def save_snapshots(
+        self, position: Position, snapshots: Sequence[Snapshot], source: Position = 0
+    ) -> None:
         """See EventLog. Raises LogUnavailable without their topic."""
         writer = self._writing()
-        await self._whole(self._save(writer, position, snapshots))
+        await self._whole(self._save(writer, position, snapshots, source))
 
-    async def _save(self, writer: Writer, position: Position, snapshots: Sequence[Snapshot]) -> None:
+    async def _save(
+        self, writer: Writer, position: Position, snapshots: Sequence[Snapshot], source: Position
+    ) -> None:
         async with self._saving:
             if not self._snapshots.is_loaded and not await self._has(self._jobs):
                 raise LogUnavailable(str(missing(self.address, self._jobs.topic, self.partition)))
-            await self._snapshots.save(writer, position, snapshots)
+            await self._snapshots.save(writer, position, snapshots, source)
+            for each in snapshots:
+                if each.closed:  # nobody appends to it any more
+                    self._appended.pop(each.job, None)
+                    self._found.pop(each.job, None)
 
     async def drop_snapshots(self) -> None:
         """See EventLog."""

@@ -5,7 +5,7 @@ fails: an entry without number has the number 0, which no reader accepts.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, Protocol
@@ -16,6 +16,7 @@ from statemachine.log.kafka.layout import RECORD_LIMIT
 from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
 
 COVERED: Final = b" covered"
+CLOSED: Final = b" closed "
 """Key of the record that says what the snapshots of a partition cover; no job's uid begins with a space."""
 
 _OVERHEAD: Final = 1024
@@ -61,10 +62,11 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """Every entry up to `position` is in one of `count` snapshots."""
+    """Every entry up to `position` is in one of `count` snapshots and closed jobs; `source`: see Saved."""
 
     position: Position = 0
     count: int = 0
+    source: Position = 0
 
 
 # ---- entries -----------------------------------------------------------------------------------------------------
@@ -138,6 +140,21 @@ def snapshot_of(message: Message) -> Snapshot | None:
         return None
 
 
+def page_row(number: int, closed: Mapping[JobUid, Seq]) -> Row:
+    """The record of a page of closed jobs, with their last entries: of a million jobs, a thousand records."""
+    return Row(CLOSED + b"%d" % number, json.dumps(closed, separators=(",", ":")).encode())
+
+
+def page_of(message: Message) -> tuple[int, dict[JobUid, Seq]] | None:
+    """The number of a page and what is on it; None if that cannot be read."""
+    number = (message.key or b"").removeprefix(CLOSED)
+    try:
+        said = json.loads(message.value or b"")
+        return int(number), {JobUid(job): int(seq) for job, seq in said.items()}
+    except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):
+        return None
+
+
 def covered_row(covered: Covered) -> Row:
     """The record that says what all snapshots of the partition cover."""
     return Row(COVERED, json.dumps(asdict(covered)).encode())
@@ -147,7 +164,7 @@ def covered_of(message: Message) -> Covered:
     """What the record says; nothing is covered if that cannot be read."""
     try:
         said = json.loads(message.value or b"")
-        return Covered(int(said["position"]), int(said["count"]))
+        return Covered(int(said["position"]), int(said["count"]), int(said.get("source", 0)))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return Covered()
 

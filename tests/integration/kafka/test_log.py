@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -292,6 +293,29 @@ async def test_many_snapshots_are_saved_in_several_transactions(again: Open) -> 
     covered, found = await (await again()).snapshots()
     assert (covered, len(found)) == (12, 2500)
     assert {each.seq for each in found if each.job == "job-0"} == {2}
+
+
+async def test_closed_jobs_are_kept_on_pages_and_have_no_records_of_their_own(again: Open) -> None:
+    log = await again()
+    await log.save_snapshots(9, snapshots_of(2500), 17)
+    closed = [replace(each, seq=3, closed=True, body=b"") for each in snapshots_of(2200)]
+    for start in range(0, 2200, 550):  # pages begin in the middle of a save, and go on in the next
+        await log.save_snapshots(10 + start, closed[start : start + 550], 18)
+    covered, found, ended, source = await (await again()).saved()
+    assert (covered, source) == (1660, 18)
+    assert [each.job for each in found] == [f"job-{number}" for number in range(2200, 2500)]
+    assert ended == {f"job-{number}": 3 for number in range(2200)}
+
+
+async def test_the_last_page_of_closed_jobs_is_filled_by_the_next_owner(again: Open) -> None:
+    closed = [replace(each, closed=True, body=b"") for each in snapshots_of(1500)]
+    for count in (3, 999, 498):
+        await (await again()).save_snapshots(9, [closed.pop() for _ in range(count)])
+    log = await again()
+    covered, found, ended, _ = await log.saved()
+    assert (covered, len(found), len(ended)) == (9, 0, 1500)
+    await log.drop_snapshots()
+    assert await (await again()).saved() == (0, [], {}, 0)
 
 
 async def test_large_snapshots_are_saved_too(again: Open) -> None:

@@ -16,7 +16,7 @@ from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode, encode_observation
 from statemachine.log.inbox import Posted, posted
 from statemachine.log.memory import MemoryLog
-from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
+from statemachine.log.port import DeadLetter, Draft, Record, Saved, Snapshot
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation, TimerFired
 from tests.support.logs import records
@@ -42,10 +42,12 @@ class Log(MemoryLog):
         self.appends.append(len(drafts))
         return await super().append(drafts)
 
-    async def save_snapshots(self, position: Position, snapshots: Sequence[Snapshot]) -> None:
+    async def save_snapshots(
+        self, position: Position, snapshots: Sequence[Snapshot], source: Position = 0
+    ) -> None:
         if self.broken:
             raise self.broken
-        await super().save_snapshots(position, snapshots)
+        await super().save_snapshots(position, snapshots, source)
 
     async def add_dead_letter(self, letter: DeadLetter) -> None:
         if self.broken:
@@ -530,9 +532,9 @@ def test_a_log_that_cannot_be_opened_keeps_the_partition_from_being_owned() -> N
 
 def test_being_broken_off_while_opening_leaves_no_log_open() -> None:
     class Slow(Log):
-        async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
+        async def saved(self) -> Saved:
             await asyncio.sleep(60)
-            return await super().snapshots()
+            return await super().saved()
 
     async def story(world: World) -> None:
         world.logs[0] = Slow()

@@ -24,8 +24,8 @@ from statemachine.log.kafka.records import (
     snapshot_row,
     trace_of,
 )
-from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
-from statemachine.log.reader import UNUSABLE, Reader
+from statemachine.log.port import UNUSABLE, DeadLetter, Draft, Record, Snapshot
+from statemachine.log.reader import Reader
 from tests.support.logs import JOB, history
 
 WHEN = datetime(2024, 5, 17, 9, 30, tzinfo=UTC)

@@ -12,8 +12,8 @@ from statemachine.ids import JobUid, Position, ReplicaName, Seq
 from statemachine.log.codec import decode, encode, entry_hash
 from statemachine.log.entry import GENESIS
 from statemachine.log.memory import MemoryLog
-from statemachine.log.port import Draft, Record, Snapshot
-from statemachine.log.reader import SHOWN, UNUSABLE, Folded, Reader, fold_history
+from statemachine.log.port import UNUSABLE, Draft, Record, Snapshot
+from statemachine.log.reader import SHOWN, Folded, Reader, fold_history
 from statemachine.phases import Phase
 from statemachine.state import STATE_VERSION, JobState
 from tests.support.logs import JOB, OTHER, accepted, admitted, at, chain, entry, history, placed, said

@@ -24,6 +24,9 @@ class Behind:
     def seq(self, _: JobUid) -> Seq:
         return Seq(1)
 
+    def is_forgotten(self, _: JobUid) -> bool:
+        return False
+
     async def fresh(self, _: JobUid) -> None:
         self._state = self._story.state
 

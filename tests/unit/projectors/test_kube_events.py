@@ -43,6 +43,9 @@ class One:
     def seq(self, _: JobUid) -> Seq:
         raise AssertionError
 
+    def is_forgotten(self, _: JobUid) -> bool:
+        return False
+
     async def fresh(self, _: JobUid) -> None:
         raise AssertionError
 

@@ -32,6 +32,9 @@ class One:
     def seq(self, _: JobUid) -> Seq:
         return Seq(len(self.story.entries))
 
+    def is_forgotten(self, _: JobUid) -> bool:
+        return False
+
     async def fresh(self, _: JobUid) -> None:
         raise AssertionError
 

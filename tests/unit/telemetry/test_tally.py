@@ -70,6 +70,18 @@ def said(tally: Tally, about: c.Described) -> dict[tuple[str, ...], int]:
     return {labels: count for labels, count in tally.counts[about].items() if count}
 
 
+def closed() -> Story:
+    story = Story(workers(1), uid=UIDS[0]).submit().at(2).all_pods("Running")
+    return story.at(9).pod("worker-0", "Succeeded").delete().gone("worker-0")
+
+
+def test_of_a_job_that_is_closed_nothing_is_counted_a_second_time() -> None:
+    life = bodies([closed()])
+    once, twice = counted(placed(life)), counted(placed([*life, *life]))
+    assert said(once, c.DELETED) == said(twice, c.DELETED) == {(KIND,): 1}
+    assert (once.skipped, twice.skipped, twice.entries) == (0, len(life), len(life))
+
+
 @pytest.fixture(scope="module")
 def tally() -> Tally:
     return counted(placed(bodies(stories())))

@@ -28,6 +28,9 @@ class Log:
     def seq(self, _: JobUid) -> Seq:
         return Seq(len(STORY.entries))
 
+    def is_forgotten(self, _: JobUid) -> bool:
+        return False
+
     async def fresh(self, _: JobUid) -> None:
         """There is no other process."""
 
