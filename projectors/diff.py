@@ -132,15 +132,18 @@ def diff(state: JobState, desired: Iterable[Child], live: Sequence[Manifest]) ->
 def _pod(
     state: JobState, by_uid: Mapping[PodUid, ReplicaState], manifest: Manifest, *, wanted: bool
 ) -> Iterator[Write]:
-    ref, uid = Ref.of(manifest), PodUid(_uid(manifest))
-    replica, attempt = _replica(state, manifest), attempt_of(manifest)
+    uid = PodUid(_uid(manifest))
     known = by_uid.get(uid)
-    if known is not None:  # whatever has been written on the pod since
+    if known is None:
+        replica, attempt = _replica(state, manifest), attempt_of(manifest)
+    else:  # whatever has been written on the pod since
         replica, attempt = known, known.attempt
-    if known is not None and not is_controlled(manifest):
-        yield TakeBack(ref, uid) if not state.deleted else SayTaken(known.name, known.attempt, uid)
-        return
+        if not is_controlled(manifest):
+            gone = state.deleted
+            yield SayTaken(known.name, attempt, uid) if gone else TakeBack(Ref.of(manifest), uid)
+            return
     if replica is not None and attempt > replica.attempt and not state.deleted:
+        ref = Ref.of(manifest)
         if ref.name == kind_of(state.api_version, state.kind).pod_name(state, replica.name):
             yield Report(ref, uid)
         return
@@ -161,7 +164,7 @@ def _pod(
     if held and _is_unheard_of(state, replica, manifest):
         releases = [Hold(uid)]
     elif held and (retired or _end_is_known(replica, manifest)):
-        releases = [Release(ref, uid)]
+        releases = [Release(Ref.of(manifest), uid)]
     # let go first, and the deletion is the end of it at once; but that would change the version it depends on
     yield from [*deletes, *releases] if state.deleted else [*releases, *deletes]
 
@@ -223,16 +226,13 @@ def _will_be_told(manifest: Manifest) -> bool:
 
 
 def _never_made(state: JobState, live: Iterable[Manifest]) -> Iterator[Write]:
-    pods = (each for each in live if each["kind"] == "Pod")
-    made = {(name, attempt_of(each)) for each in pods if (name := _replica_name(each))}
-    for replica in state.replicas.values():
-        if (
-            replica.has_pod
-            and replica.leaving
-            and not replica.uid
-            and (replica.name, replica.attempt) not in made
-        ):
-            yield SayAbsent(replica.name, replica.attempt)
+    unseen = [each for each in state.replicas.values() if each.leaving and not each.uid and each.has_pod]
+    if unseen:
+        pods = (each for each in live if each["kind"] == "Pod")
+        made = {(name, attempt_of(each)) for each in pods if (name := _replica_name(each))}
+        for replica in unseen:
+            if (replica.name, replica.attempt) not in made:
+                yield SayAbsent(replica.name, replica.attempt)
 
 
 def _may_create(state: JobState, child: Child) -> bool:

@@ -195,10 +195,11 @@ class JobState:
 
     def reported(self, replica: ReplicaState) -> ReplicaPhase:
         """The replica's phase as users read it: a launcher that waits for its workers is being created, too (R7)."""
+        if replica.has_pod or not replica.wanted:
+            return replica.phase
         plan = self.running_plan
         is_launcher = plan.launch is not Launch.NONE and replica.name == plan.primary
-        awaited = is_launcher and replica.wanted and not replica.has_pod
-        return ReplicaPhase.CREATING if awaited else replica.phase
+        return ReplicaPhase.CREATING if is_launcher else replica.phase
 
     def condition(self, type_: str) -> ConditionState | None:
         """The condition of this type, None while it was never set."""

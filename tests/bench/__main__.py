@@ -19,11 +19,13 @@ from tests.bench.pages import list_pages
 from tests.bench.results import Result, machine, table
 from tests.bench.start import starts
 from tests.bench.storage import sqlite_append
+from tests.bench.visit import visits
 
 BENCHMARKS: Final[dict[str, Callable[[], Iterator[Result]]]] = {
     "fold": fold_stored,
     "count": count_stored,
     "decide": decide_observations,
+    "visit": visits,
     "loop": whole_loop,
     "sqlite": sqlite_append,
     "latency": submit_to_start,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from statemachine.errors import InvariantBroken
-from statemachine.ids import ReplicaName, split_replica
+from statemachine.ids import split_replica
 from statemachine.kind import Child, Manifest
 from statemachine.kinds.common.kind import Variable
 from statemachine.kinds.common.layout import Container, Slot
@@ -58,6 +58,10 @@ class _Job:
         base, plan = hashed_name(self.state), self.state.running_plan
         return Meeting(base, hashed_pod_name(self.state, plan.primary), self._master_port(), plan.scale)
 
+    def ports(self) -> Mapping[str, int]:
+        """What a Service says."""
+        return {"pytorch-port": self.meeting.port}
+
     def _master_port(self) -> int:
         """The port that the master's training container declares for it, else the usual one."""
         slot = self.slots.get(split_replica(self.state.running_plan.primary)[0])
@@ -70,21 +74,17 @@ class _Job:
         ]
         return next((port for port in declared if port), DEFAULT_PORT)
 
-    def member(self, replica: ReplicaName) -> Member:
-        primary = self.state.running_plan.primary
-        return Member(replica, hashed_pod_name(self.state, replica), primary=replica == primary)
-
 
 def children(state: JobState, spec: PyTorchTrainingSpec) -> Iterator[Child]:
     """PodGroup, Services, TensorBoard and pods, in the order of creation (spec R4); built when asked for."""
     plan = state.running_plan
     job = _Job(state, spec)
-    members = [job.member(replica) for replica in plan.replicas()]
+    base = hashed_name(state)
+    members = [Member(each, f"{base}-{each}", primary=each == plan.primary) for each in plan.replicas()]
     scheduler = spec.scheduler.t9k_scheduler if spec.scheduler else None
     if scheduler is not None:
         yield pod_group(state, scheduler, plan.scale if plan.min_running is None else plan.min_running)
-    for member in members:
-        yield service(state, member, lambda: {"pytorch-port": job.meeting.port})
+    yield from (service(state, member, job.ports) for member in members)
     if state.spec.get("tensorboardSpec") is not None:
         yield tensorboard(state, state.spec["tensorboardSpec"])
     for rank, member in enumerate(members):
