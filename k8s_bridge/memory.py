@@ -45,7 +45,7 @@ class _Simulated:
 
 
 class MemoryCluster(StoredCluster):
-    """The Cluster port over a dict. `latency` is awaited before every call, in seconds."""
+    """The Cluster port over a dict. `latency` is awaited before every call (seconds). `written`: see ObjectStore."""
 
     def __init__(
         self,
@@ -57,6 +57,7 @@ class MemoryCluster(StoredCluster):
         latency: Callable[[], float] | None = None,
         nodes: int = 4,
         watch_limit: int = 100_000,
+        written: Callable[[], datetime] | None = None,
     ) -> None:
         kept: dict[str, Any] = {} if admit is None else {"admit": admit}
         self.objects = ObjectStore(
@@ -64,6 +65,7 @@ class MemoryCluster(StoredCluster):
             new_uid=new_uid or counted_uids(),
             prepare=self._schedule,
             watch_limit=watch_limit,
+            written=written,
             **kept,
         )
         self.objects.subscribe(self._react)

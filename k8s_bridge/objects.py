@@ -48,7 +48,7 @@ def _nowhere(_stored: Stored) -> None:
 
 
 class ObjectStore:
-    """All objects of a cluster, by reference."""
+    """All objects of a cluster, by reference. With `written`, an API server's clock, managedFields have its time."""
 
     def __init__(
         self,
@@ -59,7 +59,9 @@ class ObjectStore:
         prepare: Callable[[Manifest], None] = _as_it_is,
         persist: Callable[[Stored], None] = _nowhere,
         watch_limit: int = 100_000,
+        written: Callable[[], datetime] | None = None,
     ) -> None:
+        self._written = written
         self._clock, self._new_uid, self._persist = clock, new_uid, persist
         self._admit, self._prepare = admit, prepare
         self._watch_limit = watch_limit
@@ -300,6 +302,9 @@ class ObjectStore:
     def _versioned(self, new: Stored) -> Stored:
         self._version += 1
         meta = {**new.object["metadata"], "resourceVersion": str(self._version)}
+        if self._written is not None:
+            time = stamp(self._written().replace(microsecond=0))
+            meta["managedFields"] = [{"manager": "server", "subresource": "status", "time": time}]
         return Stored({**new.object, "metadata": meta}, new.status_seq, new.ended, new.gone)
 
     def _index(self, ref: Ref, new: Stored) -> None:

@@ -136,7 +136,7 @@ def pod(change: Change) -> PodObserved | PodGone | PodUnreadable | None:
     status = _map(raw.get("status"))
     phase = _phase(status)
     if phase is None or attempt is None:
-        return PodUnreadable(job=owner, at=change.at, replica=replica, uid=uid)
+        return PodUnreadable(job=owner, at=change.at, replica=replica, uid=uid, written_at=_written_at(meta))
     conditions = list(_maps(status.get("conditions")))
     return PodObserved(
         job=owner,
@@ -155,7 +155,14 @@ def pod(change: Change) -> PodObserved | PodGone | PodUnreadable | None:
         deleting=bool(meta.get("deletionTimestamp")),
         ready=any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions),
         own_ends=tuple(_own_ends(meta, status)) if phase in _ENDED else (),
+        written_at=_written_at(meta),
     )
+
+
+def _written_at(meta: Mapping[str, Any]) -> datetime | None:
+    """When the API server took the last change of the object. Source: Kubernetes, ManagedFieldsEntry.time."""
+    times = (instant(each.get("time")) for each in _maps(meta.get("managedFields")))
+    return max((each for each in times if each is not None), default=None)
 
 
 def recorded(raw: Mapping[str, Any]) -> Recorded | None:

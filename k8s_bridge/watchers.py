@@ -41,7 +41,7 @@ Known = Mapping[JobUid, Mapping[tuple[ReplicaName, int], PodUid]]
 Open jobs, and the pods (by replica and attempt) that have been observed.
 """
 
-_NO_NEWS = {"at", "happened_at", "actor", "recorded"}
+_NO_NEWS = {"at", "happened_at", "written_at", "actor", "recorded"}
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 """Stands where the time of a `gone` will be."""

@@ -255,11 +255,15 @@ class ReplicaEnded(_PodSeen):
 
 
 class ReplicaUnreachable(_PodSeen):
-    """The pod's phase is Unknown, or its status could not be made out for 60 s (T16). Noticed at `at`."""
+    """The pod's phase is Unknown, or its status could not be made out for 60 s (T16).
+
+    Noticed at `at`; `written_at`: when the API server took that status, if it said so.
+    """
 
     type: Literal["ReplicaUnreachable"] = "ReplicaUnreachable"
     v: Literal[1] = 1
     at: datetime
+    written_at: datetime | None = None
 
 
 class ReplicaLost(Wire):
@@ -325,12 +329,16 @@ class RestartDenied(Wire):
 
 
 class TimerSet(Wire):
-    """The job wants to be woken at `due_at`; a timer of the same name is replaced."""
+    """The job wants to be woken at `due_at`; a timer of the same name is replaced.
+
+    `written_at`: when the API server took the status that cannot be made out, if that is what the timer is for.
+    """
 
     type: Literal["TimerSet"] = "TimerSet"
     v: Literal[1] = 1
     timer: str
     due_at: datetime
+    written_at: datetime | None = None
 
 
 class TimerCleared(Wire):

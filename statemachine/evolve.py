@@ -68,7 +68,10 @@ def _changes(state: JobState, event: e.Event) -> Changes:
         case "ReplicaUnreachable":
             replica = state.replicas[event.replica]
             unknown = replica._replace(
-                phase=ReplicaPhase.UNKNOWN, containers=event.containers, unknown_at=event.at
+                phase=ReplicaPhase.UNKNOWN,
+                containers=event.containers,
+                unknown_at=event.at,
+                unknown_written=event.written_at,
             )
             return _with(state, unknown)
         case "PhaseEntered":
@@ -91,7 +94,8 @@ def _changes(state: JobState, event: e.Event) -> Changes:
         case "RestartDenied":
             return _with(state, _denied(state.replicas[event.replica], event))
         case "TimerSet":
-            return {"timers": {**state.timers, event.timer: event.due_at}}
+            timers = {**state.timers, event.timer: event.due_at}
+            return {"timers": timers, "unread_written": event.written_at or state.unread_written}
         case "TimerCleared":
             return {"timers": {name: at for name, at in state.timers.items() if name != event.timer}}
         case "ChildRefused":

@@ -131,7 +131,7 @@ class PodObserved(Seen):
     `attempt` is the number in the pod's annotation; `deleting` says that it has a deletionTimestamp; `own_ends` are
     the containers that had finished when that deletion was asked for, said of a pod that has ended (spec R8);
     `disruption` is the reason of its DisruptionTarget condition; `reason` and `message` are the pod status's
-    own.
+    own. `written_at`: when the API server took its last change, in whole seconds, if it says so.
     """
 
     type: Literal["PodObserved"] = "PodObserved"
@@ -148,6 +148,7 @@ class PodObserved(Seen):
     deleting: bool = False
     ready: bool = False
     own_ends: tuple[str, ...] = ()
+    written_at: datetime | None = None
 
 
 class PodGone(Seen):
@@ -165,6 +166,7 @@ class PodUnreadable(Seen):
     type: Literal["PodUnreadable"] = "PodUnreadable"
     replica: ReplicaName
     uid: PodUid
+    written_at: datetime | None = None
 
 
 class TimerFired(Seen):

@@ -46,10 +46,10 @@ class ReplicaState(NamedTuple):
     ended; `counted`: it is active until its deletion was accepted. `ended`: the pod's end is in the log.
     `started`: has been Running, or has ended, since this start. `judged`: it was decided what follows from
     the pod's end. `recovering`: failed, its restart does not run yet. `lost_for_good`: failed, and stays so;
-    `exhausted`: because the budget is used up. `unknown_at`: when its phase became Unknown; only what was
-    noticed later says otherwise. `made`: a pod of it has been seen since this start, or since it joined the scale.
-    `row`: how many pods were asked for in a row (R8, Back-off); `running_since`: when this one was first seen to run;
-    `held_until`: the next is not made before.
+    `exhausted`: because the budget is used up. `unknown_at`, `unknown_written`: when it was noticed that its
+    phase is Unknown, and when that was written; only what is later says otherwise. `made`: a pod of it has been seen
+    since this start, or since it joined the scale. `row`: how many pods were asked for in a row (R8, Back-off);
+    `running_since`: when this one was first seen to run; `held_until`: the next is not made before.
     """
 
     name: ReplicaName
@@ -75,6 +75,7 @@ class ReplicaState(NamedTuple):
     row: int = 0
     running_since: datetime | None = None
     held_until: datetime | None = None
+    unknown_written: datetime | None = None
 
     @property
     def has_pod(self) -> bool:
@@ -149,6 +150,8 @@ class JobState:
     refused: tuple[str, ...] = ()
     """Verb, kind and HTTP status of writes that the cluster refuses, until it takes such a write for a pod."""
     timers: Mapping[str, datetime] = field(default_factory=dict)
+    unread_written: datetime | None = None
+    """When the status was written that could not be made out the last time."""
     failure: Cause | None = None
     tensorboard: TensorBoardState | None = None
     pod_group: PodGroupState | None = None

@@ -25,7 +25,7 @@ REASON: Final = "Undecidable"
 NO_POLICY: Final = 0
 """Policy of an entry that no rules have decided: nobody decides it again."""
 
-_WHEN: Final = ("at", "happened_at")
+_WHEN: Final = ("at", "happened_at", "written_at")
 
 
 class Failure(NamedTuple):

@@ -38,6 +38,7 @@ from statemachine.observations import (
 from statemachine.phases import Phase, Trigger, allows
 from statemachine.rules import causes, words
 from statemachine.rules.launcher import is_launched, only_serves
+from statemachine.rules.sight import is_later
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
 _NOT_YET_RUNNING: Final = frozenset({ReplicaPhase.CREATING, ReplicaPhase.PENDING, ReplicaPhase.UNKNOWN})
@@ -97,7 +98,7 @@ def _is_older_than_unknown(replica: ReplicaState, seen: PodObserved) -> bool:
     if replica.unknown_at is None or seen.phase in _OVER:
         return False
     around = replica.phase is ReplicaPhase.UNKNOWN or seen.phase is PodPhase.UNKNOWN
-    return around and seen.at <= replica.unknown_at
+    return around and not is_later(seen, replica.unknown_at, replica.unknown_written)
 
 
 def _is_its_end(replica: ReplicaState, seen: PodGone) -> bool:
@@ -158,7 +159,10 @@ def _move(
         case PodPhase.PENDING if replica.phase is ReplicaPhase.UNKNOWN:
             return ReplicaCreated(replica=name, uid=uid, containers=containers)
         case PodPhase.UNKNOWN if replica.phase is not ReplicaPhase.UNKNOWN and not replica.leaving:
-            return ReplicaUnreachable(replica=name, uid=uid, containers=containers, at=seen.at)
+            written = seen.written_at
+            return ReplicaUnreachable(
+                replica=name, uid=uid, containers=containers, at=seen.at, written_at=written
+            )
         case _:
             return None
 

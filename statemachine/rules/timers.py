@@ -11,6 +11,7 @@ from typing import Final
 from statemachine.events import Event, ReplicaUnreachable, TimerCleared, TimerSet
 from statemachine.kind import Kind
 from statemachine.observations import Observation, PodObserved, PodPhase, PodUnreadable, TimerFired
+from statemachine.rules.sight import is_later
 from statemachine.state import JobState, ReplicaPhase
 
 DEADLINE: Final = "deadline"
@@ -50,7 +51,7 @@ def readability(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Eve
         case PodUnreadable(replica=primary.name, uid=primary.uid) if (
             primary.phase is not ReplicaPhase.UNKNOWN and UNREADABLE not in state.timers
         ):
-            yield TimerSet(timer=UNREADABLE, due_at=seen.at + UNREADABLE_FOR)
+            yield TimerSet(timer=UNREADABLE, due_at=seen.at + UNREADABLE_FOR, written_at=seen.written_at)
         case PodObserved(replica=primary.name, uid=primary.uid) if (
             seen.phase is not PodPhase.UNKNOWN and _is_news(state, seen)
         ):
@@ -59,14 +60,18 @@ def readability(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Eve
             yield TimerCleared(timer=UNREADABLE)
             if primary.uid and not primary.ended:
                 yield ReplicaUnreachable(
-                    replica=primary.name, uid=primary.uid, containers=primary.containers, at=seen.at
+                    replica=primary.name,
+                    uid=primary.uid,
+                    containers=primary.containers,
+                    at=seen.at,
+                    written_at=state.unread_written,
                 )
 
 
 def _is_news(state: JobState, seen: PodObserved) -> bool:
     """The status was read after it could not be: a repeat of an older report is no news."""
     due_at = state.timers.get(UNREADABLE)
-    return due_at is not None and seen.at > due_at - UNREADABLE_FOR
+    return due_at is not None and is_later(seen, due_at - UNREADABLE_FOR, state.unread_written)
 
 
 def deadline_timer(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:

@@ -20,7 +20,7 @@ from statemachine.ids import PodUid, ReplicaName
 from statemachine.phases import TABLE, Phase
 from statemachine.rules.words import PAUSED_MESSAGE
 from statemachine.state import ReplicaPhase
-from tests.support.scenario import Story, workers
+from tests.support.scenario import START, Story, workers
 
 
 def started(replicas: int = 2, **spec: Any) -> Story:
@@ -389,6 +389,38 @@ def test_t17_a_known_primary_brings_the_job_back_to_running() -> None:
     story = started(2).at(10).pod("worker-0", "Unknown").at(20).pod("worker-0", "Running")
     assert story.phase is Phase.RUNNING
     assert story.condition("Running") == ("True", "-", "All pods are running normally.")
+
+
+def written(seconds: float) -> dict[str, Any]:
+    """The API server took the pod's status then, by its own clock."""
+    return {"written_at": START + timedelta(seconds=seconds)}
+
+
+def test_t17_sight_regained_counts_although_our_clock_was_put_back() -> None:
+    story = started(2).at(40).pod("worker-0", "Unknown", **written(10))
+    assert story.at(5).pod("worker-0", "Running", **written(20)).phase is Phase.RUNNING
+
+
+def test_t17_a_late_report_from_before_the_loss_does_not_count_although_our_clock_was_put_forward() -> None:
+    story = started(2).at(10).pod("worker-0", "Unknown", **written(10))
+    assert story.at(60).pod("worker-0", "Running", **written(9)).phase is Phase.UNKNOWN
+    assert story.at(61).pod("worker-0", "Running", **written(30)).phase is Phase.RUNNING
+    assert story.at(62).pod("worker-0", "Unknown", **written(10)).phase is Phase.RUNNING
+
+
+def test_t17_within_a_second_of_the_api_server_our_clock_decides() -> None:
+    story = started(2).at(10.2).pod("worker-0", "Unknown", **written(10))
+    assert story.at(10.1).pod("worker-0", "Running", **written(10)).phase is Phase.UNKNOWN
+    assert story.at(10.3).pod("worker-0", "Running", **written(10)).phase is Phase.RUNNING
+
+
+def test_t16_a_status_readable_again_counts_although_our_clock_was_put_back() -> None:
+    story = started(2).at(40).unreadable("worker-0", **written(10))
+    story.at(5).pod("worker-0", "Running", **written(20))
+    assert story.state.timers == {}
+    story = started(2).at(40).unreadable("worker-0", **written(10)).timer("unreadable")
+    assert story.phase is Phase.UNKNOWN
+    assert story.at(5).pod("worker-0", "Running", **written(80)).phase is Phase.RUNNING
 
 
 def test_t17_a_job_that_was_not_up_goes_back_to_where_it_was() -> None:

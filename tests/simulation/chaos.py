@@ -43,10 +43,6 @@ async def chaos(world: World) -> None:
     chance, loop = world.chance, asyncio.get_running_loop()
     world.weather.odds = odds(chance)
     actions = [each for each in ACTIONS if chance.random() < 0.5] or [edit_spec]
-    if (
-        lose_sight in actions
-    ):  # only its time tells a late report from sight regained: not with a clock put back
-        actions = [each for each in actions if each is not jump]
     pause = chance.choice((0.5, 2.0, 6.0))
     ends = loop.time() + chance.uniform(5, 45)
     while loop.time() < ends:

@@ -66,6 +66,14 @@ def test_a_pod_that_was_removed_by_force_before_any_report_of_it_has_no_twin(
 
 
 @some_seeds
+def test_sight_that_was_lost_is_regained_although_the_clock_is_put_back(
+    monkeypatch: pytest.MonkeyPatch, seeds: Sequence[int]
+) -> None:
+    monkeypatch.setattr(chaos, "ACTIONS", (chaos.lose_sight, chaos.jump) * 3)
+    _simulate(seeds)
+
+
+@some_seeds
 def test_launchers_come_after_their_workers_whatever_happens(seeds: Sequence[int]) -> None:
     _simulate(seeds, LAUNCHER)
 

@@ -127,7 +127,9 @@ class World:
         self.weather = Weather(chance, Odds())
         self._admit: Admit | None = admit if chance.random() < 0.6 else None
         fates = self.shape.fates(self.seed, chance.choice((0.1, 0.5, 0.9)))
-        self.cluster = MemoryCluster(clock=self.clock.now, script=fates.script, admit=self._admit)
+        self.cluster = MemoryCluster(
+            clock=self.clock.now, script=fates.script, admit=self._admit, written=self.clock.true
+        )
         self.cluster.disturbance = self.weather.delays
         self.pods = PodRegister(self.log, self.weather)
         self.cluster.objects.subscribe(self.pods.changed)

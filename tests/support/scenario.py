@@ -214,10 +214,10 @@ class Story:
             )
         )
 
-    def unreadable(self, replica: str) -> Self:
+    def unreadable(self, replica: str, **more: Any) -> Self:
         """The status of the replica's pod cannot be made out."""
-        uid = self.replica(replica).uid
-        return self.see(PodUnreadable(job=self.uid, at=self.now, replica=ReplicaName(replica), uid=uid))
+        name, uid = ReplicaName(replica), self.replica(replica).uid
+        return self.see(PodUnreadable(job=self.uid, at=self.now, replica=name, uid=uid, **more))
 
     def timer(self, name: str) -> Self:
         """The timer `name` fires, as it is set, now or when it is due."""

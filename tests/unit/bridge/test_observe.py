@@ -103,6 +103,14 @@ def test_the_actor_is_else_the_newest_manager_that_wrote_more_than_the_status() 
     assert getattr(seen(job(uid="j-1", managedFields=fields)), "actor", None) == "kubectl-edit"
 
 
+def test_a_pod_says_when_the_api_server_took_its_last_change() -> None:
+    times = ("2024-01-09T15:00:00Z", "2024-01-09T15:10:00Z", "never", None)
+    fields = [{"manager": "kubelet", "subresource": "status", "time": each} for each in times]
+    for phase_ in ("Running", "Lost in space"):
+        found = seen(a_pod({"phase": phase_}, managedFields=fields))
+        assert getattr(found, "written_at", None) == datetime(2024, 1, 9, 15, 10, tzinfo=UTC)
+
+
 def test_a_deleted_job_is_gone() -> None:
     assert seen(JOB, Verb.DELETED) == JobGone(job=J1, at=AT)
 

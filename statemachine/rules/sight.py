@@ -1,0 +1,18 @@
+"""Which of two reports on a pod is the later one, where it goes to and fro: into Unknown and back (spec T16, T17)."""
+
+from datetime import datetime
+
+from statemachine.observations import PodObserved, PodPhase
+
+
+def is_later(seen: PodObserved, noticed_at: datetime, written_at: datetime | None) -> bool:
+    """`seen` tells of a later time than a report that was noticed and written then.
+
+    The API server's clock decides, for ours may have been put back in between. Ours does within a second of it, and
+    where it says no times. One write has one time, so an Unknown of the same time is the same Unknown.
+    """
+    if written_at is None or seen.written_at is None:
+        return seen.at > noticed_at
+    if seen.written_at != written_at:
+        return seen.written_at > written_at
+    return seen.phase is not PodPhase.UNKNOWN and seen.at > noticed_at
