@@ -20,7 +20,7 @@ from jobledger.patches import examined
 from jobledger.replicas import Attempt, attempts, chosen, pod_of
 from jobledger.telling.histories import SHORTEST_UID, History, Known, known_to
 from jobledger.telling.histories import history as life_of
-from jobledger.views import is_gone, manifest_of, stated_phase, with_status
+from jobledger.views import in_quarantine, is_gone, manifest_of, stated_phase, with_status
 from jobledger.wiring import Controller
 from jobledger.wiring.roles import Role
 from jobledger.wishes import paused, scaled, still_there
@@ -87,7 +87,7 @@ class App:
     ) -> list[Manifest]:
         """Jobs by namespace and name; with `gone` also those deleted, oldest first, behind the others."""
         found = [
-            with_status(each, self.state(each["metadata"]["uid"]))
+            self._shown(each)
             for names in SERVED
             if names.kind in kinds
             for place in self._places(names, namespace)
@@ -130,8 +130,23 @@ class App:
         if len(found) > 1:
             raise several(name, [each["kind"] for each in found])
         if found:
-            return with_status(found[0], self.state(found[0]["metadata"]["uid"]))
+            return self._shown(found[0])
         return self._leaving(namespace, name, kinds)
+
+    def _shown(self, job: Manifest) -> Manifest:
+        """The job object, with what is known of the job now."""
+        uid = JobUid(job["metadata"]["uid"])
+        found = self.controller.states.quarantined(uid)
+        return with_status(job, self.state(uid)) if found is None else in_quarantine(job, found.why)
+
+    def _readable(self, job: Manifest) -> None:
+        """Raises NotPossible for a job in quarantine."""
+        if found := self.controller.states.quarantined(JobUid(job["metadata"]["uid"])):
+            name = job["metadata"]["name"]
+            raise NotPossible(
+                f'the history of job "{name}" cannot be read to its end ({found.why}), and nothing is decided: '
+                f"`jobledger why {name}` shows what can be read, `jobledger delete {name}` ends the job"
+            )
 
     async def _named(self, names: Names, namespace: str, name: str) -> Manifest | None:
         if not any(self._places(names, namespace)):
@@ -149,6 +164,11 @@ class App:
         self, namespace: str, name: str, uid: str, kinds: Collection[str] = OBJECT_KINDS
     ) -> Manifest:
         state = await self.controller.states.past(JobUid(uid))
+        if state is None:
+            named = [await self._named(each, namespace, name) for each in SERVED if each.kind in kinds]
+            there = [each for each in named if each is not None and each["metadata"]["uid"] == uid]
+            if there:
+                return self._shown(there[0])
         if (
             state is None
             or (state.namespace, state.name) != (namespace, name)
@@ -288,6 +308,7 @@ class App:
             await self._begun(uid, replica)
         state = await self.controller.states.past(JobUid(uid))
         if state is None:
+            self._readable(job)
             raise NotPossible(f'job "{job["metadata"]["name"]}" has not been looked at yet; try again')
         attempt = chosen(state, await self.attempts(uid), replica, container=container, previous=previous)
         return await pod_of(self.cluster, state, attempt, container, follow=follow)
@@ -319,14 +340,15 @@ class App:
         return await self._intake.submit(manifests, actor)
 
     async def patch(self, job: Manifest, merge: Mapping[str, Any], actor: str) -> Manifest:
-        """`merge` (RFC 7396) was merged into the job. Raises SpecInvalid, Refused, Conflict."""
+        """`merge` (RFC 7396) was merged into the job. Raises SpecInvalid, Refused, Conflict, NotPossible."""
         still_there(job)
+        self._readable(job)
         examined(job, merge)
         meta = merge.get("metadata") or {}
         annotations = {**(meta.get("annotations") or {}), ACTOR: actor}
         merge = {**merge, "metadata": {**meta, "annotations": annotations}}
         stored = await self.cluster.patch(Ref.of(job), merge, uid=job["metadata"]["uid"])
-        return with_status(stored, self.state(job["metadata"]["uid"]))
+        return self._shown(stored)
 
     async def pause(self, job: Manifest, on: bool, actor: str) -> Manifest:
         """The job is wished to be paused, or to go on. Raises NotPossible for one that has ended."""
@@ -355,10 +377,11 @@ class App:
 
     async def hurry(self, uid: str, grace: float = 0.0) -> None:
         """The pods of a deleted job have `grace` seconds left; the deletion is in the log before they hear of it."""
+        unread = self.controller.states.quarantined(JobUid(uid)) is not None
         with self.feed.changes() as changes:
-            while not ((state := self.state(uid)) and state.deleted):
+            while not unread and not ((state := self.state(uid)) and state.deleted):
                 await anext(changes)
-        for pod in await self.cluster.children(state.namespace, uid):
+        for pod in await self.cluster.children("", uid):
             if pod["kind"] == "Pod":
                 try:
                     await self.cluster.delete(Ref.of(pod), uid=pod["metadata"]["uid"], grace=grace)

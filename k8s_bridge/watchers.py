@@ -238,7 +238,9 @@ class Bridge:
         """What projectors want to know of a change, and no decision depends on."""
         raw = change.object
         if is_job(raw):
-            if change.verb is not Verb.DELETED:
+            if change.verb is Verb.DELETED:
+                self.touched(JobUid(uid))
+            else:
                 self.shown(JobUid(uid), raw.get("status") or {})
         elif (owner := owner_of(raw)) and (
             (_is_over(raw) if raw.get("kind") == "Pod" else _is_gone(change)) or self.is_forgotten(owner)

@@ -6,11 +6,18 @@ in order; it reads the log from its own checkpoint on.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from statemachine.events import Event
 from statemachine.ids import JobUid, Seq
 from statemachine.state import JobState
+
+
+class Quarantine(NamedTuple):
+    """A job whose history cannot be read any further: its state up to there, and why."""
+
+    state: JobState
+    why: str
 
 
 class States(Protocol):
@@ -18,6 +25,9 @@ class States(Protocol):
 
     def state(self, job: JobUid) -> JobState | None:
         """The job's state; None for one that is unknown, quarantined, or forgotten."""
+
+    def quarantined(self, job: JobUid) -> Quarantine | None:
+        """What is known of a job in quarantine; None for any other."""
 
     def is_forgotten(self, job: JobUid) -> bool:
         """The job is closed, and its state is not kept: nothing of it should exist."""

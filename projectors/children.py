@@ -158,7 +158,9 @@ class Children:
 
     async def visit(self, job: JobUid) -> float | None:
         """The job's children are as its latest state says, as far as the cluster lets them be."""
-        state = _CLOSED(job) if self._states.is_forgotten(job) else self._states.state(job)
+        state = self._states.state(job)
+        if self._states.is_forgotten(job) or await self._left_in_quarantine(job):
+            state = _CLOSED(job)
         if state is None or (state.phase is Phase.NEW and not state.closed):
             return None
         self._forget_reported(state)
@@ -190,6 +192,20 @@ class Children:
             if Done.REFUSED in dones:
                 break
         return _come_back(self._states.state(job) or state, dones)
+
+    async def _left_in_quarantine(self, job: JobUid) -> bool:
+        """Nothing can be decided about the job, and its object is gone: what it owns is to go, as with any owner."""
+        found = self._states.quarantined(job)
+        if found is None or not found.state.name:
+            return False
+        state = found.state
+        try:
+            there = await self._cluster.get(
+                Ref(state.api_version, state.object_kind, state.namespace, state.name)
+            )
+        except Missing:
+            return True
+        return bool(there["metadata"]["uid"] != job)
 
     def _batches(self, namespace: str, creates: Sequence[Create]) -> Iterator[Sequence[Create]]:
         """Creates of one kind side by side, kinds in their order (spec R4)."""

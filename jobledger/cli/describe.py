@@ -41,7 +41,7 @@ def _lines(job: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[str]:
     if status.get("conditions"):
         yield "Conditions:"
         rows = [
-            (each["type"], each["status"], common.age(each["lastTransitionTime"]), each["message"])
+            (each["type"], each["status"], common.age(each.get("lastTransitionTime")), each["message"])
             for each in status["conditions"]
         ]
         yield _indented(common.columns(("TYPE", "STATUS", "SINCE", "MESSAGE"), rows))

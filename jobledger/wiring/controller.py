@@ -20,6 +20,7 @@ from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.port import Cluster
 from k8s_bridge.ssh_keys import GENERATORS, Generate
 from k8s_bridge.watchers import Bridge, Sink
+from projectors.base import Quarantine
 from projectors.kube_events import KubeEvents
 from projectors.sweeper import Sweeper
 from projectors.workqueue import WorkQueue
@@ -78,6 +79,11 @@ class LatestStates:
     def is_forgotten(self, job: JobUid) -> bool:
         """See States."""
         return job in self._reader.forgotten
+
+    def quarantined(self, job: JobUid) -> Quarantine | None:
+        """See States."""
+        tracked = self._reader.tracked(job)
+        return Quarantine(tracked.state, tracked.quarantined) if tracked.quarantined else None
 
     async def past(self, job: JobUid) -> JobState | None:
         """As `state`, of a forgotten job from the log: Kafka has to read the whole partition for it."""

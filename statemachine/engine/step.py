@@ -159,8 +159,12 @@ class Owner:
     async def _keep(self, failure: Failure) -> None:
         fields = {"action": "dead-letter", "job": failure.seen.job}
         told = self._told.knows_of(failure)  # where it went wrong is said once, not for every pod
-        cause = None if told else failure.error
-        log.error("an observation cannot be decided", exc_info=cause, extra=fields)
+        if isinstance(failure.error, Quarantined):
+            level = logging.DEBUG if told else logging.ERROR
+            log.log(level, "nothing is decided about a job", extra={**fields, "error": failure.text})
+        else:
+            cause = None if told else failure.error
+            log.error("an observation cannot be decided", exc_info=cause, extra=fields)
         body = failure.seen.model_dump_json().encode()
         await self._log.add_dead_letter(DeadLetter(self._clock.now(), failure.seen.job, body, failure.text))
         self._told.note(failure)

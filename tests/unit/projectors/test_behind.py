@@ -27,6 +27,9 @@ class Behind:
     def is_forgotten(self, _: JobUid) -> bool:
         return False
 
+    def quarantined(self, _: JobUid) -> None:
+        return None
+
     async def fresh(self, _: JobUid) -> None:
         self._state = self._story.state
 

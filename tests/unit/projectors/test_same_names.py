@@ -30,6 +30,9 @@ class One:
     def is_forgotten(self, _: JobUid) -> bool:
         return False
 
+    def quarantined(self, _: JobUid) -> None:
+        return None
+
     async def fresh(self, _: JobUid) -> None:
         return
 

@@ -35,6 +35,9 @@ class One:
     def is_forgotten(self, _: JobUid) -> bool:
         return False
 
+    def quarantined(self, _: JobUid) -> None:
+        return None
+
     async def fresh(self, _: JobUid) -> None:
         raise AssertionError
 

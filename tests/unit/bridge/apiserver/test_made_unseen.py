@@ -31,6 +31,9 @@ class Log:
     def is_forgotten(self, _: JobUid) -> bool:
         return False
 
+    def quarantined(self, _: JobUid) -> None:
+        return None
+
     async def fresh(self, _: JobUid) -> None:
         """There is no other process."""
 
