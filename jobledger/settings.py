@@ -41,7 +41,15 @@ NOT_SETTINGS: Final = frozenset(
         *("REQUIRE_ALL", "REAL_STARTS", "TEST_WORKERS", "BASE"),
         *("SCREENSHOTS", "KUBECONFIG", "TOOLS", "CONTAINER_ID"),
         *("FRESH_SEEDS", "SEED", "SIM_SEEDS", "SIM_FIRST", "SIM_SEED", "KILLS", "FULL_SIZE"),
-        *("FIRE_LOG", "FIRE_JOBS", "FIRE_KILLS", "FIRE_APISERVER_KILLS", "FIRE_BROKER_KILLS", "FIRE_SEED"),
+        *(
+            "FIRE_LOG",
+            "FIRE_ROLES",
+            "FIRE_JOBS",
+            "FIRE_KILLS",
+            "FIRE_APISERVER_KILLS",
+            "FIRE_BROKER_KILLS",
+            "FIRE_SEED",
+        ),
         *(
             "CHAOS_JOBS",
             "CHAOS_KILLS",

@@ -66,7 +66,7 @@ PARTS: Final = (
         "chaos",
         "1,000 jobs under four engines of both feeds, three brokers",
         _pytest("tests/integration/cluster/test_chaos.py"),
-        _sized("CHAOS", JOBS=1000, KILLS=50, STOPS=10, BROKER_KILLS=20),
+        _sized("CHAOS", JOBS=1000, KILLS=50, STOPS=10, APISERVER_KILLS=10, BROKER_KILLS=20),
     ),
     Part(
         "gate",

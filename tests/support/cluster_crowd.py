@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Self
 
 from statemachine.status import status
@@ -101,6 +102,15 @@ class Crowd:
         self._clear()
         self._judge(pods, jobs)
 
+    def kill_api_servers(self, lasts: float) -> None:
+        """As often as the size says, in about so many seconds."""
+        chance, kills = self.size.chance("API server"), self.size["APISERVER_KILLS"]
+        for _ in range(kills):
+            time.sleep(chance.uniform(0.0, lasts / kills))
+            self.plane.kill("kube-apiserver")
+            time.sleep(chance.uniform(0.0, 2.0))
+            self.plane.start()
+
     # ---- those who meddle ----
 
     def _hand_in(self) -> None:
@@ -127,6 +137,7 @@ class Crowd:
         """What people do, and how often."""
         jobs = [each for each in self.jobs.living() if not each.is_final]
         pods = [each for each in self.pods.living() if each.is_running]
+        ended = [each for each in self.pods.living() if each.ended and not each.is_deleting]
         if not jobs or not pods:
             return [lambda: time.sleep(0.2)], [1]
         job, pod = chance.choice(jobs), chance.choice(pods)
@@ -140,6 +151,8 @@ class Crowd:
             (2, lambda: self.hands.pause(job, not job.is_paused)),
             (0.3, lambda: self.hands.delete_job(job)),
         ]
+        if ended:  # whoever would have told of its end may be dead
+            acts.append((3, partial(self.hands.delete_pod, chance.choice(ended))))
         return [act for _, act in acts], [weight for weight, _ in acts]
 
     # ---- the end ----

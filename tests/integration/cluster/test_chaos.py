@@ -1,4 +1,4 @@
-"""Jobs run, with the log on three brokers, while engines are killed and stand still, brokers die, and leaders move.
+"""Jobs run, with the log on three brokers, while roles are killed and stand still, brokers and API servers die.
 
 `make chaos` runs the same with more of everything.
 """
@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -26,7 +27,7 @@ from tests.support.cluster_log import Ledger
 _ASKED: Final = "JOBLEDGER_CHAOS_"
 """What variables begin with that say how much of everything."""
 
-SIZE: Final = Size.asked(_ASKED, JOBS=6, KILLS=2, STOPS=1, BROKER_KILLS=1)
+SIZE: Final = Size.asked(_ASKED, JOBS=6, KILLS=2, STOPS=1, APISERVER_KILLS=1, BROKER_KILLS=1)
 
 pytestmark = [
     pytest.mark.integration,
@@ -51,10 +52,10 @@ class Chaos:
         self._engines = self._processes[: len(ENGINES)]
 
     def kill_processes(self) -> None:
-        """Nine in ten are engines."""
+        """Three in four are engines."""
         chance = self.size.chance("killer")
         for _ in range(self.size["KILLS"]):
-            victim, turn = chance.choice(self._engines if chance.random() < 0.9 else self._processes)
+            victim, turn = chance.choice(self._engines if chance.random() < 0.4 else self._processes)
             if chance.random() < 0.8:  # else it may die before it has begun
                 wait_for("a process works", lambda victim=victim: victim.is_working)  # type: ignore[misc]
             time.sleep(chance.uniform(0.0, 2 * SESSION))
@@ -117,7 +118,7 @@ def process(
 
 @pytest.fixture
 def chaos(cluster: ControlPlane, brokers: KafkaServer, tmp_path: Path, size: Size) -> Iterator[Chaos]:
-    """Four engines, and one process for the rest of the controller."""
+    """Four engines, a bridge and two that project."""
     with ExitStack() as stack:
         namespace = stack.enter_context(cluster.namespace("chaos"))
         address = stack.enter_context(ledger_topics_on(brokers, PARTITIONS))
@@ -126,7 +127,8 @@ def chaos(cluster: ControlPlane, brokers: KafkaServer, tmp_path: Path, size: Siz
             process(cluster, tmp_path / f"engine-{n}", address, *there, "engine", feed=feed, name=name)
             for n, (feed, name) in enumerate(ENGINES)
         ]
-        made.append(process(cluster, tmp_path / "rest", address, *there, "bridge,projectors"))
+        for number, roles in enumerate(("bridge", "projectors", "projectors")):
+            made.append(process(cluster, tmp_path / f"{roles}-{number}", address, *there, roles))
         ledger = Ledger(Kafka.of(str(address), KafkaSettings()))
         crowd = stack.enter_context(Crowd(cluster, namespace, size, ledger))
         for each in made:
@@ -137,4 +139,6 @@ def chaos(cluster: ControlPlane, brokers: KafkaServer, tmp_path: Path, size: Siz
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [SIZE], ids=str)
 def test_in_chaos_every_job_ends_right_and_every_view_is_what_the_log_tells(chaos: Chaos) -> None:
-    chaos.crowd.lives_through(chaos.kill_processes, chaos.stop_engines, chaos.kill_brokers)
+    lasts = 2 * SESSION * chaos.size["KILLS"]
+    api_servers = partial(chaos.crowd.kill_api_servers, lasts)
+    chaos.crowd.lives_through(chaos.kill_processes, chaos.stop_engines, api_servers, chaos.kill_brokers)

@@ -1,12 +1,15 @@
 """Jobs run while the controller, the API server and the broker are killed again and again, and people meddle.
 
-`make fire` runs the same with more of everything.
+`make fire` runs the same with more of everything. The roles of the controller are in one process, or in one each: one is
+away then while another lives.
 """
 
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,9 +25,21 @@ from tests.support.cluster_crowd import Crowd, Size
 from tests.support.cluster_log import Ledger
 
 _ASKED: Final = "JOBLEDGER_FIRE_"
-"""What variables begin with that say how much of everything, and where the log is."""
+"""What variables begin with that say how much of everything, where the log is, and how the roles are shared out."""
 
 LOGS: Final = [asked] if (asked := os.environ.get(f"{_ASKED}LOG")) else ["sqlite", "kafka"]
+ROLES: Final = {
+    "together": ("bridge,engine,projectors,front",),
+    "apart": ("bridge", "engine", "projectors"),
+}
+"""The roles of each process."""
+
+SHARED: Final = {
+    log: os.environ.get(f"{_ASKED}ROLES") or usual
+    for log, usual in (("sqlite", "apart"), ("kafka", "together"))
+}
+"""How the roles are shared out, by log."""
+
 SIZE: Final = Size.asked(_ASKED, JOBS=8, KILLS=3, APISERVER_KILLS=1, BROKER_KILLS=1)
 
 pytestmark = [
@@ -46,29 +61,30 @@ class Brokers(NamedTuple):
 class Fire:
     """What burns, and those who kill it."""
 
-    def __init__(self, crowd: Crowd, controller: ControllerProcess, brokers: Brokers | None) -> None:
-        self.crowd, self.size, self.plane = crowd, crowd.size, crowd.plane
-        self.controller, self.brokers = controller, brokers
+    def __init__(
+        self, crowd: Crowd, controllers: Sequence[ControllerProcess], brokers: Brokers | None
+    ) -> None:
+        self.crowd, self.size = crowd, crowd.size
+        self.controllers, self.brokers = controllers, brokers
 
-    def kill_controllers(self) -> None:
-        chance = self.size.chance("controller")
+    def rages(self) -> None:
+        """Each process is killed by itself, so that one is dead while another lives, and the other way round."""
+        killers = [partial(self._kill, number) for number, _ in enumerate(self.controllers)]
+        lasts = 2 * LIFE * self.size["KILLS"]
+        self.crowd.lives_through(*killers, partial(self.crowd.kill_api_servers, lasts), self._kill_brokers)
+
+    def _kill(self, number: int) -> None:
+        chance, victim = self.size.chance(f"controller {number}"), self.controllers[number]
+        apart = len(self.controllers) > 1
         for _ in range(self.size["KILLS"]):
             if chance.random() < 0.8:  # else it may die before it has begun
-                wait_for("the controller works", lambda: self.controller.is_working)
+                wait_for("the controller works", lambda: victim.is_working)
             time.sleep(chance.uniform(0.0, LIFE))
-            self.controller.kill()
-            time.sleep(chance.uniform(0.0, 1.0))
-            self.controller.start()
+            victim.kill()
+            time.sleep(chance.uniform(0.0, LIFE if apart else 1.0))
+            victim.start()
 
-    def kill_api_servers(self) -> None:
-        chance = self.size.chance("API server")
-        for _ in range(self.size["APISERVER_KILLS"]):
-            time.sleep(chance.uniform(0.0, 2 * LIFE * self.size["KILLS"] / self.size["APISERVER_KILLS"]))
-            self.plane.kill("kube-apiserver")
-            time.sleep(chance.uniform(0.0, 2.0))
-            self.plane.start()
-
-    def kill_brokers(self) -> None:
+    def _kill_brokers(self) -> None:
         if self.brokers is None:
             return
         chance = self.size.chance("broker")
@@ -97,23 +113,35 @@ def brokers(log: str, tmp_path: Path) -> Iterator[Brokers | None]:
 
 
 @pytest.fixture
-def fire(cluster: ControlPlane, brokers: Brokers | None, tmp_path: Path, size: Size) -> Iterator[Fire]:
-    with cluster.namespace("fire") as namespace:
-        controller = ControllerProcess(
-            cluster,
-            tmp_path,
-            *("--namespaces", namespace),
-            log=str(brokers.log) if brokers else "",
-            JOBLEDGER_KAFKA__INSTANCE="under-fire",
+def fire(
+    cluster: ControlPlane, brokers: Brokers | None, tmp_path: Path, log: str, size: Size
+) -> Iterator[Fire]:
+    store = tmp_path / "ledger.db"
+    with ExitStack() as stack:
+        namespace = stack.enter_context(cluster.namespace("fire"))
+        made = []
+        for roles in ROLES[SHARED[log]]:
+            folder = tmp_path / roles
+            folder.mkdir()
+            options = ("--namespaces", namespace, "--roles", roles)
+            address = str(brokers.log) if brokers else f"sqlite://{store}"
+            made.append(
+                ControllerProcess(
+                    cluster, folder, *options, log=address, JOBLEDGER_KAFKA__INSTANCE=f"fire-{roles}"
+                )
+            )
+        crowd = stack.enter_context(
+            Crowd(cluster, namespace, size, Ledger(brokers.log if brokers else store))
         )
-        ledger = Ledger(brokers.log if brokers else controller.store)
-        with Crowd(cluster, namespace, size, ledger) as crowd, controller:
-            yield Fire(crowd, controller, brokers)
-            logging.getLogger(__name__).warning("the controller said last: %s", controller.latest[-4000:])
+        for each in made:
+            stack.enter_context(each)
+        yield Fire(crowd, made, brokers)
+        for each in made:
+            logging.getLogger(__name__).warning("a controller said last: %s", each.latest[-4000:])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [SIZE], ids=str)
 @pytest.mark.parametrize("log", LOGS)
 def test_under_fire_nothing_is_doubled_lost_or_left(fire: Fire) -> None:
-    fire.crowd.lives_through(fire.kill_controllers, fire.kill_api_servers, fire.kill_brokers)
+    fire.rages()
