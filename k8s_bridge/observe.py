@@ -5,9 +5,10 @@ an object: it may have been written by anybody, and by any version of anything. 
 ours is nothing (`None`, an empty tuple), never an exception.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -16,6 +17,7 @@ from k8s_bridge.port import Change, Verb
 from statemachine.ids import JobUid, PodUid, attempt_of, replica_of, whole_number
 from statemachine.kinds import SERVED, UnknownKind, kind_of
 from statemachine.observations import (
+    CANNOT_START,
     Container,
     ContainerStatus,
     JobGone,
@@ -138,6 +140,7 @@ def pod(change: Change) -> PodObserved | PodGone | PodUnreadable | None:
     if phase is None or attempt is None:
         return PodUnreadable(job=owner, at=change.at, replica=replica, uid=uid, written_at=_written_at(meta))
     conditions = list(_maps(status.get("conditions")))
+    refused = _refused_for_good(status) if phase is PodPhase.FAILED else ""
     return PodObserved(
         job=owner,
         at=change.at,
@@ -149,8 +152,8 @@ def pod(change: Change) -> PodObserved | PodGone | PodUnreadable | None:
         phase=phase,
         containers=tuple(_containers(status)),
         node=_text(_map(raw.get("spec")).get("nodeName")),
-        reason=_text(status.get("reason")),
-        message=_text(status.get("message")),
+        reason=CANNOT_START if refused else _text(status.get("reason")),
+        message=refused or _text(status.get("message")),
         disruption=_disruption(conditions),
         deleting=bool(meta.get("deletionTimestamp")),
         ready=any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions),
@@ -297,6 +300,29 @@ def _happened(status: Mapping[str, Any], phase: PodPhase) -> datetime | None:
             if phase not in _ENDED:
                 found += _instants(_map(state.get("running")).get("startedAt"))
     return max(found, default=None)
+
+
+_NOT_STARTED: Final = ("StartError", "ContainerCannotRun")
+"""Reasons of containers that never ran: of containerd and CRI-O, of dockershim and cri-dockerd."""
+
+_FOR_GOOD: Final = re.compile(
+    r"exec.*(executable file not found|no such file or directory|exec format error|argument list too long"
+    r"|permission denied|is a directory)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What a runtime says of a program that no other attempt would start. Source: runc; execve(2) ENOENT, ENOEXEC, E2BIG,
+EACCES, EISDIR. A mount that is missing is not among them: another node may have it."""
+
+
+def _refused_for_good(status: Mapping[str, Any]) -> str:
+    """What the container runtime said of a program that it will never start; empty if it was something else."""
+    for field in ("initContainerStatuses", "containerStatuses"):
+        for each in _maps(status.get(field)):
+            ended = _map(_map(each.get("state")).get("terminated"))
+            said = _text(ended.get("message"))
+            if _text(ended.get("reason")) in _NOT_STARTED and _FOR_GOOD.search(said):
+                return said
+    return ""
 
 
 def _own_ends(meta: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Jobs run while the controller, the API server and the broker are killed again and again, and people meddle.
 
-`make fire` runs the same with more of everything. The roles of the controller are in one process, or in one each: one is
-away then while another lives.
+`make fire` runs the same with more of everything. The controller is one process, or one for each role: then one
+is away while another lives.
 """
 
 import logging

@@ -111,6 +111,30 @@ def test_a_pod_says_when_the_api_server_took_its_last_change() -> None:
         assert getattr(found, "written_at", None) == datetime(2024, 1, 9, 15, 10, tzinfo=UTC)
 
 
+_RUNC = "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create: "
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "refused"),
+    [
+        ("StartError", f'{_RUNC}exec: "trian": executable file not found in $PATH: unknown', True),
+        ("StartError", f"{_RUNC}exec /usr/bin/env: argument list too long: unknown", True),
+        ("ContainerCannotRun", "OCI runtime create failed: exec /run: exec format error", True),
+        ("StartError", f"{_RUNC}error mounting /data: stat /data: no such file or directory", False),
+        ("StartError", f"{_RUNC}unable to start container process: cannot allocate memory", False),
+        ("Error", "exec: executable file not found, says the program", False),
+    ],
+)
+def test_a_program_that_the_runtime_will_never_start_is_told_with_its_words(
+    reason: str, message: str, refused: bool
+) -> None:
+    ended = {"exitCode": 128, "reason": reason, "message": message}
+    status = {"phase": "Failed", "containerStatuses": [{"name": "pytorch", "state": {"terminated": ended}}]}
+    found = seen(a_pod(status))
+    assert isinstance(found, PodObserved)
+    assert (found.reason, found.message) == (("CannotStart", message) if refused else ("", ""))
+
+
 def test_a_deleted_job_is_gone() -> None:
     assert seen(JOB, Verb.DELETED) == JobGone(job=J1, at=AT)
 
