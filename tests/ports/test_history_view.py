@@ -45,6 +45,7 @@ from tests.support.logs import (
     history,
     said,
 )
+from tests.support.newer import newer_cause, newer_event
 from tests.support.seeds import seeds
 
 WORKER = replica_name("worker", 1)
@@ -499,3 +500,25 @@ def life(uid: str, chance: Random) -> list[Draft]:
 def forged(log: MemoryLog, draft: Draft) -> None:
     """Any bytes under any number, as whoever has the right to write to a topic could put there."""
     log._records.append(Record(len(log._records) + 1, draft.job, draft.seq, draft.body))
+
+
+# ---- entries of a newer release ----
+
+
+async def test_an_entry_whose_cause_is_not_known_is_told(log: SqliteLog, projector: HistoryProjector) -> None:
+    await log.append([*newer_cause(), *history(2, OTHER)])
+    await projector.advance()
+    entries = await projector.history.entries(JOB)
+    causes = [(each.seq, each.cause_type) for each in entries][1:]
+    assert causes == [(2, "WeatherObserved"), (3, "TimerFired")]
+    assert "rain" in entries[1].summary
+    assert len(await projector.history.entries(OTHER)) == 2
+
+
+async def test_a_job_whose_events_are_not_known_is_left_out(
+    log: SqliteLog, projector: HistoryProjector
+) -> None:
+    await log.append([*newer_event(), *history(2, OTHER)])
+    await projector.advance()
+    assert len(await projector.history.entries(OTHER)) == 2
+    assert await projector.history.find_job(JOB) is None

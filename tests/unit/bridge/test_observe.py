@@ -111,7 +111,9 @@ def test_a_pod_says_when_the_api_server_took_its_last_change() -> None:
         assert getattr(found, "written_at", None) == datetime(2024, 1, 9, 15, 10, tzinfo=UTC)
 
 
-_RUNC = "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create: "
+_RUNC = (
+    "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create: "
+)
 
 
 @pytest.mark.parametrize(

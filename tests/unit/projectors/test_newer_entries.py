@@ -8,58 +8,13 @@ from k8s_bridge.port import Cluster
 from projectors.history import HistoryProjector, SqliteDatabase
 from projectors.kube_events import KubeEvents
 from statemachine.errors import EntryUnreadable
-from statemachine.ids import Seq
 from statemachine.log import reader
 from statemachine.log.codec import decode_events, entry_hash
 from statemachine.log.entry import EntryEvents
-from statemachine.log.port import Draft
 from statemachine.log.sqlite import SqliteLog
 from tests.support.logs import JOB, OTHER, admitted, chain, history, said
+from tests.support.newer import newer_cause, newer_event
 from tests.unit.projectors.test_kube_events import One, Taking
-
-NEWER_CAUSE = b'"cause":{"type":"WeatherObserved","clouds":7'
-NEWER_EVENT = b'"events":[{"type":"ItRained","v":1}]'
-
-
-def newer_cause() -> list[Draft]:
-    """The second of three entries was caused by what only a newer release observes; it announces something."""
-    first = chain(admitted())
-    plain = chain(said("rain"), after=1, prev=entry_hash(first[0].body))[0]
-    head, _, rest = plain.body.partition(b'"cause":{"type":"TimerFired"')
-    second = Draft(JOB, Seq(2), head + NEWER_CAUSE + rest)
-    return [*first, second, *chain(said("sun"), after=2, prev=entry_hash(second.body))]
-
-
-def newer_event() -> list[Draft]:
-    """The first entry holds an event that only a newer release knows, beside an announcement."""
-    body = chain(admitted())[0].body
-    announced = b'"events":[{"type":"Announced","v":1,"reason":"R","message":"m"},'
-    unknown = body[: body.index(b'"events":[')] + NEWER_EVENT.replace(b'"events":[', announced) + b"}"
-    return [Draft(JOB, Seq(1), unknown)]
-
-
-async def test_the_history_tells_an_entry_whose_cause_is_not_known(tmp_path: Path) -> None:
-    log = await SqliteLog.open(tmp_path / "store.db")
-    await log.append([*newer_cause(), *history(2, OTHER)])
-    view = HistoryProjector(log, SqliteDatabase(log.store))
-    await view.advance()
-    entries = await view.history.entries(JOB)
-    assert [(each.seq, each.cause_type) for each in entries][1:] == [
-        (2, "WeatherObserved"),
-        (3, "TimerFired"),
-    ]
-    assert "rain" in entries[1].summary
-    assert len(await view.history.entries(OTHER)) == 2
-    await log.close()
-
-
-async def test_the_history_goes_on_without_a_job_whose_events_are_not_known(tmp_path: Path) -> None:
-    log = await SqliteLog.open(tmp_path / "store.db")
-    await log.append([*newer_event(), *history(2, OTHER)])
-    view = HistoryProjector(log, SqliteDatabase(log.store))
-    await view.advance()
-    assert len(await view.history.entries(OTHER)) == 2
-    await log.close()
 
 
 async def test_an_announcement_whose_cause_is_not_known_is_an_event(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from statemachine.log.reader import Reader
 from statemachine.observations import Container, ContainerStatus
 from statemachine.phases import Phase
 from tests.support.logs import JOB, OTHER, accepted, admitted, chain, entered, history, placed
+from tests.support.newer import newer_cause, newer_event
 from tests.support.scenario import KIND, Story, replica_type, workers
 
 OUT_OF_MEMORY = Container(name="pytorch", state=ContainerStatus.TERMINATED, exit_code=137, reason="OOMKilled")
@@ -80,6 +81,12 @@ def test_of_a_job_that_is_closed_nothing_is_counted_a_second_time() -> None:
     once, twice = counted(placed(life)), counted(placed([*life, *life]))
     assert said(once, c.DELETED) == said(twice, c.DELETED) == {(KIND,): 1}
     assert (once.skipped, twice.skipped, twice.entries) == (0, len(life), len(life))
+
+
+def test_entries_of_a_newer_release_stop_no_count() -> None:
+    known, unknown = counted(placed(newer_cause())), counted(placed([*newer_event(), *history(2, OTHER)]))
+    assert (known.entries, known.skipped) == (3, 0)
+    assert sum(said(known, c.ADMITTED).values()) == sum(said(unknown, c.ADMITTED).values()) == 1
 
 
 @pytest.fixture(scope="module")
