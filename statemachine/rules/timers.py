@@ -49,7 +49,9 @@ def readability(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Eve
         return
     match seen:
         case PodUnreadable(replica=primary.name, uid=primary.uid) if (
-            primary.phase is not ReplicaPhase.UNKNOWN and UNREADABLE not in state.timers
+            primary.phase is not ReplicaPhase.UNKNOWN
+            and UNREADABLE not in state.timers
+            and _is_another_loss(state, seen)
         ):
             yield TimerSet(timer=UNREADABLE, due_at=seen.at + UNREADABLE_FOR, written_at=seen.written_at)
         case PodObserved(replica=primary.name, uid=primary.uid) if (
@@ -66,6 +68,15 @@ def readability(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Eve
                     at=seen.at,
                     written_at=state.unread_written,
                 )
+
+
+def _is_another_loss(state: JobState, seen: PodUnreadable) -> bool:
+    """Not a repeat of the last such report: once the status could be read, nothing would say so a second time.
+
+    One write has one time. Where the API server says none, a repeat cannot be told, and counts.
+    """
+    last = state.unread_written
+    return last is None or seen.written_at is None or seen.written_at > last
 
 
 def _is_news(state: JobState, seen: PodObserved) -> bool:

@@ -423,6 +423,19 @@ def test_t16_a_status_readable_again_counts_although_our_clock_was_put_back() ->
     assert story.at(5).pod("worker-0", "Running", **written(80)).phase is Phase.RUNNING
 
 
+def test_t16_an_unreadable_status_that_is_reported_again_after_it_was_read_is_not_lost_again() -> None:
+    story = started(2).at(40).unreadable("worker-0", **written(40))
+    story.at(50).pod("worker-0", "Running", **written(50))
+    assert story.at(51).unreadable("worker-0", **written(40)).state.timers == {}
+    assert story.at(52).unreadable("worker-0", **written(52)).timer("unreadable").phase is Phase.UNKNOWN
+
+
+def test_t16_an_unreadable_status_without_a_time_counts_every_time() -> None:
+    story = started(2).at(40).unreadable("worker-0")
+    story.at(50).pod("worker-0", "Running")
+    assert story.at(60).unreadable("worker-0").timer("unreadable").phase is Phase.UNKNOWN
+
+
 def test_t17_a_job_that_was_not_up_goes_back_to_where_it_was() -> None:
     story = Story(workers(2)).submit().all_pods("Pending").pod("worker-0", "Unknown")
     assert story.at(9).pod("worker-0", "Pending").phase is Phase.PENDING

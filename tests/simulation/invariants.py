@@ -15,7 +15,7 @@ from statemachine.log.codec import decode, encode, encode_state
 from statemachine.log.entry import Entry
 from statemachine.log.port import Record
 from statemachine.log.reader import Reader
-from statemachine.observations import PodUnreadable, TensorBoardObserved, WriteRefused
+from statemachine.observations import TensorBoardObserved, WriteRefused
 from statemachine.phases import Trigger, allows, step
 from statemachine.rules.launcher import has_launcher, is_held_back, is_launched
 from statemachine.rules.words import CHILD_REFUSED
@@ -333,13 +333,13 @@ def own_deletions_are_known(world: World, story: Story) -> Findings:
 def repeats_say_nothing(_: World, story: Story) -> Findings:
     """Whatever was observed, seen again, changes nothing: deliveries come twice, and late.
 
-    But for what tells of the present (refusals, a TensorBoard, an unreadable status), and for a pod that
-    nobody can see: any report of it is news.
+    But for what tells of the present (refusals, a TensorBoard), and for a pod that nobody can see: any report of
+    it is news.
     """
     if any(each.phase is ReplicaPhase.UNKNOWN for each in story.state.replicas.values()):
         return
     for _before, entry, _after in story.steps:
-        if not isinstance(entry.cause, WriteRefused | TensorBoardObserved | PodUnreadable):
+        if not isinstance(entry.cause, WriteRefused | TensorBoardObserved):
             said = decide(story.state, entry.cause)
             if said:
                 yield f"the cause of entry {entry.seq}, seen again, says {said}"
