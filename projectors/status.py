@@ -49,7 +49,7 @@ class Status:
 
     def shown(self, job: JobUid, status: Mapping[str, Any]) -> float | None:
         """The job object has this status; after how many seconds to visit the job if it is not ours, else None."""
-        digest = self._shown[job] = _digest(status)
+        digest = self._shown[job] = digest_of(status)
         written = self._written.get(job)
         if written is None:
             return None
@@ -67,7 +67,7 @@ class Status:
             self._forget(job)
             return None
         wished = status(state)
-        digest = _digest(wished)
+        digest = digest_of(wished)
         if job not in self._written and self._shown.get(job) == digest:
             self._written[job] = digest
         if self._written.get(job) == digest:
@@ -104,7 +104,7 @@ class Status:
             known.pop(job, None)
 
 
-def _digest(status: Mapping[str, Any]) -> bytes:
+def digest_of(status: Mapping[str, Any]) -> bytes:
     """Equal for equal statuses: a hundredth of what keeping that of every job would take."""
     text = json.dumps(status, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).digest()

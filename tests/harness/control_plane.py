@@ -17,6 +17,9 @@ PARTS: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-sched
 _PORTS: Final = range(20000, 32000, 4)
 """Below what Linux hands out by itself: nobody gets one of ours between looking and listening."""
 
+_LONG: Final = 300
+"""Seconds that a server may take to start, on a machine where thousands of pods begin and end meanwhile."""
+
 _ATTEMPTS: Final = 3
 """Another test run may take the same ports at the same time."""
 
@@ -122,7 +125,7 @@ class ControlPlane(Server, Cluster):
                 time.sleep(1)
 
     def _kube(self, verb: str, *options: str) -> None:
-        output([str(KUBE), verb, *options, "--dir", str(self.home)], within=100)
+        output([str(KUBE), verb, *options, "--dir", str(self.home)], within=_LONG)
 
     def _watch_over(self) -> subprocess.Popen[bytes]:
         """A process that purges everything once our end of its standard input is closed, however we end."""
