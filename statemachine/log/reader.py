@@ -216,7 +216,7 @@ class Reader:
     def _snapshot(self, job: JobUid) -> Snapshot:
         last = self.tracked(job)
         if last.forgotten:
-            return Snapshot(job, last.seq, "", STATE_VERSION, b"", closed=True)
+            return Snapshot(job, last.seq, "", UNUSABLE, b"", closed=True)
         if _doubtful(last):
             return Snapshot(job, last.seq, last.head, UNUSABLE, b"", last.source)
         body, closed = encode_state(last.state), last.state.closed
@@ -226,7 +226,7 @@ class Reader:
         """The log has these. Jobs that have moved on meanwhile stay unsaved."""
         for each in snapshots:
             last = self.tracked(each.job)
-            if each.seq == last.seq and (each.version == UNUSABLE) == _doubtful(last):
+            if each.seq == last.seq and (each.closed or (each.version == UNUSABLE) == _doubtful(last)):
                 self._unsaved.pop(each.job, None)
 
     def leave_saving(self) -> None:

@@ -39,7 +39,7 @@ _COUNT = " snapshot count"
 """How many snapshots cover that position: fewer, and somebody has deleted some."""
 
 _SNAPSHOT = "SELECT job, seq, head, version, body FROM snapshots"
-"""`version` is negative where the job is closed: an older release takes that for a layout that it does not know."""
+"""`version` is negative where the job is closed (-1 for 0): to an older release a layout that it does not know."""
 
 _RECORD = "position, job, seq, CAST(body AS BLOB)"
 """A body that was edited with SQL is text: the bytes are what is hashed, and then found to be wrong."""
@@ -221,7 +221,7 @@ def _saved(db: sqlite3.Connection) -> Saved:
 
 def _snapshot(row: tuple[JobUid, Seq, str, int, bytes]) -> Snapshot:
     job, seq, head, version, body = row
-    return Snapshot(job, seq, head, abs(version), body, closed=version < 0)
+    return Snapshot(job, seq, head, ~version if version < 0 else version, body, closed=version < 0)
 
 
 def _covered(found: int, db: sqlite3.Connection) -> Position:
@@ -234,7 +234,7 @@ def _save_snapshots(position: Position, snapshots: Sequence[Snapshot], db: sqlit
         "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?) ON CONFLICT (job) DO UPDATE SET "
         "seq = excluded.seq, head = excluded.head, version = excluded.version, body = excluded.body",
         [
-            (each.job, each.seq, each.head, -each.version if each.closed else each.version, each.body)
+            (each.job, each.seq, each.head, ~each.version if each.closed else each.version, each.body)
             for each in snapshots
         ],
     )

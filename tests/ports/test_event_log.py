@@ -12,7 +12,7 @@ from statemachine.errors import SeqConflict
 from statemachine.ids import JobUid, Position
 from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.memory import MemoryLog
-from statemachine.log.port import DeadLetter, Draft, EventLog, Record, Snapshot
+from statemachine.log.port import UNUSABLE, DeadLetter, Draft, EventLog, Record, Snapshot
 from statemachine.log.sqlite import SqliteLog
 from tests.support.logs import JOB, OTHER, everything, history, records
 
@@ -306,6 +306,13 @@ async def test_of_closed_jobs_only_the_last_entries_are_needed_to_go_on(log: Eve
     )
     await log.drop_snapshots()
     assert await log.saved() == (0, [], {}, 0)
+
+
+async def test_a_closed_job_may_have_a_snapshot_without_a_state(log: EventLog) -> None:
+    await log.save_snapshots(7, [replace(snapshot(JOB, 3), version=UNUSABLE, body=b"", closed=True)])
+    assert await log.saved() == (7, [], {JOB: 3}, 0)
+    _, [found] = await log.snapshots()
+    assert (found.seq, found.version, found.closed) == (3, UNUSABLE, True)
 
 
 async def test_dropped_snapshots_are_gone_and_cover_nothing(log: EventLog) -> None:

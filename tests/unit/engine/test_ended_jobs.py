@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
+from projectors.verify import Verification
 from statemachine.engine.clock import LoopClock
 from statemachine.engine.step import Owner, Seen
 from statemachine.ids import JobUid
 from statemachine.log.codec import encode_state
 from statemachine.log.memory import MemoryLog
-from statemachine.log.port import Draft
+from statemachine.log.port import Draft, EventLog
 from statemachine.log.reader import Reader, closed_in
+from statemachine.log.sqlite import SqliteLog
 from statemachine.observations import Observation
 from tests.support.scenario import START, Story, workers
 
@@ -43,7 +46,7 @@ async def restarted(log: MemoryLog) -> Owner:
     return again
 
 
-async def save(reader: Reader, log: MemoryLog) -> None:
+async def save(reader: Reader, log: EventLog) -> None:
     snapshots = reader.unsaved()
     await log.save_snapshots(reader.position, snapshots, reader.place)
     reader.saved(snapshots)
@@ -108,6 +111,21 @@ async def test_its_snapshot_is_marked_and_a_start_needs_its_last_number_alone() 
     covered, found, closed, _ = await log.saved()
     assert (covered, [each.job for each in found]) == (await log.end(), [LIVE])
     assert closed == {ENDED: len(life().entries)}
+
+
+async def test_a_log_whose_closed_jobs_were_forgotten_before_they_were_saved_verifies(tmp_path: Path) -> None:
+    logs: list[EventLog] = [MemoryLog(), await SqliteLog.open(tmp_path / "store.db")]
+    for number, log in enumerate(logs):
+        made = Owner(log, Reader(keeps=number), LoopClock(START))
+        await made.take([Seen(each) for uid in (ENDED, LIVE) for each in causes(life(uid))])
+        await save(made.reader, log)
+        assert made.reader.unsaved() == ()
+        verification = Verification((await log.snapshots())[1])
+        async for batch in log.scan():
+            for record in batch:
+                verification.take(record)
+        assert [each.difference for each in verification.verdicts()] == [None, None]
+        await log.close()
 
 
 async def test_snapshots_of_closed_jobs_that_an_older_release_did_not_mark_are_marked() -> None:
