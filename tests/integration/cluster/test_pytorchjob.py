@@ -92,6 +92,11 @@ def controller(jobs: TorchJobs, tmp_path: Path) -> Iterator[ControllerProcess]:
         yield started
 
 
+def succeeded(status: dict[str, Any]) -> dict[str, int | None]:
+    """How many replicas of each type the status counts so: shortly after their pods have gone."""
+    return {type_: each.get("succeeded") for type_, each in status["replicaStatuses"].items()}
+
+
 @pytest.mark.usefixtures("controller")
 def test_a_job_runs_restarts_and_succeeds_as_with_the_operator(jobs: TorchJobs) -> None:
     jobs.apply(pytorchjob("pair", cleanPodPolicy="All"))
@@ -116,8 +121,7 @@ def test_a_job_runs_restarts_and_succeeds_as_with_the_operator(jobs: TorchJobs) 
     jobs.end("pair-master-0", 0)
     status = jobs.states("pair", "Created=True", "Running=False", "Succeeded=True")
     jobs.becomes("pair")
-    numbers = {type_: each.get("succeeded") for type_, each in jobs.status("pair")["replicaStatuses"].items()}
-    assert numbers == {"Master": 1, "Worker": 1}
+    jobs.until("pair", "both have succeeded", lambda status: succeeded(status) == {"Master": 1, "Worker": 1})
     assert jobs.told("pair", "PyTorchJobSucceeded") == "PyTorchJob pair is successfully completed."
     told = {reason for _, reason, _ in jobs.events("pair")}
     assert {"SuccessfulCreatePod", "SuccessfulCreateService", "ExitedWithCode"} <= told
