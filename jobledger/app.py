@@ -20,7 +20,7 @@ from jobledger.patches import examined
 from jobledger.replicas import Attempt, attempts, chosen, pod_of
 from jobledger.telling.histories import SHORTEST_UID, History, Known, known_to
 from jobledger.telling.histories import history as life_of
-from jobledger.views import in_quarantine, is_gone, manifest_of, stated_phase, with_status
+from jobledger.views import in_quarantine, is_gone, manifest_of, stated_phase, undecided, with_status
 from jobledger.wiring import Controller
 from jobledger.wiring.roles import Role
 from jobledger.wishes import paused, scaled, still_there
@@ -125,8 +125,7 @@ class App:
         """
         if uid:
             return await self._by_uid(namespace, name, uid, kinds)
-        named = [await self._named(each, namespace, name) for each in SERVED if each.kind in kinds]
-        found = [each for each in named if each is not None]
+        found = await self._named(namespace, name, kinds)
         if len(found) > 1:
             raise several(name, [each["kind"] for each in found])
         if found:
@@ -142,13 +141,14 @@ class App:
     def _readable(self, job: Manifest) -> None:
         """Raises NotPossible for a job in quarantine."""
         if found := self.controller.states.quarantined(JobUid(job["metadata"]["uid"])):
-            name = job["metadata"]["name"]
-            raise NotPossible(
-                f'the history of job "{name}" cannot be read to its end ({found.why}), and nothing is decided: '
-                f"`jobledger why {name}` shows what can be read, `jobledger delete {name}` ends the job"
-            )
+            raise NotPossible(undecided(job["metadata"]["name"], found.why))
 
-    async def _named(self, names: Names, namespace: str, name: str) -> Manifest | None:
+    async def _named(self, namespace: str, name: str, kinds: Collection[str]) -> list[Manifest]:
+        """The job objects of the name, of each kind at most one."""
+        found = [await self._of_kind(each, namespace, name) for each in SERVED if each.kind in kinds]
+        return [each for each in found if each is not None]
+
+    async def _of_kind(self, names: Names, namespace: str, name: str) -> Manifest | None:
         if not any(self._places(names, namespace)):
             return None
         try:
@@ -165,10 +165,9 @@ class App:
     ) -> Manifest:
         state = await self.controller.states.past(JobUid(uid))
         if state is None:
-            named = [await self._named(each, namespace, name) for each in SERVED if each.kind in kinds]
-            there = [each for each in named if each is not None and each["metadata"]["uid"] == uid]
-            if there:
-                return self._shown(there[0])
+            for each in await self._named(namespace, name, kinds):
+                if each["metadata"]["uid"] == uid:
+                    return self._shown(each)
         if (
             state is None
             or (state.namespace, state.name) != (namespace, name)
@@ -234,9 +233,9 @@ class App:
     async def _forgotten(self, namespace: str, job: str, uid: str) -> list[JobUid]:
         forgotten = self.controller.reader.forgotten
         begin, found = uid or job, list[JobUid]()
-        if forgotten and self.view is not None:
+        if forgotten and (view := self.view) is not None:
             with suppress(JobledgerError):  # it is a view: what it cannot tell is not known here
-                rows = await self.view.named(namespace, job, limit=_OLDER)
+                rows = await view.named(namespace, job, limit=_OLDER)
                 found += [row.uid for row in reversed(rows) if row.uid in forgotten]
         if JobUid(begin) in forgotten:
             found.append(JobUid(begin))

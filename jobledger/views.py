@@ -23,15 +23,21 @@ def with_status(job: Manifest, state: "JobState | None") -> Manifest:
     return {**job, "status": said} if said else job
 
 
+def undecided(name: str, why: str) -> str:
+    """What users are told of a job in quarantine."""
+    return (
+        f'the history of job "{name}" cannot be read to its end ({why}), and nothing is decided: '
+        f"`jobledger why {name}` shows what can be read, `jobledger delete {name}` ends the job"
+    )
+
+
 def in_quarantine(job: Manifest, why: str) -> Manifest:
     """The job object as it stands, with a status that says that nobody can tell how the job is, and `why`."""
-    name = job["metadata"]["name"]
     condition = {
         "type": "Undecided",
         "status": "True",
         "reason": "HistoryUnreadable",
-        "message": f"Nothing is decided about this job: its history cannot be read to its end ({why}). "
-        f"`jobledger why {name}` shows what can be read, `jobledger delete {name}` ends the job.",
+        "message": undecided(job["metadata"]["name"], why),
     }
     said = job.get("status") or {}
     told = {"phase": "Unknown", "conditions": [*(said.get("conditions") or ()), condition]}

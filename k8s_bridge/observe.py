@@ -293,13 +293,18 @@ def _exit_code(detail: Mapping[str, Any]) -> int | None:
 def _happened(status: Mapping[str, Any], phase: PodPhase) -> datetime | None:
     """The latest instant in `status` that explains `phase`: an end is explained by ends only."""
     found: list[datetime] = []
+    for state in _states(status):
+        found += _instants(_map(state.get("terminated")).get("finishedAt"))
+        if phase not in _ENDED:
+            found += _instants(_map(state.get("running")).get("startedAt"))
+    return max(found, default=None)
+
+
+def _states(status: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """How each container is, init containers first."""
     for field in ("initContainerStatuses", "containerStatuses"):
         for each in _maps(status.get(field)):
-            state = _map(each.get("state"))
-            found += _instants(_map(state.get("terminated")).get("finishedAt"))
-            if phase not in _ENDED:
-                found += _instants(_map(state.get("running")).get("startedAt"))
-    return max(found, default=None)
+            yield _map(each.get("state"))
 
 
 _NOT_STARTED: Final = ("StartError", "ContainerCannotRun")
@@ -316,12 +321,11 @@ EACCES, EISDIR. A mount that is missing is not among them: another node may have
 
 def _refused_for_good(status: Mapping[str, Any]) -> str:
     """What the container runtime said of a program that it will never start; empty if it was something else."""
-    for field in ("initContainerStatuses", "containerStatuses"):
-        for each in _maps(status.get(field)):
-            ended = _map(_map(each.get("state")).get("terminated"))
-            said = _text(ended.get("message"))
-            if _text(ended.get("reason")) in _NOT_STARTED and _FOR_GOOD.search(said):
-                return said
+    for state in _states(status):
+        ended = _map(state.get("terminated"))
+        said = _text(ended.get("message"))
+        if _text(ended.get("reason")) in _NOT_STARTED and _FOR_GOOD.search(said):
+            return said
     return ""
 
 

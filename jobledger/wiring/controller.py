@@ -317,8 +317,9 @@ class Controller:
     def _visit_forgotten(self) -> None:
         """A create that took effect late: the job is closed, and owns an object that no watch would ever tell of."""
         if self.levels is not None:
+            forgotten = self.reader.forgotten
             for job in map(JobUid, self.cluster.owners()):
-                if self.states.is_forgotten(job) and self._is_mine(job):
+                if job in forgotten and self._is_mine(job):
                     self.levels.touched(job)
 
     def _levels(self, cluster: Cluster) -> Levels:

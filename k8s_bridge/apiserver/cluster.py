@@ -133,7 +133,8 @@ class ApiServerCluster:
             index = self._watching.index
             return [each.manifest() for each in index.owned(owner, also) if namespace in ("", each.namespace)]
         found: Manifests = []
-        for source in child_sources(replace(self._attended, namespaces=(namespace,))):
+        there = replace(self._attended, namespaces=(namespace,)) if namespace else self._attended
+        for source in child_sources(there):
             with suppress(NotServed):
                 listed = await self._paged(source.path, source.query())
                 found += [

@@ -152,6 +152,8 @@ async def test_children_are_those_the_job_controls(cluster: Cluster) -> None:
     await cluster.create(pod(owner))
     children = await cluster.children(DEMO, owner["metadata"]["uid"])
     assert sorted(map(Ref.of, children)) == [POD, Ref("v1", "Service", DEMO, "mine")]
+    anywhere = await cluster.children("", owner["metadata"]["uid"])
+    assert sorted(map(Ref.of, anywhere)) == sorted(map(Ref.of, children))
 
 
 async def test_children_of_a_watched_cluster_are_those_that_were_just_made(cluster: Cluster) -> None:
@@ -160,6 +162,8 @@ async def test_children_of_a_watched_cluster_are_those_that_were_just_made(clust
     created = await cluster.create(pod(owner))
     children = await cluster.children(DEMO, owner["metadata"]["uid"])
     assert [each["metadata"]["uid"] for each in children] == [created["metadata"]["uid"]]
+    assert await cluster.children("", owner["metadata"]["uid"]) == children
+    assert owner["metadata"]["uid"] in cluster.owners()
 
 
 async def test_patch_merges_and_null_removes(cluster: Cluster) -> None:

@@ -151,7 +151,7 @@ OBSERVATIONS: Final = Topic(
 
 JOBS: Final = Topic(
     "jobs",
-    "snapshots of jobs' states. Only a cache: it may be deleted, and made again",
+    "snapshots of the states of open jobs, and pages of closed ones. Only a cache: it may be deleted, and made again",
     (
         Setting(
             "cleanup.policy",

@@ -23,7 +23,7 @@ from statemachine.log.kafka.reading import Partition
 from statemachine.log.kafka.records import Message, entry_row, record_of
 from statemachine.log.kafka.snapshots import Snapshots
 from statemachine.log.kafka.writing import Writer
-from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot
+from statemachine.log.port import UNUSABLE, DeadLetter, Draft, Followed, Record, Saved, Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -209,7 +209,7 @@ class KafkaLog:
         covered, found, closed, _ = await self.saved()
         return covered, [
             *found,
-            *(Snapshot(job, seq, "", 0, b"", closed=True) for job, seq in closed.items()),
+            *(Snapshot(job, seq, "", UNUSABLE, b"", closed=True) for job, seq in closed.items()),
         ]
 
     async def saved(self) -> Saved:

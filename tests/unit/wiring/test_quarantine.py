@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest, Ref
 from statemachine.engine.clock import WallClock
 from statemachine.log.sqlite import SqliteLog
+from tests.support.stores import by_hand
 from tests.unit.api.words import job, phase, until, written
 
 
@@ -40,10 +40,12 @@ async def damaged(store: Path, cluster: MemoryCluster) -> Manifest:
         await app.submit(written(job("bad", replicas=2), job("good")), "me")
         found = await phase(app, "bad", "Running")
         await phase(app, "good", "Running")
-    with sqlite3.connect(store) as db:
-        last = "(SELECT max(position) FROM entries WHERE job = ?)"
-        db.execute(f"UPDATE entries SET body = 'x' WHERE position = {last}", [found["metadata"]["uid"]])  # noqa: S608
-        db.execute("DELETE FROM snapshots")
+    by_hand(
+        store,
+        "UPDATE entries SET body = 'x' WHERE position = (SELECT max(position) FROM entries WHERE job = ?)",
+        found["metadata"]["uid"],
+    )
+    by_hand(store, "DELETE FROM snapshots")
     return found
 
 
