@@ -97,8 +97,13 @@ class Jobs:
     # ---- what nodes do -------------------------------------------------------------------------------------
 
     def end(self, pod: str, code: int = 0) -> None:
-        """The pod's container ends now with `code`."""
+        """The pod's container ends now with `code`.
+
+        A pod of that name that has ended already, or is being deleted, is waited for to be replaced: a status that
+        counts replicas is written up to a second after they are gone, and must not decide what a test does next.
+        """
         life = {f"{SIMULATED}exit-code": str(code), f"{SIMULATED}run-seconds": "0"}
+        wait_for(f"pod {pod} is alive", lambda: self._is_alive(pod), 90)
         self._write("PATCH", f"pods/{pod}", {"metadata": {"annotations": life}})
 
     def node_says(self, pod: str, status: Status) -> None:
@@ -109,6 +114,12 @@ class Jobs:
         """A scheduler of ours puts the pod on the node."""
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": {"name": node}}
         self._write("POST", f"pods/{pod}/binding", binding)
+
+    def _is_alive(self, pod: str) -> bool:
+        answer = self.cluster.api.request("GET", f"/api/v1/namespaces/{self.namespace}/pods/{pod}")
+        if not answer.is_accepted or "deletionTimestamp" in answer.body["metadata"]:
+            return False
+        return answer.body.get("status", {}).get("phase", "Pending") in {"Pending", "Running"}
 
     def _write(self, method: str, place: str, body: Manifest) -> None:
         self.cluster.api.write(method, f"/api/v1/namespaces/{self.namespace}/{place}", body)

@@ -81,6 +81,7 @@ def test_what_a_controller_does_shows_in_its_metrics_and_survives_its_death(
     jobs.wait("train", "phase", "Running", within=240)
     jobs.end(f"{jobs.base('train')}-worker-1", 137)
     wait_for("a restart", lambda: value(scraped(controller), "restarts_total", kind=KIND, cause=CAUSE), 90)
+    jobs.wait("train", "backoffCount", 1)
     jobs.wait("train", "aggregate.running", 2, within=240)
     for index in range(2):
         jobs.end(f"{jobs.base('train')}-worker-{index}")
