@@ -4,6 +4,7 @@ import base64
 import json
 import socket
 import time
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
@@ -65,8 +66,10 @@ class PodRecord:
         self.is_running = status.get("phase") == "Running" and not self.is_deleting
         if status.get("phase") in _ENDED and not self.ended:
             self.ended = status["phase"]
+            # Pod garbage collection calls one Failed that is deleted and was never scheduled: it has no containers.
             self.codes = {
-                each["name"]: each["state"]["terminated"]["exitCode"] for each in status["containerStatuses"]
+                each["name"]: each["state"]["terminated"]["exitCode"]
+                for each in status.get("containerStatuses", ())
             }
 
     def __str__(self) -> str:
@@ -158,8 +161,8 @@ class Recorder(Generic[Record]):
                 for change in changes:
                     self._take(change)
             self.trouble = "etcd has ended the watch"
-        except (OSError, HTTPException, KeyError, ValueError) as error:
-            self.trouble = repr(error)
+        except (OSError, HTTPException, KeyError, ValueError):
+            self.trouble = traceback.format_exc()
 
     def _take(self, change: Manifest) -> None:
         key = change["kv"]["key"]
