@@ -128,7 +128,7 @@ class Crowd:
         """People act as long as `while_`, and at least three times a job."""
         chance, acted = self.size.chance("people"), 0
         while while_() or acted < 3 * self.size["JOBS"]:
-            self._is_recorded()
+            self._check_recorders()
             acted += 1
             act, weight = self._acts(chance)
             chance.choices(act, weight)[0]()
@@ -164,7 +164,7 @@ class Crowd:
         comes_true("every status is the one that the log tells", self._unlike_the_log, self._patience)
 
     def _help_to_end(self) -> list[str]:
-        self._is_recorded()
+        self._check_recorders()
         self.plane.bring_back()
         self._wake_nodes()
         unfinished = {each.uid: each for each in self.jobs.living() if not each.is_final}
@@ -210,14 +210,14 @@ class Crowd:
             if each.uid not in stories or not stories[each.uid].state.closed
         ]
 
-    def _is_recorded(self) -> None:
-        """What happens is recorded; without that there is nothing to judge."""
+    def _check_recorders(self) -> None:
+        """Raises AssertionError when a recorder has stopped: nothing could be judged."""
         trouble = self.pods.trouble + self.jobs.trouble
         assert not trouble, f"objects are not recorded any more: {trouble}"
 
     def _judge(self, pods: list[PodRecord], jobs: list[JobRecord]) -> None:
         """What was seen, the log, and what was kept of it besides, say the same."""
-        self._is_recorded()
+        self._check_recorders()
         stories = self.ledger.stories()
         assert self.ledger.findings() == []
         assert self.ledger.differences() == []
