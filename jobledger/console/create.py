@@ -138,7 +138,8 @@ async def _created(request: Request, pages: Creating, caller: Caller, text: str)
     """The job exists, and the list says so: also under which names parts of it are known now."""
     job, notices = await pages.create_and_say(caller, text)
     name = job["metadata"]["name"]
-    return done(request, "/jobs", "created", leave=True, notices=notices, kind=job["kind"], name=name)
+    kind = kind_of(job["apiVersion"], job["kind"]).names.kind
+    return done(request, "/jobs", "created", created=kind, notices=notices, kind=job["kind"], name=name)
 
 
 def _said_of_text(pages: Creating, text: str) -> Said:

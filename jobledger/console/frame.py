@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import version
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -140,10 +139,9 @@ def page(request: Request, template: str, /, *, status: int = 200, **context: An
         "release": version("jobledger"),
         "console": console.options,
         "crumbs": (),
-        "said": notice(request),
     }
-    left = () if is_fragment(request) else notes.found(request)
-    html = templates().get_template(template).render({"noted": left} | shared | context)
+    left = None if is_fragment(request) else notes.left(request)
+    html = templates().get_template(template).render({"notes": left or notes.Notes()} | shared | context)
     answer = HTMLResponse(html, status, {**HEADERS, "Cache-Control": "no-store", "Vary": "HX-Request"})
     if is_new:
         session.keep(answer, request, secret)
@@ -168,36 +166,28 @@ def done(
     path: str,
     key: str,
     *,
-    leave: bool = False,
+    created: str = "",
     notices: Sequence[str] = (),
     **values: str,
 ) -> Response:
-    """What was asked for is done: the browser is told so with the words of `key`, and goes to `path`.
+    """What was asked for is done: a page says so with the words of `key`, after a redirect to `path`.
 
-    htmx stays on its page, says it, and refreshes what is live, unless it is to `leave`. `notices` are for the page
-    that the browser goes to.
+    htmx stays on its page, says it, and refreshes what is live, unless a job of the kind `created` exists now: then
+    the form is left. `notices` are remarks for the page that the browser goes to.
     """
     console: Console = request.app.state.console
-    query = urlencode({"done": key, **values})
-    target = f"{url(console, path)}?{query}"
-    if leave or not is_fragment(request):
-        stays = is_fragment(request)
-        way = {"HX-Redirect": target} if stays else {"Location": target}
-        answer = Response(status_code=204 if stays else 303, headers={**way, **HEADERS})
-        notes.leave(answer, notices)
-        return answer
-    told = {"notice": say(language_of(request), f"done.{key}", **values), "refresh": ""}
-    return Response(status_code=204, headers={"HX-Trigger": json.dumps(told), **HEADERS})
+    sentence = say(language_of(request), f"done.{key}", **values)
+    stays = is_fragment(request)
+    if stays and not created:
+        return Response(
+            status_code=204,
+            headers={"HX-Trigger": json.dumps({"notice": sentence, "refresh": ""}), **HEADERS},
+        )
+    way = {"HX-Redirect" if stays else "Location": url(console, path)}
+    answer = Response(status_code=204 if stays else 303, headers={**way, **HEADERS})
+    notes.leave(answer, notes.Notes(sentence, created, notices))
+    return answer
 
-
-def notice(request: Request) -> str:
-    """What `done` has to say on the page that a browser was sent to."""
-    asked = dict(request.query_params)
-    key = f"done.{asked.pop('done', '')}"
-    return say(language_of(request), key, **asked) if key in DONE else ""
-
-
-DONE: Final = frozenset(f"done.{key}" for key in ("created", "pause", "resume", "scale", "policy", "delete"))
 
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 

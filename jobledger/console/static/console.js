@@ -96,11 +96,6 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   localTimes(document);
   autoRefresh();
-  const clean = new URL(location.href);
-  if (clean.searchParams.has("done")) {
-    for (const name of ["done", "name", "kind"]) clean.searchParams.delete(name);
-    history.replaceState(null, "", clean);
-  }
 });
 
 // What a hand chose before the scripts had loaded counts as well. A difference can only come from a hand: these forms take

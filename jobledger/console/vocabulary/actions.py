@@ -25,10 +25,16 @@ ACTIONS: Final[dict[str, tuple[str, str]]] = {
         "修改从现在起生效，已做出的处理不会改变。",
     ),
     "ask.delete.text": (
-        "The information about the job (basic information, conditions, events, pods, monitoring) will be lost. "
+        "The job object and its pods go, with what the cluster keeps of them: logs, Events, monitoring. "
         "Files in PVCs stay.",
-        "Job 的信息（基本信息、状况、事件、Pod、监测数据）将会丢失，PVC 中的文件会保留。",
+        "Job 对象及其 Pod 将被删除，集群保存的日志、Kubernetes 事件和监测数据会随之丢失，PVC 中的文件会保留。",
     ),
+    "ask.delete.history": (
+        "Its history stays in the log, with the reason of every restart, failure and pause. It can be read later on",
+        "其历史会保留在日志中，包括每次重启、失败和暂停的原因。之后可在以下位置查看：",
+    ),
+    "ask.delete.page": ("the job's page", "该 Job 的页面"),
+    "ask.delete.or": (", and by", "，或使用命令"),
     "ask.delete.free": (
         "A finished job holds no compute resources; deleting it frees none.",
         "已结束的 Job 不占用计算资源，删除它不会释放资源。",

@@ -208,19 +208,37 @@ def test_no_more_sentences_are_left_than_a_browser_keeps() -> None:
     from starlette.responses import Response
 
     answer = Response()
-    notes.leave(answer, ["字" * 90, *["x" * 200] * 100])
+    notes.leave(answer, notes.Notes("done", "Kind", ["字" * 90, *["x" * 200] * 100]))
     (cookie,) = [value.decode() for name, value in answer.raw_headers if name == b"set-cookie"]
     assert len(cookie) < 4096
     header = [(b"cookie", cookie.partition(";")[0].encode())]
-    found = notes.found(Request({"type": "http", "headers": header}))
-    assert found[0] == "字" * 90
-    assert found[-1] == "…"
+    found = notes.left(Request({"type": "http", "headers": header}))
+    assert found is not None
+    assert (found.done, found.created) == ("done", "Kind")
+    assert found.remarks[0] == "字" * 90
+    assert found.remarks[-1] == "…"
 
 
-@pytest.mark.parametrize("said", ["", "x", "[", '{"a": 1}', "[1, null]"])
+@pytest.mark.parametrize("said", ["", "x", "[", '{"a": 1}', "[1, null]", '{"done": 1, "remarks": [2]}'])
 async def test_a_cookie_that_is_not_ours_says_nothing(tmp_path: Path, said: str) -> None:
     async with console(tmp_path) as browser:
         browser.client.cookies.set(notes.COOKIE, said)
         page = await browser.get("/jobs")
         assert page.status_code == 200
         assert "notice note" not in page.text
+        assert page.text.count("notice good") == 1  # the template of those that scripts make
+
+
+async def test_after_creation_the_list_shows_every_job_and_says_once_what_was_created(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        await browser.get(NEW)
+        made = await browser.post(NEW, {"yaml": yaml.safe_dump(job("fresh")), "do": "create"})
+        assert made.headers["location"] == "/jobs"
+        assert f"{KIND} fresh has been created." in (await browser.get("/jobs")).text
+        assert "has been created" not in (await browser.get("/jobs")).text
+
+
+async def test_an_address_cannot_make_the_console_say_that_something_was_done(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        page = await browser.get(f"/jobs?done=delete&kind={KIND}&name=yours")
+        assert "is being deleted" not in page.text
