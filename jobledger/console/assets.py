@@ -15,6 +15,7 @@ TYPES: Final = {
     "cards.css": "text/css; charset=utf-8",
     "console.css": "text/css; charset=utf-8",
     "console.js": "text/javascript; charset=utf-8",
+    "drafts.js": "text/javascript; charset=utf-8",
     "details.css": "text/css; charset=utf-8",
     "details.js": "text/javascript; charset=utf-8",
     "monitoring.css": "text/css; charset=utf-8",

@@ -98,12 +98,14 @@ async def _form_posted(
     found = drafts.examined(known, manifest)
     said = said_of([*unread, *found.problems], found.notices)
     match do.partition(":")[0]:
-        case "grow" | "drop":
+        case "grow" | "drop" | "restore":
             return pages.form(request, known, manifest, offers=await pages.offers(caller, manifest))
         case "check":
             touched = form.get("touched", [""])[0].split("\n")
+            yaml = drafts.text_of(pages.read(known, form, "preview")[0]) if "preview" in form else None
+            said = said._replace(notices=None) if "unchanged" in form else said
             return pages.form(
-                request, known, manifest, said=said, template="jobs/checked.html", touched=touched
+                request, known, manifest, said=said, template="jobs/checked.html", touched=touched, yaml=yaml
             )
         case "preview":
             return pages.text(request, known, drafts.text_of(manifest), said=said)

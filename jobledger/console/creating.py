@@ -17,7 +17,7 @@ from jobledger.console.forms.build import Builder
 from jobledger.console.forms.posted import Posted as Fields
 from jobledger.console.forms.read import Reader, starter
 from jobledger.console.forms.tree import Field, Group, Many, nodes, place
-from jobledger.console.frame import Console, page
+from jobledger.console.frame import Console, page, url
 from jobledger.console.session import Posted
 from jobledger.console.words import language_of, say
 from jobledger.manifests import Manifest as Written
@@ -39,10 +39,13 @@ Problems = Sequence[tuple[str, str]]
 
 
 class Said(NamedTuple):
-    """What is wrong with a draft, as path and sentence, and what else there is to say of it."""
+    """What is wrong with a draft, as path and sentence, and what else there is to say of it.
+
+    Without `notices` (None) those that the page shows stand: what was renamed on the way to the form, for example.
+    """
 
     problems: Problems = ()
-    notices: Sequence[str] = ()
+    notices: Sequence[str] | None = ()
 
     @property
     def sentences(self) -> list[str]:
@@ -72,12 +75,16 @@ class Creating:
         template: str = "jobs/form.html",
         touched: Sequence[str] | None = None,
         offers: Choices | None = None,
+        yaml: str | None = None,
     ) -> Response:
-        """The form for the manifest, each problem at its field; of those only at fields that were `touched`."""
+        """The form for the manifest, each problem at its field; of those only at fields that were `touched`.
+
+        `yaml` is a preview of the manifest, for the page that shows one beside the form.
+        """
         options, language = self._console.options, language_of(request)
         builder = Builder(language, kind, options.gpus, queues=options.t9k_scheduler)
         tree = builder.form(manifest, namespace=not options.namespace)
-        shown = [each for each in said.problems if touched is None or each[0] in touched]
+        wrong, left = place(tree, said.problems, touched)
         return page(
             request,
             template,
@@ -85,10 +92,12 @@ class Creating:
             kind=kind.names.kind,
             tree=tree,
             nodes=list(nodes(tree)),
-            left=place(tree, shown),
-            wrong=len(shown),
+            left=left,
+            wrong=wrong,
             notices=said.notices,
             offers=offers or {},
+            yaml=yaml,
+            **self._draft(request, f"/jobs/new/{kind.names.kind}"),
             base=json.dumps(manifest, ensure_ascii=False),
             is_field=lambda each: isinstance(each, Field),
             is_many=lambda each: isinstance(each, Many),
@@ -108,6 +117,7 @@ class Creating:
         known: Sequence[str] | None = None,
     ) -> Response:
         """The manifest as a text that can be edited; with the names of `known` jobs, one of them can be loaded."""
+        address = f"/jobs/new/{kind.names.kind}?text"
         return page(
             request,
             template,
@@ -117,6 +127,8 @@ class Creating:
             text=text,
             said_of=said,
             known=known,
+            **self._draft(request, address),
+            here=address,  # another language asks for the page anew, which then shows the draft
             crumbs=self._crumbs(request),
         )
 
@@ -139,6 +151,15 @@ class Creating:
                 manifest["metadata"] = {"namespace": self._console.options.new_jobs}
             return self.form(request, kind, manifest, offers=await self.offers(caller, manifest))
         return self.text(request, kind, f"apiVersion: {kind.names.api_version}\nkind: {kind.names.kind}\n")
+
+    def _draft(self, request: Request, address: str) -> Mapping[str, Any]:
+        """Under which address the browser keeps the draft, and whether the page is the answer to a button of it.
+
+        The draft of a copy has the address of the copy: it is another one than that of a new job.
+        """
+        path, answer = request.url.path, request.method == "POST"
+        is_copy = not answer and path.endswith("/clone")
+        return {"draft": url(self._console, path if is_copy else address), "answer": answer}
 
     def _crumbs(self, request: Request) -> list[tuple[str, str]]:
         return [(say(language_of(request), "list.create"), "")]
@@ -198,7 +219,7 @@ class Creating:
         )
         await demand(caller, *to_create([written.raw]))
         job = (await self._console.app.submit([written], actor or caller.signature(ACTOR)))[0]
-        return job, said.notices
+        return job, said.notices or ()
 
 
 def said_of(problems: Sequence[Problem], notices: Sequence[Notice] = (), *first: str) -> Said:

@@ -115,7 +115,12 @@ ACTIONS_FOR_TRAIN = "document.activeElement.getAttribute('aria-label') === 'Acti
 
 
 def has_focus(page: "Page", condition: str) -> None:
-    """What closes gives the focus back a moment after it is gone.
+    """What closes gives the focus back a moment after it is gone."""
+    comes_true(page, condition)
+
+
+def comes_true(page: "Page", condition: str) -> None:
+    """The condition, in JavaScript, holds before long.
 
     Playwright's own waiting calls `eval` in the page, which its Content Security Policy forbids.
     """
@@ -152,13 +157,20 @@ def fill_worked_example_a(page: "Page") -> None:
     page.get_by_label("Binding path").fill("/t9k/mnt")
 
 
+def edit_yaml(page: "Page") -> None:
+    """From the form to its text, by way of the preview."""
+    page.get_by_role("button", name="Preview YAML").click()
+    page.get_by_role("button", name="Edit YAML").click()
+    page.locator("#yaml").wait_for()
+
+
 def test_worked_example_a_from_the_empty_list_to_its_deletion(site: Site) -> None:
     page = site.page()
     page.get_by_text("No data").wait_for()
     page.get_by_text("Create", exact=True).click()
     page.get_by_role("link", name=KIND).click()
     fill_worked_example_a(page)
-    page.get_by_role("button", name="Preview YAML").click()
+    edit_yaml(page)
     text = page.locator("#yaml").input_value()
     assert "maxRestarts: 3" in text
     assert "dshm" not in text
@@ -192,6 +204,7 @@ def test_worked_example_a_from_the_empty_list_to_its_deletion(site: Site) -> Non
     act(page, "torch-mnist-trainingjob", "Delete")
     dialog = page.get_by_role("dialog")
     dialog.get_by_text("Files in PVCs stay.").wait_for()
+    dialog.get_by_text("Its history stays in the log").wait_for()
     dialog.get_by_role("button", name="Delete").click()
     page.get_by_text("torch-mnist-trainingjob is being deleted.").wait_for()
     page.get_by_text("No data").wait_for()
@@ -232,7 +245,7 @@ def test_worked_example_b_an_older_manifest_is_taken_over_in_canonical_form(site
     page = site.page()
     page.get_by_text("Create", exact=True).click()
     page.get_by_role("link", name=KIND).click()
-    page.get_by_role("button", name="Preview YAML").click()
+    edit_yaml(page)
     page.locator("#yaml").fill(FIRST_MANIFEST)
     page.get_by_role("button", name="Apply to form").click()
     notices = page.locator("ul.notices > li")
@@ -270,6 +283,79 @@ def test_errors_stand_at_their_fields_while_typing_and_again_on_create(site: Sit
     assert page.get_by_text("Required value").count() == 1
     assert page.get_by_label("Image").first.get_attribute("aria-invalid") == "true"
     assert name.input_value() == "a-name"
+
+
+DRAFT = "Your draft is as you left it."
+
+
+def drafted(page: "Page", name: str) -> None:
+    """The form shows the draft of this name, and says that it is one."""
+    page.get_by_text(DRAFT).wait_for()
+    page.locator(f"[id='f-metadata.name'][value='{name}']").wait_for()
+
+
+def test_a_draft_survives_back_reload_and_another_language_until_the_user_discards_it(site: Site) -> None:
+    page = site.page()
+    page.goto(f"{site.address}/jobs/new/{KIND}")
+    page.get_by_label("Name", exact=False).first.fill("drafted")
+    page.get_by_role("button", name="Add Volumes").click()
+    page.get_by_label("Binding path").fill("/data")
+    edit_yaml(page)
+    page.go_back()
+    drafted(page, "drafted")
+    assert page.get_by_label("Binding path").input_value() == "/data"
+    page.reload()
+    drafted(page, "drafted")
+    page.get_by_role("button", name="中文").click()
+    page.get_by_text("已恢复您之前填写的内容。").wait_for()
+    page.get_by_role("button", name="English").click()
+    drafted(page, "drafted")
+    page.get_by_role("link", name="Cancel").click()
+    page.get_by_role("button", name="Go on editing").click()
+    assert page.get_by_label("Binding path").input_value() == "/data"
+    page.get_by_role("link", name="Cancel").click()
+    page.get_by_role("link", name="Discard").click()
+    page.get_by_role("heading", name="Jobs").wait_for()
+    page.goto(f"{site.address}/jobs/new/{KIND}")
+    assert page.get_by_label("Name", exact=False).first.input_value() == ""
+    page.get_by_role("link", name="Cancel").click()  # nothing was typed: there is no question
+    page.get_by_role("heading", name="Jobs").wait_for()
+
+
+def test_a_text_keeps_what_was_typed_through_a_reload_and_another_language(site: Site) -> None:
+    page = site.page()
+    page.goto(f"{site.address}/jobs/new/{KIND}")
+    page.get_by_label("Name", exact=False).first.fill("texted")
+    edit_yaml(page)
+    text = page.locator("#yaml").input_value()
+    page.locator("#yaml").fill(f"{text}# mine\n")
+    page.reload()
+    page.get_by_text(DRAFT).wait_for()
+    assert page.locator("#yaml").input_value() == f"{text}# mine\n"
+    page.get_by_role("button", name="中文").click()
+    page.get_by_text("已恢复您之前填写的内容。").wait_for()
+    assert page.locator("#yaml").input_value() == f"{text}# mine\n"
+
+
+def test_the_preview_follows_the_form_and_a_created_job_leaves_no_draft(site: Site) -> None:
+    page = site.page()
+    page.goto(f"{site.address}/jobs/new/{KIND}")
+    page.get_by_role("button", name="Preview YAML").click()
+    page.get_by_label("Name", exact=False).first.fill("beside")
+    page.locator("#preview-yaml", has_text="name: beside").wait_for()
+    page.get_by_label("CPU limit").fill("1x")
+    page.get_by_text("must be a quantity such as").wait_for()
+    page.get_by_label("CPU limit").fill("1")
+    page.locator("#preview-yaml", has_text="cpu").wait_for()
+    page.get_by_label("Image").first.fill("img")
+    page.get_by_label("Command").first.fill(f"python -c '{SLEEPER}'")
+    page.get_by_role("button", name="Create", exact=True).last.click()
+    page.get_by_text(f"{KIND} beside has been created.").wait_for()
+    assert page.url == f"{site.address}/jobs"
+    comes_true(page, "!Object.keys(sessionStorage).some((key) => key.startsWith('draft '))")
+    page.goto(f"{site.address}/jobs/new/{KIND}")
+    page.locator("#preview-yaml", has_text="kind: PyTorchTrainingJob").wait_for()
+    assert page.get_by_label("Name", exact=False).first.input_value() == ""
 
 
 def test_a_job_is_paused_resumed_and_given_another_run_policy_without_reloading(site: Site) -> None:
@@ -510,6 +596,9 @@ def test_pages_keep_nobody_out_and_are_as_wide_as_the_window(site: Site, width: 
     page.get_by_text("must be a positive number").wait_for()
     _look(page, looked, f"form-{size}-{scheme}")
     page.get_by_role("button", name="Preview YAML").click()
+    page.locator("#preview-yaml", has_text="kind: PyTorchTrainingJob").wait_for()
+    _look(page, looked, f"preview-{size}-{scheme}")
+    page.get_by_role("button", name="Edit YAML").click()
     page.locator("#yaml").wait_for()
     _look(page, looked, f"yaml-{size}-{scheme}")
     page.goto(f"{site.address}/help")

@@ -48,7 +48,8 @@ def build(template: Mapping[str, Any], path: str, layout: Layout, gpus: Sequence
         )
     held = _gpu(container, gpus)
     found.children.append(Field(f"{path}~gpu", label("x~gpu"), "select", held[0], choices=("", *gpus)))
-    found.children.append(Field(f"{path}~gpus", label("x~gpus"), "number", held[1]))
+    counted = [f"{at}.resources.{section}.{name}" for section in _SECTIONS for name in gpus]
+    found.children.append(Field(f"{path}~gpus", label("x~gpus"), "number", held[1], places=counted))
     found.children.append(
         Field(
             f"{at}.workingDir",

@@ -1,15 +1,25 @@
 """What a form consists of: fields, groups of them, and groups that may be repeated. Data for the templates."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 Control = Literal["text", "number", "switch", "select", "words", "yaml"]
+
+_KEY: Final = re.compile(r"\[([^]0-9][^]]*)\]")
+"""A key of a map as rules write it: `limits[cpu]`; the form's own paths are `limits.cpu`."""
+
+_OVER_LIMIT: Final = re.compile(r"must be less than or equal to (\S+) limit of ")
+"""How rule G6, which names all requests in its path, says which of them is above its limit."""
 
 
 @dataclass(slots=True)
 class Field:
-    """One input. `path` is the field's in the manifest, and the input's name; `offered` names its choices."""
+    """One input. `path` is the field's in the manifest, and the input's name; `offered` names its choices.
+
+    `places` are the paths of the manifest that the input stands for where its own path is none of them.
+    """
 
     path: str
     label: str
@@ -20,6 +30,7 @@ class Field:
     required: bool = False
     placeholder: str = ""
     offered: str = ""
+    places: Sequence[str] = ()
     errors: list[str] = field(default_factory=list)
 
     @property
@@ -84,21 +95,46 @@ def nodes(root: Node) -> Iterator[Node]:
             yield from nodes(group)
 
 
-def place(root: Group, problems: Sequence[tuple[str, str]]) -> list[str]:
-    """Each problem (path and text) is written to the node nearest to its path; those without one are returned."""
-    known = {each.path: each for each in nodes(root)}
-    left = []
+def place(
+    root: Group, problems: Sequence[tuple[str, str]], touched: Container[str] | None = None
+) -> tuple[int, list[str]]:
+    """How many problems (path and text) are shown, and those of them for which there is no node.
+
+    Every other one is written to the node nearest to its path. With `touched`, only problems of exactly these inputs
+    are shown: the user is still typing.
+    """
+    known: dict[str, Node] = {}
+    for node in nodes(root):
+        for path in (node.path, *(node.places if isinstance(node, Field) else ())):
+            known[_dotted(path)] = node
+    shown, left = 0, []
     for path, text in problems:
-        found = next((known[above] for above in _upwards(path) if above in known), None)
-        if found is None or found is root:
+        meant = _dotted(_exact(path, text))
+        at = next((above for above in _upwards(meant) if above in known), "")
+        node = known.get(at, root)
+        if touched is not None and (at != meant or node.path not in touched):
+            continue
+        shown += 1
+        if node is root:
             left.append(f"{path}: {text}" if path else text)
             continue
-        exact = found.path == path
-        found.errors.append(text if exact else f"{path}: {text}")
-        if isinstance(found, Group):
-            found.folded = False
+        sentence = text if at == meant else f"{path}: {text}"
+        if sentence not in node.errors:  # an input may stand for several places
+            node.errors.append(sentence)
+        if isinstance(node, Group):
+            node.folded = False
     _unfold(root)
-    return left
+    return shown, left
+
+
+def _dotted(path: str) -> str:
+    return _KEY.sub(r".\1", path)
+
+
+def _exact(path: str, text: str) -> str:
+    """The path of the one request that is above its limit."""
+    over = _OVER_LIMIT.search(text)
+    return f"{path}.{over[1]}" if over and path.endswith(".requests") else path
 
 
 def _unfold(node: Node) -> bool:

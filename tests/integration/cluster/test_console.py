@@ -194,7 +194,7 @@ def test_a_life_led_from_the_console_arrives_at_the_api_server_in_the_users_name
     }
     answer = visitor.post(FORM, form)
     assert answer.status_code == 303, told(answer.text)
-    assert answer.headers["location"] == f"/jobs?done=created&kind={KIND}&name=led"
+    assert answer.headers["location"] == "/jobs"
     jobs.wait("led", "phase", "Running", within=150)
     visitor.does("led", "pause")
     jobs.wait("led", "phase", "Paused")

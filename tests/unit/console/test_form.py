@@ -1,6 +1,8 @@
 """The form: every field of every kind is in it, and what is typed is what the manifest says."""
 
+import html
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from statemachine.kinds import KINDS
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.common.shape import walk
 from tests.unit.api.words import job, phase
-from tests.unit.console.words import KIND, console, editor_text, errors, inputs
+from tests.unit.console.words import HTMX, KIND, console, editor_text, errors, inputs
 
 GPUS = ("nvidia.com/gpu.shared", "nvidia.com/gpu")
 WITH_FORM = [each for each in KINDS if isinstance(each, ModelKind) and drafts.has_form(each)]
@@ -203,12 +205,56 @@ def test_what_cannot_be_read_is_one_sentence(control: Any, text: str) -> None:
 def test_a_problem_stands_at_its_field_else_at_the_nearest_one_above() -> None:
     inner = Field("spec.a.b", "b")
     group = Group("spec.a", "a", children=[inner], folded=True)
-    left = place(
+    shown, left = place(
         Group("", "", children=[group]),
         [("spec.a.b", "x"), ("spec.a.c[0].d", "y"), ("spec.z", "w"), ("", "v")],
     )
     assert (inner.errors, group.errors, left) == (["x"], ["spec.a.c[0].d: y"], ["spec.z: w", "v"])
+    assert shown == 4
     assert not group.folded
+
+
+QUANTITIES = {
+    f"{CONTAINER}.resources.limits.cpu": ("1x", "must be a quantity such as"),
+    f"{CONTAINER}.resources.limits.memory": ("-1", "must be greater than or equal to 0"),
+    f"{CONTAINER}.resources.requests.cpu": ("4", "must be less than or equal to cpu limit of 2"),
+    f"{TEMPLATE}~gpus": ("-1", "must be a"),
+}
+
+
+@pytest.mark.parametrize("field", QUANTITIES)
+async def test_a_mistake_in_a_quantity_stands_at_its_field_while_the_user_types(
+    tmp_path: Path, field: str
+) -> None:
+    async with console(tmp_path) as browser:
+        fields = inputs((await browser.get(NEW)).text) | WORKED_EXAMPLE_A
+        fields[f"{CONTAINER}.resources.limits.cpu"] = "2"
+        value, sentence = QUANTITIES[field]
+        typed = {**fields, field: value, "do": "check", "touched": field}
+        problems = errors((await browser.post(NEW, typed, HTMX)).text)[field]
+        assert any(sentence in problem for problem in problems)
+        assert errors((await browser.post(NEW, {**typed, "touched": "metadata.name"}, HTMX)).text) == {}
+
+
+async def test_a_form_is_restored_as_it_was_typed_also_what_cannot_be_read(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        fields = inputs((await browser.get(NEW)).text) | WORKED_EXAMPLE_A
+        fields |= {f"{CONTAINER}.resources.limits.cpu": "1x", "spec.torchrunConfig.maxRestarts": "many"}
+        restored = inputs((await browser.post(NEW, {**fields, "do": "restore"}, HTMX)).text)
+        words, base = f"{CONTAINER}.args", "base"
+        assert shlex.split(restored[words]) == shlex.split(fields[words])
+        assert [name for name in fields if restored[name] != fields[name] and name not in (words, base)] == []
+
+
+async def test_the_preview_beside_the_form_is_the_manifest_that_create_would_send(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        fields = inputs((await browser.get(NEW)).text) | WORKED_EXAMPLE_A
+        text = editor_text((await browser.post(NEW, {**fields, "do": "preview"})).text)
+        checked = {**fields, "do": "check", "touched": ""}
+        shown = (await browser.post(NEW, {**checked, "preview": "on"}, HTMX)).text
+        (yaml_beside,) = re.findall(r'<pre id="preview-yaml"[^>]*>(.*?)</pre>', shown, re.DOTALL)
+        assert html.unescape(yaml_beside) == text
+        assert "preview-yaml" not in (await browser.post(NEW, checked, HTMX)).text
 
 
 async def test_worked_example_a_is_previewed_and_created(tmp_path: Path) -> None:
