@@ -316,6 +316,12 @@ class RestartScheduled(Wire):
     after_success: bool = False
     cause: Cause
 
+    @property
+    def number(self) -> int:
+        """The number of this restart among those that the limit counts; without a limit among those granted."""
+        after = self.cause.budget_after
+        return self.spent if self.limit is None or after is None else self.limit - after
+
 
 class RestartDenied(Wire):
     """An ended replica stays ended: by its policy, or (`exhausted`) because the budget is used up."""
@@ -379,6 +385,8 @@ class CleanedUp(Wire):
     pods: int
     tally: dict[str, dict[str, int]] = Field(default_factory=dict)
     """Replica type → how many replicas were how when the job ended, where the status goes on showing that."""
+    in_place: int = 0
+    """Restarts in place that counted for the limit when the job ended; the pods that tell of them go."""
 
 
 class PodGroupChanged(Wire):

@@ -104,7 +104,7 @@ def _changes(state: JobState, event: e.Event) -> Changes:
         case "ChildrenAccepted":
             return {"accepted": event.start, "refusals": 0} | _taken(state, "create")
         case "CleanedUp":
-            return {"cleaned": True, "tally": event.tally} if event.tally else {"cleaned": True}
+            return _cleaned_up(event)
         case "PodGroupChanged":
             known = state.pod_group.held_at if state.pod_group else None
             held_at = event.at if event.held else known
@@ -182,6 +182,11 @@ def _admitted(event: e.JobAdmitted) -> Changes:
         "replicas": _fit({}, plan) if plan else {},
         "restarts": {each.type: 0 for each in plan.types} if plan else {},
     }
+
+
+def _cleaned_up(event: e.CleanedUp) -> Changes:
+    tally: Changes = {"tally": event.tally} if event.tally else {}
+    return {"cleaned": True, "in_place": event.in_place, **tally}
 
 
 def _adopted(state: JobState, event: e.JobAdopted) -> Changes:

@@ -191,6 +191,9 @@ class Kind(Protocol):
     def is_retryable(self, exit_code: int) -> bool:
         """Restart policy ExitCode restarts a replica that ended so (spec R8)."""
 
+    def restarts_used(self, job: JobState) -> int:
+        """How many restarts count for `backoffLimit` by now; of a job that has ended: by its end (spec R8)."""
+
     def fixed_when_finished(self, changes: Mapping[str, Any]) -> tuple[str, ...]:
         """The fields among the paths in `changes` that cannot change in a finished job (spec R2)."""
 

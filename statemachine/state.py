@@ -18,7 +18,7 @@ from statemachine.observations import Container
 from statemachine.phases import Phase
 from statemachine.spec import Launch, Plan
 
-STATE_VERSION = 8
+STATE_VERSION = 9
 """Raised when the fields below change, or what an event does to them; a snapshot of another version is not used."""
 
 
@@ -144,6 +144,8 @@ class JobState:
     replicas: Mapping[ReplicaName, ReplicaState] = field(default_factory=dict)
     restarts: Mapping[str, int] = field(default_factory=dict)
     spent: int = 0
+    in_place: int = 0
+    """Restarts in place that counted for the limit when the job ended; until then the pods tell of them."""
     starts: int = 0
     accepted: int = 0
     refusals: int = 0

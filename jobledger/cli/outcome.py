@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from jobledger.cli.common import plural
 from jobledger.cli.screen import Shown, elapsed
+from statemachine.budget import budget
 from statemachine.phases import Phase
 from statemachine.state import JobState
 
@@ -11,7 +12,7 @@ from statemachine.state import JobState
 def story(state: JobState, shown: Shown, stopped: str) -> Iterator[str]:
     """What became of a job, and of a failed one the last lines of whoever failed."""
     replicas = plural(state.plan.scale, "replica") if state.plan else "no replica"
-    scale = f"{replicas}, {plural(state.spent, 'restart')}"
+    scale = f"{replicas}, {plural(budget(state).used, 'restart')}"
     match state.phase:
         case Phase.SUCCEEDED:
             yield f"{state.name} succeeded after {elapsed(state)}: {scale}."

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jobledger.cli.common import span
+from statemachine.budget import budget
 from statemachine.state import JobState, ReplicaState
 
 _COLOURS: Final = {
@@ -140,13 +141,11 @@ def picture(shown: Shown, width: int, height: int) -> RenderableType:
 
 def _title(state: JobState, width: int) -> Text:
     phase = "Deleting" if state.deleted and not state.closed else "Deleted" if state.deleted else state.phase
-    limit = state.plan.backoff_limit if state.plan else None
-    budget = f"{state.spent} of {limit}" if limit is not None else str(state.spent)
     title = Text.assemble(
         (state.name or "…", "bold"),
         "  ",
         (phase, _COLOURS.get(phase, "")),
-        f"  {elapsed(state)}  restarts {budget}",
+        f"  {elapsed(state)}  restarts {budget(state)}",
     )
     title.truncate(width, overflow="ellipsis")
     return title

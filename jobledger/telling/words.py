@@ -74,7 +74,7 @@ def _detail(event: e.Event) -> str:
             return f"{event.phase}"
         case e.RestartScheduled():
             limit = "" if event.limit is None else f"/{event.limit}"
-            return f"{event.replica} ({event.spent}{limit})"
+            return f"{event.replica} ({event.number}{limit})"
         case e.ReplicaRequested():
             return f"{event.replica}.{event.attempt}"
         case e.ReplicaFailed() if event.cause.exit_code is not None:

@@ -15,6 +15,7 @@ from projectors.explain.text import as_text
 from projectors.explain.told import Told, by_whom
 from projectors.explain.waits import waits
 from projectors.phrases import Language, Said, in_words, phrase, sentences
+from statemachine.budget import budget
 from statemachine.events import JobDeleted, PhaseEntered
 from statemachine.log.entry import Entry
 from statemachine.phases import Phase
@@ -97,11 +98,10 @@ def _root(told: Told, language: Language) -> RootCause | None:
 
 
 def _restarts(told: Told) -> Restarts | None:
-    plan, spent = told.state.plan, told.state.spent
-    if plan is None:
+    if told.state.plan is None:
         return None
-    limit = plan.backoff_limit
-    return Restarts(limit=limit, spent=spent, left=None if limit is None else max(0, limit - spent))
+    found = budget(told.state)
+    return Restarts(limit=found.limit, spent=found.used, left=found.left)
 
 
 def _answer(told: Told, *, normal: bool) -> Said:

@@ -15,7 +15,7 @@ def restart(told: Told, entry: Entry, event: e.RestartScheduled) -> None:
     told.failures.pop(event.replica, None)
     cause, limit = event.cause, event.limit
     of = "" if limit is None else phrase(" of {limit}", limit=limit)
-    number = phrase("restart {number}{of}", number=event.spent, of=of)
+    number = phrase("restart {number}{of}", number=event.number, of=of)
     says: Said
     if event.after_success:
         nature = Nature.EXPECTED

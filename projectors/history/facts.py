@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from projectors.history.labels import marks
+from statemachine.budget import budget
 from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
 from statemachine.kinds.common.kind import ModelKind
@@ -26,15 +27,15 @@ Row = Sequence[Any]
 
 def facts(state: JobState, seen_at: datetime) -> Row:
     """The row of a job in `history_listing`."""
-    is_error = has_error(state)
+    is_error, restarts = has_error(state), budget(state)
     asked, allowed = resources(state)
     extended = sorted({name for name in (*asked, *allowed) if name not in _CPU_AND_MEMORY})
     shown = {
         "started_at": _iso(state.started_at),
         "completed_at": _iso(state.completed_at),
         "deleting": state.deleted,
-        "restarts": state.spent,
-        "backoff_limit": state.plan.backoff_limit if state.plan else None,
+        "restarts": restarts.used,
+        "backoff_limit": restarts.limit,
         "cpu": [_float(asked.get("cpu")), _float(allowed.get("cpu"))],
         "memory": [_float(asked.get("memory")), _float(allowed.get("memory"))],
         "extended": {name: _float(allowed.get(name, asked.get(name))) for name in extended},

@@ -203,9 +203,9 @@ def _restart(event: e.RestartScheduled | e.RestartDenied) -> Said:
             return phrase("{replica} not restarted: budget used up", replica=replica)
         return phrase("{replica} not restarted", replica=replica)
     if event.limit is None:
-        return phrase("{replica} restart {number}", replica=replica, number=event.spent)
+        return phrase("{replica} restart {number}", replica=replica, number=event.number)
     return phrase(
-        "{replica} restart {number} of {limit}", replica=replica, number=event.spent, limit=event.limit
+        "{replica} restart {number} of {limit}", replica=replica, number=event.number, limit=event.limit
     )
 
 

@@ -19,6 +19,7 @@ from projectors.history.facts import facts
 from projectors.history.phrases import summary
 from projectors.history.queries import History
 from projectors.history.resuming import Past
+from statemachine.budget import budget
 from statemachine.errors import ConfigError, ViewUnavailable
 from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode_told
@@ -143,7 +144,7 @@ def _job_row(step: Step) -> Row:
     return (
         *(state.uid, state.api_version, state.kind, state.namespace, state.name, state.phase.value),
         *(state.created_at, state.started_at, state.completed_at),
-        *(state.deleted, state.spent, state.plan.scale if state.plan else 0),
+        *(state.deleted, budget(state).used, state.plan.scale if state.plan else 0),
         *(record.seq, entry.seen_at),
     )
 

@@ -14,6 +14,7 @@ from jobledger.console.monitoring.panels import Shown
 from jobledger.redact import redacted
 from projectors.history import EntryRow, Listed
 from projectors.history.facts import resources
+from statemachine.budget import Budget, budget
 from statemachine.kinds import kind_of
 from statemachine.timestamps import rfc3339
 
@@ -58,6 +59,7 @@ def listed(row: Listed) -> Data:
 def job(subject: Subject, rows: Sequence[Row], launch: str, offered: Sequence[str]) -> Data:
     """The job: its spec in the canonical form, status, sums, restarts, command lines; secrets taken out."""
     state, held = subject.state, subject.job or {}
+    restarts = budget(state) if state else Budget(None, 0)
     about = {"namespace": subject.namespace, "kind": subject.kind, "name": subject.name, "uid": subject.uid}
     phase = state.phase.value if state else subject.remembered.phase.value if subject.remembered else "New"
     return {
@@ -70,8 +72,8 @@ def job(subject: Subject, rows: Sequence[Row], launch: str, offered: Sequence[st
         "status": held.get("status") or {},
         "sums": sums(subject),
         "restarts": {
-            "count": state.spent if state else 0,
-            "limit": state.plan.backoff_limit if state and state.plan else None,
+            "count": restarts.used,
+            "limit": restarts.limit,
         },
         "commands": {
             "launch": launch,

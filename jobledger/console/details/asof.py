@@ -15,6 +15,7 @@ from jobledger.telling.words import fields, seen_words
 from projectors.explain import Explanation, Language, explain
 from projectors.history.phrases import event_words
 from projectors.phrases import in_words
+from statemachine.budget import budget
 from statemachine.errors import ConfigError
 from statemachine.log.entry import Entry
 from statemachine.state import JobState, ReplicaState
@@ -53,10 +54,7 @@ class View:
     @property
     def left(self) -> int | None:
         """Restarts that were left; None without a limit."""
-        plan = self.state.plan
-        if plan is None or plan.backoff_limit is None:
-            return None
-        return max(0, plan.backoff_limit - self.state.spent)
+        return budget(self.state).left
 
 
 def by_change(conditions: Iterable[Mapping[str, Any]], *, oldest: bool = False) -> list[Mapping[str, Any]]:

@@ -26,6 +26,7 @@ from jobledger.errors import UnknownReplica
 from jobledger.redact import redacted
 from k8s_bridge.port import Ref
 from projectors.history.facts import resources
+from statemachine.budget import budget
 from statemachine.rules.launcher import has_launcher
 
 ROWS: Final = 100
@@ -113,6 +114,7 @@ class _Pages:
             subject,
             tab="job",
             state=state,
+            restarts=budget(state),
             conditions=by_change((subject.job.get("status") or {}).get("conditions") or (), oldest=oldest),
             oldest=oldest,
             picture=await asyncio.to_thread(small, request, subject, life) if life.entries else "",

@@ -13,6 +13,7 @@ from projectors.explain.model import IncidentKind, Nature
 from projectors.explain.told import by_whom
 from projectors.phrases import phrase
 from statemachine import events as e
+from statemachine.budget import budget
 from statemachine.evolve import evolve
 from statemachine.ids import ReplicaName, split_replica
 from statemachine.log.entry import Entry
@@ -82,12 +83,11 @@ class _Drawing:
         self.bands.append(Band(phase, now))
 
     def _budget(self, now: Instant) -> None:
-        plan = self.state.plan
-        if plan is None or plan.backoff_limit is None:
+        found = budget(self.state)
+        if found.limit is None or found.left is None:
             return
-        left = max(0, plan.backoff_limit - self.state.spent)
-        if not self.levels or self.levels[-1][1:] != (left, plan.backoff_limit):
-            self.levels.append(Level(now, left, plan.backoff_limit))
+        if not self.levels or self.levels[-1][1:] != (found.left, found.limit):
+            self.levels.append(Level(now, found.left, found.limit))
 
     def _replica(self, name: ReplicaName, before: ReplicaState | None, now: Instant) -> None:
         spans, replica = self._spans.setdefault(name, []), self.state.replicas.get(name)

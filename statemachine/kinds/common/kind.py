@@ -63,6 +63,11 @@ def usual_scaling(spec: Mapping[str, Any]) -> Scaling | None:
     return Scaling(low, most, low if wish is None else wish)
 
 
+def usual_use(job: JobState) -> int:
+    """The restarts that were granted are all that count, where the kind says nothing else. Source: spec R8."""
+    return job.spent
+
+
 @dataclass(frozen=True, slots=True)
 class Variable:
     """An environment variable that a kind sets, for its documentation: value by mode, and what it is for."""
@@ -79,8 +84,8 @@ class ModelKind(Generic[S]):
     `plan` gets the job's name and uid. `objects` are a job's children.
     `modern` rewrites the older form of a spec, where the kind has one.
     `scalable` gets a spec in its canonical form. `describe` gives the status, `read_status` what one tells of
-    a job's life; `keep` says which children but pods should exist now. `fixed` are the mutable fields that
-    cannot change any more when the job has ended. See `Kind` for the rest.
+    a job's life; `keep` says which children but pods should exist now, `used` how many restarts count.
+    `fixed` are the mutable fields that cannot change any more when the job has ended. See `Kind` for the rest.
 
     For the documentation: `modes` are the columns of `env`, a table of variables, `env_says` the sentence above it,
     and `refused_as` the reason that a job is given which breaks a rule of layer V.
@@ -113,6 +118,7 @@ class ModelKind(Generic[S]):
     owns: tuple[Owned, ...] = USUAL
     opt_in: type[OptInSettings] | None = None
     expires: bool = False
+    used: Callable[[JobState], int] = usual_use
 
     def admit(
         self,
@@ -199,6 +205,10 @@ class ModelKind(Generic[S]):
     def is_retryable(self, exit_code: int) -> bool:
         """See `Kind.is_retryable`."""
         return self.retryable(exit_code)
+
+    def restarts_used(self, job: JobState) -> int:
+        """See `Kind.restarts_used`."""
+        return self.used(job)
 
     def fixed_when_finished(self, changes: Mapping[str, Any]) -> tuple[str, ...]:
         """See `Kind.fixed_when_finished`."""

@@ -13,6 +13,7 @@ from statemachine.kinds.pytorchjob.served import SERVED
 from statemachine.kinds.pytorchjob.settings import PyTorchJobSettings
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.kinds.pytorchjob.status import recorded, status
+from statemachine.kinds.pytorchjob.tally import restarts as restarts_used
 
 KIND = ModelKind(
     names=NAMES,
@@ -39,4 +40,5 @@ KIND = ModelKind(
     owns=OWNS,
     opt_in=PyTorchJobSettings,
     expires=True,
+    used=restarts_used,
 )

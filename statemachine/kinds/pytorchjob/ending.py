@@ -137,7 +137,8 @@ def clean_up(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
             cause = causes.of_deletion(replica, "R9")
             yield ReplicaDismissed(replica=replica.name, why="job ended", cause=cause)
     kept = tally.final_count(state, succeeded=state.phase is Phase.SUCCEEDED)
-    yield CleanedUp(policy=policy, pods=count, tally={} if state.tally else kept)
+    numbers = {} if state.tally else kept
+    yield CleanedUp(policy=policy, pods=count, tally=numbers, in_place=tally.in_place(state))
 
 
 def _is_cleaned(replica: ReplicaState, policy: CleanUpPolicy) -> bool:

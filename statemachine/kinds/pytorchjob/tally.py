@@ -113,9 +113,10 @@ def in_place(state: JobState) -> int:
 def restarts(state: JobState) -> int:
     """What counts for `backoffLimit`: restarts in place, and pods made again because they failed.
 
+    Of a job that has ended those of its end: its pods go, and with them the restarts in place that they tell of.
     Source: section 5, "Counting for backoffLimit".
     """
-    return state.spent + in_place(state)
+    return state.spent + (state.in_place if state.cleaned else in_place(state))
 
 
 def is_too_much(state: JobState, started: int) -> bool:
