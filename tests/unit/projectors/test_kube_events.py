@@ -15,6 +15,9 @@ from statemachine.state import JobState
 from tests.support.scenario import UID, Story, workers
 
 
+POD = {"spec": {"containers": [{"name": "worker", "image": "deepspeed:1"}]}}
+
+
 class Taking:
     """A cluster that takes Events, but for those that `errors` names."""
 
@@ -73,6 +76,15 @@ def cluster() -> Taking:
 
 def projector(log: MemoryLog, cluster: Taking, state: JobState | None) -> KubeEvents:
     return KubeEvents(log, One(state), cast(Cluster, cluster))
+
+
+@pytest.mark.parametrize("behind", [False, True])
+async def test_an_event_is_about_the_object_under_the_kind_that_it_has(cluster: Taking, behind: bool) -> None:
+    story = Story({"worker": {"replicas": 1, "template": POD}}, kind="DeepspeedJob").submit()
+    log = MemoryLog()
+    await log.append([Draft(story.uid, Seq(seq), body) for seq, body in enumerate(story.bodies, start=1)])
+    await projector(log, cluster, None if behind else story.state).advance()
+    assert {each.about.kind for each in cluster.events.values()} == {"DeepspeedJob"}
 
 
 async def test_every_announcement_is_an_event_once(story: Story, log: MemoryLog, cluster: Taking) -> None:
