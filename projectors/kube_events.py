@@ -102,6 +102,8 @@ class KubeEvents:
                 return None  # the reader has put this job in quarantine, alone
             for event in first_events:
                 if isinstance(event, JobAdmitted):
-                    return Ref(event.api_version, event.object_kind or event.kind, event.namespace, event.name)
+                    return Ref(
+                        event.api_version, event.object_kind or event.kind, event.namespace, event.name
+                    )
             break
         return None

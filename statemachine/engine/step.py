@@ -23,6 +23,7 @@ from statemachine.log.entry import Entry
 from statemachine.log.port import DeadLetter, Draft, EventLog, Record
 from statemachine.log.reader import Folded, Reader
 from statemachine.observations import JobObserved, Observation
+from statemachine.phases import Phase
 from statemachine.state import JobState
 
 log = logging.getLogger(__name__)
@@ -88,6 +89,12 @@ class Owner:
             decided, failures = self._decide(batch)
             if failures and not await self._told.refresh(failures):
                 decided, failures = self._decide(batch)
+            new = [each for each in failures if not self._told.knows(each)]
+            for (
+                failure
+            ) in new:  # before the entries: nothing may be appended of a batch that is to be taken again
+                await self._keep(failure)
+            self.counts.update(letters=len(new))
             try:
                 records = await self._log.append([each.draft for each in decided]) if decided else ()
             except SeqConflict as conflict:
@@ -97,10 +104,8 @@ class Owner:
                 await self._catch_up()
                 continue
             await self._fold(records, decided)
-            new = [each for each in failures if not self._told.knows(each)]
-            for failure in new:
-                await self._keep(failure)
-            self.counts.update(letters=len(new), repeats=self._repeats)
+            self._told.appended()
+            self.counts.update(repeats=self._repeats)
             told, self._untold = self._untold, []
             return told
         raise InvariantBroken(f"{_ATTEMPTS} conflicts in a row: two writers share this log")
@@ -133,8 +138,7 @@ class Owner:
                 one = self._decide_one(head, each)
             except Exception as error:  # noqa: BLE001 - it is kept, and said
                 failure = Failure(seen, error)
-                told = self._told.knows_of(failure) or any(map(failure.is_like, failures))
-                one = None if told else self._fallback(head, each, failure)
+                one = None if self._tells_of(head, failure, failures) else self._fallback(head, each, failure)
                 failures.append(failure)
                 if one is None:
                     continue
@@ -145,6 +149,12 @@ class Owner:
                 decided.append(one)
         self.silent = silent
         return decided, failures
+
+    def _tells_of(self, head: _Head | None, failure: Failure, before: Sequence[Failure]) -> bool:
+        """The job's history tells of it; one that has none yet does not, whatever letters a crash has left."""
+        if head is not None and head.state.phase is Phase.NEW:
+            return False
+        return self._told.is_said(failure) or any(map(failure.is_like, before))
 
     def _fallback(self, head: _Head | None, seen: Seen, failure: Failure) -> _Decided | None:
         """The entry that tells of the failure, if one can be written."""

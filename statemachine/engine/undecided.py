@@ -50,6 +50,7 @@ class Told:
     def __init__(self, event_log: EventLog) -> None:
         self._log = event_log
         self._known: set[tuple[JobUid, str, str]] | None = None
+        self._unsaid: set[tuple[JobUid, str]] = set()
 
     async def refresh(self, failures: Sequence[Failure]) -> bool:
         """What is known of these is so; False if that had to be looked up."""
@@ -68,10 +69,20 @@ class Told:
         about = failure.seen.job, failure.text
         return any(each[:2] == about for each in self._known or ())
 
+    def is_said(self, failure: Failure) -> bool:
+        """The job's history tells of it, too, as far as letters can say."""
+        return self.knows_of(failure) and (failure.seen.job, failure.text) not in self._unsaid
+
     def note(self, failure: Failure) -> None:
-        """There is a letter of it now."""
+        """There is a letter of it now; the entries that belong to it are still to be appended."""
+        if not self.knows_of(failure):
+            self._unsaid.add((failure.seen.job, failure.text))
         if self._known is not None:
             self._known.add(_key(failure))
+
+    def appended(self) -> None:
+        """So are the entries."""
+        self._unsaid.clear()
 
 
 def _keys(letters: Iterable[DeadLetter]) -> Iterator[tuple[JobUid, str, str]]:

@@ -11,11 +11,13 @@ from projectors.verify import Verification
 from statemachine import decide
 from statemachine.engine.clock import LoopClock
 from statemachine.engine.step import Owner, Seen
+from statemachine.errors import LogUnavailable
 from statemachine.events import Announced, Event
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of as real
 from statemachine.log.codec import decode
 from statemachine.log.memory import MemoryLog
+from statemachine.log.port import DeadLetter, Draft, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import JobGone, Observation, PodObserved
 from statemachine.phases import Phase
@@ -103,6 +105,72 @@ async def test_it_is_said_once_however_often_it_is_noticed(
     await taken(log, later)
     assert (await log.dead_letters(), await log.end()) == (letters, entries)
     assert caplog.records == []
+
+
+class Letterbox(MemoryLog):
+    """A log that takes no dead letters, or no entries, as long as that is `shut`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shut = ""
+
+    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+        self._refuse("entries")
+        return await super().append(drafts)
+
+    async def add_dead_letter(self, letter: DeadLetter) -> None:
+        self._refuse("letters")
+        await super().add_dead_letter(letter)
+
+    def _refuse(self, what: str) -> None:
+        if what == self.shut:
+            raise LogUnavailable("the disk is full")
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["no-places", "places"])
+@pytest.mark.parametrize("shut", ["entries", "letters"])
+async def test_a_batch_is_decided_once_whatever_could_not_be_written_at_first(
+    only_pods: bool, caplog: pytest.LogCaptureFixture, shut: str, place: int
+) -> None:
+    whole = MemoryLog()
+    seen = [Seen(each, place * number) for number, each in enumerate([*life("u1"), *life("u2")], 1)]
+    await Owner(whole, Reader(), LoopClock(START)).take(seen)
+    log = Letterbox()
+    owner = Owner(log, Reader(), LoopClock(START))
+    log.shut = shut
+    with pytest.raises(LogUnavailable):
+        await owner.take(seen)
+    assert await log.end() == 0
+    log.shut = ""
+    folded = await owner.take(seen)
+    assert await bodies(log) == await bodies(whole)
+    assert len(folded) == await log.end()
+    assert await letters(log) == await letters(whole)
+    assert owner.counts["letters"] == len(await whole.dead_letters())
+    caplog.clear()
+
+
+async def test_a_new_job_is_said_to_be_failed_also_when_only_the_letter_was_written_before_a_crash(
+    only_pods: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = Letterbox()
+    log.shut = "entries"
+    with pytest.raises(LogUnavailable):
+        await taken(log, life("u1")[:1])
+    log.shut = ""
+    owner = await taken(log, life("u1")[:1])
+    assert owner.reader.tracked(life("u1")[0].job).state.phase is (
+        Phase.PENDING if only_pods else Phase.FAILED
+    )
+    caplog.clear()
+
+
+async def letters(log: MemoryLog) -> list[tuple[str, bytes]]:
+    return [(each.job, each.observation) for each in await log.dead_letters()]
+
+
+async def bodies(log: MemoryLog) -> list[bytes]:
+    return [record.body async for batch in log.scan() for record in batch]
 
 
 async def test_it_is_an_event_of_the_job(only_pods: bool, caplog: pytest.LogCaptureFixture) -> None:

@@ -14,7 +14,6 @@ from statemachine.log.port import Draft
 from statemachine.state import JobState
 from tests.support.scenario import UID, Story, workers
 
-
 POD = {"spec": {"containers": [{"name": "worker", "image": "deepspeed:1"}]}}
 
 
