@@ -91,6 +91,12 @@ def _span(value: Any) -> Any:
 Span = Annotated[timedelta, BeforeValidator(_span)]
 
 
+def _some(value: timedelta) -> timedelta:
+    if not value:
+        raise ValueError("must be longer than 0 s")
+    return value
+
+
 def _namespace(value: str) -> str:
     if value and not is_dns_label(value):
         raise ValueError("must be a DNS-1123 label: lower-case letters, digits and '-', 63 of them at most")
@@ -184,6 +190,10 @@ class ControllerSettings(BaseModel):
 
     lease_namespace: str = ""
     """Namespace of the lease. Default: that of the pod, or of the kubeconfig's context."""
+
+    silence: Annotated[Span, AfterValidator(_some)] = timedelta(seconds=100)
+    """How long an open watch may be without a word before it is opened again. Default 100 s: API servers send a
+    bookmark about every minute if there is nothing else."""
 
 
 class KafkaSettings(BaseModel):

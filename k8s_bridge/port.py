@@ -181,6 +181,14 @@ class LogPart(NamedTuple):
 
 
 @runtime_checkable
+class ShowsLife(Protocol):
+    """A cluster whose watch may be silent for hours because nothing changes: it is at work all the same."""
+
+    def signs_of_life(self) -> object:
+        """Another value whenever the open watch has got anywhere: an answer, a bookmark, a try that failed."""
+
+
+@runtime_checkable
 class EndsPods(Protocol):
     """A cluster whose pods can be ended when nothing can be written: a local one without room on the disk."""
 

@@ -18,7 +18,7 @@ from typing import Any
 from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.backoff import backoff
 from k8s_bridge.observe import is_controlled, is_job, observe, owner_of, recorded
-from k8s_bridge.port import Change, Cluster, Manifest, Synced, Verb
+from k8s_bridge.port import Change, Cluster, Manifest, ShowsLife, Synced, Verb
 from statemachine.errors import ClusterUnavailable, Expired
 from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.kinds import UnknownKind, kind_of
@@ -88,8 +88,8 @@ class Progress:
 class Bridge:
     """Follows a cluster for ever. `chance` gives numbers in [0, 1).
 
-    With `silence` a watch that brought nothing for so many seconds is opened again: an open socket says
-    nothing about its other end (design rule 12).
+    With `silence` a watch that got nowhere for so many seconds is opened again: it brought nothing, and showed no
+    other sign of life either, where the cluster has such (design rule 12).
     """
 
     cluster: Cluster
@@ -161,8 +161,20 @@ class Bridge:
     async def _next(self, items: AsyncIterator[Change | Synced]) -> Change | Synced:
         if self.silence is None:
             return await anext(items)
-        async with asyncio.timeout(self.silence):
-            return await anext(items)
+        signs, coming = self._signs_of_life(), asyncio.ensure_future(anext(items))
+        try:
+            while not (await asyncio.wait({coming}, timeout=self.silence))[0]:
+                before, signs = signs, self._signs_of_life()
+                if signs == before:
+                    raise _Silent(f"the watch was silent for {self.silence:g} s")
+            return coming.result()
+        finally:
+            if not coming.done():
+                coming.cancel()
+                await asyncio.wait({coming})
+
+    def _signs_of_life(self) -> object:
+        return self.cluster.signs_of_life() if isinstance(self.cluster, ShowsLife) else None
 
     def _note(self, error: str) -> None:
         self.progress.error = error
@@ -350,6 +362,10 @@ def _uid(change: Change) -> str:
     metadata = change.object.get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else None
     return uid if isinstance(uid, str) else ""
+
+
+class _Silent(TimeoutError):
+    """An open watch got nowhere."""
 
 
 @asynccontextmanager

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from k8s_bridge.apiserver.api import Api
     from k8s_bridge.apiserver.lease import Lease
     from k8s_bridge.attended import Attended, OptIn
+    from k8s_bridge.port import Cluster
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Plan:
     history: Where | None = None
     opted_in: "Mapping[str, OptIn]" = field(default_factory=dict)
     kept: "Mapping[str, str]" = field(default_factory=dict)
+    silence: float = 100.0
 
     @classmethod
     def of(cls, settings: Settings, *, in_pod: bool) -> "Plan":
@@ -57,6 +59,7 @@ class Plan:
             history_of(settings),
             opted_in_of(settings),
             settings.restart.of_jobs(),
+            said.silence.total_seconds(),
         )
 
     @property
@@ -135,15 +138,11 @@ async def opened(plan: Plan, turn: Turn = nullcontext) -> AsyncIterator[Opened]:
 def _controller(
     plan: Plan, ledger: Ledger, api: "Api | None", turn: Turn, instruments: Instruments
 ) -> Controller:
-    from k8s_bridge.apiserver.cluster import ApiServerCluster
-    from k8s_bridge.memory import MemoryCluster
     from statemachine.engine.clock import WallClock
 
-    # an engine by itself has no cluster, and nobody asks it for one
-    cluster = MemoryCluster() if api is None else ApiServerCluster(api, attended=plan.attended)
     return Controller(
         ledger.partitions,
-        cluster,
+        _cluster(plan, api),
         WallClock(),
         streams=ledger.streams,
         evidence=plan.evidence,
@@ -155,8 +154,20 @@ def _controller(
         share=ledger.share,
         turn=turn,
         instruments=instruments,
+        silence=plan.silence,
         answered=(lambda: 0) if api is None else api.sent.total,
     )
+
+
+def _cluster(plan: Plan, api: "Api | None") -> "Cluster":
+    from k8s_bridge.apiserver.cluster import ApiServerCluster
+    from k8s_bridge.apiserver.reflector import Patience
+    from k8s_bridge.memory import MemoryCluster
+
+    # an engine by itself has no cluster, and nobody asks it for one
+    if api is None:
+        return MemoryCluster()
+    return ApiServerCluster(api, attended=plan.attended, patience=Patience(silence=plan.silence))
 
 
 def log_of(url: str, settings: Settings) -> Path | Kafka:

@@ -127,7 +127,8 @@ class Controller:
     that project, each does its `share` of the partitions. `answered` counts the answers of the cluster, by which
     slow is told from stuck. `keeps`: of how many closed jobs the states stay in memory, in each partition.
     `room` is what is known of the disk. `generators` make up what children ask for, such as SSH keys. Jobs that are
-    not `attended` are left as they are: nobody here sees their pods.
+    not `attended` are left as they are: nobody here sees their pods. A watch that gets nowhere for `silence` seconds
+    is opened again; without it (None) it is waited for, as where a watch is a queue of this process.
     """
 
     event_log: EventLog | Partitions
@@ -149,6 +150,7 @@ class Controller:
     room: Room = field(default_factory=Room)
     instruments: Instruments = field(default_factory=Instruments)
     generators: Mapping[str, Generate] = field(default_factory=lambda: GENERATORS)
+    silence: float | None = None
 
     def __post_init__(self) -> None:
         found = self.event_log
@@ -377,6 +379,7 @@ class Controller:
             self.cluster,
             self._sink(),
             known=self._known(),
+            silence=self.silence,
             chance=self.jitter.random,
             attended=self.attended,
         )

@@ -67,6 +67,10 @@ class ApiServerCluster:
 
     # ---- reading -------------------------------------------------------------------------------------------
 
+    def signs_of_life(self) -> object:
+        """See ShowsLife."""
+        return [(each.heard, each.lists, each.watches, each.failures) for each in self.watches]
+
     def watch(self) -> AsyncIterator[Change | Synced]:
         """Jobs, then pods, TensorBoards and the other children; `Synced`; every change. Never ends by itself."""
         self._watching = Watching(self.api, self._attended, self._patience, self._forget)

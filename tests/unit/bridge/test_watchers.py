@@ -179,6 +179,33 @@ async def test_a_silent_watch_is_opened_again() -> None:
     task.cancel()
 
 
+async def test_a_watch_that_shows_life_is_waited_for_and_opened_again_when_it_shows_none() -> None:
+    class Quiet(Scripted):
+        asked, alive = 0, True
+
+        async def watch(self) -> AsyncIterator[Change | Synced]:
+            self.opened += 1
+            await asyncio.Event().wait()
+            yield Synced(AT)
+
+        def signs_of_life(self) -> object:
+            self.asked += 1
+            return self.asked if self.alive else None
+
+    async def sink(_: Observation) -> None:
+        raise AssertionError
+
+    cluster = Quiet([])
+    bridge = Bridge(cast(Cluster, cluster), sink, silence=0.01, chance=lambda: 0.0)
+    task = asyncio.create_task(bridge.run())
+    await until(lambda: cluster.asked >= 5)
+    assert cluster.opened == 1
+    cluster.alive = False
+    await until(lambda: cluster.opened >= 2)
+    assert bridge.progress.error == "the watch was silent for 0.01 s"
+    task.cancel()
+
+
 async def test_an_error_of_the_sink_ends_the_bridge() -> None:
     async def sink(_: Observation) -> None:
         raise TimeoutError("the sink's own")
