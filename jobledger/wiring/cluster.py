@@ -162,11 +162,10 @@ def _controller(
 def _cluster(plan: Plan, api: "Api | None") -> "Cluster":
     from k8s_bridge.apiserver.cluster import ApiServerCluster
     from k8s_bridge.apiserver.reflector import Patience
-    from k8s_bridge.memory import MemoryCluster
+    from k8s_bridge.nowhere import NoCluster
 
-    # an engine by itself has no cluster, and nobody asks it for one
     if api is None:
-        return MemoryCluster()
+        return NoCluster()
     return ApiServerCluster(api, attended=plan.attended, patience=Patience(silence=plan.silence))
 
 

@@ -15,6 +15,7 @@ from jobledger.health import PATIENCE, Health, Stall
 from jobledger.wiring import Controller, running
 from jobledger.wiring.roles import Role
 from k8s_bridge.memory import MemoryCluster
+from k8s_bridge.nowhere import NoCluster
 from statemachine.engine.clock import WallClock
 from statemachine.engine.source import Pulse, Report
 from statemachine.errors import LogUnavailable
@@ -140,7 +141,7 @@ async def test_a_worker_that_gets_nothing_of_a_partition_is_trouble_and_named() 
     worker: Any = SimpleNamespace(report=Report, log_error="", listeners=[], silent_listeners=[])
     engine = frozenset({Role.ENGINE})
     controller = Controller(
-        Log(), MemoryCluster(), WallClock(), roles=engine, outbox=MemoryInbox(), worker=worker
+        Log(), NoCluster(), WallClock(), roles=engine, outbox=MemoryInbox(), worker=worker
     )
     assert (await Health(controller).readiness()).troubles == []
     worker.report = lambda: Report(stalls=["nothing of partition 3 is fetched"])

@@ -15,7 +15,8 @@ from jobledger.wiring.roles import ALL, Role
 from k8s_bridge.admission import admit
 from k8s_bridge.attended import Attended
 from k8s_bridge.memory import MemoryCluster
-from k8s_bridge.port import Manifest, Ref
+from k8s_bridge.nowhere import NoCluster
+from k8s_bridge.port import Cluster, Manifest, Ref
 from statemachine.engine.clock import LoopClock
 from statemachine.errors import LeaseLost
 from statemachine.ids import PodUid, ReplicaName
@@ -46,7 +47,8 @@ class World:
         self.cluster = MemoryCluster(clock=self.clock.now, admit=admit)
 
     def controller(self, roles: frozenset[Role], **more: Any) -> Controller:
-        return Controller(self.log, self.cluster, self.clock, roles=roles, inbox=self.inbox, **more)
+        cluster: Cluster = NoCluster() if roles == {Role.ENGINE} else self.cluster
+        return Controller(self.log, cluster, self.clock, roles=roles, inbox=self.inbox, **more)
 
     async def create(self, name: str, **spec: Any) -> Manifest:
         wanted = job(name, **spec)
