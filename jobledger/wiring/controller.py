@@ -307,7 +307,7 @@ class Controller:
     def _shared(self) -> None:
         """Whoever had the partitions that are ours now may have left anything undone."""
         if self.levels is not None:
-            self.levels.add(each for each in self.reader.jobs if self._is_mine(each))
+            self.levels.shared(each for each in self.reader.jobs if self._is_mine(each))
             self._visit_forgotten()
         self.views.shared()
 

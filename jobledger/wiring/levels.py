@@ -48,6 +48,7 @@ class Levels:
         generators: Mapping[str, Generate],
     ) -> None:
         children = Children(states, cluster, observe, clock, evidence=evidence, generators=generators)
+        self._mine = mine
         self._status = Status(states, cluster)
         expiry = Expiry(states, cluster)
         self.children, self.statuses, self.expiries = (
@@ -72,8 +73,15 @@ class Levels:
             for _, queue in self._all:
                 queue.add(job)
 
+    def shared(self, jobs: Iterable[JobUid]) -> None:
+        """These are the jobs that are ours from now on, whoever had them before."""
+        self._status.begin_anew()
+        self.add(jobs)
+
     def entry(self, folded: Folded) -> None:
         """An entry was appended."""
+        if self._mine(folded.record.job):
+            self._status.changed(folded.record.job, folded.record.seq, folded.before, folded.state)
         for projector, queue in self._all:
             events, job = folded.entry.events, folded.record.job
             if projector.concerns(events):

@@ -1,18 +1,21 @@
-"""The status projector: one write a visit, only if it differs, and what is done about other people's statuses."""
+"""The status projector: a write for every change, and what is done about other people's statuses."""
 
 import asyncio
 import random
 from collections.abc import Callable, Coroutine, Mapping
+from itertools import groupby
 from typing import Any, cast
 
 import pytest
 
 from k8s_bridge.port import Cluster, Ref
-from projectors.status import Status
+from projectors.status import MOST_KEPT, Status
 from projectors.workqueue import WorkQueue
-from statemachine.errors import ClusterUnavailable, Missing
+from statemachine.errors import ClusterUnavailable, Missing, Refused
+from statemachine.evolve import fold
 from statemachine.ids import JobUid, Seq
 from statemachine.state import JobState
+from tests.support.pytorchjob import TorchStory, training
 from tests.support.scenario import UID, Story, workers
 from tests.support.seeds import seeds
 from tests.support.simulated import run_simulated
@@ -49,11 +52,13 @@ class Written:
         self.status: Mapping[str, Any] = {}
         self.writes: list[Mapping[str, Any]] = []
         self.tell: Callable[[Mapping[str, Any]], None] = lambda _: None
+        self.seqs: list[int] = []
         self.errors: list[Exception] = []
         self.takes_writes = True
 
     async def patch_status(self, ref: Ref, uid: str, status: Mapping[str, Any], seq: int) -> None:
         assert (ref.namespace, ref.name, uid) == ("demo", "mnist", UID)
+        self.seqs.append(seq)
         await asyncio.sleep(0.01)
         if self.errors:
             raise self.errors.pop(0)
@@ -70,9 +75,10 @@ class Written:
 class Life:
     """The projector and its queue, on simulated time."""
 
-    def __init__(self) -> None:
-        self.story = Story(workers(2)).submit()
+    def __init__(self, story: Story | None = None) -> None:
+        self.story = story or Story(workers(2)).submit()
         self.cluster = Written()
+        self._noted, self._state = 0, JobState(uid=UID)
         self.projector = Status(One(self.story), cast(Cluster, self.cluster))
         self.queue = WorkQueue("status", self.projector.visit, 1, random.Random(1))
         self.cluster.tell = self.shown
@@ -82,6 +88,11 @@ class Life:
             self.queue.add_after(UID, delay)
 
     def entry(self) -> None:
+        """Whatever the story has got since: every entry is told, and the job is visited."""
+        for entry in self.story.entries[self._noted :]:
+            before, self._state = self._state, fold(self._state, entry.events)
+            self.projector.changed(UID, entry.seq, before, self._state)
+        self._noted = len(self.story.entries)
         self.queue.add(UID)
 
     async def within(self, seconds: float, holds: Callable[[], bool]) -> float:
@@ -93,9 +104,9 @@ class Life:
         return asyncio.get_running_loop().time() - began
 
 
-def lived(what: Callable[[Life], Coroutine[Any, Any, None]]) -> None:
+def lived(what: Callable[[Life], Coroutine[Any, Any, None]], story: Story | None = None) -> None:
     async def main() -> None:
-        life = Life()
+        life = Life(story)
         task = asyncio.create_task(life.queue.run())
         await what(life)
         task.cancel()
@@ -176,6 +187,87 @@ def test_a_status_that_cannot_be_set_right_is_not_tried_for_ever() -> None:
     lived(what)
 
 
+def states(life: Life) -> list[str]:
+    """What the column `State` of `kubectl get` has shown: the newest condition of the statuses that were written."""
+    newest = (each["conditions"][-1]["type"] for each in life.cluster.writes)
+    return [state for state, _ in groupby(newest)]
+
+
+def restarted() -> TorchStory:
+    """A job that runs, and whose Worker fails and runs again, before anybody has shown any of it."""
+    story = TorchStory(training(), name="mnist").submit().up()
+    story.at(20).pod("worker-0", "Failed", exit_code=137)
+    return story.at(21).gone("worker-0").at(22).pod("worker-0", "Running")
+
+
+def test_a_restart_that_is_over_before_the_visit_is_shown_all_the_same() -> None:
+    async def what(life: Life) -> None:
+        life.entry()
+        await asyncio.sleep(60)
+        assert states(life) == ["Created", "Running", "Restarting", "Running"]
+        assert life.cluster.seqs == sorted(life.cluster.seqs)
+        assert life.cluster.status == life.story.status
+
+    lived(what, restarted())
+
+
+def test_no_change_is_lost_or_told_twice_when_writes_fail() -> None:
+    async def what(life: Life) -> None:
+        life.cluster.errors = [ClusterUnavailable("no answer"), ClusterUnavailable("no answer")]
+        life.entry()
+        await asyncio.sleep(60)
+        assert states(life) == ["Created", "Running", "Restarting", "Running"]
+
+    lived(what, restarted())
+
+
+def test_a_change_that_the_cluster_refuses_does_not_hold_up_the_next() -> None:
+    async def what(life: Life) -> None:
+        life.cluster.errors = [Refused(422, "Invalid", "no such status")]
+        life.entry()
+        await asyncio.sleep(60)
+        assert states(life) == ["Running", "Restarting", "Running"]
+
+    lived(what, restarted())
+
+
+def test_after_a_long_time_without_a_cluster_only_the_last_changes_are_written() -> None:
+    async def what(life: Life) -> None:
+        life.cluster.errors = [ClusterUnavailable("no answer")] * 1000
+        for _ in range(50):
+            life.story.pause().gone("worker-0").gone("worker-1").resume().all_pods("Running")
+            life.entry()
+            await asyncio.sleep(0.1)
+        life.cluster.errors.clear()
+        await asyncio.sleep(600)
+        assert len(life.cluster.writes) <= MOST_KEPT + 1
+        assert life.cluster.status == life.story.status
+        shown = [phase for phase, _ in groupby(each["phase"] for each in life.cluster.writes)]
+        assert shown[-4:] == ["Running", "Paused", "Resuming", "Running"]
+
+    lived(what)
+
+
+def test_counts_that_change_alone_take_one_write() -> None:
+    async def what(life: Life) -> None:
+        life.story.pod("worker-0", "Pending").pod("worker-1", "Pending")
+        life.entry()
+        await asyncio.sleep(60)
+        assert [each["phase"] for each in life.cluster.writes] == ["Pending", "Pending"]
+
+    lived(what)
+
+
+def test_what_another_process_may_have_written_meanwhile_is_not_written_again() -> None:
+    async def what(life: Life) -> None:
+        life.entry()
+        life.projector.begin_anew()
+        await asyncio.sleep(60)
+        assert life.cluster.writes == [life.story.status]
+
+    lived(what, restarted())
+
+
 def test_a_write_that_failed_is_done_again() -> None:
     async def what(life: Life) -> None:
         life.cluster.errors = [ClusterUnavailable("no answer")] * 3
@@ -210,8 +302,10 @@ def test_a_job_that_is_gone_has_no_status_and_is_forgotten() -> None:
             life.projector._shown,
             life.projector._strayed,
             life.projector._rewrites,
+            life.projector._changes,
+            life.projector._seqs,
         ]
-        assert kept == [{}] * 4
+        assert kept == [{}] * 6
 
     lived(what)
 
