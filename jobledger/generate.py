@@ -102,6 +102,7 @@ def crd_file(kind: Kind, names: Names) -> str:
 def groups_module() -> str:
     """Where the kinds are, for those who cannot wait until the kinds are imported."""
     versions = dict.fromkeys(f'    "{names.api_version}",' for names in SERVED)
+    served = [f'    ("{names.api_version}", "{names.kind}"),' for names in SERVED]
     return "\n".join([
         '"""Where job kinds are in an API server, for the plugin: to import the kinds takes longer than to ask.',
         "",
@@ -114,6 +115,11 @@ def groups_module() -> str:
         *versions,
         ")",
         '"""Every one in which a kind is served."""',
+        "",
+        "KINDS: Final = frozenset({",
+        *served,
+        "})  # fmt: skip",
+        '"""Every kind that is served, by the group and version of its objects."""',
         "",
     ])  # fmt: skip
 

@@ -12,7 +12,7 @@ from jobledger.errors import NoRight, NotPossible, UnknownJob, several
 from jobledger.plugin.apiserver import ApiServer
 from jobledger.plugin.changes import selected_by, watched
 from jobledger.plugin.connection import path_of
-from jobledger.plugin.groups import GROUP_VERSIONS
+from jobledger.plugin.groups import GROUP_VERSIONS, KINDS
 from jobledger.plugin.pods import Pods
 from jobledger.redact import redacted
 from jobledger.views import stated_phase
@@ -21,7 +21,10 @@ from statemachine.errors import ConfigError, Expired, JobledgerError, Missing
 Manifest = dict[str, Any]
 
 CATEGORY: Final = "jobledger"
-"""What the CRDs of jobledger are in; others have kinds in the same groups."""
+"""What the CRDs of jobledger are in, also those of a newer one; others have kinds in the same groups.
+
+A CRD that somebody else installed for one of our kinds, such as Kubeflow's, is not in it.
+"""
 
 ACTOR: Final = "jobledger.dev/actor"
 """Annotation: who wrote the spec. The same as `k8s_bridge.observe.ACTOR`, which costs too much to import."""
@@ -77,7 +80,8 @@ class Cluster:
         except Missing:
             return
         for each in found.get("resources") or ():
-            if CATEGORY in (each.get("categories") or ()) and "/" not in each["name"]:
+            ours = (group_version, each["kind"]) in KINDS or CATEGORY in (each.get("categories") or ())
+            if ours and "/" not in each["name"]:
                 words = (each.get("singularName") or "", *(each.get("shortNames") or ()))
                 yield KindPath(group_version, each["kind"], each["name"], frozenset(filter(None, words)))
 

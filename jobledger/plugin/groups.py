@@ -10,3 +10,12 @@ GROUP_VERSIONS: Final = (
     "kubeflow.org/v1",
 )
 """Every one in which a kind is served."""
+
+KINDS: Final = frozenset({
+    ("batch.tensorstack.dev/v1beta1", "PyTorchTrainingJob"),
+    ("batch.tensorstack.dev/v1beta1", "DeepSpeedJob"),
+    ("batch.tensorstack.dev/v1beta1", "DeepspeedJob"),
+    ("batch.tensorstack.dev/v1beta1", "ColossalAIJob"),
+    ("kubeflow.org/v1", "PyTorchJob"),
+})  # fmt: skip
+"""Every kind that is served, by the group and version of its objects."""

@@ -4,7 +4,7 @@ The fixtures hand them out.
 """
 
 from tests.harness.broker import Kafka
-from tests.harness.cluster import JOB_CRDS, NEIGHBOUR_CRDS, OPT_IN_CRDS, Cluster
+from tests.harness.cluster import JOB_CRDS, KUBEFLOW_CRDS, NEIGHBOUR_CRDS, OPT_IN_CRDS, Cluster
 from tests.harness.control_plane import PARTS, ControlPlane
 from tests.harness.postgres import Postgres
 from tests.harness.programs import CommandFailed
@@ -12,6 +12,7 @@ from tests.harness.waiting import wait_for
 
 __all__ = [
     "JOB_CRDS",
+    "KUBEFLOW_CRDS",
     "NEIGHBOUR_CRDS",
     "OPT_IN_CRDS",
     "PARTS",

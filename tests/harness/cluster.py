@@ -24,6 +24,9 @@ JOB_CRDS = ROOT / "crds"
 OPT_IN_CRDS = JOB_CRDS / "opt-in"
 """Kinds that have to be switched on."""
 
+KUBEFLOW_CRDS = Path(__file__).parent / "kubeflow"
+"""The kind PyTorchJob as the training operator installs it."""
+
 NEIGHBOUR_CRDS = Path(__file__).parent / "crds"
 """PodGroup, Queue and TensorBoard as far as jobledger knows them; others run what stands behind. Source: spec R13."""
 

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from jobledger.errors import NoRight, NotPossible, Unauthenticated, UnknownJob
+from jobledger.plugin import groups
 from jobledger.plugin.cluster import ACTOR, Cluster
 from jobledger.plugin.groups import GROUP_VERSIONS
 from k8s_bridge import observe
 from statemachine.errors import ClusterUnavailable, ConfigError, Conflict
-from statemachine.kinds import KINDS
+from statemachine.kinds import KINDS, SERVED
 from tests.unit.plugin.words import JOBS, Asked, Fake, Reply, cluster, discovery, job, listed, server, status
 
 OTHER = "/apis/batch.tensorstack.dev/v1beta1/namespaces/team/deepspeedjobs"
@@ -25,6 +26,7 @@ def test_what_is_written_twice_is_the_same() -> None:
     assert observe.ACTOR == ACTOR
     assert {kind.names.api_version for kind in KINDS} <= set(GROUP_VERSIONS)
     assert {each.split("/")[0] for each in GROUP_VERSIONS} == set(observe.JOB_GROUPS)
+    assert {(each.api_version, each.kind) for each in SERVED} == groups.KINDS
 
 
 def test_kinds_are_those_that_say_that_they_are_ours() -> None:
@@ -33,6 +35,13 @@ def test_kinds_are_those_that_say_that_they_are_ours() -> None:
     }
     with cluster(more=theirs) as (asked, _):
         assert [each.kind for each in asked.kinds()] == ["PyTorchTrainingJob"]
+
+
+def test_a_kind_of_ours_is_known_whoever_installed_its_crd() -> None:
+    found = [{"name": "pytorchjobs", "kind": "PyTorchJob"}, {"name": "pytorchjobs/scale", "kind": "Scale"}]
+    theirs = {"/apis/kubeflow.org/v1": {"resources": [*found, {"name": "mpijobs", "kind": "MPIJob"}]}}
+    with cluster(more=theirs) as (asked, _):
+        assert [each.plural for each in asked.kinds()] == ["pytorchtrainingjobs", "pytorchjobs"]
 
 
 def test_a_cluster_without_kinds_says_how_to_get_them() -> None:
