@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Final, TextIO
 
 from jobledger.settings import LogSettings
+from statemachine.redact import redacted, redacted_text
 
 _STANDARD: Final = frozenset(
     [*vars(logging.LogRecord("", 0, "", 0, "", (), None)), "message", "asctime", "taskName", "color_message"]
@@ -50,9 +51,9 @@ class ConsoleLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One line, and the traceback if there is one."""
         at = datetime.fromtimestamp(record.created, UTC).astimezone().strftime("%H:%M:%S")
-        said = " ".join(f"{name}={value}" for name, value in fields(record).items())
+        said = " ".join(f"{name}={redacted(value)}" for name, value in fields(record).items())
         line = f"{at} {record.levelname:<7} {record.getMessage()}" + (f"  {said}" if said else "")
-        return line + (f"\n{self.formatException(record.exc_info)}" if record.exc_info else "")
+        return redacted_text(line + (f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""))
 
 
 class JsonLines(logging.Formatter):
@@ -69,4 +70,4 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
+        return json.dumps(redacted(json.loads(json.dumps(line, default=str))))

@@ -31,6 +31,7 @@ from statemachine.observations import (
     Recorded,
     TensorBoardObserved,
 )
+from statemachine.redact import redacted_text
 from statemachine.timestamps import instant
 
 JOB_GROUPS = frozenset(names.group for names in SERVED)
@@ -153,7 +154,7 @@ def pod(change: Change) -> PodObserved | PodGone | PodUnreadable | None:
         containers=tuple(_containers(status)),
         node=_text(_map(raw.get("spec")).get("nodeName")),
         reason=CANNOT_START if refused else _text(status.get("reason")),
-        message=refused or _text(status.get("message")),
+        message=_shown(refused or _text(status.get("message")), raw),
         disruption=_disruption(conditions),
         deleting=bool(meta.get("deletionTimestamp")),
         ready=any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions),
@@ -350,6 +351,11 @@ def _own_ends(meta: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[st
 def _instants(value: object) -> list[datetime]:
     at = instant(value)
     return [] if at is None else [at]
+
+
+def _shown(message: str, raw: Mapping[str, Any]) -> str:
+    """What a kubelet or a runtime says of a pod, without the secrets that it quotes."""
+    return redacted_text(message, raw.get("spec")) if message else ""
 
 
 def _group(raw: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from statemachine.events import Announced, JobAdmitted
 from statemachine.ids import JobUid, Position, short_hash
 from statemachine.log.codec import decode_events, decode_told
 from statemachine.log.port import EventLog, Record
+from statemachine.redact import redacted_text
 
 log = logging.getLogger(__name__)
 
@@ -75,10 +76,12 @@ class KubeEvents:
         about = await self._about(entry.job)
         if about is None:
             return 0
+        state = self._states.state(entry.job)
         for number, event in enumerate(said):
             name = f"{about.name}.{short_hash(entry.job)}.{entry.seq}.{number}"
+            message = redacted_text(event.message, state.spec if state else None)
             await self._write(
-                JobEvent(about, entry.job, name, event.reason, event.message, event.level, entry.seen_at)
+                JobEvent(about, entry.job, name, event.reason, message, event.level, entry.seen_at)
             )
         return len(said)
 

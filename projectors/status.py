@@ -18,6 +18,7 @@ from projectors.base import States
 from statemachine import events as e
 from statemachine.errors import Missing, Refused
 from statemachine.ids import JobUid, Seq
+from statemachine.redact import redacted
 from statemachine.state import JobState
 from statemachine.status import status
 
@@ -104,7 +105,7 @@ class Status:
         if state is None:
             self._forget(job)
             return None
-        wished = status(state)
+        wished = _published(state)
         digest = digest_of(wished)
         if changed and self._written.get(job, digest) != digest:
             return _MOMENT
@@ -127,7 +128,7 @@ class Status:
         changes = self._changes.get(job)
         while changes:
             change = changes[0]
-            wished = status(change.state)
+            wished = _published(change.state)
             try:
                 if self._written.get(job, self._shown.get(job)) != digest_of(wished):
                     wait = await self._write(job, change.state, wished, change.seq)
@@ -185,6 +186,13 @@ def _drop(changes: deque[_Change], change: _Change) -> None:
     """It is dealt with; it may have been pushed out meanwhile."""
     if changes and changes[0] is change:
         changes.popleft()
+
+
+def _published(state: JobState) -> dict[str, Any]:
+    """The status without the secrets that messages quote: older logs hold such messages."""
+    wished = status(state)
+    conditions = wished.get("conditions")
+    return {**wished, "conditions": redacted(conditions, state.spec)} if conditions else wished
 
 
 def digest_of(status: Mapping[str, Any]) -> bytes:

@@ -3,6 +3,7 @@
 from fastapi import FastAPI
 
 from jobledger.api import health
+from jobledger.api.answers import Answer
 from jobledger.api.guards import ClusterGuard, LocalOnly
 from jobledger.api.jobs import routes
 from jobledger.api.limits import Limits
@@ -26,7 +27,13 @@ def create(
     there go. Without, it serves this machine alone, and everybody on it who can reach it. Every error is answered
     with a problem, or what `refusal` makes of it.
     """
-    api = FastAPI(title="jobledger", docs_url=None, redoc_url=None, openapi_url="/v1/openapi.json")
+    api = FastAPI(
+        title="jobledger",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+        default_response_class=Answer,
+    )
     api.state.jobledger = app
     api.add_middleware(Limits)
     if reviews is None:

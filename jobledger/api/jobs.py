@@ -12,9 +12,9 @@ from jobledger.api.streams import Closing, log_response, watch_response
 from jobledger.app import App
 from jobledger.errors import UnknownJob
 from jobledger.manifests import FILE_LIMIT, read
-from jobledger.redact import redacted
 from k8s_bridge.port import JobEvent
 from k8s_bridge.selectors import Selector
+from statemachine.redact import redacted
 from statemachine.timestamps import rfc3339
 
 UNKNOWN_ACTOR = "HTTP API"
@@ -95,28 +95,30 @@ def _reading(router: APIRouter, app: App) -> None:
         found = await app.jobs(
             namespace=namespace or None, kinds=kinds, phase=phase, selector=selector, gone=gone
         )
-        return {"apiVersion": "v1", "kind": "List", "items": redacted(found)}
+        return {"apiVersion": "v1", "kind": "List", "items": found}
 
     @router.get(JOB)
     async def job(job: Job) -> dict[str, Any]:
         """A job with its status; by uid also one that is gone."""
-        return _shown(job)
+        return job
 
     @router.get(JOB + "/events")
     async def events(job: Job, caller: Asking, namespace: str) -> dict[str, Any]:
         """The Kubernetes Events of a job, oldest first."""
         await demand(caller, Right("list", "", "events", namespace))
-        return {"items": [event_of(each) for each in await app.events(job)]}
+        found = [event_of(each) for each in await app.events(job)]
+        return {"items": redacted(found, job.get("spec"))}
 
     @router.get(JOB + "/history")
     async def history(job: Job) -> dict[str, Any]:
         """The job's entries in the log, oldest first: cause and events of each."""
-        return {"items": redacted(await app.history(job["metadata"]["uid"]))}
+        found = await app.history(job["metadata"]["uid"])
+        return {"items": redacted(found, job.get("spec"))}  # what one entry shows, another may quote
 
     @router.get(JOB + "/why")
     async def why(job: Job) -> dict[str, Any]:
         """Why the job is as it is."""
-        return _shown(await app.why(job["metadata"]["uid"]))
+        return dict(redacted(await app.why(job["metadata"]["uid"]), job.get("spec")))
 
 
 def _streaming(router: APIRouter, app: App, closing: Closing) -> None:
@@ -157,13 +159,13 @@ def _writing(router: APIRouter, app: App) -> None:
         manifests = read(await body_of(request), "the request").usable()
         await demand(caller, *to_create(each.raw for each in manifests))
         created = await app.submit(manifests, actor)
-        return {"apiVersion": "v1", "kind": "List", "items": redacted(created)}
+        return {"apiVersion": "v1", "kind": "List", "items": created}
 
     @router.patch(JOB)
     async def patch(request: Request, job: Job, caller: Asking, actor: Actor) -> dict[str, Any]:
         """A merge patch (RFC 7396) of the job."""
         await demand(caller, over(job, "patch"))
-        return _shown(await app.patch(job, await _merge(request), actor))
+        return await app.patch(job, await _merge(request), actor)
 
     @router.delete(JOB, status_code=202)
     async def delete(
@@ -177,7 +179,7 @@ def _writing(router: APIRouter, app: App) -> None:
         pods = () if grace is None else (Right("delete", "", "pods", namespace),)
         await demand(caller, over(job, "delete"), *pods)
         await app.delete(job, actor, grace)
-        return _shown(job)
+        return job
 
 
 def _wishing(router: APIRouter, app: App) -> None:
@@ -185,13 +187,13 @@ def _wishing(router: APIRouter, app: App) -> None:
     async def pause(job: Job, caller: Asking, actor: Actor) -> dict[str, Any]:
         """The job is wished to be paused."""
         await demand(caller, over(job, "patch"))
-        return _shown(await app.pause(job, True, actor))
+        return await app.pause(job, True, actor)
 
     @router.post(JOB + "/resume")
     async def resume(job: Job, caller: Asking, actor: Actor) -> dict[str, Any]:
         """The job is wished to go on."""
         await demand(caller, over(job, "patch"))
-        return _shown(await app.pause(job, False, actor))
+        return await app.pause(job, False, actor)
 
     @router.post(JOB + "/scale")
     async def scale(
@@ -199,12 +201,7 @@ def _wishing(router: APIRouter, app: App) -> None:
     ) -> dict[str, Any]:
         """So many replicas are wished, of an elastic job."""
         await demand(caller, over(job, "patch"))
-        return _shown(await app.scale(job, replicas, actor))
-
-
-def _shown(job: dict[str, Any]) -> dict[str, Any]:
-    shown: dict[str, Any] = redacted(job)
-    return shown
+        return await app.scale(job, replicas, actor)
 
 
 async def body_of(request: Request) -> bytes:

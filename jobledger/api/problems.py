@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from jobledger.api.answers import Answer
 from jobledger.errors import (
     JobExists,
     NoRight,
@@ -67,7 +68,7 @@ def problem(status: int, code: str, detail: str, problems: Sequence[Mapping[str,
     }
     if problems:
         body["problems"] = list(problems)
-    return JSONResponse(body, status, _HEADERS.get(status), MEDIA_TYPE)
+    return Answer(body, status, _HEADERS.get(status), MEDIA_TYPE)
 
 
 Refusal = Callable[[Request, Exception], Response]

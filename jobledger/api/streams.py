@@ -1,7 +1,6 @@
 """Answers without an end: what replicas write, and jobs as they change. They end when the server does."""
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final, TypeVar
@@ -10,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Send
 
-from jobledger.redact import redacted
+from jobledger.api.answers import line_of
 from statemachine.errors import ClusterError
 
 _log = logging.getLogger(__name__)
@@ -107,7 +106,7 @@ def watch_response(
     async def body() -> AsyncIterator[str]:
         async for item in closing.until(changes, HEARTBEAT):
             type_, job = item or ("HEARTBEAT", {})
-            line = json.dumps({"type": type_, "object": redacted(job)})
+            line = line_of({"type": type_, "object": job})
             yield f"event: {type_.lower()}\ndata: {line}\n\n" if events else f"{line}\n"
 
     media_type = "text/event-stream" if events else "application/x-ndjson"

@@ -179,23 +179,30 @@ def store_flag(found: "Held") -> str:
 
 
 def say(line: str = "") -> None:
-    """A line on standard output."""
-    typer.echo(line)
+    """A line on standard output, without secrets."""
+    from statemachine.redact import redacted_text
+
+    typer.echo(redacted_text(line))
 
 
 def warn(line: str) -> None:
-    """A line on standard error."""
-    typer.echo(line, err=True)
+    """A line on standard error, without secrets."""
+    from statemachine.redact import redacted_text
+
+    typer.echo(redacted_text(line), err=True)
 
 
-def dump(value: Any, form: Output) -> None:
-    """`value` as JSON or YAML."""
+def dump(value: Any, form: Output, *, verbatim: bool = False) -> None:
+    """`value` as JSON or YAML, without secrets; if `verbatim`, with them."""
+    from statemachine.redact import redacted
+
+    shown = value if verbatim else redacted(value)
     if form is Output.JSON:
-        say(json.dumps(value, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(shown, indent=2, ensure_ascii=False))
         return
     from jobledger.manifests.text import to_yaml
 
-    say(to_yaml([value]).rstrip())
+    typer.echo(to_yaml([shown]).rstrip())
 
 
 def age(since: str | datetime | None, now: datetime | None = None) -> str:

@@ -60,14 +60,17 @@ def show(
     (letter,) = _chosen(_letters(common.settings(store=store, verbose=verbose), log), [id_])
     found = _plain(letter) | ({"observation": _escaped(letter.observation)} if raw else {})
     if output is not common.Output.TABLE:
-        common.dump(found, output)
+        common.dump(found, output, verbatim=raw)
         return
     seen = found.pop("observation")
     width = max(map(len, found))
     for name, value in found.items():
         common.say(f"{name:<{width}}  {_line(str(value or '-'))}")
     common.say()
-    common.say(seen if isinstance(seen, str) else json.dumps(seen, indent=2, ensure_ascii=False))
+    if raw:
+        typer.echo(seen)  # with any secret in it, as was asked for
+    else:
+        common.say(seen if isinstance(seen, str) else json.dumps(seen, indent=2, ensure_ascii=False))
 
 
 @dead_letters.command()
@@ -141,7 +144,7 @@ def _chosen(letters: "Sequence[DeadLetter]", names: "Sequence[str]") -> "list[De
 
 def _seen(letter: "DeadLetter") -> Any:
     """The observation as plain data without secrets; its size if it is no JSON, which nobody can redact."""
-    from jobledger.redact import redacted
+    from statemachine.redact import redacted
 
     try:
         return redacted(json.loads(letter.observation))

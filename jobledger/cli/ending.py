@@ -152,4 +152,6 @@ def _system_failed(error: OSError) -> int:
 
 
 def _warn(line: str) -> None:
-    typer.echo(line, err=True)
+    from statemachine.redact import redacted_text
+
+    typer.echo(redacted_text(line), err=True)

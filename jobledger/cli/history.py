@@ -38,8 +38,8 @@ def history(
 ) -> None:
     """List everything that the log holds of a job: when, what was noticed, what was decided, the phase after.
 
-    Works without a server, and for jobs that are long deleted. Times are UTC. Values of environment variables
-    that look like secrets are shown as <redacted>.
+    Works without a server, and for jobs that are long deleted. Times are UTC. Passwords, tokens
+    and keys are shown as <redacted>.
 
     With --rebuild, and no job, the SQL tables of the history (--history) are emptied and made again from the log. A
     controller may work meanwhile: it helps.

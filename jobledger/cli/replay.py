@@ -114,7 +114,7 @@ async def _verdict(log: ReadableLog, job: Any, snapshots: Sequence[Snapshot]) ->
 
 def _tell(verdicts: Sequence["Verdict"], output: common.Output) -> int:
     """Every job with its first difference, and a line for all; gives the exit code."""
-    from jobledger.redact import redacted
+    from statemachine.redact import redacted
 
     wrong = [each for each in verdicts if each.difference is not None]
     for each in wrong:

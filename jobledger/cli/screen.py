@@ -14,6 +14,7 @@ from rich.text import Text
 
 from jobledger.cli.common import span
 from statemachine.budget import budget
+from statemachine.redact import redacted_text
 from statemachine.state import JobState, ReplicaState
 
 _COLOURS: Final = {
@@ -75,13 +76,14 @@ class PlainScreen:
 
     def tell(self, about: str, text: str, *, warning: bool = False) -> None:
         """See Screen."""
+        text = redacted_text(text)
         at = datetime.now(UTC).astimezone().strftime("%H:%M:%S")
         line = Text.assemble((at, "dim"), "  ", (about, "bold"), "  ", (text, "yellow" if warning else ""))
         self._console.print(line, soft_wrap=not self._console.is_terminal)
 
     def note(self, text: str) -> None:
         """See Screen."""
-        self._console.print(Text(text, style="bold"), soft_wrap=not self._console.is_terminal)
+        self._console.print(Text(redacted_text(text), style="bold"), soft_wrap=not self._console.is_terminal)
 
     def log(self, about: str, line: str) -> None:
         """See Screen."""

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
+from jobledger.api.answers import yaml_answer, yaml_of
 from jobledger.api.rights import Caller, caller_of, demand, may_list, over, permitted
 from jobledger.app import App
 from jobledger.console import policies
@@ -18,8 +19,6 @@ from jobledger.console.offers import actions
 from jobledger.console.session import Form, Posted
 from jobledger.console.words import language_of, say
 from jobledger.errors import NotPossible, UnknownJob
-from jobledger.manifests.text import to_yaml
-from jobledger.redact import redacted
 from jobledger.views import is_gone, phase_of
 from jobledger.wishes import paused, scale_path, scaled
 from statemachine.errors import Conflict, InvariantBroken, JobledgerError, Problem, Refused, SpecInvalid
@@ -68,11 +67,9 @@ def _reading(router: APIRouter) -> None:
     @router.get(JOB + "/yaml")
     async def shown(request: Request, job: Job) -> Response:
         """The job object as YAML, secrets taken out."""
-        text = to_yaml([redacted(job)])
         if "download" in request.query_params:
-            named = {"Content-Disposition": f'attachment; filename="{job["metadata"]["name"]}.yaml"'}
-            return Response(text, media_type="application/yaml", headers={**HEADERS, **named})
-        return _page(request, "jobs/yaml.html", job, text=text)
+            return yaml_answer(job, HEADERS, download=job["metadata"]["name"])
+        return _page(request, "jobs/yaml.html", job, text=yaml_of(job))
 
 
 def _asking(router: APIRouter) -> None:
@@ -256,6 +253,7 @@ def _page(request: Request, template: str, job: Manifest, /, **context: Any) -> 
     return page(
         request,
         template,
+        about=(job,),
         frame=frame,
         job=job,
         meta=meta,

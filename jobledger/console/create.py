@@ -13,11 +13,11 @@ from jobledger.console.creating import Creating, Problems, Said, pairs, refused,
 from jobledger.console.frame import HEADERS, Console, Route, done, told, url
 from jobledger.console.session import Form, Posted
 from jobledger.errors import JobExists
-from jobledger.redact import redacted
 from statemachine.errors import JobledgerError, Refused, SpecInvalid
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of
 from statemachine.kinds.common.kind import ModelKind
+from statemachine.redact import redacted
 
 Asking = Annotated[Caller, Depends(caller_of)]
 

@@ -7,12 +7,12 @@ from typing import Any, Final, TypeGuard
 from jobledger.manifests import Manifest as Written
 from jobledger.manifests import read
 from jobledger.manifests.text import to_yaml
-from jobledger.redact import REDACTED
 from statemachine.errors import Problem, SpecInvalid
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.common.look import flag, is_object
+from statemachine.redact import is_redacted
 from statemachine.rulebook import Notice
 
 Manifest = dict[str, Any]
@@ -75,7 +75,7 @@ def _redacted(tree: Any, path: str) -> list[Problem]:
         return [each for key, value in tree.items() for each in _redacted(value, f"{path}.{key}")]
     if isinstance(tree, list):
         return [each for index, value in enumerate(tree) for each in _redacted(value, f"{path}[{index}]")]
-    return [Problem("", path, "the secret was not copied: type it again")] if tree == REDACTED else []
+    return [Problem("", path, "the secret was not copied: type it again")] if is_redacted(tree) else []
 
 
 def completed(manifest: Manifest, kind: ModelKind[Any]) -> Manifest:

@@ -18,6 +18,7 @@ from jobledger.api.problems import answer_to, problem_of
 from jobledger.api.streams import Closing
 from jobledger.app import App
 from jobledger.console import notes, session, shapes
+from jobledger.console.hiding import hiding, shown
 from jobledger.console.words import language_of, say
 from jobledger.settings import Settings
 from projectors.history import History
@@ -102,13 +103,14 @@ class Console:
 
 @cache
 def templates() -> Environment:
-    """The templates, escaped by default; a name that nobody gave is an error."""
+    """The templates, escaped by default; a name that nobody gave is an error. No value shows a secret."""
     found = Environment(
         loader=PackageLoader("jobledger.console"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=shown,
     )
     found.filters |= shapes.FILTERS
     return found
@@ -121,10 +123,21 @@ def is_fragment(request: Request) -> bool:
     return asked.get("hx-request") == "true" and not whole
 
 
-def page(request: Request, template: str, /, *, status: int = 200, **context: Any) -> HTMLResponse:
+def page(
+    request: Request,
+    template: str,
+    /,
+    *,
+    status: int = 200,
+    about: Sequence[Any] = (),
+    verbatim: bool = False,
+    **context: Any,
+) -> HTMLResponse:
     """The template as an answer; it may use `t` (words), `url` (paths), `token`, `language` besides `context`.
 
-    `crumbs` is the breadcrumb: pairs of text and path, the last one without a path.
+    `crumbs` is the breadcrumb: pairs of text and path, the last one without a path. Secrets are taken out of all that
+    the template shows, those of `about` (manifests, specs) wherever they stand; but not if it shows `verbatim` what
+    its user is typing, or what a replica wrote.
     """
     console: Console = request.app.state.console
     language = language_of(request)
@@ -141,7 +154,8 @@ def page(request: Request, template: str, /, *, status: int = 200, **context: An
         "crumbs": (),
     }
     left = None if is_fragment(request) else notes.left(request)
-    html = templates().get_template(template).render({"notes": left or notes.Notes()} | shared | context)
+    with hiding(*about, verbatim=verbatim):
+        html = templates().get_template(template).render({"notes": left or notes.Notes()} | shared | context)
     answer = HTMLResponse(html, status, {**HEADERS, "Cache-Control": "no-store", "Vary": "HX-Request"})
     if is_new:
         session.keep(answer, request, secret)

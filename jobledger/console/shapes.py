@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
+from jobledger.console.hiding import shown
 from projectors.history import Listed
 from projectors.phrases import Language, Said, in_words
 
@@ -27,7 +28,7 @@ def instant(at: datetime | str | None) -> Markup | str:
 
 def told(said: Said, language: Language) -> Markup:
     """A sentence in `language`; the browser turns the instants in it into its own zone."""
-    found = str(escape(in_words(said, language)))
+    found = str(escape(shown(in_words(said, language))))
     return Markup(_INSTANT.sub(r'<time datetime="\1T\2Z">\g<0></time>', found))  # noqa: S704 - escaped above
 
 

@@ -14,9 +14,9 @@ from jobledger.plugin.changes import selected_by, watched
 from jobledger.plugin.connection import path_of
 from jobledger.plugin.groups import GROUP_VERSIONS, KINDS
 from jobledger.plugin.pods import Pods
-from jobledger.redact import redacted
 from jobledger.views import stated_phase
 from statemachine.errors import ConfigError, Expired, JobledgerError, Missing
+from statemachine.redact import redacted
 
 Manifest = dict[str, Any]
 

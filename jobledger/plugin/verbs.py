@@ -162,8 +162,8 @@ def history(
 ) -> None:
     """List everything that the controller's log holds of a job, also of one that is long deleted.
 
-    When, what was noticed, what was decided, the phase after. Times are UTC. Values of environment variables that
-    look like secrets are shown as <redacted>.
+    When, what was noticed, what was decided, the phase after. Times are UTC. Passwords, tokens and keys are
+    shown as <redacted>.
     """
     from jobledger.plugin.asking import Asking
 

@@ -1,11 +1,10 @@
 """What `history` and `why` answer: the same data and the same text on a laptop, from a server and in a cluster."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from jobledger.redact import redacted
 from jobledger.telling.answer import Answer
 from jobledger.telling.histories import History, Told
 from jobledger.telling.moments import Moment
@@ -13,7 +12,8 @@ from jobledger.telling.tables import columns
 from jobledger.telling.words import clock, events_words, fields, seen_words
 from statemachine.errors import ConfigError
 from statemachine.log.entry import Entry
-from statemachine.observations import JobGone
+from statemachine.observations import JobGone, JobObserved
+from statemachine.redact import Redactor
 
 NARROW: Final = 110
 """Columns of a terminal below which times are short, and what was noticed is cut."""
@@ -40,11 +40,14 @@ def history_answer(told: History, form: Form, *, seq: str = "", full: bool = Fal
     shown = [each for each in told.told if first <= each.record.seq <= last]
     if not shown:
         raise ConfigError(f"--seq {seq}: {told.job} has the entries 1 to {told.job.seq}")
+    hide = _redactor(told.entries)
     if not form.text:
-        return replace(beside(told), data=[plain(each) for each in shown])
+        return replace(beside(told), data=[plain(each, hide) for each in shown])
     if full:
-        return replace(beside(told), text="\n\n".join("\n".join(fields(plain(each))) for each in shown))
-    return replace(beside(told), text="\n".join(table(shown, form.width)))
+        whole = (plain(each, hide) for each in shown)
+        return replace(beside(told), text="\n\n".join("\n".join(fields(each)) for each in whole))
+    text = "\n".join(table(shown, form.width))
+    return replace(beside(told), text=hide.text(text))
 
 
 def why_answer(told: History, form: Form, *, at: str = "") -> Answer:
@@ -62,8 +65,17 @@ def why_answer(told: History, form: Form, *, at: str = "") -> Answer:
     found = replace(found, notes=(*found.notes, *_deleted(entries)))
     explanation = explain(entries)
     if not form.text:
-        return replace(found, data=redacted(explanation.model_dump(mode="json")))
-    return replace(found, text=as_text(explanation, width=form.width or PLAIN).rstrip("\n"))
+        return replace(found, data=_redactor(entries).tree(explanation.model_dump(mode="json")))
+    text = as_text(explanation, width=form.width or PLAIN).rstrip("\n")
+    return replace(found, text=_redactor(entries).text(text))
+
+
+def _redactor(entries: Iterable[Entry]) -> Redactor:
+    """Knows all specs that the job had: what is secret in one may be quoted anywhere."""
+    causes = (each.cause for each in entries)
+    return Redactor(
+        *{each.generation: each.spec for each in causes if isinstance(each, JobObserved)}.values()
+    )
 
 
 def beside(told: History) -> Answer:
@@ -101,13 +113,13 @@ def span(text: str) -> tuple[int, float]:
     return int(first or 1), int(last) if last else float("inf")
 
 
-def plain(told: Told) -> dict[str, Any]:
+def plain(told: Told, hide: Redactor) -> dict[str, Any]:
     """A record as plain data: the entry as it is written in the log, its place, its hash, the phase after it."""
     place = {"position": told.record.position, "hash": told.hash}
     if told.entry is None:  # its bytes are not shown: what cannot be read cannot be redacted
         size = {"bytes": len(told.record.body)}
         return {**place, "job": told.record.job, "seq": told.record.seq, "fault": told.fault, **size}
-    written: dict[str, Any] = redacted(json.loads(told.record.body))
+    written: dict[str, Any] = hide.tree(json.loads(told.record.body))
     return {**place, "phase": told.state.phase.value, **written}
 
 

@@ -19,6 +19,7 @@ from pydantic_core import from_json, to_json
 from k8s_bridge.apiserver.access import Access, Wanted
 from k8s_bridge.apiserver.flow import Gate
 from statemachine.errors import ClusterUnavailable, ConfigError, Conflict, Expired, Missing, Refused
+from statemachine.redact import redacted_text
 
 JSON: Final = "application/json"
 MERGE: Final = "application/merge-patch+json"
@@ -147,7 +148,7 @@ class Api:
                 continue
             if answer.status < 300:
                 return _plain(body)
-            raise _failure(path, answer, body)
+            raise _failure(path, answer, body, data)
 
     @asynccontextmanager
     async def stream(
@@ -218,17 +219,21 @@ async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
                 yield line
 
 
-def _failure(path: str, answer: aiohttp.ClientResponse, body: bytes) -> Exception:
-    error = failure(answer.status, body, answer.headers.get("Retry-After"))
+def _failure(path: str, answer: aiohttp.ClientResponse, body: bytes, sent: bytes | None = None) -> Exception:
+    error = failure(answer.status, body, answer.headers.get("Retry-After"), sent)
     if isinstance(error, NotServed) and path.startswith("/api/"):
         return ClusterUnavailable(f"the API server does not serve {path} yet")  # it always does, once it runs
     return error
 
 
-def failure(status: int, body: bytes, retry_after: str | None = None) -> Exception:
-    """The error that an answer of `status` ≥ 300 means. Source: Kubernetes API conventions, Status."""
+def failure(status: int, body: bytes, retry_after: str | None = None, sent: bytes | None = None) -> Exception:
+    """The error that an answer of `status` ≥ 300 means. Source: Kubernetes API conventions, Status.
+
+    An API server quotes what it refuses: secrets of what was `sent` (JSON) are taken out, before anybody stores it.
+    """
     said = _status(body)
     message = str(said.get("message") or body[:200].decode(errors="replace").strip() or f"HTTP {status}")
+    message = redacted_text(message, from_json(sent) if sent else None)
     reason, details = str(said.get("reason") or ""), said.get("details") or {}
     if status == 429:
         return ClusterUnavailable(message, _seconds(retry_after))

@@ -14,6 +14,7 @@ from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.common.look import find, number, text
 from statemachine.kinds.common.quantities import quantity
 from statemachine.phases import Phase
+from statemachine.redact import redacted_text
 from statemachine.rules.launcher import has_launcher
 from statemachine.state import JobState
 
@@ -42,11 +43,11 @@ def facts(state: JobState, seen_at: datetime) -> Row:
         "priority": number(state.spec, "scheduler.t9kScheduler.priority") or 0,
         "paused": bool(state.plan and state.plan.paused),
         "elastic": _elastic(state),
-        "error": error(state) if is_error else "",
+        "error": redacted_text(error(state), state.spec) if is_error else "",
         "labels": dict(state.labels),
         "counts": counts(state),
         "conditions": [
-            [each.type, each.status, each.reason, each.message, _iso(each.changed_at)]
+            [each.type, each.status, each.reason, redacted_text(each.message), _iso(each.changed_at)]
             for each in state.conditions
         ],
     }

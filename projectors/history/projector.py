@@ -26,6 +26,7 @@ from statemachine.log.codec import decode_told
 from statemachine.log.entry import EntryTold
 from statemachine.log.port import EventLog, Record
 from statemachine.log.reader import Reader
+from statemachine.redact import redacted_text
 from statemachine.state import JobState
 
 BATCH = 200
@@ -154,7 +155,7 @@ def _entry_row(step: Step) -> Row:
     return (
         *(record.position, record.job, record.seq, entry.seen_at, entry.happened_at, _text(entry.actor)),
         *(entry.cause.type, state.phase.value),
-        *([each.type for each in entry.events], _text(summary(entry.events))),
+        *([each.type for each in entry.events], _text(redacted_text(summary(entry.events)))),
     )
 
 

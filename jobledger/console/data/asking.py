@@ -7,8 +7,9 @@ from typing import Annotated, Any, Final
 from fastapi import Depends, Query, Request
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
+from jobledger.api.answers import Answer
 from jobledger.api.jobs import body_of
 from jobledger.api.problems import answer_to, problem
 from jobledger.api.rights import Caller, caller_of
@@ -58,7 +59,7 @@ def errors_of(problems: Sequence[Problem]) -> list[dict[str, str]]:
 def _unprocessable(error: Exception, errors: Sequence[dict[str, str]]) -> Response:
     said = json.loads(bytes(answer_to(error).body))
     answer = problem(422, said["code"], said["detail"])
-    return JSONResponse(
+    return Answer(
         {**json.loads(bytes(answer.body)), "errors": list(errors)}, 422, media_type=answer.media_type
     )
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from jobledger.api.answers import yaml_answer
 from jobledger.api.jobs import event_of
 from jobledger.api.rights import Right, demand
 from jobledger.console import queries
@@ -16,15 +17,20 @@ from jobledger.console.details.lives import Lives
 from jobledger.console.details.monitoring import Measurer, Wanted, failed
 from jobledger.console.details.pages import launch
 from jobledger.console.details.render import offered
+from jobledger.console.details.subject import Subject
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.listing import listable, page_of
-from jobledger.manifests.text import to_yaml
-from jobledger.redact import redacted
+from statemachine.redact import redacted
 
 ENTRIES: Final = 1000
 """Entries of a page of the history at most."""
 
 Data = dict[str, Any]
+
+
+def spec_of(subject: Subject) -> list[Any]:
+    """The job's spec, of which messages may quote secrets; empty for a job that only the history view knows."""
+    return [subject.job.get("spec")] if subject.job else []
 
 
 def add(router: APIRouter, console: Console, lives: Lives) -> None:
@@ -57,7 +63,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         """The Kubernetes Events of the job, oldest first."""
         await demand(caller, Right("list", "", "events", subject.namespace))
         found = await app.events(subject.job) if subject.job else ()
-        return {"items": [event_of(each) for each in found]}
+        return {"items": redacted([event_of(each) for each in found], *spec_of(subject))}
 
     @router.get(JOB + "/history")
     async def history(
@@ -79,13 +85,14 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
             total, items = len(rows), [shown.remembered(each) for each in rows[start : start + size]]
         else:
             total, items = 0, []
+        items = redacted(items, *spec_of(subject))
         return {"items": items, "total": total, "page": page, "size": size, "doubt": life.doubt}
 
     @router.get(JOB + "/replicas")
     async def replicas(subject: Job) -> Data:
         """Every replica with its pod, containers, restarts and what was wrong."""
         rows = with_pods(subject.state, await rows_of(lives, subject))
-        return {"items": [shown.fields(each) for each in rows]}
+        return {"items": redacted([shown.fields(each) for each in rows], *spec_of(subject))}
 
     @router.get(JOB + "/metrics")
     async def metrics(subject: Job, caller: Asking, asked: Wanted) -> Data:
@@ -104,5 +111,4 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
     @router.get(JOB + "/yaml")
     async def manifest(subject: Job) -> Response:
         """The object as YAML, secrets taken out."""
-        text = to_yaml([redacted(subject.job or {})])
-        return Response(text, media_type="application/yaml", headers={**HEADERS, "Cache-Control": "no-store"})
+        return yaml_answer(subject.job or {}, {**HEADERS, "Cache-Control": "no-store"})

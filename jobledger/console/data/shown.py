@@ -11,7 +11,6 @@ from jobledger.console.details.replicas import Row
 from jobledger.console.details.subject import Subject
 from jobledger.console.drafts import examined
 from jobledger.console.monitoring.panels import Shown
-from jobledger.redact import redacted
 from projectors.history import EntryRow, Listed
 from projectors.history.facts import resources
 from statemachine.budget import Budget, budget
@@ -67,8 +66,8 @@ def job(subject: Subject, rows: Sequence[Row], launch: str, offered: Sequence[st
         **about,
         "phase": phase,
         "gone": subject.gone,
-        "metadata": redacted(held.get("metadata") or {}),
-        "spec": redacted(_canonical(held)),
+        "metadata": held.get("metadata") or {},
+        "spec": _canonical(held),
         "status": held.get("status") or {},
         "sums": sums(subject),
         "restarts": {

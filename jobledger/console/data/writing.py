@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import JSONResponse
 
 from jobledger.api.jobs import Actor
 from jobledger.api.rights import demand, over
@@ -14,7 +15,6 @@ from jobledger.console.data.asking import JOB, Asking, Body, Namespace, OwnPages
 from jobledger.console.frame import Console
 from jobledger.console.words import say
 from jobledger.intake import inspect
-from jobledger.redact import redacted
 from jobledger.wishes import paused, scaled
 from k8s_bridge.json_data import merged
 from statemachine.errors import Conflict, Problem, SpecInvalid
@@ -39,15 +39,17 @@ def add(router: APIRouter, console: Console) -> None:
     app, creating = console.app, Creating(console)
 
     @router.post("/jobs/validate")
-    async def validate(body: Body) -> Manifest:
-        """The manifest in its canonical form, and what is wrong with it or worth knowing."""
-        return validated(creating, body)
+    async def validate(body: Body) -> JSONResponse:
+        """The manifest in its canonical form, and what is wrong with it or worth knowing.
+
+        It goes back to who sent it, whole: without its secrets it could not be created.
+        """
+        return JSONResponse(validated(creating, body))
 
     @router.post("/jobs", status_code=201)
     async def create(body: Body, caller: Asking, actor: Actor) -> Manifest:
         """The job exists, in its canonical form."""
-        made: Manifest = redacted(await creating.create(caller, json.dumps(body), actor))
-        return made
+        return dict(await creating.create(caller, json.dumps(body), actor))
 
     @router.patch(JOB)
     async def patch(job: Living, body: Body, caller: Asking, actor: Actor) -> Manifest:
@@ -60,11 +62,9 @@ def add(router: APIRouter, console: Console) -> None:
                 raise Conflict(say("en", "conflict"))
 
         try:
-            changed = await patched(app, job, lambda now: wish(now, body), same, actor)
+            return await patched(app, job, lambda now: wish(now, body), same, actor)
         except Conflict as error:
             raise Conflict(say("en", "conflict")) from error
-        found: Manifest = redacted(changed)
-        return found
 
     @router.delete(JOB, status_code=202, dependencies=[OwnPages])
     async def delete(
@@ -79,8 +79,7 @@ def add(router: APIRouter, console: Console) -> None:
         if uid and uid != job["metadata"]["uid"]:
             raise Conflict("another job has this name by now")
         await app.delete(job, actor)
-        found: Manifest = redacted(job)
-        return found
+        return job
 
 
 def validated(creating: Creating, body: Mapping[str, Any]) -> Manifest:

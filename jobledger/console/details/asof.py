@@ -129,7 +129,7 @@ def _told(entry: Entry, before: str, after: str, language: Language) -> Told:
 
 def whole(entry: Entry) -> str:
     """All fields of an entry as indented lines, secrets taken out."""
-    from jobledger.redact import redacted
+    from statemachine.redact import redacted
 
     plain = entry.model_dump(mode="json", exclude_defaults=True)
     return "\n".join(fields(redacted(plain)))

@@ -16,13 +16,13 @@ from jobledger.console.details.lives import Lives
 from jobledger.console.details.replicas import Row, described, table
 from jobledger.console.details.subject import Subject
 from jobledger.errors import NoRight
-from jobledger.redact import redacted
 from k8s_bridge.port import Manifest, Ref
 from projectors.explain import Language
 from statemachine.errors import ClusterError
 from statemachine.ids import ReplicaName
 from statemachine.kind import Child
 from statemachine.kinds import KINDS, kind_of
+from statemachine.redact import redacted
 from statemachine.state import JobState
 
 _PLURALS: Final = {

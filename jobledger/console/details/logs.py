@@ -81,7 +81,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
             "matches": matches,
             "live": seen is not None and before is None and near is None,
         }
-        return render(request, "log.html", subject, tab="replicas", **context)
+        return render(request, "log.html", subject, tab="replicas", verbatim=True, **context)
 
     @router.get(JOB + "/log/newer")
     async def newer(
@@ -105,9 +105,8 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
     ) -> Response:
         """The lines with something in them, the latest first."""
         matches: Matches = await window.search(await log.source(MOST), q[:200], before)
-        return render(
-            request, "matches.html", subject, tab="replicas", matches=matches, q=q, choice=choice, log=log
-        )
+        context = {"matches": matches, "q": q, "choice": choice, "log": log}
+        return render(request, "matches.html", subject, tab="replicas", verbatim=True, **context)
 
     @router.get(JOB + "/log/follow")
     async def following(

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
-import yaml
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
+from jobledger.api.answers import yaml_answer, yaml_of
 from jobledger.api.rights import Caller, caller_of
 from jobledger.console.details.asof import by_change
 from jobledger.console.details.children import group_of, made_pods, pod_of, rows_of, seen, with_pods
@@ -23,10 +23,10 @@ from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.words import language_of
 from jobledger.errors import UnknownReplica
-from jobledger.redact import redacted
 from k8s_bridge.port import Ref
 from projectors.history.facts import resources
 from statemachine.budget import budget
+from statemachine.redact import redacted
 from statemachine.rules.launcher import has_launcher
 
 ROWS: Final = 100
@@ -86,11 +86,9 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
     @router.get(JOB + "/manifest")
     async def manifest(request: Request, subject: Job) -> Response:
         """The object as YAML; of a job that is gone as the log has it, secrets taken out."""
-        text = yaml.safe_dump(redacted(subject.job or {}), sort_keys=False, allow_unicode=True)
         if "download" in request.query_params:
-            named = {"Content-Disposition": f'attachment; filename="{subject.name}.yaml"'}
-            return Response(text, media_type="application/yaml", headers={**HEADERS, **named})
-        return render(request, "manifest.html", subject, tab="yaml", text=text)
+            return yaml_answer(subject.job or {}, HEADERS, download=subject.name)
+        return render(request, "manifest.html", subject, tab="yaml", text=yaml_of(subject.job or {}))
 
 
 class _Pages:
@@ -178,7 +176,7 @@ class _Pages:
             raise UnknownReplica(f'job "{subject.name}" has no replica "{replica}"')
         pod, note = await pod_of(self._app, subject, found, caller)
         [found] = [described(found, redacted(pod))] if pod else with_pods(subject.state, [found])
-        text = yaml.safe_dump(redacted(pod), sort_keys=False, allow_unicode=True) if pod else ""
+        text = yaml_of(pod) if pod else ""
         life = await self._lives.of(subject.uid)
         marks = [each for each in life.timeline().marks if each.replica == found.name] if life.entries else []
         conditions = ((pod or {}).get("status") or {}).get("conditions") or []

@@ -10,8 +10,9 @@ from jobledger.console.actions import offers
 from jobledger.console.details.subject import Subject
 from jobledger.console.frame import is_fragment, page
 from jobledger.console.words import knows, language_of, say
-from jobledger.redact import redacted
 from projectors.history.facts import error, has_error
+from statemachine.redact import redacted, redacted_text
+from statemachine.state import JobState
 
 TABS: Final = (("job", ""), ("history", "/history"), ("replicas", "/replicas"), ("monitoring", "/monitoring"))
 
@@ -28,15 +29,22 @@ def render(request: Request, template: str, subject: Subject, /, *, tab: str, **
         "tabs": TABS,
         "word": partial(word, request),
         "offered": offered(subject),
-        "failure": error(subject.state) if subject.state and has_error(subject.state) else None,
+        "failure": failure(subject.state),
         **context,
     }
+    about = (subject.job, subject.state.spec if subject.state else None)
     if is_fragment(request):
-        return page(request, f"details/{template}", **shown)
+        return page(request, f"details/{template}", about=about, **shown)
     crumbs = [(subject.name, "" if tab == "job" else subject.link())]
     if tab != "job":
         crumbs.append((say(language_of(request), f"details.tab.{tab}"), ""))
-    return page(request, "details/frame.html", piece=f"details/{template}", crumbs=crumbs, **shown)
+    whole = "details/frame.html"
+    return page(request, whole, about=about, piece=f"details/{template}", crumbs=crumbs, **shown)
+
+
+def failure(state: JobState | None) -> str | None:
+    """What is wrong with the job, without the secrets that it may quote; None if nothing is."""
+    return redacted_text(error(state), state.spec) if state and has_error(state) else None
 
 
 def word(request: Request, english: str) -> str:

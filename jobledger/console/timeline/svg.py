@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from markupsafe import Markup, escape
 
+from jobledger.console.hiding import shown
+
 
 def element(name: str, *children: str, **attributes: object) -> Markup:
     """`<name …>children</name>`; children that are no Markup are escaped.
@@ -11,7 +13,7 @@ def element(name: str, *children: str, **attributes: object) -> Markup:
     Attributes that are None are left out; `class_` is `class`, other underscores are hyphens.
     """
     given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(number(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(shown(number(value)))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -20,7 +22,7 @@ def element(name: str, *children: str, **attributes: object) -> Markup:
 
 def joined(parts: Iterable[str]) -> Markup:
     """The parts one after the other, escaped where they are no Markup."""
-    return Markup("").join(parts)
+    return Markup("").join(map(shown, parts))
 
 
 def number(value: object) -> object:

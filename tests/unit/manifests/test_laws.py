@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jobledger.manifests import read
 from jobledger.manifests.documents import documents
 from jobledger.manifests.text import to_yaml
-from jobledger.redact import REDACTED, redacted
+from statemachine.redact import REDACTED, redacted
 
 YAML_LIKE = st.text(alphabet="ab:-[]{}&*!|>\"'#%?,~<\n\t 0.\\u\0é\ud800", max_size=60)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
