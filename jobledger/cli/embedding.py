@@ -41,6 +41,7 @@ async def controller_of(settings: "Settings", log: "Kafka | None" = None) -> "As
         settings.store,
         log=log,
         history=history_of(settings),
+        key_file=settings.snapshot_key_file,
         evidence=settings.evidence,
         python=settings.python,
         attended=Attended(opted_in=configured, kept=settings.restart.of_jobs()),

@@ -205,6 +205,13 @@ ENTRIES = _metric(LOG, "entries_total", "", "Entries in the log that readers acc
 SKIPPED = _metric(
     LOG, "entries_skipped_total", "", "Records in the log that readers skip: duplicates, or another writer's."
 )
+REFUSED_SNAPSHOTS = _metric(
+    LOG,
+    "snapshots_refused_total",
+    "",
+    "Saved states that this process did not use at its starts, as no holder of its key has saved them: somebody has "
+    "changed them, the key is another one, or an older release has saved them. Their jobs were read from the log.",
+)
 LAG = _metric(
     LOG, "projector_lag_entries", "projector", "Entries that a stream projector has not worked through yet."
 )

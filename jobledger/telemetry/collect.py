@@ -64,6 +64,7 @@ class Collector:
             yield c.LATENCY, _one(of.instruments.latency)
         yield c.POSITION, _one(of.reader.position)
         yield c.WRITABLE, _one(not of.log_error)
+        yield c.REFUSED_SNAPSHOTS, _one(_refused_snapshots(of))
         yield from _loops(of.pulses())
         yield from _queues(of.queues, of.instruments)
         yield from _watches(of)
@@ -105,6 +106,12 @@ class Collector:
         yield c.QUARANTINED, _one(len(of.reader.quarantined))
         if self.dead_letters is not None:
             yield c.DEAD_LETTERS, _one(self.dead_letters)
+
+
+def _refused_snapshots(of: Measured) -> int:
+    """Those that states were not made of, here and in the partitions that this process decides."""
+    decided = of.worker.report().counts.get("refused_snapshots", 0) if of.worker is not None else 0
+    return sum(each.refused_snapshots for each in of.partitions.logs) + decided
 
 
 def _partitions(of: Measured) -> Iterator[tuple[Described, Samples]]:

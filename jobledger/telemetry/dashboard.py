@@ -246,6 +246,7 @@ ROWS: Final[dict[str, Sequence[Chart]]] = {
                 Query("max(jobledger_dead_letters)", "dead letters"),
                 Query("max(jobledger_quarantined_jobs)", "jobs in quarantine"),
                 Query("max(jobledger_entries_skipped_total)", "entries skipped"),
+                Query("sum(jobledger_snapshots_refused_total)", "snapshots refused"),
             ],
         ),
         Chart("Log takes entries", "bool_yes_no", _each("min(jobledger_log_writable)", "writable")),

@@ -41,6 +41,7 @@ class Plan:
     opted_in: "Mapping[str, OptIn]" = field(default_factory=dict)
     kept: "Mapping[str, str]" = field(default_factory=dict)
     silence: float = 100.0
+    key_file: Path | None = None
 
     @classmethod
     def of(cls, settings: Settings, *, in_pod: bool) -> "Plan":
@@ -60,6 +61,7 @@ class Plan:
             opted_in_of(settings),
             settings.restart.of_jobs(),
             said.silence.total_seconds(),
+            settings.snapshot_key_file,
         )
 
     @property
@@ -130,7 +132,7 @@ async def opened(plan: Plan, turn: Turn = nullcontext) -> AsyncIterator[Opened]:
         instruments = await stack.enter_async_context(measuring(os.environ))
         api = await stack.enter_async_context(await Api.connect(plan.wanted())) if plan.needs_api else None
         ledger = await stack.enter_async_context(
-            ledger_of(plan.log, plan.roles, plan.history, instruments.trace)
+            ledger_of(plan.log, plan.roles, plan.history, instruments.trace, key_file=plan.key_file)
         )
         yield Opened(_controller(plan, ledger, api, turn, instruments), api)
 

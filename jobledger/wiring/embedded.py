@@ -9,6 +9,7 @@ from jobledger.places import data_folder
 from jobledger.telemetry.tracing import measuring
 from jobledger.wiring import history as views
 from jobledger.wiring.controller import Controller
+from jobledger.wiring.keys import key_of
 from jobledger.wiring.ledger import Kafka, Ledger, ledger_of
 from jobledger.wiring.roles import ALL
 from k8s_bridge.attended import EVERYTHING, Attended
@@ -21,19 +22,22 @@ async def embedded(
     *,
     log: Kafka | None = None,
     history: views.Where | None = None,
+    key_file: Path | None = None,
     evidence: bool = True,
     python: str = "",
     attended: Attended = EVERYTHING,
 ) -> AsyncIterator[Controller]:
     """A controller over one SQLite file and the processes of this machine, not started; then all is closed.
 
-    With `log` the log is in Kafka, and the file holds the objects; the history is at `history`, else beside the log.
+    With `log` the log is in Kafka, and the file holds the objects; the history is at `history`, else beside the log,
+    and so is the key of snapshots at `key_file`.
 
     `attended` is every kind, as nobody else could look after them, with what is configured for jobs of opt-in kinds.
     Pods live on when the controller ends, and are adopted by the next one of the same store.
 
     Raises:
-        ConfigError: the environment asks for traces that cannot be had, or the history's database lets nobody in.
+        ConfigError: the environment asks for traces that cannot be had, the history's database lets nobody in, or the
+            key of snapshots is none.
         StoreInUse, StoreUnusable, LogUnavailable: the store, or the log, cannot be this process's.
     """
     from k8s_bridge.admission import admit
@@ -44,7 +48,7 @@ async def embedded(
 
     async with AsyncExitStack() as stack:
         instruments = await stack.enter_async_context(measuring(os.environ))
-        event_log = await SqliteLog.open(store)
+        event_log = await SqliteLog.open(store, key=key_of(key_file, store, ALL) if log is None else None)
         stack.push_async_callback(event_log.close)
         data = data_folder(event_log.store.path)
         if log is None:
@@ -52,7 +56,9 @@ async def embedded(
             inbox = await SqliteInbox.open(event_log.store)
             ledger = Ledger(Partitions([event_log]), views.streams_of(database, [event_log]), inbox)
         else:
-            ledger = await stack.enter_async_context(ledger_of(log, ALL, history, instruments.trace))
+            ledger = await stack.enter_async_context(
+                ledger_of(log, ALL, history, instruments.trace, key_file=key_file)
+            )
         cluster = await stack.enter_async_context(
             LocalCluster(event_log.store, data, admit=admit, python=python)
         )

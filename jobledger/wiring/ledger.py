@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 from jobledger.places import make_default_folder
 from jobledger.settings import KafkaSettings, in_pod
 from jobledger.wiring import history as views
+from jobledger.wiring.keys import key_of
 from jobledger.wiring.roles import Role, Roles
 from jobledger.wiring.share import Share
 from jobledger.wiring.streams import Stream
@@ -72,31 +73,44 @@ class Ledger:
 
 @asynccontextmanager
 async def ledger_of(
-    log: Path | Kafka, roles: Roles, history: views.Where | None = None, trace: Trace = untraced
+    log: Path | Kafka,
+    roles: Roles,
+    history: views.Where | None = None,
+    trace: Trace = untraced,
+    *,
+    key_file: Path | None = None,
 ) -> AsyncIterator[Ledger]:
     """The ledger for a process with these roles, its history at `history`; then all of it is closed.
 
     Projectors bring the history on; a front by itself shows what they made, and needs no right to write there.
 
-    `trace` tells the trace contexts of observations that leave the process.
+    `trace` tells the trace contexts of observations that leave the process. `key_file` has the key of snapshots.
 
     Raises:
         StoreInUse, StoreUnusable, LogUnavailable: the log cannot be this process's.
-        ConfigError: the history's database lets nobody in, or is newer than this program.
+        ConfigError: the history's database lets nobody in, or is newer than this program; or there is no such key.
     """
+    if isinstance(log, Path):
+        make_default_folder(log)
+    key = key_of(key_file, log if isinstance(log, Path) else None, roles)
     history = history if roles & {Role.PROJECTORS, Role.FRONT} else None
-    found = _in_kafka(log, roles, history, trace) if isinstance(log, Kafka) else _in_file(log, roles, history)
+    found = (
+        _in_kafka(log, roles, history, trace, key)
+        if isinstance(log, Kafka)
+        else _in_file(log, roles, history, key)
+    )
     async with found as ledger:
         yield ledger
 
 
 @asynccontextmanager
-async def _in_file(path: Path, roles: Roles, history: views.Where | None) -> AsyncIterator[Ledger]:
+async def _in_file(
+    path: Path, roles: Roles, history: views.Where | None, key: bytes | None
+) -> AsyncIterator[Ledger]:
     from statemachine.log.sqlite import SqliteLog
     from statemachine.log.sqlite_inbox import SqliteInbox
 
-    make_default_folder(path)
-    event_log = await SqliteLog.open(path, beside=Role.ENGINE not in roles)
+    event_log = await SqliteLog.open(path, beside=Role.ENGINE not in roles, key=key)
     try:
         reads = Role.PROJECTORS not in roles
         async with views.opened_or_beside(history, event_log.store, read_only=reads) as database:
@@ -165,7 +179,7 @@ async def _checked(address: "Address") -> int:
 
 @asynccontextmanager
 async def _in_kafka(
-    kafka: Kafka, roles: Roles, history: views.Where | None, trace: Trace
+    kafka: Kafka, roles: Roles, history: views.Where | None, trace: Trace, key: bytes | None
 ) -> AsyncIterator[Ledger]:
     """An engine alone reads only what it owns."""
     from statemachine.engine.clock import WallClock
@@ -177,12 +191,14 @@ async def _in_kafka(
     count = await _checked(address)
     async with AsyncExitStack() as stack:
         logs = await stack.enter_async_context(
-            _opened(address, range(count if roles != {Role.ENGINE} else 0))
+            _opened(address, range(count if roles != {Role.ENGINE} else 0), key=key)
         )
         outbox = await KafkaOutbox.open(address, trace)
         stack.push_async_callback(outbox.close)
         worker = (
-            KafkaWorker(address, kafka.feed, WallClock(), instance=kafka.instance, session=kafka.session)
+            KafkaWorker(
+                address, kafka.feed, WallClock(), instance=kafka.instance, session=kafka.session, key=key
+            )
             if Role.ENGINE in roles
             else None
         )
@@ -199,7 +215,7 @@ async def _in_kafka(
 
 @asynccontextmanager
 async def _opened(
-    address: "Address", numbers: Iterable[int], *, read_only: bool = True
+    address: "Address", numbers: Iterable[int], *, read_only: bool = True, key: bytes | None = None
 ) -> AsyncIterator[Sequence[EventLog]]:
     """The logs of these partitions."""
     from statemachine.log.kafka.log import KafkaLog
@@ -207,7 +223,7 @@ async def _opened(
     async with AsyncExitStack() as stack:
         logs = []
         for number in numbers:
-            logs.append(await KafkaLog.open(address, number, read_only=read_only))
+            logs.append(await KafkaLog.open(address, number, read_only=read_only, key=key))
             stack.push_async_callback(logs[-1].close)
         yield logs
 

@@ -29,7 +29,8 @@ class Report(NamedTuple):
     waiting: Mapping[int, int] = {}
     """By partition that it decides, how many observations are there and not decided."""
     counts: Mapping[str, int] = {}
-    """`takeovers` of partitions; observations that are `decided`, `repeats`, `letters` (dead), `strays`."""
+    """`takeovers` of partitions; observations that are `decided`, `repeats`, `letters` (dead), `strays`; and how many
+    `refused_snapshots` were not used."""
     endings: Mapping[str, int] = {}
     """How often it had to begin anew, by the name of the error."""
     taken_over_at: datetime | None = None

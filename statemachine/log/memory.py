@@ -32,6 +32,11 @@ class MemoryLog:
         return False
 
     @property
+    def refused_snapshots(self) -> int:
+        """See EventLog: nobody else has these."""
+        return 0
+
+    @property
     def entry_limit(self) -> int:
         """See EventLog."""
         return 0

@@ -130,7 +130,10 @@ class ReadableLog(Protocol):
         """
 
     async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
-        """All snapshots, and the position that they cover: every entry up to it is in one of them."""
+        """All snapshots, and the position that they cover: every entry up to it is in one of them.
+
+        A log with a key leaves out what no holder of the key has made; then they cover nothing.
+        """
 
     async def saved(self) -> Saved:
         """The same, without states of closed jobs: there may be a million of them."""
@@ -152,6 +155,10 @@ class EventLog(ReadableLog, Protocol):
     @property
     def entry_limit(self) -> int:
         """Bytes of the largest entry that it takes; 0 where any is taken."""
+
+    @property
+    def refused_snapshots(self) -> int:
+        """How many snapshots were read so far that are not used, as no holder of the log's key has made them."""
 
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """All of `drafts` are durable, in this order, when this returns; or none is.

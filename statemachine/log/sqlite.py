@@ -1,7 +1,7 @@
 """The event log in a SQLite file: for one machine, or one volume of a cluster."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -9,8 +9,10 @@ from typing import Self
 
 from statemachine.errors import SeqConflict, StoreUnusable
 from statemachine.ids import JobUid, Position, Seq
+from statemachine.log import sqlite_snapshots
 from statemachine.log.polling import polled
 from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot
+from statemachine.log.seal import Seal, warn_of_refused
 from statemachine.log.store import SqliteStore
 
 BATCH = 1000
@@ -21,9 +23,7 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS entries (
         position INTEGER PRIMARY KEY, job TEXT NOT NULL, seq INTEGER NOT NULL, body BLOB NOT NULL,
         UNIQUE (job, seq))""",
-    """CREATE TABLE IF NOT EXISTS snapshots (
-        job TEXT PRIMARY KEY, seq INTEGER NOT NULL, head TEXT NOT NULL, version INTEGER NOT NULL,
-        body BLOB NOT NULL)""",
+    *sqlite_snapshots.TABLES,
     "CREATE TABLE IF NOT EXISTS checkpoints (reader TEXT PRIMARY KEY, position INTEGER NOT NULL)",
     """CREATE TABLE IF NOT EXISTS dead_letters (
         id INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, job TEXT NOT NULL, observation BLOB NOT NULL,
@@ -32,15 +32,6 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS retries (letter INTEGER NOT NULL, at TEXT NOT NULL)",
 )
 
-_COVERED = " snapshots"
-"""The checkpoint under which the position of all snapshots is kept; no reader's name begins with a space."""
-
-_COUNT = " snapshot count"
-"""How many snapshots cover that position: fewer, and somebody has deleted some."""
-
-_SNAPSHOT = "SELECT job, seq, head, version, body FROM snapshots"
-"""`version` is negative where the job is closed (-1 for 0): to an older release a layout that it does not know."""
-
 _RECORD = "position, job, seq, CAST(body AS BLOB)"
 """A body that was edited with SQL is text: the bytes are what is hashed, and then found to be wrong."""
 
@@ -48,14 +39,20 @@ _RECORD = "position, job, seq, CAST(body AS BLOB)"
 class SqliteLog:
     """An EventLog in a store; closing the log closes the store."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: SqliteStore, key: bytes | None = None) -> None:
         self.store = store
+        self._seal = Seal(key, "sqlite") if key else None
+        self._held: sqlite_snapshots.Held | None = None  # once it was read
+        self._refused = 0
 
     @classmethod
-    async def open(cls, path: Path, *, read_only: bool = False, beside: bool = False) -> Self:
+    async def open(
+        cls, path: Path, *, read_only: bool = False, beside: bool = False, key: bytes | None = None
+    ) -> Self:
         """The log in the store at `path`, made if there is none (unless `read_only`).
 
-        With `beside` everything but entries can be written: those are for the process that owns the store.
+        With `beside` everything but entries can be written: those are for the process that owns the store. With a
+        `key` its snapshots are sealed, and only those that are sealed with it are used; not with `read_only`.
 
         Raises:
             StoreInUse: another process owns it.
@@ -69,12 +66,17 @@ class SqliteLog:
         except BaseException:
             await store.close()
             raise
-        return cls(store)
+        return cls(store, key)
 
     @property
     def is_exclusive(self) -> bool:
         """See EventLog."""
         return self.store.is_owned
+
+    @property
+    def refused_snapshots(self) -> int:
+        """See EventLog."""
+        return self._refused
 
     @property
     def entry_limit(self) -> int:
@@ -118,21 +120,33 @@ class SqliteLog:
 
     async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
         """See EventLog."""
-        return await self.store.read(_snapshots)
+        saved = await self._load(bodies=True)
+        return saved.covered, saved.snapshots
 
     async def saved(self) -> Saved:
         """See EventLog."""
-        return await self.store.read(_saved)
+        return await self._load(bodies=False)
+
+    async def _load(self, *, bodies: bool) -> Saved:
+        saved, held = await self.store.read(partial(sqlite_snapshots.load, self._seal, bodies))
+        self._refused += warn_of_refused(len(held.refused) or int(held.is_another), str(self.store.path))
+        if self._held is None:
+            self._held = held
+        return saved
 
     async def save_snapshots(
         self, position: Position, snapshots: Sequence[Snapshot], source: Position = 0
     ) -> None:
         """See EventLog. What is observed has no places here: `source` is not kept."""
-        await self.store.run(partial(_save_snapshots, position, snapshots))
+        await self._change(partial(sqlite_snapshots.save, position, snapshots, self._seal, self._held))
 
     async def drop_snapshots(self) -> None:
         """See EventLog."""
-        await self.store.run(_drop_snapshots)
+        await self._change(sqlite_snapshots.drop)
+
+    async def _change(self, work: Callable[[sqlite3.Connection], sqlite_snapshots.Held]) -> None:
+        self._held = None  # should it end in between, it is read again
+        self._held = await self.store.run(work)
 
     async def checkpoint(self, reader: str) -> Position:
         """See EventLog."""
@@ -206,46 +220,6 @@ def _page_of(
         (job, after_seq, after, end, BATCH),
     )
     return [Record(*row) for row in found]
-
-
-def _snapshots(db: sqlite3.Connection) -> tuple[Position, list[Snapshot]]:
-    found = list(map(_snapshot, db.execute(f"{_SNAPSHOT} ORDER BY rowid")))
-    return _covered(len(found), db), found
-
-
-def _saved(db: sqlite3.Connection) -> Saved:
-    closed: dict[JobUid, Seq] = dict(db.execute("SELECT job, seq FROM snapshots WHERE version < 0"))
-    found = list(map(_snapshot, db.execute(f"{_SNAPSHOT} WHERE version >= 0 ORDER BY rowid")))
-    return Saved(_covered(len(found) + len(closed), db), found, closed)
-
-
-def _snapshot(row: tuple[JobUid, Seq, str, int, bytes]) -> Snapshot:
-    job, seq, head, version, body = row
-    return Snapshot(job, seq, head, ~version if version < 0 else version, body, closed=version < 0)
-
-
-def _covered(found: int, db: sqlite3.Connection) -> Position:
-    """What so many snapshots cover."""
-    return _checkpoint(_COVERED, db) if found and found == _checkpoint(_COUNT, db) else 0
-
-
-def _save_snapshots(position: Position, snapshots: Sequence[Snapshot], db: sqlite3.Connection) -> None:
-    db.executemany(
-        "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?) ON CONFLICT (job) DO UPDATE SET "
-        "seq = excluded.seq, head = excluded.head, version = excluded.version, body = excluded.body",
-        [
-            (each.job, each.seq, each.head, ~each.version if each.closed else each.version, each.body)
-            for each in snapshots
-        ],
-    )
-    _save_checkpoint(_COVERED, position, db)
-    _save_checkpoint(_COUNT, _number("SELECT count(*) FROM snapshots", (), db), db)
-
-
-def _drop_snapshots(db: sqlite3.Connection) -> None:
-    db.execute("DELETE FROM snapshots")
-    _save_checkpoint(_COVERED, 0, db)
-    _save_checkpoint(_COUNT, 0, db)
 
 
 def _checkpoint(reader: str, db: sqlite3.Connection) -> Position:

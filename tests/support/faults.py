@@ -183,6 +183,11 @@ class FaultyLog:
         """See EventLog."""
         return self._log.entry_limit
 
+    @property
+    def refused_snapshots(self) -> int:
+        """See EventLog."""
+        return self._log.refused_snapshots
+
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """See EventLog."""
         await self._meet()

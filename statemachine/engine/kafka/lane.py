@@ -105,6 +105,7 @@ class Lane:
             self._engine = Engine(self._log, owner, self._clock)
             self._engine.listeners, self._engine.silent_listeners = self._listeners, self._silent_listeners
             await self._engine.start()
+            self._counts["refused_snapshots"] += self._log.refused_snapshots
         except BaseException:
             await self._log.close()
             raise

@@ -45,7 +45,7 @@ class Worker:
 
     `instance` names it among the engines, for a restart to get the same partitions at once; empty: nothing
     does. `session`: after so many seconds of silence the others take over. `listeners` are called with every
-    entry that is decided here.
+    entry that is decided here. `key`: of the snapshots.
     """
 
     def __init__(
@@ -56,9 +56,10 @@ class Worker:
         *,
         instance: str = "",
         session: float = 10.0,
+        key: bytes | None = None,
     ) -> None:
         self._address, self._feed, self._clock = address, feed, clock
-        self._instance, self._session = instance, session
+        self._instance, self._session, self._key = instance, session, key
         self._lanes: Lanes | None = None
         self._why = ""
         self._beats = 0
@@ -140,7 +141,7 @@ class Worker:
         return AiokafkaFeed(self._address, lanes, instance=self._instance, session=self._session)
 
     async def _open(self, partition: int) -> EventLog:
-        return await KafkaLog.open(self._address, partition)
+        return await KafkaLog.open(self._address, partition, key=self._key)
 
     def _ended(self, error: LogError) -> None:
         self.endings[type(error).__name__] += 1

@@ -24,6 +24,7 @@ from statemachine.log.kafka.records import Message, entry_row, record_of
 from statemachine.log.kafka.snapshots import Snapshots
 from statemachine.log.kafka.writing import Writer
 from statemachine.log.port import UNUSABLE, DeadLetter, Draft, Followed, Record, Saved, Snapshot
+from statemachine.log.seal import Seal
 
 log = logging.getLogger(__name__)
 
@@ -43,13 +44,16 @@ class KafkaLog:
     partition closes it and opens another, which settles what had become of the last append.
     """
 
-    def __init__(self, address: Address, partition: int, writer: Writer | None) -> None:
+    def __init__(
+        self, address: Address, partition: int, writer: Writer | None, key: bytes | None = None
+    ) -> None:
         self.address, self.partition = address, partition
         self._writer = writer
         self._events = Partition(address, address.topic(EVENTS.name), partition)
         self._jobs = Partition(address, address.topic(JOBS.name), partition)
         self._dead = Partition(address, address.topic(DEAD_LETTERS.name), partition)
-        self._snapshots = Snapshots(self._jobs)
+        seal = Seal(key, f"{address.topic(JOBS.name)}/{partition}") if key else None
+        self._snapshots = Snapshots(self._jobs, seal)
         self._letters = Letters(address, self._dead, partition)
         self._checkpoints = Checkpoints(address, self._events.topic, partition)
         self._appending, self._saving = asyncio.Lock(), asyncio.Lock()
@@ -60,8 +64,12 @@ class KafkaLog:
         self._closed = False
 
     @classmethod
-    async def open(cls, address: Address, partition: int, *, read_only: bool = False) -> Self:
+    async def open(
+        cls, address: Address, partition: int, *, read_only: bool = False, key: bytes | None = None
+    ) -> Self:
         """The log in the partition; whoever wrote it before can do so no more (unless `read_only`).
+
+        With a `key` its snapshots are sealed, and only those that are sealed with it are used.
 
         Raises:
             LogUnavailable: no broker answers.
@@ -73,8 +81,8 @@ class KafkaLog:
         if partition >= count:
             raise missing(address, topic, partition if count else None)
         if read_only:
-            return cls(address, partition, None)
-        opened = cls(address, partition, await Writer.open(address, partition))
+            return cls(address, partition, None, key)
+        opened = cls(address, partition, await Writer.open(address, partition), key)
         try:
             await opened._settle()
         except BaseException:
@@ -102,6 +110,11 @@ class KafkaLog:
     def is_exclusive(self) -> bool:
         """See EventLog."""
         return self._writer is not None
+
+    @property
+    def refused_snapshots(self) -> int:
+        """See EventLog."""
+        return self._snapshots.refused
 
     @property
     def entry_limit(self) -> int:

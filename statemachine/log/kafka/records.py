@@ -28,6 +28,7 @@ _DIGITS: Final = 18
 _MOVED = "moved"
 _TRACE = "traceparent"
 _RETRIED, _RETRIED_AT = "retried", "retried-at"
+_MAC = "mac"
 _CUT: Final = " (the observation is cut off: it was larger than a record can be)"
 
 
@@ -167,6 +168,16 @@ def covered_of(message: Message) -> Covered:
         return Covered(int(said["position"]), int(said["count"]), int(said.get("source", 0)))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return Covered()
+
+
+def with_mac(row: Row, mac: bytes) -> Row:
+    """The record with what says that a holder of the key has made it."""
+    return row._replace(headers=[*row.headers, (_MAC, mac)])
+
+
+def mac_of(message: Message) -> bytes:
+    """What the record gives as its MAC; empty without one."""
+    return dict(message.headers).get(_MAC) or b""
 
 
 # ---- dead letters ------------------------------------------------------------------------------------------------

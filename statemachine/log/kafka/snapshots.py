@@ -5,6 +5,8 @@ An open job has a record of its own. Closed jobs share pages: their uids, each w
 All of a save is one transaction if it is small. A large one is several, each with the record that says how many
 jobs there are now; only the last one says that they cover more. So a save that breaks off covers nothing
 wrongly, and snapshots that somebody has deleted are missed.
+
+With a seal records have a MAC in a header, where older releases do not look.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,16 +19,20 @@ from statemachine.log.kafka.records import (
     CLOSED,
     COVERED,
     Covered,
+    Message,
     Row,
     covered_of,
     covered_row,
+    mac_of,
     page_of,
     page_row,
     snapshot_of,
     snapshot_row,
+    with_mac,
 )
 from statemachine.log.kafka.writing import Writer
 from statemachine.log.port import Saved, Snapshot
+from statemachine.log.seal import Mark, Seal, holds, warn_of_refused
 
 _ROWS: Final = 1000
 _BYTES: Final = 4 * 2**20
@@ -38,12 +44,19 @@ _PAGE: Final = 1000
 
 @dataclass(slots=True)
 class _Held:
-    """What the topic holds: the jobs that have a snapshot, and how many are closed, with the last page of these."""
+    """What the topic holds: the jobs that have a snapshot, and how many are closed, with the last page of these.
 
-    open: set[JobUid] = field(default_factory=set)
+    `open` and `page_member` are members of `total`, the sum of the set (see `seal`); all 0 without a seal. `refused`
+    are the keys of records whose MAC does not hold: the next save removes them.
+    """
+
+    open: dict[JobUid, int] = field(default_factory=dict)
     closed: int = 0
     number: int = 0
     page: Mapping[JobUid, Seq] = field(default_factory=dict)
+    page_member: int = 0
+    total: int = 0
+    refused: set[bytes] = field(default_factory=set)
 
 
 class _Write(NamedTuple):
@@ -53,16 +66,50 @@ class _Write(NamedTuple):
     opened: JobUid | None = None
     number: int = 0
     page: Mapping[JobUid, Seq] | None = None
+    member: int = 0
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What is read: snapshots and pages by the keys of their records, with their members of the sum."""
+
+    covered: Covered = field(default_factory=Covered)
+    mac: bytes = b""
+    snapshots: dict[bytes, tuple[Snapshot, int]] = field(default_factory=dict)
+    pages: dict[bytes, tuple[int, dict[JobUid, Seq], int]] = field(default_factory=dict)
+    refused: set[bytes] = field(default_factory=set)
+
+    def take(self, message: Message, seal: Seal | None) -> None:
+        """The record is in the place of the one before it under its key; one whose MAC does not hold is not used."""
+        key, value = message.key or b"", message.value
+        if key == COVERED:
+            self.covered, self.mac = covered_of(message), mac_of(message)
+            return
+        self.snapshots.pop(key, None)
+        self.pages.pop(key, None)
+        self.refused.discard(key)
+        if not key or value is None:
+            return
+        mark = seal.mark(key, value) if seal else Mark(b"", 0)
+        if seal and not holds(mac_of(message), mark.mac):
+            self.refused.add(key)
+        elif key.startswith(CLOSED):
+            if page := page_of(message):
+                self.pages[key] = *page, mark.member
+        elif snapshot := snapshot_of(message):
+            self.snapshots[key] = snapshot, mark.member
 
 
 class Snapshots:
     """The snapshots in a partition of the topic, which has to be there."""
 
-    def __init__(self, topic: Partition) -> None:
-        self._topic = topic
+    def __init__(self, topic: Partition, seal: Seal | None = None) -> None:
+        self._topic, self._seal = topic, seal
         self._covered: Position = 0
         self._held: _Held | None = None  # once it was read
         self._end = 0
+        self.refused = 0
+        """How many were read so far whose MAC does not hold."""
 
     @property
     def is_loaded(self) -> bool:
@@ -71,52 +118,66 @@ class Snapshots:
 
     async def load(self) -> Saved:
         """See EventLog.saved."""
-        covered = Covered()
-        found: dict[bytes, Snapshot] = {}
-        pages: dict[bytes, tuple[int, dict[JobUid, Seq]]] = {}
+        reading = _Reading()
         async for batch in self._topic.read(0, await self._topic.end(self._end)):
             for message in batch:
-                key = message.key or b""
-                if key == COVERED:
-                    covered = covered_of(message)
-                elif key.startswith(CLOSED) and (page := page_of(message)):
-                    pages[key] = page
-                elif key and (snapshot := snapshot_of(message)):
-                    found[key] = snapshot
-                else:  # deleted, or somebody has written over it
-                    found.pop(key, None)
-                    pages.pop(key, None)
-        closed = {job: seq for _, page in pages.values() for job, seq in page.items()}
-        still_open = [each for each in found.values() if each.job not in closed]
-        last = max(pages.values(), key=_number, default=(0, {}))
-        self._held = _Held({each.job for each in still_open}, len(closed), *last)
-        count = len(still_open) + len(closed)
-        self._covered = covered.position if count and count == covered.count else 0
-        return Saved(self._covered, still_open, closed, covered.source)
+                reading.take(message, self._seal)
+        closed = {job: seq for _, page, _ in reading.pages.values() for job, seq in page.items()}
+        still_open = [one for one in reading.snapshots.values() if one[0].job not in closed]
+        number, page, member = max(reading.pages.values(), key=_number, default=(0, {}, 0))
+        self._held = _Held(
+            {snapshot.job: own for snapshot, own in still_open},
+            len(closed),
+            number,
+            page,
+            member,
+            sum(own for _, own in still_open) + sum(own for _, _, own in reading.pages.values()),
+            reading.refused,
+        )
+        counts = len(still_open) + len(closed) == reading.covered.count > 0
+        whole = self._is_whole(reading, self._held)
+        self._covered = reading.covered.position if counts and whole else 0
+        self.refused += warn_of_refused(len(reading.refused) or int(counts and not whole), str(self._topic))
+        snapshots = [snapshot for snapshot, _ in still_open]
+        return Saved(self._covered, snapshots, closed, reading.covered.source if whole else 0)
+
+    def _is_whole(self, reading: _Reading, held: _Held) -> bool:
+        """The record that says what is covered is about this very set."""
+        if self._seal is None:
+            return True
+        return holds(reading.mac, self._whole(self._seal, covered_row(reading.covered), held))
+
+    @staticmethod
+    def _whole(seal: Seal, row: Row, held: _Held) -> bytes:
+        return seal.whole(row.value or b"", held.total)
 
     async def save(
         self, writer: Writer, position: Position, snapshots: Sequence[Snapshot], source: Position
     ) -> None:
         """See EventLog.save_snapshots."""
         held = await self._known()
-        parts = list(_parts(list(_writes(held, snapshots))))
+        parts = list(_parts(list(_writes(held, snapshots, self._seal))))
         for number, part in enumerate(parts, 1):
             for each in part:
                 _hold(held, each)
             upto = position if number == len(parts) else self._covered
-            covered = Covered(upto, len(held.open) + held.closed, source)
+            row = covered_row(Covered(upto, len(held.open) + held.closed, source))
+            if self._seal is not None:
+                row = with_mac(row, self._whole(self._seal, row, held))
             try:
-                await self._write(writer, [*(each.row for each in part), covered_row(covered)])
+                await self._write(writer, [*(each.row for each in part), row])
             except BaseException:
                 self._held = None  # who knows
                 raise
             self._covered = upto
+        held.refused.clear()
 
     async def drop(self, writer: Writer) -> None:
         """See EventLog.drop_snapshots."""
         held = await self._known()
         pages = (CLOSED + b"%d" % number for number in range(held.number + 1))
-        rows = [Row(key, None) for key in (COVERED, *pages, *(job.encode() for job in held.open))]
+        jobs = (job.encode() for job in held.open)
+        rows = [Row(key, None) for key in dict.fromkeys((COVERED, *pages, *jobs, *sorted(held.refused)))]
         for part in _parts([_Write(each) for each in rows]):
             await self._write(writer, [each.row for each in part])
         self._held, self._covered = _Held(), 0
@@ -130,35 +191,45 @@ class Snapshots:
         self._end = (await writer.write(self._topic.topic, rows))[-1] + 1
 
 
-def _writes(held: _Held, snapshots: Sequence[Snapshot]) -> Iterator[_Write]:
+def _writes(held: _Held, snapshots: Sequence[Snapshot], seal: Seal | None) -> Iterator[_Write]:
     """What saves the snapshots: those of closed jobs go from their own records to pages."""
+    yield from (_Write(Row(key, None)) for key in sorted(held.refused))
     number, page = held.number, dict(held.page)
     closed = {each.job: each.seq for each in snapshots if each.closed}
     for job, seq in closed.items():
         if len(page) >= _PAGE and job not in page:
-            yield _Write(page_row(number, page), number=number, page=page)
+            yield _sealed(_Write(page_row(number, page), number=number, page=page), seal)
             number, page = number + 1, {}
         page[job] = seq
     if closed:
-        yield _Write(page_row(number, page), number=number, page=page)
+        yield _sealed(_Write(page_row(number, page), number=number, page=page), seal)
     for each in snapshots:
         if not each.closed:
-            yield _Write(snapshot_row(each), opened=each.job)
+            yield _sealed(_Write(snapshot_row(each), opened=each.job), seal)
         elif each.job in held.open:
             yield _Write(Row(each.job.encode(), None))
 
 
+def _sealed(write: _Write, seal: Seal | None) -> _Write:
+    if seal is None:
+        return write
+    mark = seal.mark(write.row.key, write.row.value or b"")
+    return write._replace(row=with_mac(write.row, mark.mac), member=mark.member)
+
+
 def _hold(held: _Held, write: _Write) -> None:
     if write.opened is not None:
-        held.open.add(write.opened)
+        held.total += write.member - held.open.get(write.opened, 0)
+        held.open[write.opened] = write.member
     if write.page is not None:
-        before = len(held.page) if write.number == held.number else 0
-        held.closed += len(write.page) - before
-        held.number, held.page = write.number, write.page
-        held.open.difference_update(write.page)
+        again = write.number == held.number
+        held.closed += len(write.page) - (len(held.page) if again else 0)
+        held.total += write.member - (held.page_member if again else 0)
+        held.number, held.page, held.page_member = write.number, write.page, write.member
+        held.total -= sum(held.open.pop(job, 0) for job in write.page)
 
 
-def _number(page: tuple[int, Mapping[JobUid, Seq]]) -> int:
+def _number(page: tuple[int, Mapping[JobUid, Seq], int]) -> int:
     return page[0]
 
 

@@ -186,6 +186,30 @@ def test_with_the_log_in_kafka_no_pod_needs_a_volume_and_each_may_reach_the_brok
         assert environment_of(made["jobledger"])["JOBLEDGER_KAFKA__INSTANCE"] == "jobledger"
 
 
+@pytest.mark.parametrize("split", [False, True], ids=["together", "split"])
+@pytest.mark.parametrize("kafka", [False, True], ids=["file", "kafka"])
+def test_the_key_of_snapshots_is_only_where_states_are_saved_or_believed(
+    helm: Cluster, tmp_path: Path, split: bool, kafka: bool
+) -> None:
+    options = f"--set=splitRoles={str(split).lower()},snapshotKey.secret=jobledger-snapshot-key"
+    log = ("--set=kafka.log=kafka://kafka:9092",) if kafka else ()
+    ways = [workloads(charted(helm, options, *log))]
+    if split or not kafka:
+        overlay = "kafka" if kafka else "roles-split" if split else "default"
+        there = os.path.relpath(DEPLOY, tmp_path.resolve())
+        above = {
+            "resources": [f"{there}/overlays/{overlay}"],
+            "components": [f"{there}/components/snapshot-key"],
+        }
+        (tmp_path / "kustomization.yaml").write_text(json.dumps(above), encoding="utf-8")
+        ways.append(workloads(kustomized(helm, tmp_path)))
+    for made in ways:
+        having = {name for name, each in made.items() if "jobledger-snapshot-key" in json.dumps(each)}
+        told = {name for name, each in made.items() if "JOBLEDGER_SNAPSHOT_KEY_FILE" in environment_of(each)}
+        wanted = {"jobledger-engine", "jobledger-projectors"} if split else {"jobledger"}
+        assert having == told == wanted
+
+
 def environment_of(
     workload: Manifest, secrets: Mapping[str, Mapping[str, str]] | None = None
 ) -> dict[str, str]:

@@ -32,6 +32,9 @@ DEPLOYED = frozenset({"store", "server", "namespace", "python", "settle", "full"
 FROM_SECRETS = frozenset(f"kafka.{each}_file" for each in ("password", "ca", "certificate", "key"))
 """Settings that the chart makes of `kafka.password` and its like."""
 
+OF_SNAPSHOTS = frozenset({"snapshot_key_file"})
+"""The setting that the chart makes of `snapshotKey` where it is needed."""
+
 OF_HISTORY = frozenset({"history", "history_password_file"})
 """Settings that the chart makes of `history` where they are needed."""
 
@@ -140,7 +143,7 @@ def test_the_chart_takes_every_setting_that_a_cluster_has_and_no_other() -> None
     wanted = {each for each in paths() if not each.startswith("controller.")}  # those are flags
     assert (
         set(schema["properties"]["settings"]["properties"])
-        == wanted - DEPLOYED - FROM_SECRETS - OF_HISTORY - OF_KINDS - BY_POD
+        == wanted - DEPLOYED - FROM_SECRETS - OF_HISTORY - OF_SNAPSHOTS - OF_KINDS - BY_POD
     )
 
 

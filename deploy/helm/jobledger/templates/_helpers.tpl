@@ -29,6 +29,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 - name: JOBLEDGER_KAFKA__INSTANCE
   value: {{ include "jobledger.name" .root }}
 {{- end }}
+{{- if include "jobledger.snapshots.secret" . }}
+- name: JOBLEDGER_SNAPSHOT_KEY_FILE
+  value: /etc/jobledger/snapshots/snapshot-key
+{{- end }}
 {{- if and .root.Values.history.url (has .role (list "" "projectors" "front")) }}
 - name: JOBLEDGER_HISTORY
   value: {{ .root.Values.history.url | quote }}
@@ -37,6 +41,13 @@ app.kubernetes.io/instance: {{ .Release.Name }}
   value: /etc/jobledger/history/history-password
 {{- end }}
 {{- end }}
+{{- end -}}
+
+{{/* Name of the Secret with the key of snapshots, in pods that save or believe them. */}}
+{{- define "jobledger.snapshots.secret" -}}
+{{- if has .role (list "" "engine" "projectors") -}}
+{{ .root.Values.snapshotKey.secret }}
+{{- end -}}
 {{- end -}}
 
 {{/* Name of the Secret with the password for the history's database, in pods that write to it or show it. */}}

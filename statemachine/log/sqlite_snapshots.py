@@ -1,0 +1,217 @@
+"""The table of snapshots in a SQLite file, and the MACs beside it, where the log has a key.
+
+The MACs are in a table of their own: an older release, which does not know of them, can go on with the file. What it
+saves has no MAC then, and is not used when a newer one comes back.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from statemachine.ids import JobUid, Position, Seq
+from statemachine.log.port import Saved, Snapshot
+from statemachine.log.seal import Mark, Seal, holds
+
+TABLES: Final = (
+    """CREATE TABLE IF NOT EXISTS snapshots (
+        job TEXT PRIMARY KEY, seq INTEGER NOT NULL, head TEXT NOT NULL, version INTEGER NOT NULL,
+        body BLOB NOT NULL)""",
+    # of the snapshot in the row of that number; 0 is the MAC of what is covered
+    """CREATE TABLE IF NOT EXISTS snapshot_macs (
+        snapshot INTEGER PRIMARY KEY, digest BLOB NOT NULL, mac BLOB NOT NULL)""",
+)
+
+_COVERED: Final = " snapshots"
+"""The checkpoint under which the position of all snapshots is kept; no reader's name begins with a space."""
+
+_COUNT: Final = " snapshot count"
+"""How many snapshots cover that position: fewer, and somebody has deleted some."""
+
+_WHOLE: Final = 0
+
+_SAVE: Final = (
+    "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?) ON CONFLICT (job) DO UPDATE SET "
+    "seq = excluded.seq, head = excluded.head, version = excluded.version, body = excluded.body"
+)
+_ROWS: Final = (
+    "SELECT s.rowid, s.job, s.seq, s.head, s.version, m.digest, m.mac, {} FROM snapshots s "
+    "LEFT JOIN snapshot_macs m ON m.snapshot = s.rowid ORDER BY s.rowid"
+)
+_ALL: Final = _ROWS.format("s.body")
+_OPEN: Final = _ROWS.format("CASE WHEN s.version >= 0 THEN s.body END")
+"""Bodies of closed jobs, which are most, are not read for the sake of their MACs: those are of the bodies' hashes."""
+
+
+class _Row(NamedTuple):
+    """A snapshot as it stands in the file.
+
+    `version` is negative where the job is closed (-1 for 0): to an older release a layout that it does not know.
+    """
+
+    number: int
+    job: JobUid
+    seq: Seq
+    head: str
+    version: int
+    digest: object
+    mac: object
+    body: bytes | None
+
+    @property
+    def closed(self) -> bool:
+        return self.version < 0
+
+    def snapshot(self) -> Snapshot:
+        version = ~self.version if self.closed else self.version
+        return Snapshot(self.job, self.seq, self.head, version, self.body or b"", closed=self.closed)
+
+    def mark(self, seal: Seal) -> Mark:
+        digest = self.digest if isinstance(self.digest, bytes) else b""
+        said = f"{self.seq} {self.version} {self.head} ".encode(errors="surrogatepass")
+        return seal.mark(str(self.job).encode(errors="surrogatepass"), said + digest)
+
+
+@dataclass(slots=True)
+class Held:
+    """What the file held when it was read last: the sum of the set (see `seal`), and rows to be removed.
+
+    `is_another`: the record of what is covered is not about this set.
+    """
+
+    total: int = 0
+    refused: list[int] = field(default_factory=list)
+    is_another: bool = False
+
+
+def load(seal: Seal | None, bodies: bool, db: sqlite3.Connection) -> tuple[Saved, Held]:
+    """What was saved; with `bodies` also the states of closed jobs, among the other snapshots."""
+    if seal is None:
+        return _unsealed(bodies, db), Held()
+    held = Held()
+    snapshots: list[Snapshot] = []
+    closed: dict[JobUid, Seq] = {}
+    for row in map(_Row._make, db.execute(_ALL if bodies else _OPEN)):
+        mark = row.mark(seal)
+        if not holds(row.mac, mark.mac) or not (row.body is None or row.digest == _digest(row.body)):
+            held.refused.append(row.number)
+            continue
+        held.total += mark.member
+        if row.closed and not bodies:
+            closed[row.job] = row.seq
+        else:
+            snapshots.append(row.snapshot())
+    count = len(snapshots) + len(closed)
+    covered = _covered_by(count, db)
+    said = db.execute("SELECT mac FROM snapshot_macs WHERE snapshot = ?", (_WHOLE,)).fetchone()
+    if not holds(said[0] if said else None, seal.whole(_said(covered, count), held.total)):
+        held.is_another = covered > 0
+        covered = 0
+    return Saved(covered, snapshots, closed), held
+
+
+def _unsealed(bodies: bool, db: sqlite3.Connection) -> Saved:
+    closed: dict[JobUid, Seq] = {}
+    if not bodies:
+        closed = dict(db.execute("SELECT job, seq FROM snapshots WHERE version < 0"))
+    query = "SELECT rowid, job, seq, head, version, NULL, NULL, body FROM snapshots {} ORDER BY rowid"
+    rows = db.execute(query.format("" if bodies else "WHERE version >= 0"))
+    snapshots = [_Row._make(row).snapshot() for row in rows]
+    return Saved(_covered_by(len(snapshots) + len(closed), db), snapshots, closed)
+
+
+def _covered_by(count: int, db: sqlite3.Connection) -> Position:
+    """What so many snapshots cover."""
+    return _checkpoint(_COVERED, db) if count and count == _checkpoint(_COUNT, db) else 0
+
+
+def save(
+    position: Position,
+    snapshots: Sequence[Snapshot],
+    seal: Seal | None,
+    held: Held | None,
+    db: sqlite3.Connection,
+) -> Held:
+    """See EventLog.save_snapshots. `held`: what is held before, None if that has to be read."""
+    held = held or load(seal, False, db)[1]
+    total = held.total
+    if held.refused:
+        _remove(held.refused, db)
+    if seal is not None:
+        total -= sum(row.mark(seal).member for row in _present(snapshots, db))
+    db.executemany(_SAVE, [(one.job, one.seq, one.head, _version(one), one.body) for one in snapshots])
+    if seal is not None:
+        total += _write_macs(snapshots, seal, db)
+    count = _number("SELECT count(*) FROM snapshots", db)
+    _save_checkpoint(_COVERED, position, db)
+    _save_checkpoint(_COUNT, count, db)
+    if seal is not None:
+        whole = seal.whole(_said(position, count), total)
+        db.execute("INSERT OR REPLACE INTO snapshot_macs VALUES (?, ?, ?)", (_WHOLE, b"", whole))
+    return Held(total)
+
+
+def drop(db: sqlite3.Connection) -> Held:
+    """See EventLog.drop_snapshots."""
+    db.execute("DELETE FROM snapshots")
+    db.execute("DELETE FROM snapshot_macs")
+    _save_checkpoint(_COVERED, 0, db)
+    _save_checkpoint(_COUNT, 0, db)
+    return Held()
+
+
+def _remove(numbers: Sequence[int], db: sqlite3.Connection) -> None:
+    rows = [(number,) for number in numbers]
+    db.executemany("DELETE FROM snapshots WHERE rowid = ?", rows)
+    db.executemany("DELETE FROM snapshot_macs WHERE snapshot = ?", rows)
+
+
+def _present(snapshots: Sequence[Snapshot], db: sqlite3.Connection) -> Iterator[_Row]:
+    """The rows that stand in the places of these snapshots."""
+    query = (
+        "SELECT s.rowid, s.job, s.seq, s.head, s.version, m.digest, m.mac, NULL FROM snapshots s "
+        "LEFT JOIN snapshot_macs m ON m.snapshot = s.rowid WHERE s.job = ?"
+    )
+    for snapshot in snapshots:
+        if (row := db.execute(query, (snapshot.job,)).fetchone()) is not None:
+            yield _Row._make(row)
+
+
+def _write_macs(snapshots: Sequence[Snapshot], seal: Seal, db: sqlite3.Connection) -> int:
+    """The snapshots, which are in the file, have their MACs; the sum of their members."""
+    total, rows = 0, []
+    for one in snapshots:
+        number = _number("SELECT rowid FROM snapshots WHERE job = ?", db, one.job)
+        digest = _digest(one.body)
+        row = _Row(number, one.job, one.seq, one.head, _version(one), digest, None, None)
+        mark = row.mark(seal)
+        total += mark.member
+        rows.append((number, digest, mark.mac))
+    db.executemany("INSERT OR REPLACE INTO snapshot_macs VALUES (?, ?, ?)", rows)
+    return total
+
+
+def _version(snapshot: Snapshot) -> int:
+    return ~snapshot.version if snapshot.closed else snapshot.version
+
+
+def _digest(body: object) -> bytes:
+    return hashlib.sha256(body).digest() if isinstance(body, bytes) else b""
+
+
+def _said(position: Position, count: int) -> bytes:
+    return b"%d %d" % (position, count)
+
+
+def _number(query: str, db: sqlite3.Connection, *values: object) -> int:
+    row = db.execute(query, values).fetchone()
+    return (row[0] or 0) if row else 0
+
+
+def _checkpoint(name: str, db: sqlite3.Connection) -> Position:
+    return _number("SELECT position FROM checkpoints WHERE reader = ?", db, name)
+
+
+def _save_checkpoint(name: str, position: Position, db: sqlite3.Connection) -> None:
+    db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?)", (name, position))
