@@ -18,6 +18,7 @@ from k8s_bridge.observe import is_controlled, observe
 from k8s_bridge.port import EVIDENCE, Change, Cluster, Manifest, Ref, Verb
 from k8s_bridge.ssh_keys import GENERATORS, Generate
 from projectors.base import States
+from projectors.confirming import Confirming
 from projectors.diff import (
     Create,
     Delete,
@@ -128,7 +129,8 @@ _LEISURELY: Final = (
 class Children:
     """The level projector of child objects.
 
-    `evidence` says whether pods get the evidence finalizer; `generators` make up what `Child.generates` names.
+    `evidence` says whether pods get the evidence finalizer; `generators` make up what `Child.generates` names;
+    `confirming` knows whether the job object is what the state says.
     """
 
     name = "children"
@@ -142,9 +144,11 @@ class Children:
         *,
         evidence: bool = True,
         generators: Mapping[str, Generate] = GENERATORS,
+        confirming: Confirming | None = None,
     ) -> None:
         self._states, self._cluster, self._observe = states, cluster, observe
         self._clock, self._evidence, self._generators = clock, evidence, generators
+        self._confirming = confirming or Confirming(cluster, clock)
         self._made: dict[JobUid, dict[ReplicaName, _Made]] = {}
         self._refusing: set[tuple[str, str]] = set()
 
@@ -164,17 +168,24 @@ class Children:
         if state is None or (state.phase is Phase.NEW and not state.closed):
             return None
         self._forget_reported(state)
+        if state.is_final or state.deleted:
+            self._confirming.forget(job)
         observed = [each.uid for each in state.replicas.values() if each.uid]
         live = await self._cluster.children(state.namespace, job, observed)
         # not older than what is there: a pod of it may be gone by now
         state = self._states.state(job) or state
         writes = list(diff(state, desired(state), live))
+        if any(map(_makes, writes)):
+            await self._confirming.look(state)
         if any(map(_needs_the_latest, writes)):
             await self._states.fresh(job)
             state = self._states.state(job) or state
             wished = list(desired(state))
             live = await self._still_there(wished, live)
             writes = list(diff(state, wished, live))
+        unconfirmed = any(map(_makes, writes)) and not self._confirming.has(state)
+        if unconfirmed:
+            writes = [each for each in writes if not _makes(each)]
         dones = set(
             await self._all(state, _by_object(each for each in writes if not isinstance(each, Create)))
         )
@@ -191,7 +202,11 @@ class Children:
                 dones.add(Done.REFUSED if not batch[0].child.optional else Done.OPTIONAL_REFUSED)
             if Done.REFUSED in dones:
                 break
-        return _come_back(self._states.state(job) or state, dones)
+        again = _come_back(self._states.state(job) or state, dones)
+        if not unconfirmed:
+            return again
+        later = self._confirming.again(job)
+        return later if again is None else min(again, later)
 
     async def _left_in_quarantine(self, job: JobUid) -> bool:
         """Nothing can be decided about the job, and its object is gone: what it owns is to go, as with any owner."""
@@ -434,6 +449,11 @@ class Children:
             replica=child.replica,
             attempt=child.attempt,
         )
+
+
+def _makes(write: Write) -> bool:
+    """Something comes to belong to the job that did not."""
+    return isinstance(write, Create | TakeBack)
 
 
 def _needs_the_latest(write: Write) -> bool:

@@ -205,6 +205,13 @@ ENTRIES = _metric(LOG, "entries_total", "", "Entries in the log that readers acc
 SKIPPED = _metric(
     LOG, "entries_skipped_total", "", "Records in the log that readers skip: duplicates, or another writer's."
 )
+UNCONFIRMED = _metric(
+    QUEUES,
+    "jobs_unconfirmed",
+    "",
+    "Jobs of the log for which this process makes nothing, as their objects are not in the cluster, or have another "
+    "spec than the log: somebody may have sent an observation that no bridge has made.",
+)
 REFUSED_SNAPSHOTS = _metric(
     LOG,
     "snapshots_refused_total",

@@ -68,6 +68,8 @@ class Collector:
         yield from _loops(of.pulses())
         yield from _queues(of.queues, of.instruments)
         yield from _watches(of)
+        if of.queues:
+            yield c.UNCONFIRMED, _one(of.unconfirmed)
         if of.sweeper is not None:
             yield c.ORPHANS, _one(of.sweeper.found)
             yield c.RELEASED, _one(of.sweeper.released)

@@ -247,6 +247,7 @@ ROWS: Final[dict[str, Sequence[Chart]]] = {
                 Query("max(jobledger_quarantined_jobs)", "jobs in quarantine"),
                 Query("max(jobledger_entries_skipped_total)", "entries skipped"),
                 Query("sum(jobledger_snapshots_refused_total)", "snapshots refused"),
+                Query("sum(jobledger_jobs_unconfirmed)", "jobs unconfirmed"),
             ],
         ),
         Chart("Log takes entries", "bool_yes_no", _each("min(jobledger_log_writable)", "writable")),

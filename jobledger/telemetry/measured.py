@@ -38,6 +38,10 @@ class Measured(Protocol):
         """The work queues, by name."""
 
     @property
+    def unconfirmed(self) -> int:
+        """For how many jobs nothing is made, as the cluster does not confirm their objects."""
+
+    @property
     def lags(self) -> Mapping[str, int]:
         """Entries that each stream projector has not worked through."""
 

@@ -249,6 +249,11 @@ class Controller:
         return self.levels.queues if self.levels is not None else {}
 
     @property
+    def unconfirmed(self) -> int:
+        """For how many jobs nothing is made here, as the cluster does not confirm their objects."""
+        return self.levels.confirming.refused if self.levels is not None else 0
+
+    @property
     def lags(self) -> Mapping[str, int]:
         """How many entries each stream projector has yet to see."""
         return self.views.lags()

@@ -10,6 +10,7 @@ from k8s_bridge.port import Cluster
 from k8s_bridge.ssh_keys import Generate
 from projectors.base import Projector, States
 from projectors.children import Children
+from projectors.confirming import Confirming
 from projectors.expiry import Expiry
 from projectors.status import Status
 from projectors.workqueue import WorkQueue
@@ -47,8 +48,17 @@ class Levels:
         instruments: Instruments,
         generators: Mapping[str, Generate],
     ) -> None:
-        children = Children(states, cluster, observe, clock, evidence=evidence, generators=generators)
         self._mine = mine
+        self.confirming = Confirming(cluster, clock)
+        children = Children(
+            states,
+            cluster,
+            observe,
+            clock,
+            evidence=evidence,
+            generators=generators,
+            confirming=self.confirming,
+        )
         self._status = Status(states, cluster)
         expiry = Expiry(states, cluster)
         self.children, self.statuses, self.expiries = (

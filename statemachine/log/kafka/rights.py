@@ -47,6 +47,7 @@ PROJECTORS: Final = "projectors"
 
 APPLY: Final = "jobledger topics apply"
 CHECK: Final = "jobledger topics check"
+RETRY: Final = "jobledger dead-letters retry"
 
 
 def rights(prefix: str = DEFAULT_PREFIX) -> Mapping[str, tuple[Right, ...]]:
@@ -65,16 +66,11 @@ def rights(prefix: str = DEFAULT_PREFIX) -> Mapping[str, tuple[Right, ...]]:
     )
     readers = Right(Resource.GROUP, f"{prefix}.reader.", (op.READ,), is_beginning=True)
     writers = Right(Resource.TRANSACTIONAL_ID, f"{prefix}-", (op.DESCRIBE, op.WRITE), is_beginning=True)
-    reading = (
-        look,
-        topic(EVENTS.name, op.READ),
-        topic(JOBS.name, op.READ),
-        topic(DEAD_LETTERS.name, op.READ, op.WRITE),
-        topic(OBSERVATIONS.name, op.WRITE),
-        readers,
-    )
+    reading = (look, topic(EVENTS.name, op.READ), topic(JOBS.name, op.READ), readers)
+    # what is too large to be sent is kept as a dead letter by its sender
+    sending = (topic(DEAD_LETTERS.name, op.READ, op.WRITE), topic(OBSERVATIONS.name, op.WRITE))
     return {
-        "bridge": reading,
+        "bridge": (*reading, *sending),
         "engine": (
             look,
             topic(EVENTS.name, op.READ, op.WRITE),
@@ -85,8 +81,9 @@ def rights(prefix: str = DEFAULT_PREFIX) -> Mapping[str, tuple[Right, ...]]:
             Right(Resource.GROUP, f"{prefix}.engine", (op.READ,)),
             readers,
         ),
-        "projectors": (*reading, Right(Resource.GROUP, f"{prefix}.{PROJECTORS}", (op.READ,))),
-        "front": reading,
+        "projectors": (*reading, *sending, Right(Resource.GROUP, f"{prefix}.{PROJECTORS}", (op.READ,))),
+        "front": (*reading, topic(DEAD_LETTERS.name, op.READ)),
         APPLY: (make,),
         CHECK: (look,),
+        RETRY: (look, *sending),
     }

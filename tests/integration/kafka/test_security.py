@@ -13,17 +13,20 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import TopicAuthorizationFailedError
 from aiokafka.protocol.admin import CreateAclsRequest
 
+from jobledger.wiring.ledger import Kafka as WiredKafka
+from jobledger.wiring.ledger import ledger_of
+from jobledger.wiring.roles import Role
 from statemachine.engine.clock import WallClock
 from statemachine.engine.kafka.worker import FeedName, Worker
 from statemachine.errors import LogUnavailable, StoreUnusable
-from statemachine.log.codec import decode
+from statemachine.log.codec import decode, encode_observation
 from statemachine.log.kafka import topics
 from statemachine.log.kafka.address import Address, Security
 from statemachine.log.kafka.layout import TOPICS
 from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.kafka.outbox import KafkaOutbox
 from statemachine.log.kafka.reading import Partition
-from statemachine.log.kafka.rights import APPLY, CHECK, rights
+from statemachine.log.kafka.rights import APPLY, CHECK, RETRY, rights
 from statemachine.log.kafka.writing import Writer
 from statemachine.log.port import DeadLetter
 from tests.harness import Kafka
@@ -222,7 +225,7 @@ async def test_the_rights_of_an_engine_are_enough_to_decide(
         assert (covered, len(snapshots)) == (1, 1)
 
 
-@pytest.mark.parametrize("role", ["bridge", "projectors", "front"])
+@pytest.mark.parametrize("role", ["bridge", "projectors"])
 async def test_whoever_does_not_decide_may_read_and_notice_and_no_more(
     secure: Kafka, admin: AIOKafkaAdminClient, role: str
 ) -> None:
@@ -246,6 +249,55 @@ async def test_whoever_does_not_decide_may_read_and_notice_and_no_more(
         for name in ("events", "jobs"):
             with pytest.raises(TopicAuthorizationFailedError):
                 await producer.send_and_wait(address.topic(name), b"x", key=b"x", partition=0)
+
+
+async def test_the_front_may_read_and_write_nothing(secure: Kafka, admin: AIOKafkaAdminClient) -> None:
+    prefix = "shown-by-front"
+    await topics.apply(address_of("admin", secure, prefix), partitions=1)
+    await grant(admin, "front", "front", prefix)
+    address = address_of("front", secure, prefix)
+    ledger = WiredKafka(address, "aiokafka", "", 10.0)
+    async with ledger_of(ledger, frozenset({Role.FRONT})) as found:
+        (log,) = found.partitions.logs
+        assert await records(log) == []
+        assert await log.snapshots() == (0, [])
+        assert await log.dead_letter_count() == 0
+        with pytest.raises(StoreUnusable, match="does not let us"):
+            await log.add_dead_letter(DeadLetter(START, JOB, b"{", "unreadable"))
+        assert found.outbox is not None
+        with pytest.raises(StoreUnusable, match="does not let us"):
+            await found.outbox.put([entry.cause for entry in Story(workers(1)).submit().entries])
+    async with AIOKafkaProducer(**address.options(), enable_idempotence=True) as producer:
+        for name in ("events", "jobs", "observations", "dead-letters"):
+            with pytest.raises(TopicAuthorizationFailedError):
+                await producer.send_and_wait(address.topic(name), b"x", key=b"x", partition=0)
+
+
+@pytest.mark.parametrize("role", [RETRY, "engine"])
+async def test_the_rights_to_retry_are_enough(
+    secure: Kafka, admin: AIOKafkaAdminClient, tmp_path_factory: pytest.TempPathFactory, role: str
+) -> None:
+    place, prefix = Place(tmp_path_factory.mktemp("place")), f"retried-by-{role.rpartition(' ')[2]}"
+    everything = address_of("admin", secure, prefix)
+    await topics.apply(everything, partitions=1)
+    await grant(admin, "front", role, prefix)
+    seen = Story(workers(1)).submit().entries[0].cause
+    async with closing(await KafkaLog.open(everything, 0, read_only=True)) as log:
+        await log.add_dead_letter(DeadLetter(START, seen.job, encode_observation(seen), "mended"))
+        security = secure.security("front")
+        place.env |= {
+            "JOBLEDGER_KAFKA__PROTOCOL": security.protocol,
+            "JOBLEDGER_KAFKA__MECHANISM": security.mechanism,
+            "JOBLEDGER_KAFKA__USERNAME": security.username,
+            "JOBLEDGER_KAFKA__PASSWORD_FILE": str(security.password_file),
+            "JOBLEDGER_KAFKA__CA_FILE": str(security.ca_file),
+        }
+        url = f"kafka://{secure.servers}/{prefix}"
+        retried = await asyncio.to_thread(
+            place.run, "dead-letters", "retry", "--all", "--log", url, store=False
+        )
+        assert (retried.returncode, retried.stderr) == (0, "")
+        assert (await log.dead_letters())[0].retried_at is not None
 
 
 class Closable(Protocol):

@@ -14,7 +14,7 @@ from statemachine.state import JobState
 from tests.support.scenario import Story, workers
 from tests.unit.bridge.apiserver.scripted import Answer, Server, page
 from tests.unit.bridge.apiserver.test_watching import JOB, JOBS, child
-from tests.unit.bridge.words import AT, listed, pod, service
+from tests.unit.bridge.words import AT, JOB_API, listed, pod, service
 
 STORY = Story(workers(1), uid="j-1").submit()
 
@@ -70,6 +70,13 @@ async def test_a_pod_that_was_gone_before_the_answer_came_is_said_to_be_gone_and
     paths = {kind: f"/api/v1/namespaces/demo/{kind}" for kind in made}
     for kind, answer in made.items():
         server.on("POST", paths[kind], Answer(201, answer))
+    meta = {"name": STORY.state.name, "namespace": STORY.state.namespace, "uid": STORY.uid, "generation": 1}
+    there = {"apiVersion": STORY.state.api_version, "kind": STORY.state.kind, "metadata": meta}
+    server.on(
+        "GET",
+        f"/apis/{JOB_API}/namespaces/demo/pytorchtrainingjobs/{STORY.state.name}",
+        Answer(200, there | {"spec": dict(STORY.state.spec)}),
+    )
     said: list[Observation] = []
 
     async def observe(seen: Observation) -> None:
