@@ -2,10 +2,12 @@
 
 `statemachine`, `projectors` and `k8s_bridge` are general words: installers let another distribution of such a
 name into the same folder without a word, and removing one then breaks the other. So start-up looks, and
-refuses.
+refuses; and a command that fails for whatever reason looks here before it calls that a bug.
 """
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Final
 
 OURS: Final = "jobledger"
@@ -23,12 +25,54 @@ def intruder(installed: Mapping[str, Iterable[str]] | None = None) -> str:
             if other.lower() != OURS:
                 return (
                     f'the installed distribution "{other}" also brings the package "{package}", which is part '
-                    f"of {OURS}; uninstall one of the two, or give {OURS} an environment of its own"
+                    f"of {OURS}, and one has overwritten files of the other; give {OURS} an environment of its "
+                    f"own, or uninstall both and then install {OURS} again"
                 )
     return ""
+
+
+def lost(files: Iterable[Path] | None = None) -> str:
+    """The sentence about a file of ours that is not there: another distribution took it along when it went.
+
+    `files`: where those of our packages should be; by default as the installer has recorded it.
+    """
+    gone = next((each for each in (_recorded() if files is None else files) if not each.exists()), None)
+    if gone is None:
+        return ""
+    return (
+        f"the file {gone} of {OURS} is missing: another distribution that brings the same file has been "
+        f"uninstalled; install {OURS} again (pip install --force-reinstall --no-deps {OURS})"
+    )
+
+
+def damage() -> str:
+    """The sentence about what is wrong with this installation; empty if nothing is."""
+    return intruder() or lost()
+
+
+def guarded(command: Callable[[], int]) -> int:
+    """The exit code of `command`; 2 and a sentence if it failed because something else is in our place."""
+    try:
+        return command()
+    except Exception:
+        sentence = damage()
+        if not sentence:
+            raise
+        sys.stderr.write(f"{OURS}: {sentence}\n")
+        return 2
 
 
 def _installed() -> Mapping[str, Iterable[str]]:
     from importlib.metadata import packages_distributions  # a tenth of a second, which `--help` need not wait
 
     return packages_distributions()
+
+
+def _recorded() -> list[Path]:
+    from importlib.metadata import PackageNotFoundError, files
+
+    try:
+        listed = files(OURS) or []
+    except PackageNotFoundError:  # a checkout
+        return []
+    return [Path(str(each.locate())) for each in listed if each.parts[0] in PACKAGES and each.suffix == ".py"]

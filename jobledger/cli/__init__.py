@@ -7,7 +7,7 @@ from typing import Final
 
 import typer
 
-from jobledger.guard import intruder
+from jobledger.guard import guarded
 
 GROUPS: Final = {
     "Jobs on this machine": {
@@ -125,16 +125,13 @@ def main() -> None:
 
 def run_command(arguments: list[str]) -> int:
     """The exit code of a command line; what went wrong has been told."""
-    try:
+
+    def work() -> int:
         from jobledger.cli.ending import ended_with
 
         return ended_with(lambda: _application(arguments)(arguments, prog_name="jobledger"))
-    except ImportError:
-        sentence = intruder()  # another distribution may have put something in our place
-        if not sentence:
-            raise
-        typer.echo(f"jobledger: {sentence}", err=True)
-        return 2
+
+    return guarded(work)
 
 
 def _application(arguments: list[str]) -> typer.Typer:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from jobledger.guard import intruder
+from jobledger.guard import damage
 from statemachine.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def check_installation() -> None:
     """Every package that we import is ours. Raises ConfigError."""
-    sentence = intruder()
+    sentence = damage()
     if sentence:
         raise ConfigError(sentence)
 

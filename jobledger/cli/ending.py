@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import typer
 
+from jobledger.guard import damage
 from statemachine import errors as e
 
 OK, FAILED, BAD_INPUT, UNAVAILABLE, BUG, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 70, 130, 143
@@ -95,7 +96,16 @@ def _problem(found: Mapping[str, Any]) -> str:
     return f"{found['kind']} {found['name']}: {said}" if found.get("name") else said
 
 
-def tell_bug(error: BaseException) -> None:
+def _unexpected(error: Exception) -> int:
+    """It is our mistake, unless files of ours are not there or another's; gives the exit code that goes with it."""
+    if sentence := damage():
+        _warn(f"jobledger: {sentence}")
+        return BAD_INPUT
+    _tell_bug(error)
+    return BUG
+
+
+def _tell_bug(error: Exception) -> None:
     """A traceback: it is our mistake, and has to be mended."""
     import traceback
 
@@ -116,16 +126,14 @@ def ended_with(command: Callable[[], object], spoken: Spoken = _as_written) -> i
     except KeyboardInterrupt:
         return INTERRUPTED
     except e.InvariantBroken as error:
-        tell_bug(error)
-        return BUG
+        return _unexpected(error)
     except e.JobledgerError as error:
         tell(error, spoken)
         return exit_code(error)
     except OSError as error:
         return _system_failed(error)
     except Exception as error:  # noqa: BLE001 - the last place where somebody can say what happened
-        tell_bug(error)
-        return BUG
+        return _unexpected(error)
 
 
 def _flushed(code: object) -> int:
@@ -147,8 +155,7 @@ def _system_failed(error: OSError) -> int:
         where = f"{error.filename}: " if error.filename else ""
         _warn(f"jobledger: {where}{error.strerror}; nothing in the log is lost")
         return UNAVAILABLE
-    tell_bug(error)
-    return BUG
+    return _unexpected(error)
 
 
 def _warn(line: str) -> None:

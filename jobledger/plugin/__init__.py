@@ -10,7 +10,7 @@ from typing import Final
 
 import typer
 
-from jobledger.guard import intruder
+from jobledger.guard import guarded
 
 PROGRAM: Final = "kubectl jobledger"
 
@@ -51,17 +51,14 @@ def main() -> None:
 
 def run_command(arguments: list[str]) -> int:
     """The exit code of a command line; what went wrong has been told."""
-    try:
+
+    def work() -> int:
         from jobledger.cli.ending import ended_with
 
         verb = arguments[0] if arguments else ""
         return ended_with(lambda: build(verb)(arguments, prog_name=PROGRAM), spoken=spoken)
-    except ImportError:
-        sentence = intruder()  # another distribution may have put something in our place
-        if not sentence:
-            raise
-        typer.echo(f"jobledger: {sentence}", err=True)
-        return 2
+
+    return guarded(work)
 
 
 def spoken(sentence: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.guard import PACKAGES, intruder
+from jobledger.guard import PACKAGES, intruder, lost
 
 OURS = {package: ["jobledger"] for package in PACKAGES}
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,6 +27,14 @@ def test_another_owner_of_a_package_is_named_with_what_to_do(package: str) -> No
     assert '"python-statemachine"' in sentence
     assert f'"{package}"' in sentence
     assert "uninstall" in sentence
+
+
+def test_a_file_of_ours_that_is_not_there_is_named_with_what_to_do(tmp_path: Path) -> None:
+    there, gone = tmp_path / "there.py", tmp_path / "gone.py"
+    there.touch()
+    assert lost([there]) == ""
+    assert f"the file {gone} of jobledger is missing" in lost([there, gone])
+    assert "install jobledger again" in lost([there, gone])
 
 
 def _installed_beside_us(folder: Path) -> dict[str, str]:
