@@ -20,7 +20,7 @@ from jobledger.patches import examined
 from jobledger.replicas import Attempt, attempts, chosen, pod_of
 from jobledger.telling.histories import SHORTEST_UID, History, Known, known_to
 from jobledger.telling.histories import history as life_of
-from jobledger.views import in_quarantine, is_gone, manifest_of, stated_phase, undecided, with_status
+from jobledger.views import in_quarantine, is_gone, is_in, manifest_of, undecided, with_status
 from jobledger.wiring import Controller
 from jobledger.wiring.roles import Role
 from jobledger.wishes import paused, scaled, still_there
@@ -102,7 +102,7 @@ class App:
             if namespace in (None, state.namespace) and state.object_kind in kinds:
                 found.append(manifest_of(state))
         found = [each for each in found if selector.selects(each["metadata"])]
-        return [each for each in found if not phase or stated_phase(each) == phase]
+        return [each for each in found if is_in(each, phase)]
 
     def _places(self, names: Names, namespace: str | None) -> Iterator[str | None]:
         """Where to ask for jobs of a kind: of one that has to be switched on, only where it is."""

@@ -5,8 +5,10 @@ command that people type should answer at once. Every failure is one of `jobledg
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from socket import AF_UNIX, socket
@@ -23,11 +25,18 @@ _TIMEOUT: Final = 30.0
 _SILENCE: Final = 30.0
 """Seconds without a line after which a watch is given up; the server says something every ten."""
 
+_SILENT_AFTER: Final = 2.0
+"""Seconds without an answer after which a server is reported to be silent. Whether it lives it says at once."""
+
+_OF_SILENCE: Final = "it is stopped, stuck or overloaded: end it, and start another with `jobledger serve`"
+
+_LOOK: Final = 0.05
+
 _PIECE: Final = 1 << 16
 
 
-class Jobs(Protocol):
-    """What the verbs ask about jobs: of a server here, or of a cluster's API server (`jobledger.plugin.cluster`)."""
+class Listing(Protocol):
+    """Jobs by name: of a server, a cluster's API server, or a log alone (`jobledger.stored`)."""
 
     def jobs(
         self, *, namespace: str | None = None, phase: str = "", selector: str = "", gone: bool = False
@@ -36,6 +45,10 @@ class Jobs(Protocol):
 
     def job(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> Manifest:
         """A job."""
+
+
+class Jobs(Listing, Protocol):
+    """What the verbs ask about jobs: of a server here, or of a cluster's API server (`jobledger.plugin.cluster`)."""
 
     def events(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> list[dict[str, Any]]:
         """The Kubernetes Events of a job, oldest first."""
@@ -65,19 +78,56 @@ class Silent(Exception):
     """A watch brought nothing for as long as was asked."""
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait for a server that is silent once `tell` has been told so; None: for ever."""
+
+    tell: Callable[[str], None]
+    seconds: float | None = None
+
+
 class Client:
     """Talks to the server at `address`: the path of a unix socket, or `http://127.0.0.1:PORT`.
 
-    `actor` is written into the history beside what is asked for.
+    `actor` is written into the history beside what is asked for. Entering it takes two seconds at most to know that
+    something answers there; with `patience` it goes on waiting. Until then nothing has been asked for.
     """
 
-    def __init__(self, address: str, actor: str = "") -> None:
-        self.address = address
+    def __init__(self, address: str, actor: str = "", patience: Patience | None = None) -> None:
+        self.address, self._patience = address, patience
         self._url = _url(address) if address.startswith("http://") else None
         self._headers = {"X-Jobledger-Actor": actor} if actor else {}
 
     def __enter__(self) -> Self:
+        """Raises NoServer."""
+        try:
+            self._greet(_SILENT_AFTER)
+        except TimeoutError:
+            silent = NoServer(self.address, _silence(_SILENT_AFTER), _OF_SILENCE)
+            if self._patience is None:
+                raise silent from None
+            self._patience.tell(f"{silent.fact}; waiting for it")
+            self._wait(self._patience.seconds)
         return self
+
+    def _wait(self, seconds: float | None) -> None:
+        try:
+            self._greet(seconds)
+        except TimeoutError:
+            raise NoServer(self.address, _silence(seconds or 0), _OF_SILENCE) from None
+
+    def _greet(self, seconds: float | None) -> None:
+        """Something has answered, whatever it said. Raises TimeoutError, or NoServer if nobody listens."""
+        connection = self._connection(seconds)
+        try:
+            connection.request("GET", "/healthz")
+            connection.getresponse().read()
+        except TimeoutError:
+            raise
+        except (OSError, HTTPException) as error:
+            raise NoServer(self.address, self._reason(error)) from None
+        finally:
+            connection.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -211,10 +261,10 @@ class Client:
         finally:
             connection.close()
 
-    def _connection(self) -> HTTPConnection:
+    def _connection(self, seconds: float | None = _TIMEOUT) -> HTTPConnection:
         if self._url is None:
-            return _ToSocket(self.address)
-        return HTTPConnection(self._url.hostname or "", self._url.port, timeout=_TIMEOUT)
+            return _ToSocket(self.address, seconds)
+        return HTTPConnection(self._url.hostname or "", self._url.port, timeout=seconds)
 
     def _pieces(self, answer: HTTPResponse) -> Iterator[bytes]:
         try:
@@ -243,14 +293,29 @@ class Client:
 class _ToSocket(HTTPConnection):
     """HTTP over a unix socket."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__("localhost", timeout=_TIMEOUT)
+    def __init__(self, path: str, seconds: float | None) -> None:
+        super().__init__("localhost", timeout=seconds)
         self._path = path
 
     def connect(self) -> None:
         self.sock = socket(AF_UNIX)
-        self.sock.settimeout(_TIMEOUT)
-        self.sock.connect(self._path)
+        self.sock.settimeout(self.timeout)
+        until = None if self.timeout is None else time.monotonic() + self.timeout
+        while True:
+            try:
+                self.sock.connect(self._path)
+            except (
+                BlockingIOError
+            ):  # a unix socket whose queue is full does not wait: who should accept is asleep
+                if until is not None and time.monotonic() > until:
+                    raise TimeoutError from None
+                time.sleep(_LOOK)
+            else:
+                return
+
+
+def _silence(seconds: float) -> str:
+    return f"something listens there, and has said nothing for {seconds:.0f} s"
 
 
 def _url(address: str) -> SplitResult:

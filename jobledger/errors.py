@@ -2,6 +2,7 @@
 
 JobledgerError
 ├── UnknownJob      no job of that name; carries the nearest that there is
+├── UnknownPhase    no job is ever in a phase of that name
 ├── JobExists       the name is taken by a job that is not over
 ├── NotPossible     the job is not in a state, or not of a make, that allows it
 ├── Unauthenticated nobody knows who asks
@@ -31,6 +32,15 @@ class UnknownJob(JobledgerError):
         hint = f'; did you mean "{near}"?' if near else "; `jobledger get -A` lists all jobs"
         super().__init__(f'no job "{name}" in namespace "{namespace}"{more or hint}')
         self.namespace, self.name, self.nearest = namespace, name, near
+
+
+class UnknownPhase(JobledgerError):
+    """No job is ever in a phase of this name; the message lists those that there are."""
+
+    def __init__(self, said: str, known: Sequence[str]) -> None:
+        near = nearest(said.capitalize(), known)
+        hint = f' (did you mean "{near}"?)' if near else ""
+        super().__init__(f'there is no phase "{said:.40}"{hint}: the phases are {", ".join(known)}')
 
 
 class UnknownReplica(JobledgerError):
@@ -74,10 +84,10 @@ def lacking(who: str, verb: str, resources: Sequence[str], namespace: str) -> No
 class NoServer(JobledgerError):
     """Nobody answers where the server should be."""
 
-    def __init__(self, address: str, why: str = "") -> None:
+    def __init__(self, address: str, why: str = "", advice: str = "start one with `jobledger serve`") -> None:
         reason = f" ({why})" if why else ""
-        super().__init__(f"no server at {address}{reason}; start one with `jobledger serve`")
-        self.address = address
+        self.address, self.fact = address, f"no server at {address}{reason}"
+        super().__init__(f"{self.fact}; {advice}")
 
 
 class ServerRefused(JobledgerError):

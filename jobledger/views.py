@@ -3,10 +3,11 @@
 Client commands import this for the words alone, so what it takes to make a status is imported late.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from k8s_bridge.port import JobEvent
     from statemachine.state import JobState
 
 Manifest = dict[str, Any]
@@ -46,6 +47,13 @@ def in_quarantine(job: Manifest, why: str) -> Manifest:
 
 def manifest_of(state: "JobState") -> Manifest:
     """A job whose object is gone, from what the log says."""
+    job = recorded(state)
+    job["metadata"].setdefault("annotations", {GONE: "deleting"})
+    return job
+
+
+def recorded(state: "JobState") -> Manifest:
+    """A job from what the log says, whether its object is there or not."""
     from statemachine.status import status
     from statemachine.timestamps import rfc3339
 
@@ -53,7 +61,8 @@ def manifest_of(state: "JobState") -> Manifest:
     if state.created_at is not None:
         meta["creationTimestamp"] = rfc3339(state.created_at)
     meta["generation"] = state.generation
-    meta["annotations"] = {GONE: "deleted" if state.closed else "deleting"}
+    if state.deleted or state.closed:
+        meta["annotations"] = {GONE: "deleted" if state.closed else "deleting"}
     if state.labels:
         meta["labels"] = dict(state.labels)
     return {
@@ -98,6 +107,48 @@ def stated_phase(job: Manifest) -> str:
         return str(phase)
     newest_first = [(each.get("type"), each.get("status")) for each in status.get("conditions") or ()][::-1]
     return next((_BY_CONDITION[each] for each in newest_first if each in _BY_CONDITION), "")
+
+
+_GONE_PHASES: Final = ("Deleting", "Deleted")
+"""What `phase_of` says beside the phases of the state machine."""
+
+
+def phase_meant(said: str, among: Sequence[str] = ()) -> str:
+    """The phase that a user means by `said`, in whatever case; nothing stays nothing.
+
+    `among`: those that there are; by default all that `phase_of` says.
+
+    Raises:
+        UnknownPhase: no job is ever in it.
+    """
+    if not said:
+        return ""
+    from jobledger.errors import UnknownPhase
+    from statemachine.phases import Phase
+
+    known = among or (*(each.value for each in Phase), *_GONE_PHASES)
+    found = next((each for each in known if each.lower() == said.lower()), "")
+    if not found:
+        raise UnknownPhase(said, known)
+    return found
+
+
+def is_in(job: Manifest, phase: str) -> bool:
+    """The job is in this phase, as the list shows it or as its status says; in any, if `phase` is empty."""
+    return phase in ("", phase_of(job), stated_phase(job) or "New")
+
+
+def event_of(event: "JobEvent") -> dict[str, Any]:
+    """An Event as the API says it."""
+    from statemachine.timestamps import rfc3339
+
+    return {
+        "name": event.name,
+        "at": rfc3339(event.at),
+        "type": event.level,
+        "reason": event.reason,
+        "message": event.message,
+    }
 
 
 def running_of(job: Manifest) -> tuple[int, int]:

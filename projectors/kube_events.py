@@ -6,8 +6,8 @@ the place of the announcement, so that one written again after a crash is the sa
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from k8s_bridge.port import Cluster, JobEvent, Ref
 from projectors.base import States
@@ -24,6 +24,35 @@ READER: Final = "kube-events"
 
 _AT_A_TIME: Final = 4
 """Events under way together: they come after everything that a job waits for, and their order is in their times."""
+
+
+_SAID: Final = b'"Announced"'
+
+
+def announced(record: Record, about: Ref, spec: Mapping[str, Any] | None = None) -> Sequence[JobEvent]:
+    """The Events that a record of the job `about` announces, in order; none if it cannot be read.
+
+    Messages that quote a secret of the job's `spec` do so without it: older logs hold such messages.
+    """
+    if _SAID not in record.body:
+        return ()
+    try:
+        entry = decode_told(record.body)
+    except EntryUnreadable:
+        return ()
+    said = [event for event in entry.events if isinstance(event, Announced)]
+    return [
+        JobEvent(
+            about,
+            entry.job,
+            f"{about.name}.{short_hash(entry.job)}.{entry.seq}.{number}",
+            event.reason,
+            redacted_text(event.message, spec),
+            event.level,
+            entry.seen_at,
+        )
+        for number, event in enumerate(said)
+    ]
 
 
 class KubeEvents:
@@ -66,24 +95,16 @@ class KubeEvents:
         return emitted
 
     async def _emit(self, record: Record) -> int:
-        if b'"Announced"' not in record.body:
+        if _SAID not in record.body:
             return 0
-        try:
-            entry = decode_told(record.body)
-        except EntryUnreadable:
-            return 0
-        said = [event for event in entry.events if isinstance(event, Announced)]
-        about = await self._about(entry.job)
+        about = await self._about(record.job)
         if about is None:
             return 0
-        state = self._states.state(entry.job)
-        for number, event in enumerate(said):
-            name = f"{about.name}.{short_hash(entry.job)}.{entry.seq}.{number}"
-            message = redacted_text(event.message, state.spec if state else None)
-            await self._write(
-                JobEvent(about, entry.job, name, event.reason, message, event.level, entry.seen_at)
-            )
-        return len(said)
+        state = self._states.state(record.job)
+        events = announced(record, about, state.spec if state else None)
+        for event in events:
+            await self._write(event)
+        return len(events)
 
     async def _write(self, event: JobEvent) -> None:
         """The Event is there, or the cluster will never take it (the namespace is going): nothing waits for it."""

@@ -12,10 +12,9 @@ from jobledger.api.streams import Closing, log_response, watch_response
 from jobledger.app import App
 from jobledger.errors import UnknownJob
 from jobledger.manifests import FILE_LIMIT, read
-from k8s_bridge.port import JobEvent
+from jobledger.views import event_of, phase_meant
 from k8s_bridge.selectors import Selector
 from statemachine.redact import redacted
-from statemachine.timestamps import rfc3339
 
 UNKNOWN_ACTOR = "HTTP API"
 
@@ -44,6 +43,15 @@ def _selector(
 
 
 Selected = Annotated[Selector, Depends(_selector)]
+
+
+def _phase(
+    said: Annotated[str, Query(alias="phase", description="as the list shows it, in whatever case")] = "",
+) -> str:
+    return phase_meant(said)
+
+
+InPhase = Annotated[str, Depends(_phase)]
 
 
 async def _named(
@@ -84,9 +92,9 @@ def _reading(router: APIRouter, app: App) -> None:
     async def jobs(
         caller: Asking,
         selector: Selected,
+        phase: InPhase,
         namespace: str | None = None,
         kind: str = "",
-        phase: str = "",
         *,
         gone: bool = False,
     ) -> dict[str, Any]:
@@ -227,14 +235,3 @@ async def _merge(request: Request) -> dict[str, Any]:
     if not isinstance((merge.get("metadata") or {}).get("annotations") or {}, dict):
         raise HTTPException(400, "metadata.annotations must be an object")
     return dict(merge)
-
-
-def event_of(event: JobEvent) -> dict[str, Any]:
-    """An Event as the API says it."""
-    return {
-        "name": event.name,
-        "at": rfc3339(event.at),
-        "type": event.level,
-        "reason": event.reason,
-        "message": event.message,
-    }

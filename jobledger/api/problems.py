@@ -17,6 +17,7 @@ from jobledger.errors import (
     NotPossible,
     Unauthenticated,
     UnknownJob,
+    UnknownPhase,
     UnknownReplica,
 )
 from jobledger.intake import Inadmissible
@@ -38,6 +39,7 @@ MEDIA_TYPE: Final = "application/problem+json"
 
 _TITLES: Final = {
     "unknown-job": "There is no such job",
+    "unknown-phase": "There is no such phase",
     "unknown-replica": "There is no such replica",
     "job-exists": "The name is taken",
     "not-possible": "Not possible now",
@@ -111,6 +113,8 @@ def answer_to(error: Exception) -> JSONResponse:
             return problem(404, "unknown-job", str(error))
         case UnknownReplica():
             return problem(404, "unknown-replica", str(error))
+        case UnknownPhase():
+            return problem(422, "unknown-phase", str(error))
         case JobExists():
             return problem(409, "job-exists", str(error))
         case NotPossible():

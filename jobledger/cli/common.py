@@ -4,7 +4,7 @@ Nothing heavy is imported at the top: every command pays for this module, `joble
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -155,15 +155,59 @@ def actor(verb: str = "") -> str:
     return f"{user_name()} with jobledger {verb}".strip() if verb else user_name()
 
 
-def client(found: "Settings", verb: str = "") -> "Client":
-    """A client of the server that these settings mean. Raises ConfigError."""
-    from jobledger.client import Client
+def client(
+    found: "Settings", verb: str = "", *, waits: bool = False, seconds: float | None = None
+) -> "Client":
+    """A client of the server that these settings mean.
+
+    `waits`: for a server that is silent, as long as `seconds` say (None: for ever) once that has been told.
+
+    Raises:
+        ConfigError: they mean none.
+    """
+    from jobledger.client import Client, Patience
     from jobledger.places import socket_path
 
     address = found.server or str(socket_path(found.store))
     if address.startswith("https://") or ("://" in address and not address.startswith("http://")):
         raise e.ConfigError(f"{address} is no server: give http://127.0.0.1:PORT or the path of a socket")
-    return Client(address, actor(verb))
+    patience = Patience(lambda said: warn(f"jobledger: {said}"), seconds) if waits else None
+    return Client(address, actor(verb), patience)
+
+
+def asked_or_read(
+    found: "Settings",
+    log: str | None,
+    ask: "Callable[[Client], None]",
+    read: Callable[[], None],
+    *,
+    watch: bool = False,
+) -> None:
+    """`ask` has asked the server; where none answers, `read` has answered from the store, and a line says so.
+
+    With `log` nobody is asked, and that is read. A server that was named, and a `watch`, cannot be done without.
+
+    Raises:
+        ConfigError: `log` is there, and cannot be watched.
+        NoServer: no server answers, and there is no store, or it will not do.
+    """
+    from jobledger.errors import NoServer
+
+    if log:
+        if watch:
+            raise e.ConfigError("--watch asks a server, and --log is read without one: leave out one of them")
+        warn(f"jobledger: no server is asked; this is the state in the log {log}")
+        read()
+        return
+    try:
+        with client(found) as asked:
+            ask(asked)
+            return
+    except NoServer as error:
+        if watch or found.server or not found.store.exists():
+            raise
+        warn(f"jobledger: {error.fact}; this is the state in the store {found.store}")
+    read()
 
 
 def store_flag(found: "Held") -> str:

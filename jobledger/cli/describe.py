@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from jobledger.cli import common
+from jobledger.cli import common, histories
 
 if TYPE_CHECKING:
     from jobledger.client import Jobs
+    from jobledger.settings import Settings
+    from statemachine.log.port import ReadableLog
 
 
 def describe(
@@ -16,19 +18,45 @@ def describe(
     kind: common.Kind = "",
     output: common.OutputOption = common.Output.TABLE,
     store: common.Store = None,
+    log: histories.Log = None,
     server: common.Server = None,
     verbose: common.Verbose = 0,
 ) -> None:
-    """Show a job in full: its phase and conditions, its replicas, and what happened last."""
+    """Show a job in full: its phase and conditions, its replicas, and what happened last.
+
+    Where no server answers, and with --log, it is shown as the store or the log has it.
+    """
     settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
-    with common.client(settings) as asked:
-        show(asked, settings.namespace, name, kind=kind, output=output)
+    where = settings.namespace
+    common.asked_or_read(
+        settings,
+        log,
+        lambda asked: show(asked, where, name, kind=kind, output=output),
+        lambda: _tell(*_read(settings, log, name, kind), output),
+    )
+
+
+def _read(
+    settings: "Settings", log: str | None, name: str, kind: str
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The job and its events, from the log."""
+    from jobledger.stored import StoredJobs, events_of
+    from jobledger.telling.histories import known_jobs
+
+    async def work(read: "ReadableLog") -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        job = StoredJobs(await known_jobs(read)).job(settings.namespace, name, kind=kind)
+        return job, await events_of(read, job)
+
+    return histories.reading(settings, work, log)
 
 
 def show(asked: "Jobs", namespace: str, name: str, *, kind: str, output: common.Output) -> None:
     """The job and its events are printed."""
     job = asked.job(namespace, name, kind=kind)
-    events = asked.events(namespace, name, kind=job["kind"], uid=job["metadata"]["uid"])
+    _tell(job, asked.events(namespace, name, kind=job["kind"], uid=job["metadata"]["uid"]), output)
+
+
+def _tell(job: dict[str, Any], events: list[dict[str, Any]], output: common.Output) -> None:
     if output is not common.Output.TABLE:
         common.dump({**job, "events": events}, output)
         return

@@ -43,6 +43,7 @@ def exit_code(error: Exception) -> int:
         ServerRefused,
         Unauthenticated,
         UnknownJob,
+        UnknownPhase,
         UnknownReplica,
     )
 
@@ -61,7 +62,7 @@ def exit_code(error: Exception) -> int:
             return UNAVAILABLE
         case e.ConfigError() | e.SpecInvalid() | e.Refused() | UnknownJob() | UnknownReplica() | JobExists():
             return BAD_INPUT
-        case Unauthenticated():
+        case Unauthenticated() | UnknownPhase():
             return BAD_INPUT
         case e.JobledgerError() if not isinstance(error, e.InvariantBroken):
             return FAILED

@@ -1,13 +1,15 @@
 """`jobledger get`: jobs in a line each."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobledger.cli import common
+from jobledger.cli import common, histories
 
 if TYPE_CHECKING:
-    from jobledger.client import Jobs
+    from jobledger.client import Jobs, Listing
+    from jobledger.settings import Settings
 
 _TITLES = ("NAME", "KIND", "PHASE", "RUNNING", "RESTARTS", "AGE")
 
@@ -32,31 +34,58 @@ def get(
     ] = False,
     output: common.OutputOption = common.Output.TABLE,
     store: common.Store = None,
+    log: histories.Log = None,
     server: common.Server = None,
     verbose: common.Verbose = 0,
 ) -> None:
-    """List jobs, or show some by name."""
-    chosen = common.label_selector(selector, names)
+    """List jobs, or show some by name.
+
+    Where no server answers, and with --log, they are shown as the store or the log has them.
+    """
+    from jobledger.views import phase_meant
+
+    wanted = Wanted(tuple(names or ()), phase_meant(phase), common.label_selector(selector, names), gone)
     settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
     where = None if everywhere else settings.namespace
-    with common.client(settings) as asked:
-        show(asked, names or [], where, phase=phase, selector=chosen, gone=gone, output=output, watch=watch)
+
+    def ask(asked: "Jobs") -> None:
+        show(asked, wanted, where, output, watch=watch)
+        if watch:
+            go_on(asked, wanted, where)
+
+    common.asked_or_read(
+        settings, log, ask, lambda: _from_log(settings, log, wanted, where, output), watch=watch
+    )
+
+
+def _from_log(
+    settings: "Settings", log: str | None, wanted: "Wanted", namespace: str | None, output: common.Output
+) -> None:
+    from jobledger.stored import StoredJobs
+    from jobledger.telling.histories import known_jobs
+
+    found = StoredJobs(histories.reading(settings, known_jobs, log))
+    for each in found.unreadable:
+        common.warn(f"jobledger: the history of job {each.uid} cannot be read: {each.doubt}")
+    show(found, wanted, namespace, output)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which jobs are wanted: those of these `names` if there are any, else those that the rest picks."""
+
+    names: tuple[str, ...] = ()
+    phase: str = ""
+    selector: str = ""
+    gone: bool = False
 
 
 def show(
-    asked: "Jobs",
-    names: list[str],
-    namespace: str | None,
-    *,
-    phase: str,
-    selector: str,
-    gone: bool,
-    output: common.Output,
-    watch: bool,
+    asked: "Listing", wanted: Wanted, namespace: str | None, output: common.Output, *, watch: bool = False
 ) -> None:
-    """Jobs of a namespace (None: of all), or those of these names, are listed; with `watch` for ever."""
-    everywhere = namespace is None
-    jobs = _found(asked, names, namespace, phase=phase, selector=selector, gone=gone)
+    """Those of a namespace (None: of all) are listed; that there are none is said unless somebody waits for them."""
+    everywhere, names, selector = namespace is None, wanted.names, wanted.selector
+    jobs = _found(asked, wanted, namespace)
     if output is not common.Output.TABLE:
         alone = len(names) == 1 and len(jobs) == 1
         common.dump(jobs[0] if alone else {"apiVersion": "v1", "kind": "List", "items": jobs}, output)
@@ -65,28 +94,24 @@ def show(
     elif not watch:
         which = f"no jobs with labels {selector}" if selector else "no jobs"
         common.warn(which if everywhere else f"{which} in namespace {namespace}")
-    if watch:
-        _go_on(asked, names, namespace, selector, everywhere=everywhere)
 
 
-def _found(
-    asked: "Jobs", names: list[str], namespace: str | None, *, phase: str, selector: str, gone: bool
-) -> list[dict[str, Any]]:
+def _found(asked: "Listing", wanted: Wanted, namespace: str | None) -> list[dict[str, Any]]:
+    names, phase = wanted.names, wanted.phase
     if not names:
-        return asked.jobs(namespace=namespace, phase=phase, selector=selector, gone=gone)
+        return asked.jobs(namespace=namespace, phase=phase, selector=wanted.selector, gone=wanted.gone)
     if namespace is None:
-        return [job for job in asked.jobs(gone=gone, phase=phase) if job["metadata"]["name"] in names]
+        return [job for job in asked.jobs(gone=wanted.gone, phase=phase) if job["metadata"]["name"] in names]
     return [asked.job(namespace, name) for name in names]
 
 
-def _go_on(
-    asked: "Jobs", names: list[str], namespace: str | None, selector: str, *, everywhere: bool
-) -> None:
-    synced = False
-    for type_, job in asked.watch(namespace=namespace, selector=selector):
+def go_on(asked: "Jobs", wanted: Wanted, namespace: str | None) -> None:
+    """A line for every change of the jobs that are wanted, for ever."""
+    synced, names = False, wanted.names
+    for type_, job in asked.watch(namespace=namespace, selector=wanted.selector):
         synced = synced or type_ == "SYNCED"
         if synced and job and (not names or job["metadata"]["name"] in names):
-            common.say("   ".join(_row(job, everywhere=everywhere)))
+            common.say("   ".join(_row(job, everywhere=namespace is None)))
 
 
 def table(jobs: list[dict[str, Any]], *, everywhere: bool = False) -> str:

@@ -46,14 +46,14 @@ def logs(
         raise typer.BadParameter("--all and --replica exclude each other")
     settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
     wanted: dict[str, str | bool] = {"kind": kind, "container": container, "previous": previous}
-    with common.client(settings) as asked:
-        try:
+    try:
+        with common.client(settings, waits=follow) as asked:
             show(asked, settings.namespace, name, replica, wanted, everybody=everybody, follow=follow)
-        except NoServer:
-            if follow or settings.server or not settings.store.exists():
-                raise
-        else:
             return
+    except NoServer as error:
+        if follow or settings.server or not settings.store.exists():
+            raise
+        common.warn(f"jobledger: {error.fact}; these are the files beside the store {settings.store}")
     asyncio.run(_from_files(settings, name, replica, wanted, everybody=everybody))
 
 

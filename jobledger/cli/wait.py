@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobledger.cli import common
-from jobledger.views import stated_phase
+from jobledger.views import phase_meant, stated_phase
 
 if TYPE_CHECKING:
     from jobledger.client import Client
@@ -27,12 +27,18 @@ class Goal:
 
 
 def goal(text: str) -> Goal:
-    """`condition=X`, `condition=X=False`, `phase=X`, `delete` or `jsonpath={.path}=X`. Raises BadParameter."""
+    """`condition=X`, `condition=X=False`, `phase=X`, `delete` or `jsonpath={.path}=X`.
+
+    Raises:
+        BadParameter: it is none of them.
+        UnknownPhase: X is no phase of a job.
+    """
     what, _, rest = text.partition("=")
     if text == "delete":
         return Goal(text, lambda _: False, deletion=True)
     if what == "phase" and rest:
-        return Goal(text, lambda job: _phase(job).lower() == rest.lower(), lasting=True)
+        meant = _meant(rest)
+        return Goal(text, lambda job: (_phase(job) or "New") == meant, lasting=True)
     if what == "condition" and rest:
         type_, _, status = rest.partition("=")
         wished = (status or "True").lower()
@@ -53,9 +59,18 @@ def _path_goal(text: str, rest: str) -> Goal:
     except PathInvalid as error:
         raise typer.BadParameter(str(error)) from None
     wished = value.strip("'\"")
+    if path.strip("{}'\" .") == "status.phase":
+        wished = _meant(wished)
     if value:
         return Goal(text, lambda job: wished in found.texts(job))
     return Goal(text, lambda job: bool(found.texts(job)))
+
+
+def _meant(said: str) -> str:
+    """The phase that is meant, of those that a status can say. Raises UnknownPhase."""
+    from statemachine.phases import Phase
+
+    return phase_meant(said, [each.value for each in Phase])
 
 
 def _phase(job: Manifest) -> str:
@@ -95,7 +110,7 @@ def wait(
     wished, limit = goal(for_), common.span_option("--timeout", timeout)
     settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
     deadline = time.monotonic() + max(limit, 0.5)
-    with common.client(settings) as asked:
+    with common.client(settings, waits=True, seconds=max(limit, 0.5)) as asked:
         if not wished.deletion:
             for name in names:
                 asked.job(settings.namespace, name)  # an unknown name is said at once, and with the nearest

@@ -30,6 +30,7 @@ _VALUES: Final[Mapping[str, Sequence[str]]] = {
     "way": ("asc", "desc"),
     "size": [str(each) for each in SIZES],
 }
+_IN_ANY_CASE: Final = {each.lower(): each for each in PHASES}
 _NAMES: Final = ("q", *FILTERS, "sort", "way", "page", "size")
 
 _LONGEST: Final = 100
@@ -64,6 +65,7 @@ class Query:
         said["label"] = [str(each) for text in said["label"] for each in Selector.of(text).requirements]
         if len(said["label"]) > _LONGEST:
             raise ConfigError(f"a list is filtered by {_LONGEST} labels at most")
+        said["phase"] = [_IN_ANY_CASE.get(each.lower(), each) for each in said["phase"]]
         chosen = {each: tuple(dict.fromkeys(filter(None, values))) for each, values in said.items()}
         sort, size = asked.get("sort", ""), asked.get("size", "")
         way, page = asked.get("way", ""), asked.get("page", "")
@@ -87,6 +89,8 @@ class Query:
         for name, value in asked.multi_items():
             if name not in (*_NAMES, *others):
                 raise ConfigError(f'the list has no parameter "{name:.40}": it knows {", ".join(_NAMES)}')
+            if name == "phase" and value.lower() in _IN_ANY_CASE:
+                continue
             if value not in ("", *_VALUES.get(name, (value,))):
                 raise ConfigError(f'{name} cannot be "{value:.40}": it is one of {", ".join(_VALUES[name])}')
             if name == "page" and value and not _page(value):

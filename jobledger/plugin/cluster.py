@@ -14,7 +14,7 @@ from jobledger.plugin.changes import selected_by, watched
 from jobledger.plugin.connection import path_of
 from jobledger.plugin.groups import GROUP_VERSIONS, KINDS
 from jobledger.plugin.pods import Pods
-from jobledger.views import stated_phase
+from jobledger.views import is_in
 from statemachine.errors import ConfigError, Expired, JobledgerError, Missing
 from statemachine.redact import redacted
 
@@ -95,7 +95,7 @@ class Cluster:
             raise NotPossible("the API server does not know deleted jobs; `jobledger history NAME` does")
         found = [job for each in self._lists(namespace, selector) for job in each.items]
         found.sort(key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"], job["kind"]))
-        return [each for each in found if not phase or stated_phase(each) == phase]
+        return [each for each in found if is_in(each, phase)]
 
     def job(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> Manifest:
         """A job.

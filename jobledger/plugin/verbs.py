@@ -59,12 +59,15 @@ def get(
     context: options.Context = "",
 ) -> None:
     """List jobs of all kinds, or show some by name."""
-    from jobledger.cli.get import show
+    from jobledger.cli.get import Wanted, go_on, show
+    from jobledger.views import phase_meant
 
-    chosen = common.label_selector(selector, names)
+    wanted = Wanted(tuple(names or ()), phase_meant(phase), common.label_selector(selector, names))
     with _cluster(kubeconfig, context, namespace) as (asked, own):
         where = None if everywhere else own
-        show(asked, names or [], where, phase=phase, selector=chosen, gone=False, output=output, watch=watch)
+        show(asked, wanted, where, output, watch=watch)
+        if watch:
+            go_on(asked, wanted, where)
 
 
 def describe(

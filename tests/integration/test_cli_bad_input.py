@@ -117,7 +117,13 @@ def test_a_server_that_was_killed_leaves_no_doubt(place: Place) -> None:
         server.kill()
         server.wait()
     assert Path(f"{place.store}.sock").exists()
-    says_once(place.run("get"), 3, "no server at", "start one with `jobledger serve`")
+    says_once(place.run("pause", "x"), 3, "no server at", "start one with `jobledger serve`")
+    read = place.run("get")
+    assert read.returncode == 0
+    assert read.stderr.splitlines() == [
+        f"jobledger: no server at {place.store}.sock; this is the state in the store {place.store}",
+        "no jobs in namespace default",
+    ]
 
 
 def test_a_label_selector_that_is_none(place: Place) -> None:

@@ -6,7 +6,6 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from jobledger.api.answers import yaml_answer
-from jobledger.api.jobs import event_of
 from jobledger.api.rights import Right, demand
 from jobledger.console import queries
 from jobledger.console.data import shown
@@ -20,6 +19,7 @@ from jobledger.console.details.render import offered
 from jobledger.console.details.subject import Subject
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.listing import listable, page_of
+from jobledger.views import event_of
 from statemachine.redact import redacted
 
 ENTRIES: Final = 1000

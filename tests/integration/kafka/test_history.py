@@ -35,6 +35,20 @@ def test_a_job_is_in_the_history_from_its_beginning_to_its_end(
         assert counted == each.last_seq > 2
 
 
+def test_jobs_of_a_log_in_kafka_are_shown_when_no_server_runs(tmp_path: Path, ledger_topics: Address) -> None:
+    place = Place(tmp_path, environment(JOBLEDGER_KAFKA__FEED="aiokafka"))
+    file = place.write("job.yaml", script("digits", "print('done')"))
+    with place.server("--log", str(ledger_topics)):
+        place.ok("submit", file)
+        place.ok("wait", "digits", "--for", "phase=Succeeded", "--timeout", "100s")
+    for verb in (["get"], ["describe", "digits"]):
+        said = place.run(*verb, "--log", str(ledger_topics), "--store", str(tmp_path / "none.db"))
+        assert (said.returncode, "digits" in said.stdout, "Succeeded" in said.stdout) == (0, True, True)
+        assert said.stderr == (
+            f"jobledger: no server is asked; this is the state in the log {ledger_topics}\n"
+        )
+
+
 def ended(url: str) -> set[str]:
     return {each.name for each in listed(url) if each.phase is Phase.SUCCEEDED}
 

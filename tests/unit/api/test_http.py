@@ -59,8 +59,17 @@ async def test_jobs_are_filtered_by_namespace_and_phase() -> None:
             ("namespace=x", 0),
             ("phase=Running", 1),
             ("phase=Failed", 0),
+            ("phase=running", 1),
+            ("phase=", 1),
         ):
             assert len((await client.get(f"/v1/jobs?{query}")).json()["items"]) == count, query
+
+
+async def test_a_phase_that_there_is_not_is_a_problem_that_names_the_nearest() -> None:
+    async with server() as (client, _):
+        answer = await client.get("/v1/jobs?phase=runing")
+        assert (answer.status_code, answer.json()["code"]) == (422, "unknown-phase")
+        assert answer.json()["detail"].startswith('there is no phase "runing" (did you mean "Running"?): ')
 
 
 def labelled(name: str, **labels: str) -> dict[str, Any]:

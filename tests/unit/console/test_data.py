@@ -61,6 +61,7 @@ async def test_the_list_is_that_of_the_page_with_its_filters_order_and_paging(tm
         assert one["createdAt"].endswith("Z")
         assert one["isError"] is False
         assert (await json(browser, f"{JOBS}?phase=Failed"))["items"] == []
+        assert await json(browser, f"{JOBS}?phase=rUNNING") == await json(browser, f"{JOBS}?phase=Running")
         assert (await json(browser, f"{JOBS}?kind=BeamJob"))["total"] == 0
         assert (await json(browser, f"{JOBS}?namespace=elsewhere"))["total"] == 0
 
