@@ -72,6 +72,7 @@ async def show(held: Held, folder: Path) -> int:
 def manifest(folder: Path) -> Path:
     """The example, with its checkpoint in this demo's own folder: no run before can be in its way."""
     text = (ROOT / "examples" / "digits.yaml").read_text()
+    text = text.replace("digits/train.py", str(ROOT / "examples" / "digits" / "train.py"))
     copy = folder / "digits.yaml"
     copy.write_text(re.sub(r"--checkpoint=\S+", f"--checkpoint={folder}/checkpoint.json", text))
     return copy

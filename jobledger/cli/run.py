@@ -25,6 +25,9 @@ def run(
 ) -> None:
     """Run jobs on this machine, each replica as processes, and follow them to their end.
 
+    Containers without a workingDir start in the folder of the manifest's file; those of a manifest from standard
+    input where this command was given.
+
     The exit code is the outcome: 0 when every job has succeeded, 1 when one has failed. Ctrl-C asks the jobs
     to stop (SIGTERM), a second Ctrl-C ends them at once; either way the ledger says what happened. A job of
     the same name that has ended is replaced; its history stays. Without room on the disk the jobs' processes

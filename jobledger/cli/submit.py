@@ -1,5 +1,6 @@
 """`jobledger submit`: hand manifests to a running server."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jobledger.cli import common
@@ -19,8 +20,8 @@ def submit(
 ) -> None:
     """Hand jobs to a running server, with the ConfigMaps and Secrets they use. All are created, or none.
 
-    Every manifest is examined before anything is sent. Processes of the jobs start in the folder in which
-    this command was given.
+    Every manifest is examined before anything is sent. Containers without a workingDir start in the folder of the
+    manifest's file; those of a manifest from standard input where this command was given.
     """
     held = common.held(store=store, server=server, namespace=namespace, verbose=verbose)
     manifests = examined(files, held.settings.namespace)
@@ -43,22 +44,36 @@ def examined(files: list[str], namespace: str) -> "list[Manifest]":
     from jobledger.intake import inspect
     from jobledger.manifests import Manifest, ManifestUnusable, Source, load
 
-    found = [
-        Manifest(_completed(each.raw, namespace, is_job=each.is_job), each.source)
-        for each in load(files).usable()
-    ]
+    found = [Manifest(_completed(each, namespace), each.source) for each in load(files).usable()]
     inspect(found)
     if not any(each.is_job for each in found):
         raise ManifestUnusable(Source(files[0]), "holds no job; ConfigMaps and Secrets alone do nothing")
     return found
 
 
-def _completed(raw: dict[str, Any], namespace: str, *, is_job: bool) -> dict[str, Any]:
-    from pathlib import Path
-
+def _completed(manifest: "Manifest", namespace: str) -> dict[str, Any]:
     from k8s_bridge.local.kubelet import WORKDIR
 
+    raw = manifest.raw
     meta = {**raw["metadata"], "namespace": raw["metadata"].get("namespace") or namespace}
-    if is_job and isinstance(meta.get("annotations") or {}, dict):
-        meta["annotations"] = {WORKDIR: str(Path.cwd()), **(meta.get("annotations") or {})}
+    if manifest.is_job and isinstance(meta.get("annotations") or {}, dict):
+        meta["annotations"] = {
+            WORKDIR: str(_folder(manifest.source.file)),
+            **(meta.get("annotations") or {}),
+        }
     return {**raw, "metadata": meta}
+
+
+def _folder(file: str) -> Path:
+    """The folder that `file` is in; what comes through a pipe is in none, and belongs where the command was given."""
+    from jobledger.manifests import STDIN
+
+    folder = Path(file).parent.resolve()
+    if (
+        file == STDIN
+        or not Path(file).is_file()
+        or folder.is_relative_to("/dev")
+        or folder.is_relative_to("/proc")
+    ):
+        return Path.cwd()
+    return folder

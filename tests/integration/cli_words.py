@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from jobledger.places import socket_path
 from tests.harness import program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,6 +59,10 @@ class Place:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    def is_served(self) -> bool:
+        """A server answers; without one `get` would read the store."""
+        return self.run("get", "--server", str(socket_path(self.store))).returncode == 0
+
     def start(self, *arguments: str, real: bool = False) -> subprocess.Popen[str]:
         """The command, running; its output in one stream."""
         return program.start(
@@ -82,7 +87,7 @@ class Place:
         """`jobledger serve`, ready; asked to end at the end."""
         process = self.start("serve", *arguments, real=real)
         try:
-            wait_until(lambda: self.run("get").returncode == 0 or process.poll() is not None)
+            wait_until(lambda: self.is_served() or process.poll() is not None)
             assert process.poll() is None, process.communicate()[0]
             yield process
         finally:

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from tests.harness import program
 from tests.integration.cli_words import ESCAPE, ROOT, SECONDS, Place, is_alive, says_once, script, wait_until
 
 pytestmark = pytest.mark.integration
@@ -319,6 +321,38 @@ def test_a_terminal_shows_a_live_table_within_its_width(place: Place) -> None:
     rows = [line for line in re.split(r"[\r\n]+", text) if line.startswith("worker-")]
     assert rows
     assert max(map(len, rows)) <= 80
+
+
+@pytest.mark.parametrize("example", ["digits.yaml", "kubeflow-digits.yaml"])
+def test_an_example_runs_from_any_folder(example: str, tmp_path: Path) -> None:
+    for name in ("digits", example):
+        (tmp_path / "examples").mkdir(exist_ok=True)
+        (tmp_path / "examples" / name).symlink_to(ROOT / "examples" / name)
+    place = Place(tmp_path)
+    file, store = tmp_path / "examples" / example, tmp_path / "ledger.db"
+    done = program.run("run", str(file), "--store", str(store), cwd="/", env=place.env, within=SECONDS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "succeeded" in done.stdout
+
+
+def test_containers_without_a_working_directory_start_in_the_folder_of_their_manifest(place: Place) -> None:
+    (place.folder / "deep" / "given").mkdir(parents=True)
+    here, given = (
+        script("here", "import os; print(os.getcwd())"),
+        script("there", "import os; print(os.getcwd())"),
+    )
+    container = given["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]
+    container["workingDir"] = str(place.folder / "deep" / "given")
+    place.write("deep/jobs.yaml", here, given)
+    place.ok("run", "deep/jobs.yaml")
+    assert place.ok("logs", "here") == f"{place.folder}/deep\n"
+    assert place.ok("logs", "there") == f"{place.folder}/deep/given\n"
+
+
+def test_containers_of_a_manifest_from_standard_input_start_where_the_command_was_given(place: Place) -> None:
+    text = yaml.safe_dump(script("here", "import os; print(os.getcwd())"))
+    assert place.run("run", "-", stdin=text).returncode == 0
+    assert place.ok("logs", "here") == f"{place.folder}\n"
 
 
 def test_the_demo_loses_a_worker_and_still_succeeds() -> None:

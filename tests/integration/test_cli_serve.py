@@ -174,18 +174,23 @@ def test_listings_are_json_and_yaml_for_programs(place: Place) -> None:
         assert "events" in json.loads(place.ok("describe", "a", "-o", "json"))
 
 
-def test_processes_start_where_submit_was_called_not_where_the_server_was(place: Place) -> None:
-    elsewhere = place.folder / "elsewhere"
+@pytest.mark.parametrize("piped", [False, True])
+def test_processes_start_where_the_manifest_is_or_submit_was_called_not_where_the_server_was(
+    piped: bool, place: Place
+) -> None:
+    elsewhere, called = place.folder / "elsewhere", place.folder / "called"
     elsewhere.mkdir()
-    place.write("job.yaml", script("where", "import os; print(os.getcwd())"))
-    with place.server():
+    called.mkdir()
+    place.write("elsewhere/job.yaml", script("where", "import os; print(os.getcwd())"))
+    with place.server(), (elsewhere / "job.yaml").open() as manifest:
         done = subprocess.run(
-            place.command("submit", "../job.yaml"),
-            cwd=elsewhere,
+            place.command("submit", "-" if piped else "../elsewhere/job.yaml"),
+            cwd=called,
             env=place.env,
+            stdin=manifest if piped else subprocess.DEVNULL,
             capture_output=True,
             check=False,
         )
         assert done.returncode == 0, done.stderr
         place.ok("wait", "where", "--for", "phase=Succeeded", "--timeout", "50s")
-        assert place.ok("logs", "where") == f"{elsewhere}\n"
+        assert place.ok("logs", "where") == f"{called if piped else elsewhere}\n"

@@ -147,7 +147,7 @@ def test_run_on_a_disk_that_is_full_before_it_starts_says_so(place: Crowded) -> 
 def test_a_server_says_that_its_disk_is_full_and_ends_when_asked(place: Crowded) -> None:
     place.write("job.yaml", script("long", UNTIL_TOLD))
     process = place.start("serve")
-    wait_until(lambda: place.run("get").returncode == 0)
+    wait_until(place.is_served)
     place.ok("submit", "job.yaml")
     pid = _pid(place)
     place.fill()

@@ -36,13 +36,13 @@ def test_the_torchrun_example_trains_in_four_processes(tmp_path: Path) -> None:
         "-m",
         "jobledger",
         "run",
-        "examples/torchrun-ddp.yaml",
+        str(ROOT / "examples" / "torchrun-ddp.yaml"),
         "--logs",
         "--timeout=200s",
     ]
     done = subprocess.run(
         [*command, "--store", str(tmp_path / "ledger.db")],
-        cwd=ROOT,
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
