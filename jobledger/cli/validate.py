@@ -1,7 +1,7 @@
 """`jobledger validate`: every problem of every manifest at once, without a cluster or a server."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -10,23 +10,32 @@ from jobledger.cli.ending import BAD_INPUT
 
 if TYPE_CHECKING:
     from jobledger.manifests import Manifest, ManifestUnusable
+    from jobledger.manifests.places import Place
 
 
 def validate(
     files: common.Files,
+    *,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Warnings, such as those of unknown fields, are errors.")
+    ] = False,
     output: common.OutputOption = common.Output.TABLE,
     verbose: common.Verbose = 0,
 ) -> None:
     """Check manifests against every rule of their kinds; exit code 2 if anything is wrong.
 
-    Says all problems at once, each with its field, the id of the rule and a sentence, and warnings too.
+    Says all problems at once, and warnings too: a line each that editors understand, `file:line:column: field: text`,
+    with the id of the rule behind it.
     """
     from jobledger.manifests import load
 
     common.settings(verbose=verbose)
     found = load(files)
     reports = [*map(_report, found.manifests), *map(_unusable, found.faults)]
-    reports = _in_order(_with_twins(reports), files)
+    names = [*(each.place("metadata.name") for each in found.manifests), *(None for _ in found.faults)]
+    reports = _in_order(_with_twins(reports, names), files)
+    if strict:
+        reports = [*map(_strictly, reports)]
     if output is common.Output.TABLE:
         for line in _lines(reports):
             common.say(line)
@@ -54,15 +63,54 @@ def _report(manifest: "Manifest") -> dict[str, Any]:
     if manifest.is_job:
         admission = kind_of(manifest.raw["apiVersion"], manifest.kind).admit(manifest.name, manifest.spec)
         report["problems"] = [
-            {"rule": each.rule, "path": each.path, "text": each.text} for each in admission.problems
+            {"rule": each.rule, "path": each.path, "text": each.text} | _at(manifest, each.path, each.text)
+            for each in admission.problems
         ]
-        report["notices"] = [{"reason": each.reason, "message": each.message} for each in admission.notices]
+        notices = [(each.reason, each.message) for each in admission.notices]
+        report["notices"] = [
+            {"reason": reason, "message": message} | _at(manifest, "", message)
+            for reason, message in (*_strangers(manifest.raw), *notices)
+        ]
     return report
+
+
+_FIELDS: Final = ("apiVersion", "kind", "metadata", "spec", "status")
+"""What every object of a job kind has. Source: Kubernetes API conventions, Objects."""
+
+
+def _strangers(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The fields beside `spec` that no API server keeps, as reason and message."""
+    for name in raw:
+        if name not in _FIELDS:
+            yield "UnknownField", f"{name} is no known field and is ignored"
+
+
+def _at(manifest: "Manifest", path: str, text: str) -> dict[str, int]:
+    """The place of the field that is meant: by its path, else by the one with which the sentence begins."""
+    from jobledger.manifests.places import has_field
+
+    first = text.split(maxsplit=1)[0].rstrip(":,;") if text else ""
+    return _numbers(manifest.place(path or (first if has_field(manifest.raw, first) else "")))
+
+
+def _numbers(place: "Place | None") -> dict[str, int]:
+    return {"line": place.line, "column": place.column} if place else {"line": 0, "column": 0}
+
+
+def _strictly(report: dict[str, Any]) -> dict[str, Any]:
+    """The report with its warnings as problems."""
+    more = [
+        {"rule": each["reason"], "path": "", "text": each["message"]}
+        | {"line": each["line"], "column": each["column"]}
+        for each in report["notices"]
+    ]
+    return report | {"problems": [*report["problems"], *more], "notices": []}
 
 
 def _unusable(fault: "ManifestUnusable") -> dict[str, Any]:
     """What is wrong with a file, or with a manifest that is none."""
     problem = {"rule": "", "path": fault.problem.path, "text": fault.problem.text}
+    problem |= _numbers(fault.place)
     blank = {"kind": "", "namespace": "", "name": ""}
     return _place(fault.source) | blank | {"problems": [problem], "notices": []}
 
@@ -77,17 +125,18 @@ def _place(source: Any) -> dict[str, Any]:
     }
 
 
-def _with_twins(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """An object that was there before gets a problem for it: one of the two would be lost."""
+def _with_twins(reports: list[dict[str, Any]], names: "Sequence[Place | None]") -> list[dict[str, Any]]:
+    """An object that was there before gets a problem for it, at its name: one of the two would be lost."""
     first: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for report in reports:
+    for report, name in zip(reports, names, strict=True):
         key = report["kind"], report["namespace"], report["name"]
         if not report["name"]:
             continue
         twin = first.setdefault(key, report)
         if twin is not report:
             text = f'{report["kind"]} "{report["name"]}" is there already: {_where(twin)}'
-            report["problems"] = [{"rule": "", "path": "metadata.name", "text": text}, *report["problems"]]
+            problem = {"rule": "", "path": "metadata.name", "text": text} | _numbers(name)
+            report["problems"] = [problem, *report["problems"]]
     return reports
 
 
@@ -109,10 +158,21 @@ def _lines(reports: Sequence[dict[str, Any]]) -> Iterator[str]:
         notes = f", {common.plural(len(report['notices']), 'warning')}" if report["notices"] else ""
         yield f"{_where(report)}: {title}: {state}{notes}"
         for each in report["problems"]:
-            path = f"{each['path']}: " if each["path"] else ""
-            yield f"  error    {each['rule'] or '-':<5}{_printable(path + each['text'])}"
+            path, rule = (
+                (f"{each['path']}: " if each["path"] else ""),
+                f" [{each['rule']}]" if each["rule"] else "",
+            )
+            yield f"{_spot(report, each)}: {_printable(path + each['text'])}{rule}"
         for each in report["notices"]:
-            yield f"  warning  {each['reason']}: {_printable(each['message'])}"
+            yield f"{_spot(report, each)}: warning: {_printable(each['message'])} [{each['reason']}]"
+
+
+def _spot(report: dict[str, Any], each: dict[str, Any]) -> str:
+    """`file:line:column`, as compilers have it; the file alone where it is wrong as a whole."""
+    from jobledger.manifests import STDIN, shown_name
+
+    file = "<stdin>" if report["file"] == STDIN else shown_name(report["file"])
+    return f"{file}:{each['line']}:{each['column'] or 1}" if each["line"] else file
 
 
 def _printable(text: str) -> str:

@@ -7,12 +7,14 @@ ConfigMaps and Secrets that may accompany them; each manifest with the place it 
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from jobledger.manifests.documents import Document, Unreadable, documents
+from jobledger.manifests.places import Place
 from statemachine.errors import Problem, SpecInvalid
 from statemachine.kinds import KNOWN, UnknownKind, kind_of
 from statemachine.kinds.common.metadata import is_name, of_object
@@ -56,12 +58,21 @@ class Source:
         return ", ".join(filter(None, (shown_name(self.file), document, item, line, column)))
 
 
+Locate = Callable[[str], Place]
+"""The path of a field → where it stands in the file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """An object as it was written, of a kind that jobledger handles, with a name."""
 
     raw: dict[str, Any]
     source: Source
+    locate: Locate | None = field(default=None, compare=False, repr=False)
+
+    def place(self, path: str) -> Place | None:
+        """Where the field `path` stands in the file, or what there is of it; None if nobody knows."""
+        return self.locate(path) if self.locate else None
 
     @property
     def kind(self) -> str:
@@ -87,8 +98,10 @@ class Manifest:
 class ManifestUnusable(SpecInvalid):
     """A file, or one manifest in it, cannot be used: `source` says where, `problem` what."""
 
-    def __init__(self, source: Source, text: str, path: str = "") -> None:
+    def __init__(self, source: Source, text: str, path: str = "", place: Place | None = None) -> None:
         self.source, self.problem = source, Problem("", path, text)
+        self.place = place or Place(source.line, source.column)
+        """Of the field that is wrong. Line 0: of the whole file."""
         super().__init__([Problem("", "", f"{source}: {self.problem}")])
 
 
@@ -136,7 +149,7 @@ def read(data: bytes, file: str) -> Loaded:
             number = document.number
             for source, raw in _objects(document, file):
                 _refuse_many(len(found))
-                found.append(_checked(raw, source))
+                found.append(_checked(raw, source, partial(document.place_of, raw)))
     except Unreadable as error:
         found.append(ManifestUnusable(Source(file, number + 1, error.line, error.column), error.text))
     if not found:
@@ -219,7 +232,7 @@ def _is_list(value: dict[str, Any]) -> bool:
     )
 
 
-def _checked(raw: Any, source: Source) -> Manifest | ManifestUnusable:
+def _checked(raw: Any, source: Source, locate: Locate) -> Manifest | ManifestUnusable:
     """The manifest, if it is an object of a known kind that has a name and a size that can be stored."""
     try:
         _check_kind(raw)
@@ -227,8 +240,8 @@ def _checked(raw: Any, source: Source) -> Manifest | ManifestUnusable:
         _check_size(raw)
     except SpecInvalid as error:
         first = error.problems[0]
-        return ManifestUnusable(source, first.text, first.path)
-    return Manifest(raw, source)
+        return ManifestUnusable(source, first.text, first.path, locate(first.path))
+    return Manifest(raw, source, locate)
 
 
 def _refuse(path: str, text: str) -> SpecInvalid:

@@ -8,11 +8,13 @@ like it, because JSON's escapes are not all YAML's. What can hurt a reader is re
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import Any, Final
 
 import yaml
 
+from jobledger.manifests.places import Marks, of_json, of_token
 from jobledger.manifests.tree import MAX_DEPTH, TOO_DEEP, Builder, Document, Unreadable
 
 __all__ = ["MAX_DEPTH", "Document", "Unreadable", "documents"]
@@ -58,7 +60,11 @@ def documents(text: str, limit: int) -> Iterator[Document]:
 
 def _json(text: str) -> Iterator[Document]:
     """One JSON document or several in a row. Raises ValueError if it is anything else."""
-    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite)
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_unique,
+        parse_constant=partial(_no_number, text),
+        parse_float=partial(_finite, text),
+    )
     place, line, number = _space(text, 0), 1 + text.count("\n", 0, _space(text, 0)), 0
     while place < len(text):
         try:
@@ -70,9 +76,14 @@ def _json(text: str) -> Iterator[Document]:
         number += 1
         if number > MAX_DOCUMENTS:
             raise Unreadable(f"holds more than {MAX_DOCUMENTS} documents")
-        yield Document(number, line, value)
+        yield Document(number, line, value, later=_marks_of(text, place, value))
         after = _space(text, end)
         place, line = after, line + text.count("\n", place, after)
+
+
+def _marks_of(text: str, begin: int, value: Any) -> Callable[[], Marks]:
+    """The places in a JSON document, looked for once."""
+    return cache(lambda: of_json(text, begin, value))
 
 
 def _space(text: str, place: int) -> int:
@@ -88,14 +99,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _no_number(name: str) -> float:
-    raise Unreadable(f"{name} is no JSON value; put it in quotes to make it a string")
+def _no_number(text: str, name: str) -> float:
+    raise Unreadable(f"{name} is no JSON value; put it in quotes to make it a string", *of_token(text, name))
 
 
-def _finite(digits: str) -> float:
+def _finite(text: str, digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise Unreadable(f"the number {digits:.20} is too large")
+        raise Unreadable(f"the number {digits:.20} is too large", *of_token(text, digits))
     return number
 
 

@@ -3,12 +3,13 @@
 Refused here: aliases that expand without end, deep nesting, fields given twice, tags that make objects.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import yaml
 
+from jobledger.manifests.places import Mark, Marks, Place, place_of
 from jobledger.manifests.scalars import Odd, field_name, tagged
 from statemachine.errors import JobledgerError
 
@@ -32,17 +33,25 @@ class Unreadable(JobledgerError):
 class Document:
     """One document: its number from 1 on, the line on which it begins, its value.
 
-    `lines` maps the id of every object and list inside to its line; empty for JSON.
+    `marks` has the places of everything inside; those in JSON are looked for when they are wanted (`later`): it takes
+    long, and few want them.
     """
 
     number: int
     line: int
     value: Any
-    lines: Mapping[int, int] = field(default_factory=dict)
+    marks: Marks = field(default_factory=dict)
+    later: Callable[[], Marks] | None = None
 
     def line_of(self, part: object) -> int:
         """The line on which `part` of the document begins; the document's if that is not known."""
-        return self.lines.get(id(part), self.line)
+        mark = self.marks.get(id(part))
+        return mark.begin.line if mark else self.line
+
+    def place_of(self, part: object, path: str) -> Place:
+        """Where `path` stands that begins at `part` of the document; see `places.place_of`."""
+        marks = self.later() if self.later else self.marks
+        return place_of(marks, part, path) or Place(self.line, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +61,18 @@ class _Node:
     value: Any
     size: int
     height: int
-    line: int
+    place: Place
 
 
 @dataclass(slots=True)
 class _Open:
     """An object or a list that is not closed yet.
 
-    `key` waits for its value, which is merged in if `merging`; `merged` came in that way before.
+    `key` waits for its value, which is merged in if `merging`; `merged` came in that way before, from `merged_parts`.
     """
 
     value: Any
-    line: int
+    mark: Mark
     anchor: str | None
     size: int = 2
     height: int = 1
@@ -71,6 +80,7 @@ class _Open:
     merging: bool = False
     keys: dict[str, int] = field(default_factory=dict)
     merged: dict[str, Any] = field(default_factory=dict)
+    merged_parts: dict[str | int, Place] = field(default_factory=dict)
 
 
 class Builder:
@@ -84,40 +94,40 @@ class Builder:
     def _begin(self) -> None:
         self._open: list[_Open] = []
         self._anchors: dict[str, _Node | None] = {}
-        self._lines: dict[int, int] = {}
+        self._marks: dict[int, Mark] = {}
         self._size = 0
         self._done: Document | None = None
 
     def take(self, event: yaml.Event) -> Document | None:
         """The document that `event` ends, unless it is empty."""
         mark = event.start_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        place = Place(mark.line + 1, mark.column + 1) if mark else Place(0, 0)
         try:
             match event:
                 case yaml.ScalarEvent():
                     plain = event.tag is None and event.implicit[0]
                     value = tagged(event.value, event.tag, plain=plain)
-                    node = _Node(value, len(event.value) + 1, 0, line)
+                    node = _Node(value, len(event.value) + 1, 0, place)
                     self._anchor(event.anchor, node)
-                    self._add(node, plain=plain)
+                    self._add(node, place, plain=plain)
                 case yaml.DocumentStartEvent():
                     self._begin()
                     self._number += 1
                 case yaml.DocumentEndEvent():
                     return self._done
                 case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-                    self._start(event, line)
+                    self._start(event, place)
                 case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                     self._end()
                 case yaml.AliasEvent():
-                    self._add(self._aliased(event.anchor or ""))
+                    self._add(self._aliased(event.anchor or ""), place)
                 case _:
                     pass
         except Odd as error:
-            raise Unreadable(str(error), line, column) from None
+            raise Unreadable(str(error), place.line, place.column) from None
         return None
 
-    def _start(self, event: yaml.CollectionStartEvent, line: int) -> None:
+    def _start(self, event: yaml.CollectionStartEvent, place: Place) -> None:
         mapping = isinstance(event, yaml.MappingStartEvent)
         wanted = "map" if mapping else "seq"
         if event.tag not in (None, "!", f"tag:yaml.org,2002:{wanted}"):
@@ -126,7 +136,7 @@ class Builder:
             raise Odd(TOO_DEEP)
         if event.anchor is not None:
             self._anchors[event.anchor] = None
-        self._open.append(_Open({} if mapping else [], line, event.anchor))
+        self._open.append(_Open({} if mapping else [], Mark(place), event.anchor))
 
     def _end(self) -> None:
         closed = self._open.pop()
@@ -134,10 +144,12 @@ class Builder:
             own = dict(closed.value)
             closed.value.clear()
             closed.value.update(closed.merged | own)
-        self._lines[id(closed.value)] = closed.line
-        node = _Node(closed.value, closed.size, closed.height, closed.line)
+        for key, place in closed.merged_parts.items():
+            closed.mark.parts.setdefault(key, place)
+        self._marks[id(closed.value)] = closed.mark
+        node = _Node(closed.value, closed.size, closed.height, closed.mark.begin)
         self._anchor(closed.anchor, node)
-        self._add(node, again=False)
+        self._add(node, closed.mark.begin, again=False)
 
     def _anchor(self, name: str | None, node: _Node) -> None:
         if name is not None:
@@ -153,8 +165,8 @@ class Builder:
             raise Odd(TOO_DEEP)
         return node
 
-    def _add(self, node: _Node, *, plain: bool = False, again: bool = True) -> None:
-        """The node has its place in the innermost open value, or is the document.
+    def _add(self, node: _Node, place: Place, *, plain: bool = False, again: bool = True) -> None:
+        """The node, which stands at `place`, is in the innermost open value, or is the document.
 
         `again`: its characters count for the document; those of an object or list did when they were added.
         """
@@ -163,34 +175,37 @@ class Builder:
             raise Odd(f"with its aliases expanded, the document has more than {self._limit} characters")
         if not self._open:
             if node.value is not None:
-                self._done = Document(self._number, node.line, node.value, self._lines)
+                self._done = Document(self._number, node.place.line, node.value, self._marks)
             return
         into = self._open[-1]
         into.size += node.size
         into.height = max(into.height, node.height + 1)
         if isinstance(into.value, list):
+            into.mark.parts[len(into.value)] = place
             into.value.append(node.value)
         elif into.key is None:
             into.merging = plain and node.value == _MERGE
             into.key = _key(into, node)
+            if not into.merging:
+                into.mark.parts[into.key] = place
         else:
-            _put(into, into.key, node.value)
+            self._put(into, into.key, node.value)
             into.key = None
+
+    def _put(self, into: _Open, key: str, value: Any) -> None:
+        if not into.merging:
+            into.value[key] = value
+            return
+        for each in value if isinstance(value, list) else [value]:
+            if not isinstance(each, dict):
+                raise Odd('"<<" merges objects only')
+            into.merged = each | into.merged  # the first that has a field wins
+            into.merged_parts = self._marks[id(each)].parts | into.merged_parts
 
 
 def _key(into: _Open, node: _Node) -> str:
     key = field_name(node.value)
     if key in into.keys:
         raise Odd(f'the field "{key:.60}" stands here a second time; the first is on line {into.keys[key]}')
-    into.keys[key] = node.line
+    into.keys[key] = node.place.line
     return key
-
-
-def _put(into: _Open, key: str, value: Any) -> None:
-    if not into.merging:
-        into.value[key] = value
-        return
-    for each in value if isinstance(value, list) else [value]:
-        if not isinstance(each, dict):
-            raise Odd('"<<" merges objects only')
-        into.merged = each | into.merged  # the first that has a field wins

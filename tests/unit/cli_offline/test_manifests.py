@@ -39,12 +39,14 @@ def test_every_problem_of_every_file_is_told_at_once_with_rule_and_field(ask: As
     second.write_text("a: [")
     said = ask("validate", first, second)
     assert said.code == 2
-    assert "error    G1   metadata.name must be a DNS-1035 label" in said.out
-    assert "error    PT1  spec.replicaSpecs[0].replicas: must be at least 1" in said.out
+    assert "a.yaml:4:3: metadata.name must be a DNS-1035 label" in said.out
+    assert (
+        "spec.replicaSpecs[0].replicas: must be at least 1, its first replica is the master [PT1]" in said.out
+    )
     assert "document 2" in said.out
-    assert "warning  UnknownField: spec.foo is no known field and is ignored" in said.out
+    assert ": warning: spec.foo is no known field and is ignored [UnknownField]" in said.out
     assert 'kind: Unsupported value: "Pod"' in said.out
-    assert "b.yaml, line 1, column" in said.out or "b.yaml, line 2, column" in said.out
+    assert "b.yaml:1:" in said.out or "b.yaml:2:" in said.out
 
 
 def test_validation_as_data_has_all_fields(ask: Ask, tmp_path: Path) -> None:
