@@ -16,36 +16,44 @@ GROUPS: Final = {
     },
     "Jobs of a cluster": {
         "controller": "Run the jobs of a Kubernetes cluster.",
-        "evidence": "List the pods that wait for their end to be written down, or let go of them all.",
+        "evidence": "List the pods that wait for the controller to write down how they ended, "
+        "or let go of them.",
     },
     "Against a server": {
         "submit": "Hand jobs to a running server, with the ConfigMaps and Secrets they use.",
         "get": "List jobs, or show some by name.",
         "describe": "Show a job in full: its phase and conditions, its replicas, and what happened last.",
         "logs": "Print what a replica wrote.",
-        "wait": "Wait until something is true of jobs.",
+        "wait": "Wait until something is true of jobs; fails when time is up, or when it can never become true.",
         "pause": "Pause a job: its replicas end, the job stays and can be resumed.",
         "resume": "Let a paused job go on: all its replicas are started again.",
         "scale": "Wish another number of replicas for an elastic job, within its bounds.",
-        "delete": "Delete jobs: their processes end, their history stays in the ledger.",
+        "delete": "Delete jobs: their processes end (SIGTERM, then SIGKILL), their history stays in the ledger.",
     },
     "The ledger": {
-        "history": "Show everything that happened to a job: a line for every entry of the log.",
-        "why": "Explain why a job is as it is, and what began it.",
-        "replay": "Decide the recorded observations again and compare, or show a job as it was.",
-        "dead-letters": "List, show or retry observations that could not be decided.",
-        "log": "Copy the event log from a file to Kafka, or back, and compare the two.",
-        "topics": "Make the topics of a ledger in Kafka, or check their settings.",
+        "history": "List everything that the log holds of a job: when, what was noticed, what was decided, "
+        "the phase after.",
+        "why": "Explain why a job is as it is: every restart, failure, pause, scale, wait and deletion, "
+        "with its cause.",
+        "replay": "Print the status of a job as of any moment of its life, folded from the log.",
+        "log": "Copy every history from one log to another, byte for byte: from a file to Kafka or back, "
+        "or between two Kafkas.",
+        "topics": "Make the topics of a ledger in Kafka, with settings that lose nothing, or check those "
+        "that they have.",
+        "dead-letters": "List what could not be read or decided, show one of it whole, or let it be decided "
+        "once more.",
     },
     "Manifests": {
-        "validate": "Check manifests against every rule of their kinds.",
+        "validate": "Check manifests against every rule of their kinds; exit code 2 if anything is wrong.",
         "render": "Print the child objects of jobs as YAML, in the order in which they are created.",
         "crds": "Print the CustomResourceDefinitions as YAML, for `kubectl apply -f -`.",
     },
-    "This program": {"config": "Show which settings hold, and where each came from."},
+    "This program": {
+        "config": "Show which settings hold, and where each came from: default, environment variable or flag."
+    },
 }
-"""Every verb, by what it is about, in a line; the function of the verb (or its Typer, if it has verbs of its own) has
-its name, and says the rest."""
+"""Every verb, by what it is about (verbs of verbs last), in a line: that with which its own help begins. The function
+of the verb (or its Typer, if it has verbs of its own) has its name, and says the rest."""
 
 _IN_MODULE: Final = {"resume": "pause"}
 """Verbs that share a module with another."""
@@ -54,16 +62,17 @@ _IN_MODULE: Final = {"resume": "pause"}
 def build(verb: str = "") -> typer.Typer:
     """The application: with `verb` alone if it is one, else with all verbs. Imports only what it holds."""
     app = _empty()
-    groups = {each: group for group, verbs in GROUPS.items() for each in verbs}
+    groups = {each: (group, says) for group, verbs in GROUPS.items() for each, says in verbs.items()}
     for each in [verb] if verb in groups else groups:
+        group, says = groups[each]
         name = each.replace("-", "_")
         verb_of = getattr(import_module(f"jobledger.cli.{_IN_MODULE.get(name, name)}"), name)
         if isinstance(verb_of, typer.Typer):
             for inner in verb_of.registered_commands:
                 inner.help = paragraphs(inner.callback) if inner.callback else None
-            app.add_typer(verb_of, name=each, rich_help_panel=groups[each])
+            app.add_typer(verb_of, name=each, rich_help_panel=group, short_help=says)
         else:
-            app.command(each, rich_help_panel=groups[each], help=paragraphs(verb_of))(verb_of)
+            app.command(each, rich_help_panel=group, help=paragraphs(verb_of), short_help=says)(verb_of)
     return app
 
 
@@ -129,9 +138,15 @@ def run_command(arguments: list[str]) -> int:
     def work() -> int:
         from jobledger.cli.ending import ended_with
 
-        return ended_with(lambda: _application(arguments)(arguments, prog_name="jobledger"))
+        words = without_help(arguments)
+        return ended_with(lambda: _application(words)(words, prog_name="jobledger"))
 
     return guarded(work)
+
+
+def without_help(arguments: list[str]) -> list[str]:
+    """`help` and `help VERB` as `--help` and `VERB --help`."""
+    return [*arguments[1:], "--help"] if arguments[:1] == ["help"] else arguments
 
 
 def _application(arguments: list[str]) -> typer.Typer:

@@ -53,10 +53,12 @@ def run_command(arguments: list[str]) -> int:
     """The exit code of a command line; what went wrong has been told."""
 
     def work() -> int:
+        from jobledger.cli import without_help
         from jobledger.cli.ending import ended_with
 
-        verb = arguments[0] if arguments else ""
-        return ended_with(lambda: build(verb)(arguments, prog_name=PROGRAM), spoken=spoken)
+        words = without_help(arguments)
+        verb = words[0] if words else ""
+        return ended_with(lambda: build(verb)(words, prog_name=PROGRAM), spoken=spoken)
 
     return guarded(work)
 
