@@ -2,7 +2,7 @@
 
 from fastapi import FastAPI
 
-from jobledger.api import health
+from jobledger.api import health, start
 from jobledger.api.answers import Answer
 from jobledger.api.guards import ClusterGuard, LocalOnly
 from jobledger.api.jobs import routes
@@ -31,7 +31,7 @@ def create(
         title="jobledger",
         docs_url=None,
         redoc_url=None,
-        openapi_url="/v1/openapi.json",
+        openapi_url=start.DESCRIPTION,
         default_response_class=Answer,
     )
     api.state.jobledger = app
@@ -41,6 +41,7 @@ def create(
     else:
         api.add_middleware(ClusterGuard, reviews=reviews, refusal=refusal)
     install(api, refusal)
+    api.include_router(start.routes())
     api.include_router(routes(app, closing or Closing()))
     api.include_router(lives())
     api.include_router(health.routes(app.health))

@@ -109,8 +109,8 @@ def _strictly(report: dict[str, Any]) -> dict[str, Any]:
 
 def _unusable(fault: "ManifestUnusable") -> dict[str, Any]:
     """What is wrong with a file, or with a manifest that is none."""
-    problem = {"rule": "", "path": fault.problem.path, "text": fault.problem.text}
-    problem |= _numbers(fault.place)
+    said = {"rule": "", "path": fault.problem.path, "text": fault.problem.text}
+    problem = said | _numbers(fault.place)
     blank = {"kind": "", "namespace": "", "name": ""}
     return _place(fault.source) | blank | {"problems": [problem], "notices": []}
 

@@ -110,4 +110,8 @@ HELP: Final[dict[str, tuple[str, str]]] = {
         "这里显示的一切都可通过 /api 以 JSON 获取；每个 Job 都是 Kubernetes 对象，kubectl 和 jobledger "
         "命令行看到的内容相同。",
     ),
+    "help.elsewhere.link": (
+        "What the command line asks, /v1, is described here (OpenAPI).",
+        "命令行所用的 /v1 的描述（OpenAPI）。",
+    ),
 }

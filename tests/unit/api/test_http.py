@@ -50,6 +50,16 @@ async def test_a_job_is_created_listed_and_shown() -> None:
         assert shown["metadata"]["uid"] == created.json()["items"][0]["metadata"]["uid"]
 
 
+async def test_the_root_of_the_api_leads_to_its_description() -> None:
+    async with server() as (client, _):
+        root = await client.get("/v1")
+        assert (root.status_code, root.json()) == (200, {"openapi": "/v1/openapi.json"})
+        assert root.links["service-desc"]["url"] == "/v1/openapi.json"
+        described = (await client.get(root.json()["openapi"])).json()
+        assert described["openapi"].startswith("3.")
+        assert "/v1/jobs/{namespace}/{name}" in described["paths"]
+
+
 async def test_jobs_are_filtered_by_namespace_and_phase() -> None:
     async with server() as (client, app):
         await client.post("/v1/jobs", json=job())

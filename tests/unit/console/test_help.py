@@ -24,6 +24,8 @@ async def test_every_page_leads_to_help_in_its_language(tmp_path: Path) -> None:
         for topic in TOPICS:
             assert HELP[f"help.{topic}"][0] in english
             assert HELP[f"help.{topic}"][1] in chinese
+        assert 'href="/v1/openapi.json"' in english
+        assert "/v1/jobs" in (await browser.get("/v1/openapi.json")).json()["paths"]
     assert {each.split(".")[1] for each in HELP} == {*TOPICS, "title"}
 
 
