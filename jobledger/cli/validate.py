@@ -77,12 +77,20 @@ def _report(manifest: "Manifest") -> dict[str, Any]:
 _FIELDS: Final = ("apiVersion", "kind", "metadata", "spec", "status")
 """What every object of a job kind has. Source: Kubernetes API conventions, Objects."""
 
+_OF_METADATA: Final = (
+    *("name", "generateName", "namespace", "uid", "resourceVersion", "generation", "labels", "annotations"),
+    *("finalizers", "ownerReferences", "managedFields", "selfLink"),
+    *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
+)
+"""Source: Kubernetes API reference, ObjectMeta v1 meta."""
+
 
 def _strangers(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The fields beside `spec` that no API server keeps, as reason and message."""
-    for name in raw:
-        if name not in _FIELDS:
-            yield "UnknownField", f"{name} is no known field and is ignored"
+    """The fields beside `spec` and in `metadata` that no API server keeps, as reason and message."""
+    strangers = [each for each in raw if each not in _FIELDS]
+    strangers += [f"metadata.{each}" for each in raw["metadata"] if each not in _OF_METADATA]
+    for path in strangers:
+        yield "UnknownField", f"{path} is no known field and is ignored"
 
 
 def _at(manifest: "Manifest", path: str, text: str) -> dict[str, int]:

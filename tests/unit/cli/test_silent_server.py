@@ -12,6 +12,7 @@ from threading import Thread
 import pytest
 
 from tests.harness.program import run, start
+from tests.unit.cli_offline.conftest import failed, write
 
 VERBS = {
     "submit": ["submit", "job.yaml"],
@@ -64,6 +65,15 @@ def test_a_server_that_is_silent_is_reported_with_its_address_and_what_to_do(ver
         f"jobledger: no server at {address} (something listens there, and has said nothing for 2 s); "
         "it is stopped, stuck or overloaded: end it, and start another with `jobledger serve`\n"
     )
+
+
+def test_get_and_describe_answer_from_the_store_beside_a_server_that_is_silent(place: Path) -> None:
+    write(place / "ledger.db", failed())
+    with listening(place / "ledger.db.sock"):
+        for words in (["get", "-n", "demo"], ["describe", "mnist", "-n", "demo"]):
+            done = asked(place, *words)
+            assert (done.returncode, "Failed" in done.stdout) == (0, True)
+            assert "has said nothing for 2 s); this is the state in the store" in done.stderr
 
 
 def test_a_server_whose_queue_of_connections_is_full_is_silent_as_well(place: Path) -> None:

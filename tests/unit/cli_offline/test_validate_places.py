@@ -53,6 +53,8 @@ def test_a_problem_is_at_the_name_of_its_field(tmp_path: Path) -> None:
 def test_a_warning_is_at_the_field_with_which_its_sentence_begins(tmp_path: Path) -> None:
     assert spot(tmp_path, HEAD % "a" + REPLICAS, ".comand is").startswith("comand: [ls]")
     assert spot(tmp_path, HEAD % "a" + "specc: 1\n" + REPLICAS, "specc is no known field") == "specc: 1"
+    text = HEAD % "a, anotations: {}" + REPLICAS
+    assert spot(tmp_path, text, "metadata.anotations is no known field") == "anotations: {}}"
 
 
 def test_a_field_that_is_missing_is_at_what_it_is_missing_in(tmp_path: Path) -> None:

@@ -37,7 +37,13 @@ def test_every_page_of_the_documentation_is_about_verbs_that_there_are() -> None
 @pytest.mark.parametrize(
     "arguments",
     [
-        *(["gte"], ["get", "--no-such"], ["pause"], ["why", "x", "--via", "pigeon"]),
+        *(
+            ["gte"],
+            ["get", "--no-such"],
+            ["get", "--phase", "runing"],
+            ["pause"],
+            ["why", "x", "--via", "pigeon"],
+        ),
         *(["get", "-l", "team in (a"], ["get", "train", "-l", "team=a"]),
     ],
 )
