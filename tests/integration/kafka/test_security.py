@@ -267,7 +267,7 @@ async def test_the_front_may_read_and_write_nothing(secure: Kafka, admin: AIOKaf
         assert found.outbox is not None
         with pytest.raises(StoreUnusable, match="does not let us"):
             await found.outbox.put([entry.cause for entry in Story(workers(1)).submit().entries])
-    async with AIOKafkaProducer(**address.options(), enable_idempotence=True) as producer:
+    async with AIOKafkaProducer(**address.options()) as producer:
         for name in ("events", "jobs", "observations", "dead-letters"):
             with pytest.raises(TopicAuthorizationFailedError):
                 await producer.send_and_wait(address.topic(name), b"x", key=b"x", partition=0)
