@@ -20,7 +20,7 @@ from jobledger import switching
 from jobledger.cli.markdown import cli_markdown
 from jobledger.kafka_page import kafka_page
 from jobledger.kind_pages import NOTE, kind_page, table
-from jobledger.rbac import bindings, chart_rules, rbac_objects, switched_objects
+from jobledger.rbac import bindings, chart_rules, kueue_objects, rbac_objects, switched_objects
 from jobledger.telemetry.dashboard import dashboard
 from jobledger.telemetry.monitoring import metrics_page, prometheus_rule
 from projectors.explain import json_schema as explanation_schema
@@ -61,6 +61,7 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
         folder = f"deploy/components/{kind.names.plural}"
         found[f"{folder}/kustomization.yaml"] = partial(switching.component, kind)
         found[f"{folder}/rights.yaml"] = partial(switched_rights, kind)
+    found["deploy/components/kueue/rights.yaml"] = lambda: yaml_file(*kueue_objects("jobledger"))
     found[switching.VALUES] = partial(switching.values, root)
     found[switching.SCHEMA] = partial(switching.schema, root)
     found["deploy/base/bindings.yaml"] = lambda: yaml_file(*bindings("jobledger"))

@@ -170,6 +170,12 @@ SWITCHED_GRANTS: Final[Mapping[str, Mapping[Role, Rules]]] = {
 """Plural of an opt-in kind → role → rules, in the namespaces where it is switched on."""
 
 
+_WORKLOADS: Final = (Rule("kueue.x-k8s.io", ("workloads",), _FOLLOW),)
+
+KUEUE_GRANTS: Final[Mapping[Role, Rules]] = {Role.BRIDGE: _WORKLOADS, Role.PROJECTORS: _WORKLOADS}
+"""What roles need beside `GRANTS` where Kueue's Workloads are read: both work from the same watches."""
+
+
 def _of_users(kinds: Sequence[Kind]) -> Mapping[str, Rules]:
     return {
         "view": _jobs(kinds, "get", "list", "watch"),
@@ -205,6 +211,14 @@ def switched_objects(kind: Kind, account: str) -> Iterator[Manifest]:
         yield _binding("ClusterRole", name, account)
     for user, rules in _of_users([kind]).items():
         yield _object("ClusterRole", f"jobledger-{user}-{plural}", rules, _aggregated(user))
+
+
+def kueue_objects(account: str) -> Iterator[Manifest]:
+    """ClusterRoles for reading Kueue's Workloads in all namespaces, bound to one account."""
+    for role, rules in KUEUE_GRANTS.items():
+        name = f"jobledger-{role}-kueue"
+        yield _object("ClusterRole", name, rules)
+        yield _binding("ClusterRole", name, account)
 
 
 def bindings(account: str | None = None) -> Iterator[Manifest]:
@@ -246,6 +260,7 @@ def chart_rules() -> Manifest:
             for role, grants in GRANTS.items()
         },
         "users": {role: _manifests(rules) for role, rules in USERS.items()},
+        "kueue": _by_role(KUEUE_GRANTS),
         "switched": {kind.names.plural: _switched(kind) for kind, _ in OPT_IN},
     }
 

@@ -158,6 +158,16 @@ class RestartSettings(BaseModel):
         }
 
 
+class KueueSettings(BaseModel):
+    """What is read of Kueue, on a cluster that has it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: bool = False
+    """Whether Workloads (kueue.x-k8s.io/v1beta2, Kueue 0.15 or newer) are read: for what a job in a queue waits, why
+    its quota was taken away. Default off, because it needs the right to list and watch them."""
+
+
 class ControllerSettings(BaseModel):
     """How `jobledger controller` runs on a Kubernetes cluster."""
 
@@ -330,6 +340,9 @@ class Settings(BaseModel):
 
     restart: RestartSettings = RestartSettings()
     """How long replicas wait before they are made again."""
+
+    kueue: KueueSettings = KueueSettings()
+    """Kueue's queues."""
 
     controller: ControllerSettings = ControllerSettings()
     """How `jobledger controller` runs on a Kubernetes cluster."""

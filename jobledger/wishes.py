@@ -4,12 +4,15 @@
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobledger.errors import NotPossible
 from jobledger.views import is_gone, stated_phase
 from k8s_bridge.port import Manifest
 from statemachine.phases import FINAL
+
+if TYPE_CHECKING:
+    from statemachine.state import JobState
 
 MergePatch = dict[str, Any]
 
@@ -28,6 +31,30 @@ def paused(job: Manifest, on: bool) -> MergePatch:
     if not change:
         raise NotPossible(f'job "{job["metadata"]["name"]}" cannot be paused: no {job["kind"]} can')
     return {"spec": change}
+
+
+def kueue_queue(job: Manifest, state: "JobState | None" = None) -> str:
+    """The queue of Kueue's that decides when the job runs; empty if none does.
+
+    With the `state` of the log it is known of jobs, too, that only their Workload puts into a queue.
+    """
+    from statemachine.kinds import kind_of
+
+    labels = (job.get("metadata") or {}).get("labels") or {}
+    if state is not None and state.queue is not None and state.queue.standing != "gone":
+        return state.queue.queue
+    return kind_of(job["apiVersion"], job["kind"]).queue(labels)
+
+
+def queue_note(job: Manifest, state: "JobState | None" = None) -> str:
+    """What somebody has to know who pauses or resumes a job in a queue; empty for any other job."""
+    queue = kueue_queue(job, state)
+    if not queue:
+        return ""
+    return (
+        f'Kueue decides when {job["metadata"]["name"]} runs (queue "{queue}"): it resumes a job that it has '
+        "admitted, and suspends one that it has not. spec.active: false in its Workload keeps it stopped."
+    )
 
 
 def scaled(job: Manifest, replicas: int) -> MergePatch:

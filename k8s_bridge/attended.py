@@ -32,6 +32,8 @@ class Attended:
     opted_in: Mapping[str, OptIn] | None = None
     kept: Mapping[str, str] = field(default_factory=dict)
     """What is configured for jobs of every kind, for them to keep."""
+    kueue: bool = False
+    """Kueue's Workloads are read, which say how jobs stand in queues."""
 
     def places(self, kind: Kind) -> tuple[str | None, ...]:
         """The namespaces to watch for jobs of the kind; None stands for all, and nothing for nowhere."""

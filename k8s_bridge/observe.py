@@ -30,6 +30,8 @@ from statemachine.observations import (
     PodUnreadable,
     Recorded,
     TensorBoardObserved,
+    WorkloadCondition,
+    WorkloadObserved,
 )
 from statemachine.redact import redacted_text
 from statemachine.timestamps import instant
@@ -40,6 +42,8 @@ JOB_GROUPS = frozenset(names.group for names in SERVED)
 TENSORBOARD_GROUP = "tensorstack.dev"
 
 VOLCANO_GROUP = "scheduling.volcano.sh"
+
+KUEUE_GROUP = "kueue.x-k8s.io"
 
 ACTOR = "jobledger.dev/actor"
 """Annotation on jobs: who wrote the spec, where no API server keeps managedFields."""
@@ -67,6 +71,8 @@ def observe(change: Change) -> tuple[Observation, ...]:
         found = (tensorboard(change),)
     elif is_pod_group(raw):
         found = (pod_group(change),)
+    elif is_workload(raw):
+        found = (workload(change),)
     else:
         found = ()
     return tuple(each for each in found if each is not None)
@@ -85,6 +91,11 @@ def is_tensorboard(raw: Mapping[str, Any]) -> bool:
 def is_pod_group(raw: Mapping[str, Any]) -> bool:
     """The object is a PodGroup of Volcano's, whose phase says when pods may be made."""
     return _text(raw.get("kind")) == "PodGroup" and _group(raw) == VOLCANO_GROUP
+
+
+def is_workload(raw: Mapping[str, Any]) -> bool:
+    """The object is a Workload of Kueue's, which says how a job stands in its queue."""
+    return _text(raw.get("kind")) == "Workload" and _group(raw) == KUEUE_GROUP
 
 
 def is_controlled(raw: Mapping[str, Any]) -> bool:
@@ -203,6 +214,64 @@ def pod_group(change: Change) -> PodGroupObserved | None:
         return PodGroupObserved(job=owner, at=change.at, name=name, uid="", gone_uid=uid)
     phase = _text(_map(raw.get("status")).get("phase"))
     return PodGroupObserved(job=owner, at=change.at, name=name, uid=uid, phase=phase)
+
+
+_TOLD: Final = (
+    "QuotaReserved",
+    "Admitted",
+    "Evicted",
+    "Preempted",
+    "Finished",
+)
+"""Conditions of a Workload that tell of admission and eviction, in the order in which they are told."""
+
+_LONGEST_MESSAGE: Final = 1024
+
+
+def workload(change: Change) -> WorkloadObserved | None:
+    """The Workload as it stands, if a job of ours controls it; with an empty uid once it is gone."""
+    raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
+    owner, uid, name = _owner(meta), _text(meta.get("uid")), _text(meta.get("name"))
+    if not (owner and uid and name):
+        return None
+    if change.verb is Verb.DELETED:
+        return WorkloadObserved(job=owner, at=change.at, name=name, uid="", gone_uid=uid)
+    spec, status = _map(raw.get("spec")), _map(raw.get("status"))
+    admission = _map(status.get("admission"))
+    conditions = tuple(_workload_conditions(status))
+    return WorkloadObserved(
+        job=owner,
+        at=change.at,
+        happened_at=max((each.changed_at for each in conditions if each.changed_at), default=None),
+        name=name,
+        uid=uid,
+        queue=_text(spec.get("queueName")),
+        cluster_queue=_text(admission.get("clusterQueue")),
+        flavors=tuple(sorted(set(_flavors(admission)))),
+        active=spec.get("active") is not False,
+        conditions=conditions,
+    )
+
+
+def _workload_conditions(status: Mapping[str, Any]) -> Iterator[WorkloadCondition]:
+    known = {_text(each.get("type")): each for each in _maps(status.get("conditions"))}
+    for type_ in _TOLD:
+        if (each := known.get(type_)) is not None:
+            yield WorkloadCondition(
+                type=type_,
+                status=_text(each.get("status")),
+                reason=_text(each.get("reason")),
+                message=_text(each.get("message"))[:_LONGEST_MESSAGE],
+                changed_at=instant(each.get("lastTransitionTime")),
+            )
+
+
+def _flavors(admission: Mapping[str, Any]) -> Iterator[str]:
+    """The ResourceFlavors that quota is reserved in. Source: Kueue, PodSetAssignment.flavors: resource → flavor."""
+    for each in _maps(admission.get("podSetAssignments")):
+        for flavor in _map(each.get("flavors")).values():
+            if name := _text(flavor):
+                yield name
 
 
 def _end(change: Change) -> PodObserved | None:

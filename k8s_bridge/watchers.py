@@ -31,6 +31,7 @@ from statemachine.observations import (
     PodObserved,
     PodUnreadable,
     TensorBoardObserved,
+    WorkloadObserved,
 )
 
 _log = logging.getLogger(__name__)
@@ -320,6 +321,8 @@ def _gone(seen: Observation) -> Observation:
             return TensorBoardObserved(job=seen.job, at=_NEVER, name=seen.name, uid="", gone_uid=seen.uid)
         case PodGroupObserved():
             return PodGroupObserved(job=seen.job, at=_NEVER, name=seen.name, uid="", gone_uid=seen.uid)
+        case WorkloadObserved():
+            return WorkloadObserved(job=seen.job, at=_NEVER, name=seen.name, uid="", gone_uid=seen.uid)
         case PodObserved():
             return PodGone(job=seen.job, at=_NEVER, replica=seen.replica, attempt=seen.attempt, uid=seen.uid)
         case PodUnreadable():

@@ -108,6 +108,7 @@ _UNCONCERNING: Final = (
     e.RestartDenied,
     e.TimerSet,
     e.PodGroupChanged,
+    e.QueueChanged,
     e.CleanedUp,
     e.UpdateIgnored,
     e.LabelsChanged,

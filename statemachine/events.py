@@ -401,6 +401,44 @@ class PodGroupChanged(Wire):
     held: bool = False
 
 
+class Eviction(Wire):
+    """Kueue took the job's quota away. `preemptor` is the uid of the job that gets it, if it was for one."""
+
+    reason: str
+    message: str = ""
+    preemptor: str = ""
+    happened_at: datetime | None = None
+
+
+Standing = Literal["waiting", "reserved", "admitted", "deactivated", "finished", "gone"]
+"""Of a job in a queue. waiting: for quota; reserved: quota is, admission checks are not passed; deactivated: until
+somebody activates the Workload again; gone: Kueue knows no Workload of it any more."""
+
+
+class QueueChanged(Wire):
+    """How the job stands in its queue, with Kueue's reason and words for it.
+
+    `eviction` is set when Kueue has taken the quota away since the last one.
+    """
+
+    type: Literal["QueueChanged"] = "QueueChanged"
+    v: Literal[1] = 1
+    at: datetime
+    workload: str
+    uid: str
+    queue: str = ""
+    cluster_queue: str = ""
+    flavors: tuple[str, ...] = ()
+    standing: Standing
+    reason: str = ""
+    message: str = ""
+    evicted: bool = False
+    """The Workload stands as evicted."""
+    evicted_at: datetime | None = None
+    """When Kueue began to say that, or that it is over: two evictions are told apart by it."""
+    eviction: Eviction | None = None
+
+
 class JobExpired(Wire):
     """The job has been finished for as long as it was to be kept: the job object will be deleted.
 
@@ -483,6 +521,7 @@ Event = Annotated[
     | CleanedUp
     | TensorBoardChanged
     | PodGroupChanged
+    | QueueChanged
     | JobExpired
     | JobTerminating
     | JobDeleted

@@ -12,6 +12,7 @@ from statemachine.state import (
     ConditionState,
     JobState,
     PodGroupState,
+    QueueState,
     ReplicaPhase,
     ReplicaState,
     TensorBoardState,
@@ -109,6 +110,8 @@ def _changes(state: JobState, event: e.Event) -> Changes:
             known = state.pod_group.held_at if state.pod_group else None
             held_at = event.at if event.held else known
             return {"pod_group": PodGroupState(event.uid, event.phase, held_at)}
+        case "QueueChanged":
+            return {"queue": _queue(event)}
         case "JobExpired":
             return {"expired": True}
         case "TensorBoardChanged":
@@ -160,6 +163,22 @@ def _of_job(state: JobState, event: _OfJob) -> Changes:
             return {"closed": True, "spec": {}, "labels": {}, "replicas": {}, "timers": {}}
         case _:
             assert_never(event)
+
+
+def _queue(event: e.QueueChanged) -> QueueState:
+    return QueueState(
+        workload=event.workload,
+        uid=event.uid,
+        queue=event.queue,
+        cluster_queue=event.cluster_queue,
+        flavors=event.flavors,
+        standing=event.standing,
+        reason=event.reason,
+        message=event.message,
+        since=event.at,
+        evicted=event.evicted,
+        evicted_at=event.evicted_at,
+    )
 
 
 def _with(state: JobState, replica: ReplicaState) -> Changes:

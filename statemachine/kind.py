@@ -188,6 +188,9 @@ class Kind(Protocol):
     def scaling(self, spec: Mapping[str, Any]) -> Scaling | None:
         """What a user may scale a job of this spec to. None: its number of replicas is fixed, or others decide it."""
 
+    def queue(self, labels: Mapping[str, str]) -> str:
+        """The LocalQueue of Kueue's in which jobs with these labels wait. Empty: none, or not a kind of Kueue's."""
+
     def is_retryable(self, exit_code: int) -> bool:
         """Restart policy ExitCode restarts a replica that ended so (spec R8)."""
 

@@ -221,6 +221,35 @@ class PodGroupObserved(Seen):
     gone_uid: str = ""
 
 
+class WorkloadCondition(Wire):
+    """A condition of a Workload. `message` is cut: Kueue's may have 32,768 characters."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: Annotated[str, Field(max_length=1024)] = ""
+    changed_at: datetime | None = None
+
+
+class WorkloadObserved(Seen):
+    """What Kueue makes of the job: its Workload; an empty uid says that `gone_uid` is gone.
+
+    `queue` is the LocalQueue; `cluster_queue` and `flavors` (the ResourceFlavors, sorted) are those of the quota that
+    is reserved for it. `active` is false while the Workload is deactivated. Only conditions that tell of admission
+    and eviction are among `conditions`. Source: Kueue, kueue.x-k8s.io/v1beta2 Workload.
+    """
+
+    type: Literal["WorkloadObserved"] = "WorkloadObserved"
+    name: str
+    uid: str
+    queue: str = ""
+    cluster_queue: str = ""
+    flavors: tuple[str, ...] = ()
+    active: bool = True
+    conditions: tuple[WorkloadCondition, ...] = ()
+    gone_uid: str = ""
+
+
 Observation = Annotated[
     JobObserved
     | JobGone
@@ -230,6 +259,7 @@ Observation = Annotated[
     | TimerFired
     | WriteRefused
     | TensorBoardObserved
-    | PodGroupObserved,
+    | PodGroupObserved
+    | WorkloadObserved,
     Field(discriminator="type"),
 ]

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from statemachine.errors import InvariantBroken, Problem
-from statemachine.events import Cause
+from statemachine.events import Cause, Standing
 from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.observations import Container
 from statemachine.phases import Phase
@@ -117,6 +117,22 @@ class PodGroupState(NamedTuple):
     held_at: datetime | None = None
 
 
+class QueueState(NamedTuple):
+    """How the job stands in a queue of Kueue's, as its Workload says; `since`: when that was news."""
+
+    workload: str
+    uid: str
+    queue: str = ""
+    cluster_queue: str = ""
+    flavors: tuple[str, ...] = ()
+    standing: Standing = "waiting"
+    reason: str = ""
+    message: str = ""
+    since: datetime | None = None
+    evicted: bool = False
+    evicted_at: datetime | None = None
+
+
 @dataclass(frozen=True)
 class JobState:
     """One job. `replicas` is ordered by type as the spec lists them, then by index.
@@ -157,6 +173,7 @@ class JobState:
     failure: Cause | None = None
     tensorboard: TensorBoardState | None = None
     pod_group: PodGroupState | None = None
+    queue: QueueState | None = None
     ignored: tuple[Problem, ...] = ()
     cleaned: bool = False
     tally: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Header, Query, Request
 from starlette.exceptions import HTTPException
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from jobledger.api.rights import Caller, Right, caller_of, demand, may_list, over, permitted, to_create
 from jobledger.api.streams import Closing, log_response, watch_response
@@ -13,6 +13,7 @@ from jobledger.app import App
 from jobledger.errors import UnknownJob
 from jobledger.manifests import FILE_LIMIT, read
 from jobledger.views import event_of, phase_meant
+from jobledger.wishes import queue_note
 from k8s_bridge.selectors import Selector
 from statemachine.redact import redacted
 
@@ -192,15 +193,17 @@ def _writing(router: APIRouter, app: App) -> None:
 
 def _wishing(router: APIRouter, app: App) -> None:
     @router.post(JOB + "/pause")
-    async def pause(job: Job, caller: Asking, actor: Actor) -> dict[str, Any]:
-        """The job is wished to be paused."""
+    async def pause(job: Job, caller: Asking, actor: Actor, response: Response) -> dict[str, Any]:
+        """The job is wished to be paused. Of a job in a queue of Kueue's the header Warning says what that means."""
         await demand(caller, over(job, "patch"))
+        _warn(response, job, app)
         return await app.pause(job, True, actor)
 
     @router.post(JOB + "/resume")
-    async def resume(job: Job, caller: Asking, actor: Actor) -> dict[str, Any]:
-        """The job is wished to go on."""
+    async def resume(job: Job, caller: Asking, actor: Actor, response: Response) -> dict[str, Any]:
+        """The job is wished to go on. Of a job in a queue of Kueue's the header Warning says what that means."""
         await demand(caller, over(job, "patch"))
+        _warn(response, job, app)
         return await app.pause(job, False, actor)
 
     @router.post(JOB + "/scale")
@@ -210,6 +213,13 @@ def _wishing(router: APIRouter, app: App) -> None:
         """So many replicas are wished, of an elastic job."""
         await demand(caller, over(job, "patch"))
         return await app.scale(job, replicas, actor)
+
+
+def _warn(response: Response, job: dict[str, Any], app: App) -> None:
+    """As API servers warn: RFC 7234, section 5.5, code 299."""
+    if note := queue_note(job, app.state(job["metadata"]["uid"])):
+        quoted = note.replace("\\", "\\\\").replace('"', '\\"')
+        response.headers["Warning"] = f'299 jobledger "{quoted}"'
 
 
 async def body_of(request: Request) -> bytes:

@@ -92,8 +92,10 @@ def _lines(job: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[str]:
 
 def _head(job: dict[str, Any]) -> Iterator[str]:
     from jobledger.views import phase_of
+    from jobledger.wishes import kueue_queue
 
     meta, status = job["metadata"], job.get("status") or {}
+    queue = kueue_queue(job)
     notes = {
         "Name": meta["name"],
         "Namespace": meta["namespace"],
@@ -101,6 +103,7 @@ def _head(job: dict[str, Any]) -> Iterator[str]:
         "UID": meta["uid"],
         "Created": f"{meta.get('creationTimestamp', '?')} ({common.age(meta.get('creationTimestamp'))} ago)",
         "Phase": phase_of(job),
+        "Queue": f"{queue}, where Kueue decides when the job runs (see why)" if queue else "",
         "Started": status.get("startTime", ""),
         "Ended": status.get("completionTime", ""),
         "Restarts": str(status.get("backoffCount", "")),  # Kubeflow's kinds do not count them there

@@ -1,6 +1,6 @@
 """`jobledger pause` and `jobledger resume`."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jobledger.cli import common
 
@@ -40,11 +40,21 @@ def resume(
 
 def ask_to_pause(asked: "Jobs", namespace: str, name: str, kind: str, program: str = "jobledger") -> None:
     """The job is wished to be paused, and the user knows what comes next."""
-    asked.wish("pause", namespace, name, kind=kind)
+    job = asked.wish("pause", namespace, name, kind=kind)
     common.say(f"{name} is being paused; `{program} resume {name}` lets it go on")
+    _note(job)
 
 
 def ask_to_resume(asked: "Jobs", namespace: str, name: str, kind: str) -> None:
     """The job is wished to go on, and the user knows it."""
-    asked.wish("resume", namespace, name, kind=kind)
+    job = asked.wish("resume", namespace, name, kind=kind)
     common.say(f"{name} is being resumed")
+    _note(job)
+
+
+def _note(job: dict[str, Any]) -> None:
+    """The wish is not all that counts for a job in a queue."""
+    from jobledger.wishes import queue_note
+
+    if note := queue_note(job):
+        common.warn(note)

@@ -20,7 +20,7 @@ from jobledger.console.session import Form, Posted
 from jobledger.console.words import language_of, say
 from jobledger.errors import NotPossible, UnknownJob
 from jobledger.views import is_gone, phase_of
-from jobledger.wishes import paused, scale_path, scaled
+from jobledger.wishes import kueue_queue, paused, scale_path, scaled
 from statemachine.errors import Conflict, InvariantBroken, JobledgerError, Problem, Refused, SpecInvalid
 from statemachine.kind import Scaling
 from statemachine.kinds import KNOWN, kind_of
@@ -218,6 +218,7 @@ async def _question(
         "sentences": _sentences(error),
         "finished": state is not None and state.is_final,
         "left": _running(state),
+        "queue": kueue_queue(job, state),
         "bounds": scaling_of(job),
         "typed": (form or {}).get("replicas", [""])[0],
         "fields": policies.fields(job, language_of(request), form, error) if action == "policy" else [],

@@ -37,10 +37,19 @@ def seen_words(seen: o.Observation) -> Said:
             return f"PodGroup {seen.phase}"
         case o.PodGroupObserved():
             return phrase("PodGroup seen") if seen.uid else phrase("PodGroup gone")
+        case o.WorkloadObserved():
+            return _workload(seen)
         case o.TensorBoardObserved() if seen.running:
             return phrase("TensorBoard running")
         case o.TensorBoardObserved():
             return phrase("TensorBoard not running") if seen.uid else phrase("TensorBoard gone")
+
+
+def _workload(seen: o.WorkloadObserved) -> Said:
+    true = [each.type for each in seen.conditions if each.status == "True"]
+    if not seen.uid:
+        return phrase("Workload {name} gone", name=seen.name)
+    return Several((phrase("Workload {name}", name=seen.name), *true), "commas")
 
 
 def _pod(seen: o.PodObserved) -> Said:
@@ -83,6 +92,8 @@ def _detail(event: e.Event) -> str:
             return f"{event.replica} ({event.cause.kind})"
         case e.Announced():
             return event.reason
+        case e.QueueChanged():
+            return event.standing if event.eviction is None else f"{event.standing} ({event.eviction.reason})"
         case e.TimerSet() | e.TimerCleared():
             return event.timer
         case e.ChildRefused():

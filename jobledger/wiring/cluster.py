@@ -42,6 +42,7 @@ class Plan:
     kept: "Mapping[str, str]" = field(default_factory=dict)
     silence: float = 100.0
     key_file: Path | None = None
+    kueue: bool = False
 
     @classmethod
     def of(cls, settings: Settings, *, in_pod: bool) -> "Plan":
@@ -62,6 +63,7 @@ class Plan:
             settings.restart.of_jobs(),
             said.silence.total_seconds(),
             settings.snapshot_key_file,
+            settings.kueue.enabled,
         )
 
     @property
@@ -69,7 +71,7 @@ class Plan:
         """Which jobs are looked after."""
         from k8s_bridge.attended import Attended
 
-        return Attended(self.namespaces, self.opted_in, self.kept)
+        return Attended(self.namespaces, self.opted_in, self.kept, self.kueue)
 
     def wanted(self) -> "Wanted":
         """The API server to talk to."""

@@ -14,6 +14,12 @@ _SERVICES: Final = Owned("v1", "Service", "services", optional=False)
 _BARE: Final = frozenset({"Service"})
 """Of these only metadata are asked for."""
 
+_WORKLOADS: Final = Owned("kueue.x-k8s.io/v1beta2", "Workload", "workloads")
+"""Kueue makes them; jobs own them."""
+
+_OF_JOBS: Final = "kueue.x-k8s.io/job-uid"
+"""Label of every Workload that is not of plain pods. Source: Kueue, pkg/controller/constants."""
+
 UNWATCHED: Final = frozenset({"Secret"})
 """Children that are known only from our own reads and writes, and of which only the metadata is read.
 
@@ -28,6 +34,24 @@ def job_sources(attended: Attended) -> Iterator[Source]:
             for namespace in attended.places(kind):
                 path = collection(names.api_version, names.plural, namespace)
                 yield Source(names.api_version, names.kind, path, namespace=namespace or "", separate=True)
+
+
+def workload_sources(attended: Attended) -> Iterator[Source]:
+    """The collections that say how jobs stand in Kueue's queues, where that is asked for."""
+    if not attended.kueue:
+        return
+    places = dict.fromkeys(each for kind in attended.kinds() for each in attended.places(kind))
+    for namespace in (None,) if None in places else places:
+        path = collection(_WORKLOADS.api_version, _WORKLOADS.plural, namespace)
+        yield Source(
+            _WORKLOADS.api_version,
+            _WORKLOADS.kind,
+            path,
+            _OF_JOBS,
+            optional=True,
+            namespace=namespace or "",
+            separate=True,
+        )
 
 
 def child_sources(attended: Attended) -> Iterator[Source]:

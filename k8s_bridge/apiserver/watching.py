@@ -18,7 +18,7 @@ from k8s_bridge.apiserver.reflector import (
     WatchProgress,
     nothing,
 )
-from k8s_bridge.apiserver.sources import UNWATCHED, child_sources, job_sources
+from k8s_bridge.apiserver.sources import UNWATCHED, child_sources, job_sources, workload_sources
 from k8s_bridge.attended import Attended
 from k8s_bridge.observe import is_job
 from k8s_bridge.port import Change, Manifest, Synced, Verb
@@ -42,6 +42,8 @@ class Watching(AsyncIterator[Change | Synced]):
         self.versions: dict[str, str] = {}
         """resourceVersion of every job object, by uid."""
         self._jobs: dict[str, Manifest] = {}
+        self._workloads: dict[str, Manifest] = {}
+        """What is to be said of Kueue's objects that vanish unseen. They are no children: nobody deletes them."""
         self._children: list[Reflector] = []
         self.synced = asyncio.Event()
         self.progress: list[WatchProgress] = []
@@ -110,14 +112,18 @@ class Watching(AsyncIterator[Change | Synced]):
             )
             for each in child_sources(self._attended)
         ]
+        workloads = [
+            self._reflector(each, self._tell_workload, self._workload_vanished)
+            for each in workload_sources(self._attended)
+        ]
         async with asyncio.TaskGroup() as tasks:
             # a pod says nothing to somebody who does not know its job yet
             for each in jobs:
                 tasks.create_task(each.run(), name=f"watch-{each.source.kind}")
             await _known_enough(jobs)
-            for each in children:
+            for each in (*children, *workloads):
                 tasks.create_task(each.run(), name=f"watch-{each.source.kind}")
-            for each in children:
+            for each in (*children, *workloads):
                 await each.settled.wait()
             self.synced.set()
             late = [each for each in jobs if each.is_withheld]
@@ -169,6 +175,18 @@ class Watching(AsyncIterator[Change | Synced]):
             self.index.put(raw, collection)
         await self._put(verb, raw)
 
+    async def _tell_workload(self, verb: Verb, raw: Manifest) -> None:
+        uid = raw["metadata"]["uid"]
+        if verb is Verb.DELETED:
+            self._workloads.pop(uid, None)
+        else:
+            self._workloads[uid] = _owned_identity(raw)
+        await self._put(verb, raw)
+
+    async def _workload_vanished(self, uid: str) -> None:
+        if (raw := self._workloads.pop(uid, None)) is not None:
+            await self._put(Verb.DELETED, raw)
+
     async def _child_vanished(self, uid: str) -> None:
         if (seen := self.index.remove(uid)) is not None:
             await self._put(Verb.DELETED, seen.vanished())
@@ -199,6 +217,13 @@ def _identity(raw: Manifest) -> Manifest:
     assert is_job(raw)  # noqa: S101 - the source says so
     meta = raw["metadata"]
     kept = {key: meta[key] for key in ("namespace", "name", "uid")}
+    return {"apiVersion": raw["apiVersion"], "kind": raw["kind"], "metadata": kept}
+
+
+def _owned_identity(raw: Manifest) -> Manifest:
+    """What is to be said of an object of somebody else's that a job controls."""
+    meta = raw["metadata"]
+    kept = {key: meta[key] for key in ("namespace", "name", "uid", "ownerReferences") if key in meta}
     return {"apiVersion": raw["apiVersion"], "kind": raw["kind"], "metadata": kept}
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from projectors.explain.chronicle import chronicle
 from projectors.explain.drafts import Draft
 from projectors.explain.model import Explanation, IncidentKind, Job, Nature, Restarts, RootCause, json_schema
+from projectors.explain.queues import queue_of
 from projectors.explain.says import instant, listed, replicas, why_ended
 from projectors.explain.text import as_text
 from projectors.explain.told import Told, by_whom
@@ -138,6 +139,8 @@ def _present(told: Told) -> Said:
             return phrase("The job has succeeded.")
         case Phase.PAUSED:
             draft = told.drafts.last(IncidentKind.PAUSE)
+            if queue := queue_of(state):
+                return sentences(_in_queue(told, queue), _evicted(told))
             since = instant(told.since) if told.since else phrase("its creation")
             return phrase(
                 "The job has been paused{by} since {since}.",
@@ -154,6 +157,22 @@ def _present(told: Told) -> Said:
             return sentences(phrase("The job is resuming: {how}", how=_not_up(told)), _refused(told))
         case _:
             return phrase("The job is running: {how}", how=_not_up(told))
+
+
+def _in_queue(told: Told, queue: str) -> Said:
+    since = instant(told.since) if told.since else phrase("its creation")
+    known = told.state.queue
+    if known is not None and known.standing == "deactivated":
+        return phrase(
+            "The job has been suspended since {since}: Kueue has deactivated its Workload.", since=since
+        )
+    return phrase(
+        "The job has been suspended since {since}: it waits in queue {queue}.", since=since, queue=queue
+    )
+
+
+def _evicted(told: Told) -> Said:
+    return told.eviction.says if told.eviction else ""
 
 
 def _not_up(told: Told) -> Said:

@@ -5,7 +5,7 @@ Everything is taken from the events, their causes and the state folded before th
 
 from collections.abc import Iterable
 
-from projectors.explain import phases, pods, replicas, wishes
+from projectors.explain import phases, pods, queues, replicas, wishes
 from projectors.explain.model import IncidentKind, Nature
 from projectors.explain.told import Told, by
 from projectors.phrases import Several, phrase
@@ -54,6 +54,8 @@ def _tell(told: Told, entry: Entry, event: e.Event) -> None:
             told.add(entry, IncidentKind.CHANGE, Nature.ABNORMAL, says)
         case e.ChildRefused() | e.TensorBoardChanged():
             pods.refused(told, entry, event)
+        case e.QueueChanged():
+            queues.changed(told, entry, event)
         case e.ChildrenAccepted():
             told.write_accepted(entry)
         case e.JobTerminating():

@@ -58,6 +58,8 @@ class IncidentKind(StrEnum):
     RESUME = "resume"
     SCALE = "scale"
     CHANGE = "change"
+    ADMISSION = "admission"
+    EVICTION = "eviction"
     END = "end"
     CLEAN_UP = "clean-up"
     DELETION = "deletion"

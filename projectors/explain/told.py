@@ -18,9 +18,10 @@ class Told:
     """A job so far. `state` is the one before the event that is being told.
 
     `root`: what ended the job, once it has failed. `refusal`, `status_lost`: open incidents of these kinds;
-    `wish`: the start or resume that is not up yet. `asked_at`, `leaving_since`, `last_seen`: when a replica's
-    pod was asked for, when it was to be deleted, and how it was last seen. `failures`: failures in this entry
-    that nothing was decided on yet; `ends`: how pods whose deletion had begun have ended.
+    `wish`: the start or resume that is not up yet; `eviction`: Kueue's, until it admits the job again. `asked_at`,
+    `leaving_since`, `last_seen`: when a replica's pod was asked for, when it was to be deleted, and how it was last
+    seen. `failures`: failures in this entry that nothing was decided on yet; `ends`: how pods whose deletion had
+    begun have ended.
     """
 
     job: JobUid
@@ -32,6 +33,7 @@ class Told:
     refusal: Draft | None = None
     status_lost: Draft | None = None
     wish: Draft | None = None
+    eviction: Draft | None = None
     asked_at: dict[ReplicaName, datetime] = field(default_factory=dict)
     leaving_since: dict[ReplicaName, datetime] = field(default_factory=dict)
     last_seen: dict[ReplicaName, PodObserved] = field(default_factory=dict)

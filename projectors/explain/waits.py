@@ -5,6 +5,7 @@ from datetime import datetime
 
 from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Wait
+from projectors.explain.queues import waiting
 from projectors.explain.says import listed
 from projectors.explain.told import Told, by_whom
 from projectors.phrases import Language, Said, Several, in_words, phrase, sentences
@@ -22,7 +23,10 @@ def waits(told: Told, since: datetime, language: Language) -> Iterator[Wait]:
         return
     if told.refusal:
         yield _retry(told, told.refusal, language)
-    if state.phase is Phase.PAUSED and not state.deleted:
+    in_queue = tuple(waiting(told, since, language)) if state.phase is Phase.PAUSED else ()
+    if in_queue and not state.deleted:
+        yield from in_queue
+    elif state.phase is Phase.PAUSED and not state.deleted:
         draft = told.drafts.last(IncidentKind.PAUSE)
         by = by_whom(draft.by if draft else "")
         says = phrase("Somebody to resume the job; it was paused{by}.", by=by)

@@ -2,6 +2,7 @@
 
 from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Nature, StepKind
+from projectors.explain.queues import queue_of
 from projectors.explain.told import Told, by, by_whom
 from projectors.phrases import Said, Several, phrase, sentences
 from statemachine import events as e
@@ -78,12 +79,14 @@ def pause_begun(told: Told, entry: Entry) -> Draft:
     told.drafts.fresh()
     told.wish = None
     told.write_given_up()
-    created = told.state.phase is Phase.NEW
-    says = (
-        phrase("The job was created paused{by}.", by=by(entry))
-        if created
-        else phrase("The job was paused{by}.", by=by(entry))
-    )
+    if told.eviction is not None:
+        says = phrase("The job was suspended: Kueue took its quota away.")
+    elif told.state.phase is not Phase.NEW:
+        says = phrase("The job was paused{by}.", by=by(entry))
+    elif queue := queue_of(told.state):
+        says = phrase("The job was created suspended: it waits in queue {queue}.", queue=queue)
+    else:
+        says = phrase("The job was created paused{by}.", by=by(entry))
     return told.add(entry, IncidentKind.PAUSE, Nature.ASKED_FOR, says)
 
 

@@ -5,6 +5,7 @@ from typing import Final, assert_never
 
 from projectors.phrases import Said, Several, phrase
 from statemachine import events as e
+from statemachine.state import QueueState
 
 
 def summary(events: Sequence[e.Event]) -> str:
@@ -56,6 +57,8 @@ def event_words(event: e.Event) -> Said:
             return _tensorboard(event)
         case "PodGroupChanged":
             return _pod_group(event)
+        case "QueueChanged":
+            return _queue(event)
         case _:
             return _of_replica(event)
 
@@ -153,6 +156,21 @@ def _pod_group(event: e.PodGroupChanged) -> Said:
     )
 
 
+def _queue(event: e.QueueChanged) -> Said:
+    evicted: Said = ""
+    if event.eviction is not None:
+        reason = phrase(" ({what})", what=event.eviction.reason) if event.eviction.reason else ""
+        evicted = phrase("evicted by Kueue{why}", why=reason)
+    return Several((evicted, queue_words(event)), "clauses")
+
+
+def queue_words(known: e.QueueChanged | QueueState) -> Said:
+    """How the job stands in its queue: `queue team-a: waits for quota (Pending)`."""
+    why = phrase(" ({what})", what=known.reason) if known.reason else ""
+    stands = _STANDINGS[known.standing]
+    return phrase("queue {queue}: {stands}{why}", queue=known.queue or "?", stands=stands, why=why)
+
+
 def _of_replica(event: _OfReplica) -> Said:
     match event.type:
         case "ReplicaRequested":
@@ -248,6 +266,15 @@ CAUSES: Final[Mapping[e.CauseClass, Said]] = {
     e.CauseClass.EVIDENCE_LOST: phrase("evidence lost"),
 }
 """The cause classes in words: in English as the events have them."""
+
+_STANDINGS: Final[Mapping[e.Standing, Said]] = {
+    "waiting": phrase("waits for quota"),
+    "reserved": phrase("quota reserved, admission checks are not passed"),
+    "admitted": phrase("admitted"),
+    "deactivated": phrase("deactivated"),
+    "finished": phrase("finished"),
+    "gone": phrase("Kueue knows the job no more"),
+}
 
 _DISMISSED: Final[Mapping[str, Said]] = {
     "pause": phrase("pause"),

@@ -230,6 +230,45 @@ CHINESE: Final[dict[str, str]] = {
     "scale": "伸缩",
     "clean-up": "清理",
     "job ended": "Job 已结束",
+    # queues of Kueue
+    "Kueue admitted the job (queue {queue}, ClusterQueue {cluster_queue}{flavors}).": (
+        "Kueue 已准入 Job（队列 {queue}，ClusterQueue {cluster_queue}{flavors}）。"
+    ),
+    ", flavors {names}": "，资源风味 {names}",
+    "Kueue took the job's quota away{why}.": "Kueue 收回了 Job 的配额{why}。",
+    "Kueue preempted the job for the job with uid {preemptor}.": "Kueue 为 uid 为 {preemptor} 的 Job 抢占了本 Job。",
+    "Kueue preempted the job.": "Kueue 抢占了 Job。",
+    "The job was suspended: Kueue took its quota away.": "Job 已挂起：Kueue 收回了它的配额。",
+    "The job was created suspended: it waits in queue {queue}.": "Job 以挂起状态创建：在队列 {queue} 中等待。",
+    "The job has been suspended since {since}: it waits in queue {queue}.": (
+        "Job 自 {since} 起挂起：在队列 {queue} 中等待。"
+    ),
+    "The job has been suspended since {since}: Kueue has deactivated its Workload.": (
+        "Job 自 {since} 起挂起：Kueue 已停用它的 Workload。"
+    ),
+    "Kueue to admit the job to queue {queue}{why}.": "等待 Kueue 将 Job 准入队列 {queue}{why}。",
+    "Kueue to admit the job to queue {queue}. Its Workload is not known here: Kueue's Events on the job say more.": (
+        "等待 Kueue 将 Job 准入队列 {queue}。此处看不到它的 Workload：详见 Kueue 在 Job 上的 Event。"
+    ),
+    "Kueue's admission checks: quota is reserved for the job in ClusterQueue {cluster_queue}{why}.": (
+        "等待 Kueue 的准入检查：已在 ClusterQueue {cluster_queue} 中为 Job 预留配额{why}。"
+    ),
+    "Kueue to resume the job, which it has admitted to queue {queue}.": (
+        "等待 Kueue 恢复 Job，它已被准入队列 {queue}。"
+    ),
+    "Somebody to activate Workload {workload} again: Kueue has deactivated it{why}.": (
+        "等待有人重新激活 Workload {workload}：Kueue 已将其停用{why}。"
+    ),
+    "queue {queue}: {stands}{why}": "队列 {queue}：{stands}{why}",
+    "evicted by Kueue{why}": "被 Kueue 驱逐{why}",
+    "waits for quota": "等待配额",
+    "quota reserved, admission checks are not passed": "已预留配额，准入检查尚未通过",
+    "admitted": "已准入",
+    "deactivated": "已停用",
+    "finished": "已结束",
+    "Kueue knows the job no more": "Kueue 已不再知道该 Job",
+    "Workload {name} gone": "Workload {name} 已消失",
+    "Workload {name}": "Workload {name}",
     # what it waits for
     "Somebody to resume the job; it was paused{by}.": "等待有人恢复 Job；它已{by}暂停。",
     "The status of {primary}, which decides the result.": "等待决定结果的 {primary} 的状态。",

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from projectors.history.facts import placing
+from projectors.history.phrases import queue_words
+from projectors.phrases import Language, in_words
 from statemachine.kinds.common.look import find, flag, number, text
 from statemachine.spec import Plan
 from statemachine.state import JobState
@@ -89,6 +91,13 @@ def group_phase(state: JobState, group: Mapping[str, Any] | None) -> str:
     if state.pod_group:
         return state.pod_group.phase or "Pending"
     return "" if group is None else str((group.get("status") or {}).get("phase") or "Pending")
+
+
+def queue_of(state: JobState | None, language: Language) -> tuple[str, str]:
+    """How the job stands in a queue of Kueue's, and Kueue's words for it; empty without a Workload."""
+    if state is None or state.queue is None:
+        return "", ""
+    return in_words(queue_words(state.queue), language), state.queue.message
 
 
 def address_of(board: Mapping[str, Any]) -> str:

@@ -14,7 +14,15 @@ from jobledger.console.details.asof import by_change
 from jobledger.console.details.children import group_of, made_pods, pod_of, rows_of, seen, with_pods
 from jobledger.console.details.events import SHOWN, events_of, events_of_pod, may_read
 from jobledger.console.details.lives import Lives
-from jobledger.console.details.overview import address_of, claims, containers, group_phase, modes, placed
+from jobledger.console.details.overview import (
+    address_of,
+    claims,
+    containers,
+    group_phase,
+    modes,
+    placed,
+    queue_of,
+)
 from jobledger.console.details.picturing import of_remembered, small
 from jobledger.console.details.render import render
 from jobledger.console.details.replicas import ALL_COLUMNS, ALWAYS, described
@@ -122,6 +130,7 @@ class _Pages:
             modes=modes(state.spec, state.plan),
             by_launcher=has_launcher(state),
             placed=placed(state.spec or spec),
+            kueue=queue_of(state, language_of(request)),
             group=group_phase(state, await group_of(self._app, subject, caller)),
             sums=[(each, asked.get(each), allowed.get(each)) for each in sorted({*asked, *allowed})],
             launch=launch(subject),

@@ -19,6 +19,7 @@ LOUD: Final = (
     IncidentKind.FAILURE,
     IncidentKind.LOSS,
     IncidentKind.INVALID,
+    IncidentKind.EVICTION,
     IncidentKind.RESTART,
     IncidentKind.REFUSAL,
     IncidentKind.STATUS_LOST,
@@ -28,6 +29,7 @@ LOUD: Final = (
     IncidentKind.SCALE,
     IncidentKind.CHANGE,
     IncidentKind.CLEAN_UP,
+    IncidentKind.ADMISSION,
     IncidentKind.START,
 )
 """Which kind a cluster shows: the first of these that is in it."""
@@ -44,6 +46,8 @@ SHAPES: Final = {
     IncidentKind.RESUME: "M-4 -6 L6 0 L-4 6 Z",
     IncidentKind.SCALE: "M0 -7 L6 0 L0 7 L-6 0 Z",
     IncidentKind.CHANGE: "M0 -7 L6 0 L0 7 L-6 0 Z",
+    IncidentKind.ADMISSION: "M-4 -6 L6 0 L-4 6 Z",
+    IncidentKind.EVICTION: "M-5 -6 H-1 V6 H-5 Z M1 -6 H5 V6 H1 Z",
     IncidentKind.END: "M-5 -5 H5 V5 H-5 Z",
     IncidentKind.CLEAN_UP: "M-5 -2 H5 V2 H-5 Z",
     IncidentKind.DELETION: "M-5 -5 H5 V5 H-5 Z",

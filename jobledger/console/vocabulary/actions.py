@@ -18,6 +18,11 @@ ACTIONS: Final[dict[str, tuple[str, str]]] = {
     "ask.delete": ("Delete {kind} {name}?", "删除 {kind} {name}？"),
     "ask.pause.text": ("All replicas will be deleted.", "所有副本将被删除。"),
     "ask.resume.text": ("All replicas will be created again.", "所有副本将被重新创建。"),
+    "ask.queue": (
+        "Kueue decides when the job runs (queue {queue}): it resumes a job that it has admitted, and suspends one "
+        "that it has not.",
+        "Job 何时运行由 Kueue 决定（队列 {queue}）：已准入的 Job 会被它恢复，未准入的会被它挂起。",
+    ),
     "ask.scale.text": ("Between {low} and {most} replicas.", "副本数量介于 {low} 和 {most} 之间。"),
     "ask.scale.label": ("Replicas", "副本数量"),
     "ask.policy.text": (

@@ -119,6 +119,8 @@ class ModelKind(Generic[S]):
     opt_in: type[OptInSettings] | None = None
     expires: bool = False
     used: Callable[[JobState], int] = usual_use
+    queue_label: str = ""
+    """Label that puts a job into a LocalQueue, for kinds that Kueue takes in by itself."""
 
     def admit(
         self,
@@ -201,6 +203,10 @@ class ModelKind(Generic[S]):
     def scaling(self, spec: Mapping[str, Any]) -> Scaling | None:
         """See `Kind.scaling`; of a spec that cannot be read nothing is scaled."""
         return None if _no_object(spec) or unreadable(dict(spec)) else self.scalable(self._read(spec).spec)
+
+    def queue(self, labels: Mapping[str, str]) -> str:
+        """See `Kind.queue`."""
+        return labels.get(self.queue_label, "") if self.queue_label else ""
 
     def is_retryable(self, exit_code: int) -> bool:
         """See `Kind.is_retryable`."""

@@ -7,7 +7,7 @@ from statemachine.kinds.pytorchjob.env import ENV, MODES
 from statemachine.kinds.pytorchjob.life import LIFE
 from statemachine.kinds.pytorchjob.replica_types import plan, scaling
 from statemachine.kinds.pytorchjob.restarts import is_retryable
-from statemachine.kinds.pytorchjob.roles import JOB_NAME, LAYOUT, NAMES, OPERATOR, pod_name
+from statemachine.kinds.pytorchjob.roles import JOB_NAME, LAYOUT, NAMES, OPERATOR, QUEUE, pod_name
 from statemachine.kinds.pytorchjob.rules import RULES
 from statemachine.kinds.pytorchjob.served import SERVED
 from statemachine.kinds.pytorchjob.settings import PyTorchJobSettings
@@ -41,4 +41,5 @@ KIND = ModelKind(
     opt_in=PyTorchJobSettings,
     expires=True,
     used=restarts_used,
+    queue_label=QUEUE,
 )

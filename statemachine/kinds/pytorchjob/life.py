@@ -23,6 +23,7 @@ from statemachine.rules.creation import deletions
 from statemachine.rules.ending import closing
 from statemachine.rules.entering import entered
 from statemachine.rules.pause import all_dismissed, scale
+from statemachine.rules.queue import queue
 from statemachine.rules.timers import deadline_timer
 from statemachine.state import JobState
 
@@ -60,6 +61,7 @@ def running(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
 
 LIFE: Final[tuple[LifeRule, ...]] = (
     admission,  # what the user wishes, before anything that depends on it
+    queue,  # what Kueue makes of that
     limited(
         pods,  # what the pods did
         pod_group,  # whether more of them may be made

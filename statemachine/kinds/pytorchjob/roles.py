@@ -35,6 +35,9 @@ CONTROLLER: Final = "pytorchjob-controller"
 JOB_NAME: Final = "training.kubeflow.org/job-name"
 """Label of every child: the name of its job."""
 
+QUEUE: Final = "kueue.x-k8s.io/queue-name"
+"""Label of a job that Kueue's integration `kubeflow.org/pytorchjob` lets run when there is quota for it."""
+
 _TYPE: Final = "training.kubeflow.org/replica-type"
 _INDEX: Final = "training.kubeflow.org/replica-index"
 _ROLE: Final = "training.kubeflow.org/job-role"

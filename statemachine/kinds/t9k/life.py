@@ -17,12 +17,14 @@ from statemachine.rules.ending import clean_up, closing, deadline, outcome
 from statemachine.rules.lifecycle import lost_and_found, recovered, running
 from statemachine.rules.pause import pause, paused, scale
 from statemachine.rules.pods import pods
+from statemachine.rules.queue import queue
 from statemachine.rules.restart import restart
 from statemachine.rules.timers import deadline_timer, readability
 from statemachine.state import JobState
 
 LIFE: Final[tuple[LifeRule, ...]] = (
     admission,  # what the user wishes, before anything that depends on it
+    queue,  # what Kueue makes of that
     pods,  # what the pods did
     readability,  # … or did not show
     refusals,  # what the cluster would not take

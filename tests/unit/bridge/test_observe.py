@@ -21,6 +21,8 @@ from statemachine.observations import (
     PodPhase,
     PodUnreadable,
     TensorBoardObserved,
+    WorkloadCondition,
+    WorkloadObserved,
 )
 from tests.unit.bridge.words import AT, job, owned, pod
 
@@ -336,6 +338,84 @@ def test_a_tensorboard_is_observed_with_whether_it_runs() -> None:
 def test_a_deleted_tensorboard_has_no_uid() -> None:
     found = seen(a_tensorboard(), Verb.DELETED)
     assert found == TensorBoardObserved(job=J1, at=AT, name="mnist-7ac1b", uid="", gone_uid="t-1")
+
+
+def a_workload(**status: Any) -> Manifest:
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "pytorchjob-mnist-1", "namespace": "demo", "uid": "w-1", **owned(JOB)},
+        "spec": {"queueName": "team-a"},
+        "status": status,
+    }
+
+
+def test_a_workload_is_observed_with_what_tells_of_its_admission() -> None:
+    admission = {
+        "clusterQueue": "cq",
+        "podSetAssignments": [
+            {"name": "worker", "flavors": {"cpu": "spot", "memory": "spot"}},
+            {"name": "master", "flavors": {"cpu": "on-demand"}},
+        ],
+    }
+    when = "2026-01-02T03:04:05Z"
+    told = [
+        {
+            "type": "Evicted",
+            "status": "False",
+            "reason": "QuotaReserved",
+            "message": "x" * 2000,
+            "lastTransitionTime": when,
+        },
+        {
+            "type": "PodsReady",
+            "status": "False",
+            "reason": "WaitForStart",
+            "message": "not all pods are ready",
+        },
+        {
+            "type": "QuotaReserved",
+            "status": "True",
+            "reason": "QuotaReserved",
+            "message": "",
+            "lastTransitionTime": when,
+        },
+    ]
+    found = seen(a_workload(admission=admission, conditions=told))
+    at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert found == WorkloadObserved(
+        job=J1,
+        at=AT,
+        happened_at=at,
+        name="pytorchjob-mnist-1",
+        uid="w-1",
+        queue="team-a",
+        cluster_queue="cq",
+        flavors=("on-demand", "spot"),
+        conditions=(
+            WorkloadCondition(type="QuotaReserved", status="True", reason="QuotaReserved", changed_at=at),
+            WorkloadCondition(
+                type="Evicted", status="False", reason="QuotaReserved", message="x" * 1024, changed_at=at
+            ),
+        ),
+    )
+
+
+def test_a_deactivated_workload_says_so() -> None:
+    found = seen({**a_workload(), "spec": {"queueName": "team-a", "active": False}})
+    assert isinstance(found, WorkloadObserved)
+    assert not found.active
+
+
+def test_a_workload_of_plain_pods_is_nothing() -> None:
+    raw = a_workload()
+    raw["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "uid": "p", "controller": True}]
+    assert seen(raw) is None
+
+
+def test_a_deleted_workload_has_no_uid() -> None:
+    found = seen(a_workload(), Verb.DELETED)
+    assert found == WorkloadObserved(job=J1, at=AT, name="pytorchjob-mnist-1", uid="", gone_uid="w-1")
 
 
 garbage = st.recursive(

@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 import yaml
 
-from jobledger.rbac import GRANTS, LEASE, SWITCHED_GRANTS, USERS, Rule, Scope, bindings, rbac_objects
+from jobledger.rbac import (
+    GRANTS,
+    KUEUE_GRANTS,
+    LEASE,
+    SWITCHED_GRANTS,
+    USERS,
+    Rule,
+    Scope,
+    bindings,
+    rbac_objects,
+)
 from jobledger.settings import Settings, paths
 from jobledger.wiring.roles import Role
 from k8s_bridge.apiserver import lease
@@ -40,6 +50,9 @@ OF_HISTORY = frozenset({"history", "history_password_file"})
 
 OF_KINDS = frozenset(set(paths()) - set(paths(Settings)))
 """Settings that the chart makes of the values of an opt-in kind."""
+
+OF_KUEUE = frozenset({"kueue.enabled"})
+"""A setting that comes with rights, so that the chart has a value of its own for it."""
 
 BY_POD = frozenset({"kafka.instance"})
 """Settings that no two pods may have the same."""
@@ -98,6 +111,13 @@ def test_a_kind_that_is_not_switched_on_is_out_of_reach() -> None:
         assert allows(more[Role.PROJECTORS], names.group, names.plural, "delete") == kind.expires
 
 
+def test_workloads_are_read_by_those_who_watch_and_only_where_that_is_switched_on() -> None:
+    granted = [*(each for grants in GRANTS.values() for each in grants.values()), *USERS.values()]
+    assert not [rule for rules in granted for rule in rules if rule.group == "kueue.x-k8s.io"]
+    for role in (Role.BRIDGE, Role.PROJECTORS):
+        assert [rule.verbs for rule in KUEUE_GRANTS[role]] == [("list", "watch")]
+
+
 def test_nobody_but_the_projectors_writes_a_status() -> None:
     writers = {
         role
@@ -143,7 +163,7 @@ def test_the_chart_takes_every_setting_that_a_cluster_has_and_no_other() -> None
     wanted = {each for each in paths() if not each.startswith("controller.")}  # those are flags
     assert (
         set(schema["properties"]["settings"]["properties"])
-        == wanted - DEPLOYED - FROM_SECRETS - OF_HISTORY - OF_SNAPSHOTS - OF_KINDS - BY_POD
+        == wanted - DEPLOYED - FROM_SECRETS - OF_HISTORY - OF_SNAPSHOTS - OF_KINDS - OF_KUEUE - BY_POD
     )
 
 

@@ -143,6 +143,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- end }}
 {{- end }}
+{{- if .Values.kueue.enabled }}
+- name: JOBLEDGER_KUEUE__ENABLED
+  value: "true"
+{{- end }}
 {{- range .Values.env }}
 {{- if hasPrefix "JOBLEDGER_" .name }}
 {{- fail (printf "env: %s is a setting of jobledger; write it into settings, by its name in `jobledger config`" .name) }}

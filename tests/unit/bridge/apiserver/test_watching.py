@@ -12,7 +12,7 @@ from k8s_bridge.apiserver.api import Api
 from k8s_bridge.apiserver.cluster import ApiServerCluster
 from k8s_bridge.apiserver.reflector import Patience
 from k8s_bridge.apiserver.sources import job_sources
-from k8s_bridge.attended import EVERYTHING
+from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.port import Change, Manifest, Ref, Synced, Verb
 from k8s_bridge.watchers import Bridge
 from statemachine.ids import JobUid, PodUid, ReplicaName
@@ -449,3 +449,42 @@ async def test_who_does_not_read_holds_up_the_watch_and_loses_nothing(
         versions.append(int(change.object["metadata"]["resourceVersion"]))
     await cluster.close()
     assert versions == list(range(11, 61))
+
+
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
+
+
+async def test_workloads_are_told_and_are_no_children(server: Server, api: Api) -> None:
+    everything(server)
+    workload = child({**service(JOB), "kind": "Workload", "apiVersion": "kueue.x-k8s.io/v1beta2"}, "w-1", 6)
+    server.on("GET", WORKLOADS, page(workload, version=20), page(version=30))
+    server.on("WATCH", WORKLOADS, EXPIRED, watch(SILENT))
+    cluster = ApiServerCluster(api, attended=Attended(opted_in={}, kueue=True), patience=IMPATIENT)
+    items = cluster.watch()
+    told = await listed(items)
+    assert [each.object["kind"] for each in told if each.object["kind"] == "Workload"] == ["Workload"]
+    assert [each["kind"] for each in await cluster.children("demo", J1)] == ["Pod", "Service"]
+    change = await anext(items)
+    assert isinstance(change, Change)
+    assert (change.verb, change.object["metadata"]["uid"]) == (Verb.DELETED, "w-1")
+    assert change.object["metadata"]["ownerReferences"] == workload["metadata"]["ownerReferences"]
+    await cluster.close()
+
+
+async def test_workloads_are_not_asked_for_unless_that_is_wanted(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    everything(server)
+    await listed(cluster.watch())
+    assert "Workload" not in [each.kind for each in cluster.watches]
+
+
+@pytest.mark.parametrize("answer", [not_served(), no(403, "workloads is forbidden", "Forbidden")])
+async def test_workloads_that_cannot_be_read_are_no_hindrance(
+    server: Server, api: Api, answer: Answer
+) -> None:
+    everything(server)
+    server.on("GET", WORKLOADS, answer)
+    cluster = ApiServerCluster(api, attended=Attended(opted_in={}, kueue=True), patience=IMPATIENT)
+    assert len(await listed(cluster.watch())) == 3
+    await cluster.close()

@@ -1,0 +1,116 @@
+"""How a job stands in a queue of Kueue's: what its Workload says, as facts of the job's life.
+
+Nothing follows from them: Kueue suspends and resumes the job object, and that is what a job obeys. Source: conditions
+of a Workload (Kueue 0.19, `apis/kueue/v1beta2/workload_types.go`).
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from statemachine.events import Event, Eviction, QueueChanged, Standing
+from statemachine.kind import Kind
+from statemachine.observations import Observation, WorkloadCondition, WorkloadObserved
+from statemachine.state import JobState, QueueState
+
+_AGAIN: Final = "Previously: "
+"""How the message of a condition begins that Kueue took back when it reserved quota anew."""
+
+_PREEMPTOR: Final = re.compile(r"JobUID: ([0-9a-f-]{36})\b")
+"""In Kueue's message of a preemption: the job that gets the quota. Source: pkg/scheduler/preemption."""
+
+_PREEMPTED: Final = "Preempted"
+
+_NUMBERS: Final = re.compile(r"\d+\S*")
+"""What is missing changes with each job that starts or ends; to say so once is enough."""
+
+
+def queue(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+    """Another standing, reason, quota, or an eviction is news while the job has not ended."""
+    if not isinstance(seen, WorkloadObserved) or state.plan is None or state.deleted or state.is_final:
+        return
+    known = state.queue
+    if not seen.uid and (known is None or known.uid != seen.gone_uid or known.standing == "gone"):
+        return  # an earlier one is gone
+    event = _event(known, seen)
+    if known is None or event.eviction is not None or _shape(known) != _shape(event):
+        yield event
+
+
+def _event(known: QueueState | None, seen: WorkloadObserved) -> QueueChanged:
+    standing, said = _standing(seen)
+    evicted = _condition(seen, "Evicted")
+    return QueueChanged(
+        at=seen.at,
+        workload=seen.name,
+        uid=seen.uid or seen.gone_uid,
+        queue=seen.queue or (known.queue if known else ""),
+        cluster_queue=seen.cluster_queue,
+        flavors=seen.flavors,
+        standing=standing,
+        reason=said.reason if said else "",
+        message=said.message if said else "",
+        evicted_at=evicted.changed_at if evicted else known.evicted_at if known else None,
+        evicted=_is_true(evicted),
+        eviction=_eviction(known, seen),
+    )
+
+
+def _standing(seen: WorkloadObserved) -> tuple[Standing, WorkloadCondition | None]:
+    """How the job stands, and the condition that says why."""
+    reserved, admitted = _condition(seen, "QuotaReserved"), _condition(seen, "Admitted")
+    if not seen.uid:
+        return "gone", None
+    if _is_true(finished := _condition(seen, "Finished")):
+        return "finished", finished
+    if not seen.active:
+        return "deactivated", _condition(seen, "Evicted") or reserved
+    if _is_true(admitted) and _is_true(reserved):
+        return "admitted", None
+    if _is_true(reserved):
+        return "reserved", admitted
+    return "waiting", reserved
+
+
+def _eviction(known: QueueState | None, seen: WorkloadObserved) -> Eviction | None:
+    """The eviction that the Workload tells of and the log does not know.
+
+    One that happened and was made good while nobody looked is known by what Kueue keeps of it.
+    """
+    evicted, preempted = _condition(seen, "Evicted"), _condition(seen, _PREEMPTED)
+    if evicted is None or (known is not None and known.evicted_at == evicted.changed_at):
+        return None
+    past = evicted.message.startswith(_AGAIN)
+    if not _is_true(evicted) and (not past or (known is not None and known.evicted)):
+        return None  # it is over, and was told when it began
+    message = evicted.message.removeprefix(_AGAIN)
+    by = _PREEMPTOR.search(message)
+    was = _PREEMPTED if by and preempted is not None else ""
+    return Eviction(
+        reason=evicted.reason if _is_true(evicted) else was,
+        message=message,
+        preemptor=by[1] if by else "",
+        happened_at=evicted.changed_at if _is_true(evicted) else None,
+    )
+
+
+def _condition(seen: WorkloadObserved, type_: str) -> WorkloadCondition | None:
+    return next((each for each in seen.conditions if each.type == type_), None)
+
+
+def _is_true(condition: WorkloadCondition | None) -> bool:
+    return condition is not None and condition.status == "True"
+
+
+def _shape(known: QueueState | QueueChanged) -> tuple[object, ...]:
+    """Equal for two that tell a user the same."""
+    return (
+        known.uid,
+        known.queue,
+        known.cluster_queue,
+        known.flavors,
+        known.standing,
+        known.reason,
+        known.evicted,
+        _NUMBERS.sub("", known.message),
+    )
