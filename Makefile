@@ -33,7 +33,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo check test test-all sim fire chaos soak flaky count bench format lint types imports generated generate docs crds \
-        run lock clean bench-cluster bench-kafka cluster-tools cluster cluster-stop kafka-tools
+        run lock clean bench-cluster bench-kafka cluster-tools kueue-tools cluster cluster-stop kafka-tools
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -130,6 +130,9 @@ bench-cluster: $(VENV)/.stamp ## measure on a real API server of its own, print 
 cluster-tools: ## build the Kubernetes control plane and helm that tests use: ten minutes, once a machine
 	@tests/harness/kube install
 	@tests/harness/helm install-tool
+
+kueue-tools: ## build the Kueue of `make soak PARTS=kueue`: ten minutes, once a machine
+	@tests/harness/kueue install-tool
 
 cluster: ## start a control plane in .cluster/, with our kinds: ARGS="--port 20000 --nodes 8"
 	@tests/harness/kube start --dir .cluster $(ARGS)

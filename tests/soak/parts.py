@@ -69,6 +69,12 @@ PARTS: Final = (
         _sized("CHAOS", JOBS=1000, KILLS=50, STOPS=10, APISERVER_KILLS=10, BROKER_KILLS=20),
     ),
     Part(
+        "kueue",
+        "jobs under the real Kueue: admission, preemption, flavors, timeouts, 50 jobs in a quota of 5, kill -9",
+        _pytest("-s", "tests/soak/kueue.py"),
+        _FRESH,
+    ),
+    Part(
         "gate",
         "the tests of the gate with fresh seeds, and how long each takes",
         _pytest("-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder"),

@@ -11,8 +11,10 @@ from jobledger.cli.get import table
 from jobledger.errors import NotPossible
 from jobledger.plugin.cluster import Cluster
 from jobledger.views import phase_of, replicas_of, running_of
-from jobledger.wishes import wished
+from jobledger.wishes import queue_note, wished
 from projectors.history.facts import error, has_error
+from statemachine.ids import JobUid
+from statemachine.state import JobState, QueueState
 from tests.support.pytorchjob import API, TorchStory, training
 from tests.unit.plugin.words import discovery, listed, server
 
@@ -124,3 +126,25 @@ def cluster_of_one() -> Iterator[Callable[[dict[str, Any]], Cluster]]:
             return Cluster(fake.api())
 
         yield shown
+
+
+IN_QUEUE = {"kueue.x-k8s.io/queue-name": "team-a"}
+
+
+def test_whoever_pauses_a_job_in_a_queue_is_told_that_kueue_decides() -> None:
+    job = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "train", "labels": IN_QUEUE},
+    }
+    assert queue_note(job).startswith('Kueue decides when train runs (queue "team-a"): ')
+    assert queue_note({**job, "metadata": {"name": "train"}}) == ""
+
+
+def test_a_kind_that_kueue_does_not_know_is_in_a_queue_by_its_workload_alone() -> None:
+    meta = {"name": "train", "labels": IN_QUEUE}
+    job = {"apiVersion": "batch.tensorstack.dev/v1beta1", "kind": "PyTorchTrainingJob", "metadata": meta}
+    known = QueueState(workload="w", uid="w-1", queue="team-b")
+    assert queue_note(job) == ""
+    assert 'queue "team-b"' in queue_note(job, JobState(JobUid("u"), queue=known))
+    assert queue_note(job, JobState(JobUid("u"), queue=known._replace(standing="gone"))) == ""

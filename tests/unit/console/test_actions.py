@@ -10,6 +10,7 @@ import yaml
 from jobledger.api.rights import Caller, Right
 from jobledger.console import create
 from k8s_bridge.port import Ref
+from tests.support.pytorchjob import TorchStory, training
 from tests.unit.api.words import elastic, job, phase, until
 from tests.unit.console.words import HTMX, KIND, Browser, console, errors, hidden
 
@@ -20,6 +21,24 @@ async def asked(browser: Browser, action: str) -> dict[str, str]:
     answer = await browser.get(f"{JOB}/{action}")
     assert answer.status_code == 200, answer.text
     return hidden(answer.text)
+
+
+async def test_whoever_resumes_a_job_in_a_queue_is_told_that_kueue_decides(tmp_path: Path) -> None:
+    queued = TorchStory(training(suspend=True))
+    manifest = {
+        "apiVersion": queued.api,
+        "kind": queued.kind,
+        "metadata": {"name": "queued", "labels": {"kueue.x-k8s.io/queue-name": "team-a"}},
+        "spec": queued.spec,
+    }
+    async with console(tmp_path) as browser:
+        await browser.submit(manifest)
+        page = await browser.get("/jobs/default/PyTorchJob/queued/resume")
+        assert "Kueue decides when the job runs (queue team-a)" in page.text
+        answer = await browser.client.post("/v1/jobs/default/queued/resume")
+        assert answer.headers["warning"].startswith('299 jobledger "Kueue decides when queued runs')
+        await browser.submit(job())
+        assert "Kueue" not in (await browser.get(f"{JOB}/pause")).text
 
 
 async def test_a_job_is_paused_and_resumed(tmp_path: Path) -> None:
