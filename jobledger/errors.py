@@ -5,6 +5,7 @@ JobledgerError
 ├── UnknownPhase    no job is ever in a phase of that name
 ├── JobExists       the name is taken by a job that is not over
 ├── NotPossible     the job is not in a state, or not of a make, that allows it
+├── TooManyListeners pages listen already, as many as may
 ├── Unauthenticated nobody knows who asks
 ├── NoRight         who asks is known, and may not; says which right is missing
 ├── NoServer        nobody answers where the server should be
@@ -65,6 +66,10 @@ class NotPossible(JobledgerError):
 def several(name: str, kinds: Sequence[str]) -> NotPossible:
     """The error for a name that jobs of several kinds have."""
     return NotPossible(f'"{name}" is the name of a {" and a ".join(kinds)}; say which with --kind')
+
+
+class TooManyListeners(JobledgerError):
+    """As many streams are open as may be; the message says whose, and which setting limits them."""
 
 
 class Unauthenticated(JobledgerError):

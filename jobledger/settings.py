@@ -292,6 +292,12 @@ class ConsoleSettings(BaseModel):
     """Base URL of a server with Prometheus' HTTP API, which knows what pods use: `http://prometheus.monitoring:9090`.
     Default: none; resource monitoring then shows requests and limits alone."""
 
+    listeners: Annotated[int, Field(ge=1)] = 500
+    """Streams to open pages that the console holds in all, one a browser; more are answered with 429. Default 500."""
+
+    listeners_per_user: Annotated[int, Field(ge=1)] = 20
+    """The same of one user, or of one browser where users have no names. Default 20."""
+
 
 class Settings(BaseModel):
     """All settings of jobledger; nested ones are written with two underscores: `JOBLEDGER_LOG__LEVEL`."""

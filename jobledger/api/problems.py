@@ -15,6 +15,7 @@ from jobledger.errors import (
     JobExists,
     NoRight,
     NotPossible,
+    TooManyListeners,
     Unauthenticated,
     UnknownJob,
     UnknownPhase,
@@ -52,11 +53,12 @@ _TITLES: Final = {
     "forbidden": "Only this machine is served",
     "unauthenticated": "Who asks is not known",
     "no-right": "A right is missing",
+    "too-many-listeners": "Too many pages listen",
     "bug": "A bug of jobledger",
 }
 
 
-_HEADERS: Final = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
+_HEADERS: Final = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "10"}, 503: {"Retry-After": "1"}}
 
 
 def problem(status: int, code: str, detail: str, problems: Sequence[Mapping[str, Any]] = ()) -> JSONResponse:
@@ -121,6 +123,8 @@ def answer_to(error: Exception) -> JSONResponse:
             return problem(409, "not-possible", str(error))
         case SpecInvalid():
             return problem(422, "invalid", _one_line(str(error)), _problems(error))
+        case TooManyListeners():
+            return problem(429, "too-many-listeners", str(error))
         case Refused():
             return problem(error.status, "refused", error.message)
         case Conflict():

@@ -13,7 +13,7 @@ from jobledger.api import create as create_api
 from jobledger.api.reviews import Reviews
 from jobledger.api.streams import Closing
 from jobledger.app import App
-from jobledger.console import about, actions, assets, data, details, labels, listing, live
+from jobledger.console import about, actions, assets, data, details, labels, listing
 from jobledger.console import create as creating
 from jobledger.console.frame import Console, Options, refused
 
@@ -22,7 +22,6 @@ __all__ = ["PAGES", "Console", "Options", "create"]
 PAGES: Final[tuple[Callable[[Console], APIRouter], ...]] = (
     assets.routes,
     about.routes,
-    live.routes,
     data.routes,
     listing.routes,
     labels.routes,

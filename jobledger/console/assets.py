@@ -18,6 +18,7 @@ TYPES: Final = {
     "drafts.js": "text/javascript; charset=utf-8",
     "details.css": "text/css; charset=utf-8",
     "details.js": "text/javascript; charset=utf-8",
+    "live.js": "text/javascript; charset=utf-8",
     "monitoring.css": "text/css; charset=utf-8",
     "htmx.min.js": "text/javascript; charset=utf-8",
     "idiomorph-ext.min.js": "text/javascript; charset=utf-8",

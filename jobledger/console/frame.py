@@ -32,6 +32,7 @@ POLICY: Final = "; ".join(
         "img-src 'self' data:",
         "connect-src 'self'",
         "form-action 'self'",
+        "worker-src 'self'",
         "base-uri 'none'",
         "frame-ancestors 'none'",
     )
@@ -53,6 +54,7 @@ class Options:
     `namespace` is the one that it shows (empty: all that the user may see), `base` the path that a proxy in front
     takes away, `gpus` the extended resources that the form offers, `metrics` the URL of what pods use.
     """
+    `listeners` and `listeners_per_user` are how many streams may be open, in all and of one user.
 
     namespace: str = ""
     new_jobs: str = "default"
@@ -61,6 +63,8 @@ class Options:
     t9k_scheduler: bool = True
     metrics: str = ""
 
+    listeners: int = 500
+    listeners_per_user: int = 20
     @classmethod
     def of(cls, settings: Settings) -> "Options":
         """What the settings say."""
@@ -74,6 +78,8 @@ class Options:
             said.t9k_scheduler,
             said.metrics,
         )
+            said.listeners,
+            said.listeners_per_user,
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,29 @@
-"""Tells open pages that there is something new to see: server-sent events, one for everything.
+"""What open pages listen to: that the read model has grown; and how many may listen.
 
 Pages show the read model, so it is that which is looked at: also where another process brings it on. One look serves
 every page that is open.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Final
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Final, TypeVar
 
-from fastapi import APIRouter
-from starlette.responses import Response, StreamingResponse
+from starlette.requests import Request
 
-from jobledger.api.streams import HEARTBEAT
-from jobledger.console.frame import HEADERS, Console, Route
+from jobledger.console import session
+from jobledger.console.frame import Console, user
+from jobledger.errors import TooManyListeners
 from statemachine.errors import JobledgerError
+
+T = TypeVar("T")
 
 EVERY: Final = 0.5
 """Seconds between two looks, and so at least between two events."""
+
+_AHEAD: Final = 16
+"""Items that a merged stream holds for a reader that is slower."""
 
 
 class Beat:
@@ -61,20 +68,63 @@ class Beat:
             await asyncio.sleep(EVERY)
 
 
-def routes(console: Console) -> APIRouter:
-    """`/live`."""
-    router = APIRouter(route_class=Route)
-    beat = Beat(console)
+class Listeners:
+    """Who listens: `most` streams in all, `most_of_one` of one user, or of one browser where users have no names."""
 
-    @router.get("/live")
-    async def live() -> Response:
-        """`changed` as soon as it is open, and at every change of the read model."""
+    def __init__(self, most: int, most_of_one: int) -> None:
+        self._most, self._most_of_one = most, most_of_one
+        self._open: Counter[str] = Counter()
 
-        async def body() -> AsyncIterator[str]:
-            async for position in console.closing.until(beat.changes(), HEARTBEAT):
-                yield ": alive\n\n" if position is None else f"event: changed\ndata: {position}\n\n"
+    def admit(self, request: Request) -> Callable[[], None]:
+        """One stream more; what is returned takes it off again. Raises TooManyListeners."""
+        name = user(request)
+        key = f"user {name}" if name else f"session {request.cookies.get(session.COOKIE, '')}"
+        if self._open[key] >= self._most_of_one:
+            raise TooManyListeners(
+                f"{name or 'this browser'} has {self._most_of_one} streams open, as many as one may have; close "
+                "pages in other browsers, or raise the setting console.listeners_per_user"
+            )
+        if self._open.total() >= self._most:
+            raise TooManyListeners(
+                f"{self._most} streams are open, as many as this server holds; try again later, "
+                "or raise the setting console.listeners"
+            )
+        self._open[key] += 1
 
-        headers = {**HEADERS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(body(), media_type="text/event-stream", headers=headers)
+        def leave() -> None:
+            self._open[key] -= 1
+            if not self._open[key]:
+                del self._open[key]
 
-    return router
+        return leave
+
+
+async def merged(*sources: AsyncIterator[T]) -> AsyncIterator[T]:
+    """The items of all sources as they come, until all have ended. Raises what a source raises."""
+    queue: asyncio.Queue[T | Exception | None] = asyncio.Queue(_AHEAD)
+
+    async def pump(source: AsyncIterator[T]) -> None:
+        try:
+            async with aclosing(source):  # type: ignore[type-var]
+                async for item in source:
+                    await queue.put(item)
+        except Exception as error:  # noqa: BLE001 - the reader raises it
+            await queue.put(error)
+        else:
+            await queue.put(None)
+
+    tasks = [asyncio.create_task(pump(source), name="console stream") for source in sources]
+    open_ = len(tasks)
+    try:
+        while open_:
+            item = await queue.get()
+            if isinstance(item, Exception):
+                raise item
+            if item is None:
+                open_ -= 1
+            else:
+                yield item
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,23 +1,22 @@
-"""Log windows: the last lines, earlier ones, what is added, a search, and the whole log as a file."""
+"""Log windows: the last lines, earlier ones, a search, and the whole log as a file. `stream` has what is added."""
 
-import json
 from collections.abc import AsyncIterator
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query, Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 
 from jobledger.api.rights import Caller, Right, caller_of, demand
-from jobledger.api.streams import HEARTBEAT, Closing, begun, log_response
+from jobledger.api.streams import begun, log_response
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job
 from jobledger.console.details.whichlog import MOST, Choice, Log, attempts, chosen_log
 from jobledger.console.frame import HEADERS, Console
-from jobledger.console.logs import follow, window
+from jobledger.console.logs import window
 from jobledger.console.logs.window import Matches, Window
 from jobledger.errors import NotPossible, UnknownReplica
-from statemachine.errors import ClusterError, ClusterUnavailable, Missing
+from statemachine.errors import ClusterError, Missing
 
 Number = Annotated[int, Query(ge=0, le=10**6)]
 
@@ -108,18 +107,6 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         context = {"matches": matches, "q": q, "choice": choice, "log": log}
         return render(request, "matches.html", subject, tab="replicas", verbatim=True, **context)
 
-    @router.get(JOB + "/log/follow")
-    async def following(
-        request: Request, log: meant, at: Annotated[int, Query(ge=0, alias="from")] = 0
-    ) -> Response:
-        """Server-sent events: what is added. A browser that lost the connection goes on where it was."""
-        last = request.headers.get("last-event-id", "")
-        news = await log.news(int(last) if last.isascii() and last.isdigit() and len(last) < 16 else at)
-        headers = {**HEADERS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(
-            _events(news, console.closing), media_type="text/event-stream", headers=headers
-        )
-
     @router.get(JOB + "/log/download")
     async def download(log: meant) -> Response:
         """The whole log, byte for byte."""
@@ -138,22 +125,6 @@ async def _first(pieces: AsyncIterator[bytes], log: Log) -> bytes:
         return await anext(pieces, b"")
     except Missing as error:
         raise UnknownReplica(f"no log of replica {log.attempt.replica}: {error}") from error
-
-
-async def _events(news: AsyncIterator[follow.News], closing: Closing) -> AsyncIterator[str]:
-    """The news as server-sent events, and that there is no such log any more."""
-    try:
-        async for item in closing.until(news, HEARTBEAT):
-            yield ": alive\n\n" if item is None else _event(item)
-    except ClusterUnavailable:  # the browser asks again, and goes on where it was
-        return
-    except ClusterError as error:
-        yield f"event: gone\ndata: {json.dumps(str(error))}\n\n"
-
-
-def _event(news: follow.News) -> str:
-    data = {"lines": news.lines, "tail": news.tail, "skipped": news.skipped, "ended": news.ended}
-    return f"id: {news.end}\ndata: {json.dumps(data)}\n\n"
 
 
 async def _window(log: Log, lines: int, before: int | None, near: int | None) -> Window:

@@ -21,35 +21,63 @@ function localTimes(root) {
 // ---- live: whatever has hx-trigger="refresh from:body" loads itself again ---------------------------------------
 
 const EVERY = 5000;
-let events = null;
-let beat = null;
+const HERE = 15000;  // ms between two words to the hub (`live.js`) that this page is still open
+const wish = {live: false, log: null};
+let send = null;
 
 function refresh() {
   htmx.trigger(document.body, "refresh");
 }
 
-function offline(is, sentence) {
+// What keeps the page from being up to date: of its requests "", which has the banner's own words, or their sentence.
+const troubles = {request: null, stream: null};
+
+function trouble(about, sentence) {
   const banner = document.getElementById("offline");
+  troubles[about] = sentence;
   if (!banner) return;
   banner.dataset.usual = banner.dataset.usual || banner.textContent;
-  if (is && (sentence || banner.hidden)) banner.textContent = sentence || banner.dataset.usual;
-  if (banner.hidden === is) banner.hidden = !is;
+  const {request, stream} = troubles;
+  const text = request === null ? stream : request || banner.dataset.usual;
+  if (text !== null && banner.textContent !== text) banner.textContent = text;
+  if (banner.hidden !== (text === null)) banner.hidden = text === null;
 }
 
-function live(on) {
-  if (events) events.close();
-  clearInterval(beat);
-  events = beat = null;
-  if (!on) return;
-  events = new EventSource(document.querySelector("meta[name=live]").content);
-  events.addEventListener("changed", () => { offline(false); refresh(); });
-  events.addEventListener("error", () => {
-    offline(true);
-    // a browser gives up on a server that answers with an error: one behind a proxy does while it starts
-    if (events && events.readyState === EventSource.CLOSED) setTimeout(() => { if (beat) live(true); }, 1000);
-  });
-  beat = setInterval(refresh, EVERY);
+const isVisible = () => document.visibilityState === "visible";
+
+function hear(message) {
+  if ("state" in message) {
+    const isLive = message.state === "live", late = document.getElementById("offline").dataset.late;
+    trouble("stream", isLive || !(wish.live || wish.log) ? null : `${late} ${message.sentence}`.trim());
+    if (isLive) trouble("request", null);
+    else if (wish.live) refresh();  // which tells whether the server is away, or its stream alone
+  } else if ("changed" in message) {
+    if (isVisible()) refresh();  // a hidden page asks when it is shown
+  } else if (wish.log && message.log === wish.log.id) {
+    if (message.type === "log") wish.log.from = message.data.end;
+    document.dispatchEvent(new CustomEvent("log-news", {detail: message}));
+  }
 }
+
+function want(changed) {
+  Object.assign(wish, changed);
+  if (!wish.live && !wish.log) trouble("stream", null);
+  if (!send && !wish.live && !wish.log) return;
+  send = send || reach(hear);
+  send({...wish, visible: isVisible()});
+}
+
+document.addEventListener("visibilitychange", () => {
+  want({});
+  if (!isVisible() || !wish.live) return;
+  refresh();
+});
+window.addEventListener("pagehide", () => { if (send) send(null); });
+window.addEventListener("pageshow", (event) => { if (event.persisted) want({}); });
+setInterval(() => { if (isVisible()) want({}); }, HERE);
+
+// A proxy may let no stream through, and of what the cluster says alone no stream tells.
+setInterval(() => { if (wish.live && isVisible()) refresh(); }, EVERY);
 
 function autoRefresh() {
   const box = document.getElementById("auto");
@@ -57,7 +85,7 @@ function autoRefresh() {
   box.checked = localStorage.getItem("auto-refresh") !== "off";
   box.addEventListener("change", () => {
     localStorage.setItem("auto-refresh", box.checked ? "on" : "off");
-    live(box.checked);
+    want({live: box.checked});
     if (box.checked) refresh();
   });
   document.getElementById("refresh").addEventListener("click", (event) => {
@@ -65,7 +93,7 @@ function autoRefresh() {
     event.preventDefault();
     refresh();
   });
-  live(box.checked);
+  want({live: box.checked});
 }
 
 // ---- notices ------------------------------------------------------------------------------------------------------
@@ -133,16 +161,16 @@ document.addEventListener("htmx:beforeSwap", ({detail}) => {
 });
 document.addEventListener("htmx:afterSettle", (event) => {
   localTimes(event.detail.elt.parentNode || document);
-  offline(false);
+  trouble("request", null);
 });
-document.addEventListener("htmx:sendError", () => offline(true));
+document.addEventListener("htmx:sendError", () => trouble("request", ""));
 document.addEventListener("htmx:beforeSwap", (event) => {
   const {xhr, requestConfig, serverResponse} = event.detail;
   if (xhr.status < 400 || !isRefresh(requestConfig)) return;
   // what refreshes itself would fail so again in a few seconds: the banner says it once, and what is there stays
   event.detail.shouldSwap = false;
   const said = new DOMParser().parseFromString(serverResponse, "text/html").querySelector(".notice p, .bad-news");
-  offline(true, said ? said.textContent.trim() : "");
+  trouble("request", said ? said.textContent.trim() : "");
 });
 document.addEventListener("htmx:afterSwap", (event) => {
   const dialog = document.getElementById("dialog");

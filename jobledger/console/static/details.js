@@ -127,30 +127,23 @@ class LogWindow {
     this.state = document.getElementById("log-state");
     this.end = box.dataset.end;
     this.fresh = Boolean(box.dataset.stream);
-    this.events = null;
     this.box.scrollTop = this.box.scrollHeight;
     const hit = box.querySelector(".hit");
     if (box.dataset.q && hit && !box.dataset.live) hit.scrollIntoView({block: "center"});
   }
 
   follow(on) {
-    if (this.events) this.events.close();
-    this.events = null;
-    if (!on) return;
-    const address = new URL(this.box.dataset.follow, location.href);
-    address.searchParams.set("from", this.end);
-    const events = this.events = new EventSource(address);
-    // whenever it connects, also by itself after a break, a stream begins with the lines that are shown already
-    events.addEventListener("open", () => { this.fresh = Boolean(this.box.dataset.stream); });
-    events.addEventListener("error", () => {
-      if (events.readyState !== EventSource.CLOSED) return;  // it tries again by itself
-      setTimeout(() => { if (this.events === events) this.follow(true); }, 1000);
-    });
-    this.events.addEventListener("message", (event) => this.add(JSON.parse(event.data), event.lastEventId));
-    this.events.addEventListener("gone", (event) => {
-      this.state.textContent = JSON.parse(event.data);
+    want({log: on ? {id: String(Math.random()), address: this.box.dataset.follow, from: Number(this.end)} : null});
+  }
+
+  hear(type, data) {
+    // whenever it begins, also by itself after a break, a stream begins with the lines that are shown already
+    if (type === "begin") this.fresh = Boolean(this.box.dataset.stream);
+    if (type === "log") this.add(data, data.end);
+    if (type === "gone") {
+      this.state.textContent = data.text;
       this.follow(false);
-    });
+    }
   }
 
   add(news, end) {
@@ -221,6 +214,7 @@ function openLog() {
   if (box.dataset.live) shown.follow(true);
 }
 
+document.addEventListener("log-news", ({detail}) => { if (shown) shown.hear(detail.type, detail.data); });
 document.addEventListener("change", (event) => {
   if (event.target.id === "log-follow" && shown) shown.follow(event.target.checked);
   if (event.target.id === "log-wrap" && shown) {

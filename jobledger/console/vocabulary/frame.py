@@ -18,6 +18,10 @@ FRAME: Final[dict[str, tuple[str, str]]] = {
         "The server does not answer. What you see may be old; it is asked again all the time.",
         "服务器没有响应，页面内容可能已过时；系统会不断重试。",
     ),
+    "frame.not-live": (
+        "This page is not live: it asks every five seconds instead of being told of changes at once.",
+        "此页面不是实时的：变化不会立即推送，页面每五秒查询一次。",
+    ),
     "frame.close": ("Close", "关闭"),
     "frame.cancel": ("Cancel", "取消"),
     "frame.back": ("Back to the list", "返回列表"),

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlencode
 
 import httpx
 import pytest
@@ -20,6 +21,7 @@ from statemachine.log.memory import MemoryLog
 from statemachine.log.store import SqliteStore
 from statemachine.phases import Phase
 from tests.support.logs import admitted, chain, entered
+from tests.support.streams import streaming
 from tests.unit.api.words import app_in_memory, gone, job, phase, written
 
 PATH = "/jobs/default/PyTorchTrainingJob/train"
@@ -207,9 +209,10 @@ async def test_logs_of_a_cluster_that_only_streams_are_shown_and_followed() -> N
         )
         found = await text(client, f"{PATH}/log?replica=worker-0")
         assert "<li>one</li>\n<li>two</li>" in found
-        followed = await text(client, f"{PATH}/log/follow?replica=worker-0&from=0")
-        assert '"lines": ["one", "two"]' in followed
-        assert '"ended": true' in followed
+        address = "/live?" + urlencode({"log": f"{PATH}/log?replica=worker-0&from=0"})
+        async with streaming(create(app), address) as stream:
+            assert (await stream.event("log"))["lines"] == ["one", "two"]
+            assert (await stream.event("log"))["ended"] is True
         assert await text(client, f"{PATH}/log/download?replica=worker-0") == "one\n\x1b[1mtwo\x1b[0m\nthr"
         matches = await text(client, f"{PATH}/log/search?replica=worker-0&q=TWO")
         assert "1 lines found" in matches

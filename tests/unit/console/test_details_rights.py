@@ -53,7 +53,6 @@ async def test_who_may_not_read_logs_is_told_so() -> None:
     async with alice(only("get")) as client:
         for below in (
             "/log?replica=worker-0",
-            "/log/follow?replica=worker-0",
             "/log/download?replica=worker-0",
         ):
             answer = await client.get(PATH + below)
