@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from hashlib import sha256
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -31,8 +32,8 @@ POLICY: Final = "; ".join(
         "style-src 'self'",
         "img-src 'self' data:",
         "connect-src 'self'",
-        "form-action 'self'",
         "worker-src 'self'",
+        "form-action 'self'",
         "base-uri 'none'",
         "frame-ancestors 'none'",
     )
@@ -53,8 +54,8 @@ class Options:
 
     `namespace` is the one that it shows (empty: all that the user may see), `base` the path that a proxy in front
     takes away, `gpus` the extended resources that the form offers, `metrics` the URL of what pods use.
-    """
     `listeners` and `listeners_per_user` are how many streams may be open, in all and of one user.
+    """
 
     namespace: str = ""
     new_jobs: str = "default"
@@ -62,9 +63,9 @@ class Options:
     gpus: tuple[str, ...] = ("nvidia.com/gpu.shared", "nvidia.com/gpu")
     t9k_scheduler: bool = True
     metrics: str = ""
-
     listeners: int = 500
     listeners_per_user: int = 20
+
     @classmethod
     def of(cls, settings: Settings) -> "Options":
         """What the settings say."""
@@ -77,9 +78,9 @@ class Options:
             gpus,
             said.t9k_scheduler,
             said.metrics,
-        )
             said.listeners,
             said.listeners_per_user,
+        )
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def page(
     about: Sequence[Any] = (),
     verbatim: bool = False,
     **context: Any,
-) -> HTMLResponse:
+) -> Response:
     """The template as an answer; it may use `t` (words), `url` (paths), `token`, `language` besides `context`.
 
     `crumbs` is the breadcrumb: pairs of text and path, the last one without a path. Secrets are taken out of all that
@@ -162,7 +163,13 @@ def page(
     left = None if is_fragment(request) else notes.left(request)
     with hiding(*about, verbatim=verbatim):
         html = templates().get_template(template).render({"notes": left or notes.Notes()} | shared | context)
-    answer = HTMLResponse(html, status, {**HEADERS, "Cache-Control": "no-store", "Vary": "HX-Request"})
+    headers = {**HEADERS, "Cache-Control": "no-store", "Vary": "HX-Request"}
+    if status == 200 and request.method == "GET" and is_fragment(request):
+        # a piece that refreshes itself says which one the page has
+        headers["ETag"] = f'"{sha256(html.encode()).hexdigest()[:24]}"'
+        if request.headers.get("if-none-match") == headers["ETag"]:
+            return Response(status_code=304, headers=headers)
+    answer = HTMLResponse(html, status, headers)
     if is_new:
         session.keep(answer, request, secret)
     if left:

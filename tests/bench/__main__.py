@@ -10,6 +10,7 @@ from typing import Final
 
 from rich.console import Console
 
+from tests.bench.browser import history_in_a_browser
 from tests.bench.core import count_stored, decide_observations, fold_stored
 from tests.bench.ended import ended_jobs
 from tests.bench.latency import submit_to_start
@@ -33,6 +34,7 @@ BENCHMARKS: Final[dict[str, Callable[[], Iterator[Result]]]] = {
     "ended": ended_jobs,
     "pages": list_pages,
     "start": starts,
+    "browser": history_in_a_browser,
 }
 
 

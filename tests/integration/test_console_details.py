@@ -213,7 +213,7 @@ const slider = document.getElementById("slider");
 window.slide = (place) => { slider.value = place; slider.dispatchEvent(new Event("change", {bubbles: true})); };
 window.slideTwice = (first, second) => {
   document.addEventListener("htmx:afterSwap", function answered(event) {
-    if (event.target.id !== "piece") return;
+    if (event.target.id !== "moment") return;
     document.removeEventListener("htmx:afterSwap", answered);
     setTimeout(() => slide(second));
   });
@@ -225,7 +225,7 @@ window.slideTwice = (first, second) => {
 
 def test_where_a_hand_left_the_slider_is_not_overtaken_by_an_earlier_place(train: str, page: Page) -> None:
     page.goto(f"{train}/history?at=1&axis=entries")
-    passing = held(page, "**/history*place=40*")
+    passing = held(page, "**/history/moment*place=40*")
     page.evaluate(MOVING)
     page.evaluate("slideTwice(20, 40)")
     earlier = once_made(page, passing)
@@ -283,7 +283,7 @@ def test_a_click_on_the_picture_shows_what_was_known_then(train: str, page: Page
 def test_a_moment_that_never_was_is_one_sentence(train: str, page: Page) -> None:
     for at in ("99999", "nonsense", "1999-01-01T00:00:00Z"):
         page.goto(f"{train}/history?at={at}")
-        expect(page.locator("#piece > .bad-news")).to_be_visible()
+        expect(page.locator("#history-head > .bad-news")).to_be_visible()
         assert "Traceback" not in page.content()
 
 

@@ -74,7 +74,10 @@ async def streaming(
         await gone.wait()
         return {"type": "http.disconnect"}
 
-    serving = asyncio.create_task(app(scope, receive, stream.sent.put))  # type: ignore[arg-type]
+    async def serve() -> None:
+        await app(scope, receive, stream.sent.put)
+
+    serving = asyncio.create_task(serve())
     try:
         async with asyncio.timeout(60):
             await stream.begin()

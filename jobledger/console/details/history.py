@@ -2,6 +2,8 @@
 
 The address names everything that is seen: `at` the moment, `from` and `to` the part of the picture, `axis` whether it
 is drawn by time or by entries. Whoever gets the address sees the same.
+
+Picture, moment and entries refresh by themselves: a move of the slider is answered with the moment alone.
 """
 
 import asyncio
@@ -10,19 +12,32 @@ from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Query, Request
-from starlette.responses import Response
+from markupsafe import escape
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, Response
 
-from jobledger.console.details.asof import by_change, moment, told, view, whole
+from jobledger.console.details.asof import View, by_change, moment, told, view, whole
 from jobledger.console.details.lives import Life, Lives
-from jobledger.console.details.picturing import Asked, large, of_remembered, seq_at
+from jobledger.console.details.picturing import Asked, Large, large, of_remembered, seq_at
 from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job, Subject
-from jobledger.console.frame import Console, is_fragment, url
-from jobledger.console.words import language_of
+from jobledger.console.frame import HEADERS, Console, is_fragment, url
+from jobledger.console.words import language_of, say
 from statemachine.errors import ConfigError
 
 ENTRIES: Final = 100
 """Entries on a page of the table."""
+
+PODS: Final = 50
+"""Pods of a moment that are listed, so many fewer after a move, which is to be small."""
+
+PODS_MOVED: Final = 25
+
+LONG: Final = 500
+"""Entries from which on what goes on is not asked for again at each of them."""
+
+Page = Annotated[int | None, Query(ge=1, le=10**6)]
+Place = Annotated[float | None, Query(ge=0, le=100)]
 
 _Text = Annotated[str, Query(max_length=64)]
 
@@ -45,13 +60,26 @@ Wanted = Annotated[Asked, Depends(_asked)]
 def add(router: APIRouter, console: Console, lives: Lives) -> None:
     """The routes."""
 
+    async def drawn(
+        request: Request, subject: Subject, asked: Asked, part: str, page: int | None = None
+    ) -> Response:
+        """A part of the page. Without the log's entries there is none: the browser loads the page again."""
+        life = await lives.of(subject.uid)
+        if not life.entries:
+            return Response(status_code=204, headers={**HEADERS, "HX-Refresh": "true"})
+        context = await asyncio.to_thread(_PARTS[part], request, subject, life, asked, page)
+        return render(request, f"{part}.html", subject, tab="history", **context)
+
+    def named(answer: Response, subject: Subject, asked: Asked, page: int | str = "") -> Response:
+        """The answer; the browser's bar names the moment, if one was asked for."""
+        if asked.at:
+            address = subject.link("/history", **asked.but(page=page))
+            answer.headers["HX-Replace-Url"] = url(console, address)
+        return answer
+
     @router.get(JOB + "/history")
     async def history(
-        request: Request,
-        subject: Job,
-        asked: Wanted,
-        page: Annotated[int | None, Query(ge=1, le=10**6)] = None,
-        place: Annotated[float | None, Query(ge=0, le=100)] = None,
+        request: Request, subject: Job, asked: Wanted, page: Page = None, place: Place = None
     ) -> Response:
         """The whole page: picture, slider, the moment, and the entries around it.
 
@@ -60,15 +88,43 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         life = await lives.of(subject.uid)
         if not life.entries:
             return await _without_log(request, console, subject)
-        if place is not None:
-            with suppress(ConfigError):  # no such part of the picture: the page says so below
-                asked = replace(asked, at=str(seq_at(life, asked, place)))
-        answer = await asyncio.to_thread(_page, request, subject, life, asked, page)
-        if is_fragment(request) and asked.at:
-            answer.headers["HX-Replace-Url"] = url(
-                console, subject.link("/history", **asked.but(page=page or ""))
-            )
-        return answer
+        asked = _placed(life, asked, place)
+        context = await asyncio.to_thread(_whole, request, subject, life, asked, page)
+        answer = render(request, "history.html", subject, tab="history", **context)
+        return named(answer, subject, asked, page or "") if is_fragment(request) else answer
+
+    @router.get(JOB + "/history/moment")
+    async def at_moment(request: Request, subject: Job, asked: Wanted, place: Place = None) -> Response:
+        """What a move of the slider changes: the moment, where the cursor stands, and the steps from there."""
+        life = await lives.of(subject.uid)
+        asked = _placed(life, asked, place) if life.entries else asked
+        return named(await drawn(request, subject, asked, "moment"), subject, asked)
+
+    @router.get(JOB + "/history/picture")
+    async def pictured(request: Request, subject: Job, asked: Wanted) -> Response:
+        """The picture, without a cursor: the same for all moments."""
+        return await drawn(request, subject, asked, "picture")
+
+    @router.get(JOB + "/history/entries")
+    async def entries(request: Request, subject: Job, asked: Wanted, page: Page = None) -> Response:
+        """The entries around the moment, or a page of them."""
+        return await drawn(request, subject, asked, "entries", page)
+
+    @router.get(JOB + "/history/raw")
+    async def raw(subject: Job, at: Annotated[int, Query(ge=1)]) -> Response:
+        """All fields of an entry."""
+        life = await lives.of(subject.uid)
+        if at > len(life):
+            raise HTTPException(404, f"the job has no entry {at}")
+        return HTMLResponse(escape(whole(life.entries[at - 1])), headers=HEADERS)
+
+
+def _placed(life: Life, asked: Asked, place: float | None) -> Asked:
+    """What is asked for, at the entry where the slider stands."""
+    if place is not None:
+        with suppress(ConfigError):  # no such part of the picture: the page says so
+            return replace(asked, at=str(seq_at(life, asked, place)))
+    return asked
 
 
 async def _without_log(request: Request, console: Console, subject: Subject) -> Response:
@@ -77,47 +133,107 @@ async def _without_log(request: Request, console: Console, subject: Subject) -> 
     return render(request, "remembered.html", subject, tab="history", rows=rows, picture=picture)
 
 
-def _page(request: Request, subject: Subject, life: Life, asked: Asked, page: int | None) -> Response:
-    note, again = "", asked
+_Context = dict[str, Any]
+
+
+def _shown(request: Request, subject: Subject, life: Life, asked: Asked) -> tuple[Asked, str, View, Large]:
+    """What can be shown of what is asked for, and why that is not all."""
+    note = ""
     try:
-        seen = view(life, asked.at, language_of(request))
+        at_moment = view(life, asked.at, language_of(request))
     except ConfigError as error:  # a moment that never was: say so, and show the present
         note, asked = str(error), replace(asked, at="")
-        seen = view(life, "", language_of(request))
+        at_moment = view(life, "", language_of(request))
     try:
-        shown = large(request, subject, life, asked)
+        return asked, note, at_moment, large(request, subject, life, asked)
     except ConfigError as error:
-        note, asked = str(error), replace(asked, begin="", end="")
-        shown = large(request, subject, life, asked)
+        asked = replace(asked, begin="", end="")
+        return asked, str(error), at_moment, large(request, subject, life, asked)
+
+
+def _whole(request: Request, subject: Subject, life: Life, asked: Asked, page: int | None) -> _Context:
+    moved = _moment(request, subject, life, asked, page)
+    around = _entries(request, subject, life, asked, page)
+    picture = _picture(request, subject, life, asked, page, with_cursor=True)
+    return {
+        **moved,
+        **around,
+        **picture,
+        "moved": False,
+        "pods": PODS,
+        "raw": whole(life.entries[moved["view"].count - 1]),
+    }
+
+
+def _moment(request: Request, subject: Subject, life: Life, asked: Asked, _: int | None) -> _Context:
+    again = asked  # what was asked for, so that a refresh says the same about it
+    asked, note, seen, shown = _shown(request, subject, life, asked)
     drawn = life.timeline()
-    number = page or (seen.count - 1) // ENTRIES + 1
-    first = (number - 1) * ENTRIES + 1
-    last = min(first + ENTRIES - 1, len(life))
-    marked = [each.when.seq for each in drawn.marks]
-    context: dict[str, Any] = {
+    marked = [mark.when.seq for mark in drawn.marks]
+    return {
         "asked": asked,
-        "again": again,  # what was asked for, so that a refresh says the same about it
-        "paged": page or "",
+        "again": again,
         "view": seen,
+        "moved": True,
+        "pods": PODS_MOVED,
+        "long": len(life) > LONG,
         "conditions": by_change(seen.status.get("conditions") or (), oldest=asked.oldest),
-        "picture": shown.picture,
         "place": shown.place,
+        "cursor": shown.cursor,
+        "words": _words(request, seen),
         "note": note,
         "doubt": life.doubt,
         "steps": {
             "previous": seen.count - 1 or None,
             "next": seen.count + 1 if seen.count < len(life) else None,
-            "mark-before": max((each for each in marked if each < seen.count), default=None),
-            "mark-after": min((each for each in marked if each > seen.count), default=None),
+            "mark-before": max((seq for seq in marked if seq < seen.count), default=None),
+            "mark-after": min((seq for seq in marked if seq > seen.count), default=None),
         },
         "zoom": _zoom(life, seen.count, asked),
-        "entries": told(life, first, last, language_of(request))[::-1],
-        "raw": whole(life.entries[seen.count - 1]),
         "many": len(drawn.lanes) > 24,
+    }
+
+
+def _words(request: Request, seen: View) -> str:
+    """The moment as the slider says it."""
+    entry = say(language_of(request), "history.entry", seq=seen.count, of=seen.of)
+    events = "; ".join(event.strip(".") for event in seen.entry.events)
+    return f"{entry}, {seen.entry.at:%Y-%m-%d %H:%M:%S UTC}, {events}"
+
+
+def _picture(
+    request: Request,
+    subject: Subject,
+    life: Life,
+    asked: Asked,
+    _: int | None,
+    *,
+    with_cursor: bool = False,
+) -> _Context:
+    asked, _note, _view, shown = _shown(request, subject, life, asked)
+    picture = shown.picture if with_cursor else shown.plain
+    return {"asked": asked, "picture": picture, "long": len(life) > LONG}
+
+
+def _entries(request: Request, subject: Subject, life: Life, asked: Asked, page: int | None) -> _Context:
+    again = asked
+    asked, _, seen, _ = _shown(request, subject, life, asked)
+    number = page or (seen.count - 1) // ENTRIES + 1
+    first = (number - 1) * ENTRIES + 1
+    last = min(first + ENTRIES - 1, len(life))
+    return {
+        "asked": asked,
+        "again": again,
+        "paged": page or "",
+        "view": seen,
+        "long": len(life) > LONG,
+        "entries": told(life, first, last, language_of(request))[::-1],
         "number": number,
         "pages": (len(life) - 1) // ENTRIES + 1,
     }
-    return render(request, "history.html", subject, tab="history", **context)
+
+
+_PARTS: Final = {"moment": _moment, "picture": _picture, "entries": _entries}
 
 
 def _zoom(life: Life, count: int, asked: Asked) -> dict[str, str]:

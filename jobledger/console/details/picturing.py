@@ -15,8 +15,9 @@ from jobledger.console.details.lives import Kept, Life
 from jobledger.console.details.render import word
 from jobledger.console.details.subject import Subject
 from jobledger.console.frame import url
+from jobledger.console.timeline.bars import Wanted
 from jobledger.console.timeline.model import Band, Instant, Mark, Timeline
-from jobledger.console.timeline.picture import Wanted, picture, with_cursor
+from jobledger.console.timeline.picture import picture, with_cursor
 from jobledger.console.timeline.scale import BySeq, ByTime, Scale, whole
 from jobledger.console.words import language_of
 from projectors.explain.model import IncidentKind, Nature
@@ -25,7 +26,7 @@ from statemachine.errors import ConfigError
 from statemachine.ids import Seq
 
 FRESH: Final = timedelta(seconds=2)
-"""How old the picture of a job that goes on may be, whose right end is now."""
+"""How old the picture of a job that goes on, whose right end is now, may be at least."""
 
 
 SOME: Final = 4
@@ -68,10 +69,15 @@ def small(request: Request, subject: Subject, life: Life) -> Markup:
 
 
 class Large(NamedTuple):
-    """A picture with its cursor, and where that stands, in percent of the width: the slider's place."""
+    """A picture with its cursor and without (`plain`), and where that stands, in percent of the width.
 
+    `place` is the slider's; `cursor` the picture's, empty where it has none.
+    """
+
+    plain: Markup
     picture: Markup
     place: float
+    cursor: float | str
 
 
 def large(request: Request, subject: Subject, life: Life, asked: Asked) -> Large:
@@ -81,13 +87,20 @@ def large(request: Request, subject: Subject, life: Life, asked: Asked) -> Large
     now = datetime.now(UTC)
     key = (replace(asked, at=""), subject.link(), language_of(request))
     kept = life.pictures.get(key)
-    if kept is None or kept.count != len(life) or (drawn.open and now - kept.at > FRESH):
+    if kept is None or kept.count != len(life) or (drawn.open and now - kept.at > _fresh(kept.scale)):
         scale = scale_of(life, asked, now)
         svg = picture(drawn, _wanted(request, subject, asked, scale))
         if len(life.pictures) > SOME:
             life.pictures.clear()
         kept = life.pictures[key] = Kept(svg, scale, len(life), now)
-    return Large(with_cursor(kept.picture, kept.scale, at), kept.scale.x(at))
+    place = kept.scale.x(at)
+    cursor = place if at is not None and kept.scale.holds(at) else ""
+    return Large(kept.picture, with_cursor(kept.picture, kept.scale, at), place, cursor)
+
+
+def _fresh(scale: Scale) -> timedelta:
+    """How old the picture of a job that goes on may be: until its right end would be a pixel further."""
+    return max(FRESH, (scale.last.at - scale.first.at) / 1000)
 
 
 def seq_at(life: Life, asked: Asked, place: float) -> Seq:

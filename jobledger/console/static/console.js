@@ -144,18 +144,28 @@ document.addEventListener("htmx:configRequest", (event) => {
 // under way before it comes too late.
 const chosen = new WeakMap();  // how often an element has become something else than a refresh of itself
 
+// What a refresh brought, and from where: asked for again, it comes only if it is something else.
+const tags = new WeakMap();
+
 const isRefresh = (request) => Boolean(request && request.triggeringEvent) && request.triggeringEvent.type === "refresh";
 
 document.addEventListener("htmx:configRequest", ({detail}) => {
   if (!isRefresh(detail)) return;
   detail.path = detail.elt.getAttribute("hx-get");
   detail.chosen = chosen.get(detail.target);
+  const known = tags.get(detail.target);
+  if (known && known.path === detail.path) detail.headers["If-None-Match"] = known.tag;
 });
 document.addEventListener("htmx:beforeSwap", ({detail}) => {
-  const {requestConfig, target} = detail;
+  const {requestConfig, target, xhr} = detail;
+  if (xhr.status < 400) tags.delete(target);
+  if (xhr.status === 304) trouble("request", null);
+  if (isRefresh(requestConfig) && xhr.getResponseHeader("ETag"))
+    tags.set(target, {path: requestConfig.path, tag: xhr.getResponseHeader("ETag")});
   if (!isRefresh(requestConfig)) chosen.set(target, (chosen.get(target) || 0) + 1);
   else if (requestConfig.chosen !== chosen.get(requestConfig.target)) {
     detail.shouldSwap = false;
+    tags.delete(target);
     refresh();
   }
 });

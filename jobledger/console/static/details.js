@@ -11,12 +11,11 @@ document.addEventListener("htmx:beforeSwap", () => {
 
 function go(address) {
   // the link knows that what the hand asks for comes before what refreshes itself
-  htmx.ajax("GET", address, {source: "#permalink", target: "#piece", swap: "morph:outerHTML"});
+  htmx.ajax("GET", address, {source: "#permalink", target: "#moment", swap: "morph:outerHTML"});
 }
 
-function addressAt(at) {
-  const piece = document.querySelector(".history");
-  const address = new URL(piece.dataset.history, location.href);
+function addressAt(at, part = ".history") {
+  const address = new URL(document.querySelector(part).dataset.history, location.href);
   address.searchParams.set("at", at);
   return address.pathname + address.search;
 }
@@ -69,9 +68,40 @@ document.addEventListener("change", (event) => { if (event.target.id === "slider
 for (const end of ["pointerup", "pointercancel"])
   document.addEventListener(end, () => setTimeout(() => { held = false; }, 200));
 
-function thumb() {
-  const slider = document.getElementById("slider");
-  if (slider && !held) slider.value = slider.dataset.place;
+// The moment has come: slider and cursor stand where it says, and its entry is marked, or the page with it asked for.
+let fetching = null;
+
+function moved() {
+  const moment = document.getElementById("moment"), slider = document.getElementById("slider");
+  if (!moment || !slider) return;
+  const {cursor, last, place, words} = moment.dataset;
+  Object.assign(slider.dataset, {last, place});
+  if (!held) slider.value = place;
+  slider.setAttribute("aria-valuetext", local(words));
+  const line = document.querySelector("svg.tl-cursor");
+  if (line.getAttribute("x") !== `${cursor || 100}%`) line.setAttribute("x", `${cursor || 100}%`);
+  line.classList.toggle("tl-hidden", cursor === "");
+  marked(moment.dataset.seq);
+}
+
+function marked(seq) {
+  const entries = document.getElementById("entries"), row = document.getElementById(`entry-${seq}`);
+  if (entries.dataset.current === seq) return;
+  clearTimeout(fetching);
+  if (!row) {  // soon, unless the hand goes on
+    fetching = setTimeout(() => {
+      htmx.ajax("GET", addressAt(seq, "#entries"), {source: "#entries", target: "#entries", swap: "morph:outerHTML"});
+    }, 400);
+    return;
+  }
+  for (const old of entries.querySelectorAll("tr.current")) {
+    old.classList.remove("current");
+    old.removeAttribute("aria-current");
+  }
+  row.classList.add("current");
+  row.setAttribute("aria-current", "true");
+  entries.dataset.current = seq;
+  entries.setAttribute("hx-get", addressAt(seq, "#entries"));
 }
 
 function localTicks(root) {
@@ -96,13 +126,11 @@ function local(text) {
     new Date(`${day}T${time}Z`).toLocaleString(locale, {dateStyle: "medium", timeStyle: "medium"}));
 }
 
-function localTitles() {
-  for (const title of document.querySelectorAll(".timeline title")) {
+function localTitles(root) {
+  for (const title of root.querySelectorAll(".timeline title")) {
     const text = local(title.textContent);
     if (text !== title.textContent) title.textContent = text;
   }
-  const slider = document.getElementById("slider");
-  if (slider) slider.setAttribute("aria-valuetext", local(slider.getAttribute("aria-valuetext")));
 }
 
 // ---- replicas: the columns, kept by the server in a cookie ----------------------------------------------------------
@@ -232,9 +260,18 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("DOMContentLoaded", () => {
   localTicks(document);
-  localTitles();
+  localTitles(document);
+  moved();
   openLog();
   const tab = document.querySelector(".tabs [aria-current=page]");
   if (tab) tab.scrollIntoView({block: "nearest", inline: "nearest"});
 });
-document.addEventListener("htmx:afterSettle", () => { localTicks(document); localTitles(); thumb(); openLog(); });
+document.addEventListener("htmx:afterSettle", ({detail}) => {
+  const root = detail.elt.querySelector(".timeline") ? detail.elt : null;
+  if (root) {
+    localTicks(root);
+    localTitles(root);
+  }
+  moved();
+  openLog();
+});

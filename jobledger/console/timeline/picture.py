@@ -5,50 +5,41 @@ can be reached with the mouse can be reached with the keyboard: marks and phases
 every shape says what it is in a `<title>`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from markupsafe import Markup
 
+from jobledger.console.timeline.bars import (
+    BAND,
+    CROWD,
+    LEVELS,
+    Wanted,
+    crowd_bar,
+    level_steps,
+    phase_bars,
+    pod_bars,
+)
 from jobledger.console.timeline.marks import SHAPES, Cluster, clusters
-from jobledger.console.timeline.model import Instant, Lane, Level, Mark, Timeline
-from jobledger.console.timeline.rows import Block, Crowd, Row, Single, rows
+from jobledger.console.timeline.model import Instant, Mark, Timeline
+from jobledger.console.timeline.rows import Crowd, Row, Single, rows
 from jobledger.console.timeline.scale import ByTime, Scale
 from jobledger.console.timeline.svg import element, joined, percent
-from projectors.explain.says import instant, span
-from projectors.phrases import Language, in_words
-from statemachine.ids import Seq
+from projectors.explain.says import instant
+from projectors.phrases import in_words
 
 _AXIS: Final = 20
-_BAND: Final = 24
 _MARKS: Final = 26
-_LEVELS: Final = 32
 _SINGLE: Final = 16
 _THIN: Final = 5
-_CROWD: Final = 52
 _GAP: Final = 4
 _LETTERS: Final = 16
 """So much of a label is shown; its title has the rest."""
 
 MANY: Final = 60
 """More rows than that are thin, and have no labels of their own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """How a picture is wanted.
-
-    `link` gives the address that shows the moment after an entry; `word` says a word in the reader's `language`;
-    `every` replica gets a row if that is wished.
-    """
-
-    scale: Scale
-    link: Callable[[Seq], str]
-    word: Callable[[str], str] = str
-    every: bool = False
-    language: Language = "en"
 
 
 def picture(drawn: Timeline, wanted: Wanted) -> Markup:
@@ -112,12 +103,12 @@ class _Drawn:
 
 def _rows(drawn: Timeline, wanted: Wanted) -> Iterator[_Drawn]:
     word, scale = wanted.word, wanted.scale
-    yield _Drawn("phases", _BAND, joined(_bands(drawn, wanted)), word("Phase"))
+    yield _Drawn("phases", BAND, joined(phase_bars(drawn, wanted)), word("Phase"))
     marks = joined(_mark(each, wanted, _MARKS / 2) for each in clusters(drawn.marks, scale))
     yield _Drawn("marks", _MARKS, marks, word("Incidents"))
     if drawn.levels:
         title = word("Restarts left")
-        yield _Drawn("levels", _LEVELS, joined(_levels(drawn, wanted)), title)
+        yield _Drawn("levels", LEVELS, joined(level_steps(drawn, wanted)), title)
     found = rows(drawn, scale, every=wanted.every)
     thin = len(found) > MANY
     for row in found:
@@ -128,110 +119,17 @@ def _row(row: Row, drawn: Timeline, wanted: Wanted, *, thin: bool) -> _Drawn:
     match row:
         case Single(lane=lane):
             height = _THIN if thin else _SINGLE
-            spans = joined(_spans(lane, wanted, height))
+            spans = joined(pod_bars(lane, wanted, height))
             own = [each for each in drawn.marks if each.replica == lane.name] if not thin else []
             marks = joined(_small(each, wanted, height) for each in clusters(own, wanted.scale))
             return _Drawn("single", height, spans + marks, "" if thin else row.label)
         case Crowd():
             title = f"{row.type}: {row.size} {wanted.word('replicas' if row.whole else 'other replicas')}"
-            blocks = joined(_block(each, row.most, wanted.word) for each in row.blocks)
-            return _Drawn("crowd", _CROWD, blocks, row.label, title)
+            blocks = joined(crowd_bar(each, row.most, wanted.word) for each in row.blocks)
+            return _Drawn("crowd", CROWD, blocks, row.label, title)
 
 
 # ---- the rows ----------------------------------------------------------------------------------------------
-
-
-def _bands(drawn: Timeline, wanted: Wanted) -> Iterator[Markup]:
-    for band in drawn.bands:
-        begin, end = _ends(band.begin, band.end, wanted)
-        if end is None:
-            continue
-        name = wanted.word(band.phase.value)
-        title = f"{name}: {_while(band.begin, band.end, wanted)}"
-        shape = _box(begin, end, _BAND, f"phase-{band.phase.value.lower()}")
-        text = element(
-            "svg",
-            element("text", name, class_="tl-phase", x="6", y=_BAND / 2 + 4),
-            x=percent(begin),
-            width=percent(max(end - begin, 0.4)),
-            height=_BAND,
-        )
-        yield element(
-            "a",
-            element("title", title),
-            shape,
-            text,
-            href=wanted.link(band.begin.seq),
-            class_="tl-go",
-            data_seq=band.begin.seq,
-        )
-
-
-def _spans(lane: Lane, wanted: Wanted, height: int) -> Iterator[Markup]:
-    for each in lane.spans:
-        begin, end = _ends(each.begin, each.end, wanted)
-        if end is None:
-            continue
-        phase = wanted.word(each.phase.value)
-        attempt = f"{wanted.word('attempt')} {each.attempt}"
-        title = f"{lane.name}: {phase}, {attempt}, {_while(each.begin, each.end, wanted)}"
-        yield _box(begin, end, height, f"replica-{each.phase.value.lower()}", title)
-
-
-def _block(block: Block, most: int, word: Callable[[str], str]) -> Markup:
-    unit = _CROWD / max(most, 1)
-    height = max(block.size * unit, 2.0)  # one of 400 must still be seen
-    top = max(_CROWD - (block.below + block.size) * unit, 0.0)
-    title = f"{block.size} {word(block.phase.value)}"
-    return element(
-        "rect",
-        element("title", title),
-        class_=f"tl-box replica-{block.phase.value.lower()}",
-        x=percent(block.begin),
-        y=min(top, _CROWD - height),
-        width=percent(block.end - block.begin),
-        height=height,
-    )
-
-
-def _levels(drawn: Timeline, wanted: Wanted) -> Iterator[Markup]:
-    """A line in steps: only rectangles and lines can stand at percentages."""
-    highest = max((each.limit for each in drawn.levels), default=0) or 1
-    room, before = _LEVELS - 6, None
-    steps = _apart(drawn.levels, wanted.scale)
-    for level, following in zip(steps, [*steps[1:], None], strict=True):
-        begin, end = _ends(level.begin, following.begin if following else None, wanted)
-        y = 3 + room * (1 - min(level.left / highest, 1.0))
-        if end is not None:
-            title = element("title", f"{wanted.word('Restarts left')}: {level.left} / {level.limit}")
-            yield element(
-                "rect",
-                title,
-                class_="tl-left",
-                x=percent(begin),
-                y=y,
-                width=percent(end - begin),
-                height=_LEVELS - y,
-            )
-            yield element("line", class_="tl-level", x1=percent(begin), x2=percent(end), y1=y, y2=y)
-            if before is not None and begin > 0:
-                yield element(
-                    "line", class_="tl-level", x1=percent(begin), x2=percent(begin), y1=before, y2=y
-                )
-            if end - begin > 4:
-                yield element("text", str(level.left), class_="tl-small", x=percent(begin), dx=4, y=y + 11)
-        before = y
-
-
-def _apart(levels: Sequence[Level], scale: Scale) -> list[Level]:
-    """The levels that can be told apart: of those at nearly the same place the last."""
-    found: list[Level] = []
-    for each in levels:
-        if found and scale.x(each.begin) - scale.x(found[-1].begin) < 0.3:
-            found[-1] = each._replace(begin=found[-1].begin)
-        else:
-            found.append(each)
-    return found
 
 
 def _mark(cluster: Cluster, wanted: Wanted, middle: float) -> Markup:
@@ -274,7 +172,8 @@ def _small(cluster: Cluster, wanted: Wanted, height: int) -> Markup:
         transform="scale(0.7)",
         aria_hidden="true",
     )
-    title = element("title", "\n".join(_told(each, wanted) for each in cluster.marks[:6]))
+    more = f"\n… {len(cluster.marks) - 1}" if len(cluster.marks) > 1 else ""
+    title = element("title", _told(cluster.loudest, wanted) + more)
     return element("svg", title, path, x=percent(cluster.x), y=height / 2, overflow="visible")
 
 
@@ -288,26 +187,6 @@ def _told(mark: Mark, wanted: Wanted) -> str:
 
 
 # ---- what all of them need ---------------------------------------------------------------------------------
-
-
-def _box(begin: float, end: float, height: int, look: str, title: str = "") -> Markup:
-    said: Iterable[str] = [element("title", title)] if title else []
-    width = percent(max(end - begin, 0.15))  # what took no time did happen
-    return element("rect", *said, class_=f"tl-box {look}", x=percent(begin), width=width, height=height)
-
-
-def _ends(begin: Instant, end: Instant | None, wanted: Wanted) -> tuple[float, float | None]:
-    """Where something begins and ends in the picture; no end if it is outside of it."""
-    scale = wanted.scale
-    if begin.seq > scale.last.seq or (end is not None and end.seq <= scale.first.seq and end != begin):
-        return 0.0, None
-    return scale.x(begin), scale.x(end)
-
-
-def _while(begin: Instant, end: Instant | None, wanted: Wanted) -> str:
-    if end is None:
-        return f"{wanted.word('since')} {instant(begin.at)}"
-    return f"{instant(begin.at)}, {span(end.at - begin.at)}"
 
 
 def grid(scale: Scale, height: int) -> Markup:

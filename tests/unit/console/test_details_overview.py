@@ -77,8 +77,8 @@ def test_conditions_are_sorted_by_their_last_transition() -> None:
     assert [each["type"] for each in by_change(conditions, oldest=True)] == ["1", "2", "3"]
 
 
-@pytest.mark.parametrize("below", ["", "/history"])
-async def test_the_order_of_the_conditions_is_turned_and_stays_so(below: str) -> None:
+@pytest.mark.parametrize(("below", "part"), [("", "piece"), ("/history", "moment")])
+async def test_the_order_of_the_conditions_is_turned_and_stays_so(below: str, part: str) -> None:
     async with one_job() as (_, client):
         page = await text(client, PATH + below)
         assert 'aria-sort="descending"' in page
@@ -86,7 +86,7 @@ async def test_the_order_of_the_conditions_is_turned_and_stays_so(below: str) ->
         assert turn
         turned = await text(client, turn[1], headers=HTMX)
         assert 'aria-sort="ascending"' in turned
-        refresh = re.search(r'id="piece"[^>]* hx-get="([^"]*)"', turned)
+        refresh = re.search(rf'id="{part}"[^>]* hx-get="([^"]*)"', turned)
         assert refresh
         assert "oldest=1" in refresh[1]
 

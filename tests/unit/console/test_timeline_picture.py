@@ -5,10 +5,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from jobledger.console.timeline.bars import Wanted
 from jobledger.console.timeline.build import timeline
 from jobledger.console.timeline.marks import SHAPES, clusters
 from jobledger.console.timeline.model import Timeline
-from jobledger.console.timeline.picture import MANY, Wanted, picture, with_cursor
+from jobledger.console.timeline.picture import MANY, picture, with_cursor
 from jobledger.console.timeline.scale import BySeq, ByTime
 from projectors.explain.model import IncidentKind
 from tests.unit.console.test_timeline import restarted, running
