@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 
 from jobledger.console.hiding import shown
 from projectors.history import Listed
+from projectors.history.facts import lost
 from projectors.phrases import Language, Said, in_words
 
 NOTHING: Final = "–"
@@ -81,4 +82,5 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "memory": memory,
     "duration": duration,
     "breakable": breakable,
+    "lost": lost,
 }

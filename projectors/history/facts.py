@@ -16,7 +16,7 @@ from statemachine.kinds.common.quantities import quantity
 from statemachine.phases import Phase
 from statemachine.redact import redacted_text
 from statemachine.rules.launcher import has_launcher
-from statemachine.state import JobState
+from statemachine.state import JobState, ReplicaPhase
 
 _CPU_AND_MEMORY: Final = ("cpu", "memory", "ephemeral-storage")
 
@@ -110,6 +110,12 @@ def counts(state: JobState) -> Mapping[str, Mapping[str, int]]:
         of_type = found.setdefault(split_replica(replica.name)[0], {})
         of_type[replica.phase.value] = of_type.get(replica.phase.value, 0) + 1
     return found
+
+
+def lost(counted: Mapping[str, Mapping[str, int]]) -> int:
+    """How many replicas are dead, or out of sight, of those that `counts` has."""
+    dead = (ReplicaPhase.FAILED.value, ReplicaPhase.UNKNOWN.value)
+    return sum(phases.get(name, 0) for phases in counted.values() for name in dead)
 
 
 def has_error(state: JobState) -> bool:

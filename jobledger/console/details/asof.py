@@ -13,6 +13,7 @@ from jobledger.console.timeline.model import Mark
 from jobledger.telling.moments import Moment
 from jobledger.telling.words import fields, seen_words
 from projectors.explain import Explanation, Language, explain
+from projectors.history.facts import counts, has_error, lost
 from projectors.history.phrases import event_words
 from projectors.phrases import in_words
 from statemachine.budget import budget
@@ -50,6 +51,16 @@ class View:
     why: Explanation
     marks: tuple[Mark, ...]
     follows: bool
+
+    @property
+    def lost(self) -> int:
+        """Replicas that were dead or out of sight."""
+        return lost(counts(self.state))
+
+    @property
+    def failing(self) -> bool:
+        """The job had the badge "Error"."""
+        return has_error(self.state)
 
     @property
     def left(self) -> int | None:

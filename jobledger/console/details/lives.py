@@ -17,6 +17,7 @@ from jobledger.app import App
 from jobledger.console.timeline.build import timeline
 from jobledger.console.timeline.model import Timeline
 from jobledger.console.timeline.scale import Scale
+from projectors.explain import Explanation, Language, explain
 from statemachine.errors import EntryUnreadable
 from statemachine.evolve import fold
 from statemachine.ids import JobUid, Seq
@@ -51,6 +52,11 @@ class Life:
         self.doubt = ""
         self.entries: list[Entry] = []
         self.pictures: dict[Hashable, Kept] = {}
+        self.messages: dict[Hashable, str] = {}
+        """Of pods that have ended: their containers' termination messages."""
+        self.last_lines: dict[Hashable, tuple[str, ...]] = {}
+        """Of pods that have ended: what they wrote last."""
+        self._explained: dict[Language, Explanation] = {}
         self._states: list[JobState] = [JobState(uid)]  # after 0, 64, 128 … entries
         self._reader = Reader()
         self._read: Seq = 0
@@ -93,6 +99,13 @@ class Life:
     def beginning(self, count: int) -> Sequence[Entry]:
         """The first `count` entries."""
         return self.entries[:count]
+
+    def explained(self, language: Language) -> Explanation:
+        """Why the job is as it is. Raises ValueError for a life without entries."""
+        kept = self._explained.get(language)
+        if kept is None or kept.entries != len(self.entries):
+            kept = self._explained[language] = explain(self.entries, language)
+        return kept
 
     def timeline(self) -> Timeline:
         """The picture's data. Raises ValueError for a life without entries."""

@@ -28,6 +28,7 @@ from jobledger.console.details.render import render
 from jobledger.console.details.replicas import ALL_COLUMNS, ALWAYS, described
 from jobledger.console.details.replicas import columns as chosen_columns
 from jobledger.console.details.subject import JOB, Job, Subject
+from jobledger.console.details.why import why
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.words import language_of
 from jobledger.errors import UnknownReplica
@@ -123,6 +124,7 @@ class _Pages:
             restarts=budget(state),
             conditions=by_change((subject.job.get("status") or {}).get("conditions") or (), oldest=oldest),
             oldest=oldest,
+            why=await why(self._app, subject, life, caller, language_of(request)) if life.entries else None,
             picture=await asyncio.to_thread(small, request, subject, life) if life.entries else "",
             doubt=life.doubt,
             long=len(life) > LONG,

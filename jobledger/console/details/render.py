@@ -10,7 +10,7 @@ from jobledger.console.actions import offers
 from jobledger.console.details.subject import Subject
 from jobledger.console.frame import is_fragment, page
 from jobledger.console.words import knows, language_of, say
-from projectors.history.facts import error, has_error
+from projectors.history.facts import counts, error, has_error, lost
 from statemachine.redact import redacted, redacted_text
 from statemachine.state import JobState
 
@@ -30,6 +30,7 @@ def render(request: Request, template: str, subject: Subject, /, *, tab: str, **
         "word": partial(word, request),
         "offered": offered(subject),
         "failure": failure(subject.state),
+        "lost": lost(counts(subject.state)) if subject.state else 0,
         **context,
     }
     about = (subject.job, subject.state.spec if subject.state else None)

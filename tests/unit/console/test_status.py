@@ -51,9 +51,11 @@ async def test_worked_example_c_a_badge_while_a_replica_is_restarted_and_at_the_
         for _ in range(3):
             await end(browser, 1)
             found = await shows(browser, lambda row: BADGE in row)
-            assert '<span class="phase running">Running</span>' in found
+            assert 'class="phase degraded"' in found
+            assert ">Running · degraded<" in found
             assert names((await browser.piece("/jobs?phase=Error")).text) == ["train"]
             found = await shows(browser, lambda row: "2 Running" in row and BADGE not in row)
+            assert '<span class="phase running">Running</span>' in found
             assert names((await browser.piece("/jobs?phase=Error")).text) == []
         await end(browser, 1)
         found = await shows(browser, lambda row: "Failed" in row)
@@ -78,7 +80,7 @@ async def test_a_pytorchjob_of_kubeflow_has_the_phase_of_its_newest_condition(tm
         await shows(browser, lambda row: ">Running<" in row and BADGE not in row)
         await end(browser, 137)
         found_row = await shows(browser, lambda row: BADGE in row)
-        assert ">Running<" in found_row
+        assert ">Running · degraded<" in found_row
         await shows(browser, lambda row: ">Running<" in row and BADGE not in row)
         await end(browser, 1)
         assert BADGE in await shows(browser, lambda row: ">Failed<" in row)
