@@ -191,6 +191,9 @@ class Kind(Protocol):
     def queue(self, labels: Mapping[str, str]) -> str:
         """The LocalQueue of Kueue's in which jobs with these labels wait. Empty: none, or not a kind of Kueue's."""
 
+    def scale_of(self, plan: Plan) -> int:
+        """The replicas that a user scales, as the `scale` subresource counts them (spec R12)."""
+
     def is_retryable(self, exit_code: int) -> bool:
         """Restart policy ExitCode restarts a replica that ended so (spec R8)."""
 

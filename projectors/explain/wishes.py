@@ -6,6 +6,7 @@ from projectors.explain.queues import queue_of
 from projectors.explain.told import Told, by, by_whom
 from projectors.phrases import Said, Several, phrase, sentences
 from statemachine import events as e
+from statemachine.kinds import kind_of
 from statemachine.log.entry import Entry
 from statemachine.phases import Phase
 from statemachine.spec import Plan
@@ -33,11 +34,11 @@ def changed(told: Told, entry: Entry, event: e.SpecChanged) -> None:
 
 def scaled(told: Told, entry: Entry, after: Plan | None) -> Draft:
     """The incident of a new scale."""
-    before = told.state.plan.scale if told.state.plan else 0
+    kind = kind_of(told.state.api_version, told.state.kind)
     says = phrase(
         "The scale was changed from {before} to {after} replicas{by}.",
-        before=before,
-        after=after.scale if after else 0,
+        before=kind.scale_of(told.state.plan) if told.state.plan else 0,
+        after=kind.scale_of(after) if after else 0,
         by=by(entry),
     )
     return told.add(entry, IncidentKind.SCALE, Nature.ASKED_FOR, says)

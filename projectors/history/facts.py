@@ -139,8 +139,11 @@ def _holds(state: JobState, type_: str) -> bool:
 
 def _elastic(state: JobState) -> Sequence[int | None] | None:
     """The fewest, the most and the wished for replicas of an elastic job."""
-    found = kind_of(state.api_version, state.kind).scaling(state.spec)
-    return None if found is None else [found.low, found.most, state.plan.scale if state.plan else None]
+    kind = kind_of(state.api_version, state.kind)
+    found = kind.scaling(state.spec)
+    return (
+        None if found is None else [found.low, found.most, kind.scale_of(state.plan) if state.plan else None]
+    )
 
 
 def _float(value: Decimal | None) -> float | None:

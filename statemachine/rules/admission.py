@@ -159,7 +159,7 @@ def _updated(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
         return
     frozen = tuple(Problem("G17", path, _FROZEN) for path in found.frozen)
     if found.changes:
-        yield from _accepted(state, seen, found.plan, found)
+        yield from _accepted(kind, state, seen, found.plan, found)
     if not found.changes or frozen:
         yield UpdateIgnored(generation=seen.generation, problems=frozen)
     for problem in frozen:
@@ -178,13 +178,16 @@ def _too_late(kind: Kind, state: JobState, found: Admission) -> Iterator[Problem
 _FROZEN = "cannot be changed after creation; delete and create the job again"
 
 
-def _accepted(state: JobState, seen: JobObserved, after: Plan, found: Admission) -> Iterator[Event]:
+def _accepted(
+    kind: Kind, state: JobState, seen: JobObserved, after: Plan, found: Admission
+) -> Iterator[Event]:
     changes = dict(found.changes or {})
     yield SpecChanged(generation=seen.generation, changes=changes, spec=found.spec, plan=after)
     yield from noticed(found, but=UNKNOWN_FIELD)
     before = state.running_plan
     if before.scale != after.scale:
-        message = f"Scale changed from {before.scale} to {after.scale} replicas"
+        numbers = kind.scale_of(before), kind.scale_of(after)
+        message = "Scale changed from {} to {} replicas".format(*numbers)
         yield Announced(reason="Scaled", message=message)
         yield from rescaled(state, after)
     if state.is_final and after.paused and not before.paused:

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from projectors.explain import explain
+from projectors.explain.model import IncidentKind
+from projectors.history.facts import facts
 from statemachine.events import ConditionsChanged, JobExpired, ReplicaDismissed
 from statemachine.observations import Container, ContainerStatus
 from statemachine.phases import Phase
@@ -98,6 +101,15 @@ def test_example_c_of_elastic_workers_one_success_is_enough_and_more_come_by_sca
     assert story.listed == [CREATED, OVER, SUCCEEDED]
     assert message(story, "Succeeded") == "PyTorchJob demo/elastic successfully completed."
     assert story.numbers == {"Worker": {"succeeded": 3}}
+
+
+def test_scaled_counts_workers_as_the_scale_subresource_does() -> None:
+    elastic = {"minReplicas": 1, "maxReplicas": 4}
+    story = TorchStory(training(workers=2, elastic=elastic)).submit().up().scale(3)
+    assert ("Scaled", "Scale changed from 2 to 3 replicas") in story.announced()
+    says = [each.says for each in explain(story.entries).incidents if each.kind is IncidentKind.SCALE]
+    assert [each.startswith("The scale was changed from 2 to 3 replicas") for each in says] == [True]
+    assert any('"elastic": [1, 4, 3]' in str(each) for each in facts(story.state, START))
 
 
 def test_example_d_137_is_made_again_and_1_fails_the_job() -> None:

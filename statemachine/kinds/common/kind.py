@@ -63,6 +63,11 @@ def usual_scaling(spec: Mapping[str, Any]) -> Scaling | None:
     return Scaling(low, most, low if wish is None else wish)
 
 
+def usual_scale(plan: Plan) -> int:
+    """All replicas, where the kind says nothing else. Source: spec R12."""
+    return plan.scale
+
+
 def usual_use(job: JobState) -> int:
     """The restarts that were granted are all that count, where the kind says nothing else. Source: spec R8."""
     return job.spent
@@ -84,7 +89,8 @@ class ModelKind(Generic[S]):
     `plan` gets the job's name and uid. `objects` are a job's children.
     `modern` rewrites the older form of a spec, where the kind has one.
     `scalable` gets a spec in its canonical form. `describe` gives the status, `read_status` what one tells of
-    a job's life; `keep` says which children but pods should exist now, `used` how many restarts count.
+    a job's life; `keep` says which children but pods should exist now, `used` how many restarts count, `scaled`
+    how many replicas are those that a user scales.
     `fixed` are the mutable fields that cannot change any more when the job has ended. See `Kind` for the rest.
 
     For the documentation: `modes` are the columns of `env`, a table of variables, `env_says` the sentence above it,
@@ -121,6 +127,7 @@ class ModelKind(Generic[S]):
     used: Callable[[JobState], int] = usual_use
     queue_label: str = ""
     """Label that puts a job into a LocalQueue, for kinds that Kueue takes in by itself."""
+    scaled: Callable[[Plan], int] = usual_scale
 
     def admit(
         self,
@@ -207,6 +214,10 @@ class ModelKind(Generic[S]):
     def queue(self, labels: Mapping[str, str]) -> str:
         """See `Kind.queue`."""
         return labels.get(self.queue_label, "") if self.queue_label else ""
+
+    def scale_of(self, plan: Plan) -> int:
+        """See `Kind.scale_of`."""
+        return self.scaled(plan)
 
     def is_retryable(self, exit_code: int) -> bool:
         """See `Kind.is_retryable`."""

@@ -5,7 +5,7 @@ from statemachine.kinds.pytorchjob.children import OWNS, children
 from statemachine.kinds.pytorchjob.ending import keeps
 from statemachine.kinds.pytorchjob.env import ENV, MODES
 from statemachine.kinds.pytorchjob.life import LIFE
-from statemachine.kinds.pytorchjob.replica_types import plan, scaling
+from statemachine.kinds.pytorchjob.replica_types import plan, scaled, scaling
 from statemachine.kinds.pytorchjob.restarts import is_retryable
 from statemachine.kinds.pytorchjob.roles import JOB_NAME, LAYOUT, NAMES, OPERATOR, QUEUE, pod_name
 from statemachine.kinds.pytorchjob.rules import RULES
@@ -42,4 +42,5 @@ KIND = ModelKind(
     expires=True,
     used=restarts_used,
     queue_label=QUEUE,
+    scaled=scaled,
 )

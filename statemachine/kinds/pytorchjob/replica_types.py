@@ -87,6 +87,11 @@ def scaling(spec: Mapping[str, Any]) -> Scaling | None:
     return Scaling(said[0], said[-1], 1 if now is None else now)
 
 
+def scaled(of: Plan) -> int:
+    """The Workers: a Master is never scaled. Source: section 1, subresource `scale`."""
+    return sum(each.scale for each in of.types if each.type != MASTER)
+
+
 def plan(_name: str, _uid: JobUid, spec: PyTorchJobSpec) -> Plan:
     """How the job is to be run."""
     types = tuple(
