@@ -1,6 +1,6 @@
 """Manifests → objects in the cluster: everything is examined before anything is created."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,10 @@ from jobledger.views import stated_phase
 from k8s_bridge.admission import refused
 from k8s_bridge.observe import ACTOR
 from k8s_bridge.port import Cluster, Ref
+from statemachine.concealed import is_reference
 from statemachine.errors import Conflict, Missing, Problem, SpecInvalid
 from statemachine.kinds import kind_of
+from statemachine.redact import is_redacted
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,21 @@ def inspect(manifests: Sequence[Manifest], *, as_api_server: bool = False) -> No
             kind = kind_of(each.raw["apiVersion"], each.kind)
             problems = kind.admit(each.name, each.spec).problems
             found = refused(kind.rules, problems) if as_api_server else problems
-            findings += [Finding(each, problem) for problem in found]
+            findings += [Finding(each, problem) for problem in (*found, *taken_out(each.spec, "spec"))]
     if findings:
         raise Inadmissible(findings)
+
+
+def taken_out(tree: Any, path: str) -> Iterator[Problem]:
+    """Where a value is missing in what was copied from something shown, or from the log."""
+    if isinstance(tree, Mapping):
+        for key, value in tree.items():
+            yield from taken_out(value, f"{path}.{key}")
+    elif isinstance(tree, list):
+        for index, value in enumerate(tree):
+            yield from taken_out(value, f"{path}[{index}]")
+    elif is_redacted(tree) or is_reference(tree):
+        yield Problem("", path, "the secret was not copied: type it again")
 
 
 def _twins(manifests: Sequence[Manifest]) -> Iterator[Finding]:

@@ -30,6 +30,7 @@ from statemachine.errors import ConfigError, InvariantBroken
 from statemachine.ids import is_dns_label
 
 if TYPE_CHECKING:
+    from k8s_bridge.env_values import EnvValues
     from statemachine.kind import Kind, OptInSettings
     from statemachine.log.kafka.address import Security
 
@@ -269,6 +270,29 @@ class KafkaSettings(BaseModel):
         )
 
 
+class PrivacySettings(BaseModel):
+    """What of a job does not get into the log. What is shown of it never holds secrets."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    env_values: bool = True
+    """Literal values of environment variables are in the log, as jobs were written. Default on, because a history
+    without them says less. Off: only their keyed hashes, and whoever makes pods reads the values from the job object.
+    For jobs that are first seen from then on."""
+
+    key_file: Path | None = None
+    """Path of a file that holds the key for hashes of values, the same for all bridges and projectors, 16 characters
+    or more; lines behind the first are older keys, which are still understood. Default: a file beside a log that is
+    one, made when it is needed; a log in Kafka needs it named."""
+
+    def values_beside(self, store: Path | None) -> "EnvValues":
+        """What these settings make of values; `store` is the log, if it is a file. Raises ConfigError."""
+        from k8s_bridge.env_values import EnvValues
+
+        made = None if store is None else store.with_name(store.name + ".env-key")
+        return EnvValues.of(self.key_file, conceals=not self.env_values, made=made)
+
+
 class ConsoleSettings(BaseModel):
     """How the web console is set up, in `jobledger serve` and on a cluster."""
 
@@ -352,6 +376,9 @@ class Settings(BaseModel):
 
     controller: ControllerSettings = ControllerSettings()
     """How `jobledger controller` runs on a Kubernetes cluster."""
+
+    privacy: PrivacySettings = PrivacySettings()
+    """What of a job does not get into the log."""
 
     console: ConsoleSettings = ConsoleSettings()
     """The web console."""

@@ -54,6 +54,10 @@ def _nothing(*_: object) -> None:
     """For a bridge whose owner does not want to know."""
 
 
+def _as_it_is(seen: JobObserved) -> JobObserved:
+    return seen
+
+
 def _never(_: JobUid) -> bool:
     return False
 
@@ -111,6 +115,8 @@ class Bridge:
     """Told every status that a job object was seen to have."""
     listed: Callable[[], None] = _nothing
     """Told whenever everything that exists has been reported."""
+    concealed: Callable[[JobObserved], JobObserved] = _as_it_is
+    """What is said of a job object, without what must not get into the log. Nobody else gets it before."""
     kind_of: Callable[[JobUid], str] = _unknown
     """The kind of a job that the log knows; empty for any other."""
     is_forgotten: Callable[[JobUid], bool] = _never
@@ -262,7 +268,7 @@ class Bridge:
 
     async def _pass_on(self, uid: str, observation: Observation) -> None:
         if isinstance(observation, JobObserved):
-            observation = self._with_settings(observation)
+            observation = self.concealed(self._with_settings(observation))
         track = self._tracks.get(uid)
         if track is not None:
             observation = _as_known(observation, track.gone)

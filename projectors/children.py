@@ -14,6 +14,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, Final
 
+from k8s_bridge.env_values import EnvValues, Unresolved, needs_values
 from k8s_bridge.observe import is_controlled, observe
 from k8s_bridge.port import EVIDENCE, Change, Cluster, Manifest, Ref, Verb
 from k8s_bridge.ssh_keys import GENERATORS, Generate
@@ -131,7 +132,8 @@ class Children:
     """The level projector of child objects.
 
     `evidence` says whether pods get the evidence finalizer; `generators` make up what `Child.generates` names;
-    `confirming` knows whether the job object is what the state says.
+    `confirming` knows whether the job object is what the state says; `env_values` knows values that the log has
+    references to.
     """
 
     name = "children"
@@ -146,10 +148,14 @@ class Children:
         evidence: bool = True,
         generators: Mapping[str, Generate] = GENERATORS,
         confirming: Confirming | None = None,
+        env_values: EnvValues | None = None,
     ) -> None:
         self._states, self._cluster, self._observe = states, cluster, observe
         self._clock, self._evidence, self._generators = clock, evidence, generators
-        self._confirming = confirming or Confirming(cluster, clock)
+        self._env_values = env_values or EnvValues()
+        self._confirming = confirming or Confirming(cluster, clock, self._env_values)
+        self._values: dict[JobUid, Mapping[str, str]] = {}
+        """Of jobs that are just visited: what references in their pods stand for."""
         self._made: dict[JobUid, dict[ReplicaName, _Made]] = {}
         self._refusing: set[tuple[str, str]] = set()
 
@@ -163,6 +169,12 @@ class Children:
 
     async def visit(self, job: JobUid) -> float | None:
         """The job's children are as its latest state says, as far as the cluster lets them be."""
+        try:
+            return await self._visit(job)
+        finally:
+            self._values.pop(job, None)
+
+    async def _visit(self, job: JobUid) -> float | None:
         state = self._states.state(job)
         if self._states.is_forgotten(job) or await self._left_in_quarantine(job):
             state = _CLOSED(job)
@@ -354,6 +366,8 @@ class Children:
         try:
             if child.generates:
                 await self._generate(child, manifest)
+            if needs_values(manifest):
+                manifest = await self._with_values(state, manifest)
             stored = await self._cluster.create(manifest)
         except Conflict as error:
             found = await self._cluster.get(Ref.of(manifest))
@@ -363,6 +377,8 @@ class Children:
             if child.replica and may_be_taken_back(found, manifest):
                 return await self._take_back(state, found, child.attempt)
             return self._refusal(state, child, 409, str(error), name_taken=True)
+        except Unresolved as error:  # somebody may put the values back: it is tried again
+            return self._refusal(state, child, 409, str(error))
         except Refused as error:
             return self._refusal(state, child, error.status, error.message)
         except ClusterUnavailable as error:
@@ -390,6 +406,16 @@ class Children:
             found = Ref.of(await self._cluster.get(Ref.of(manifest)))
             raise Conflict(f'{found.kind} "{found.name}" already exists', exists=True)
         manifest["data"] = dict(await self._generators[child.generates]())
+
+    async def _with_values(self, state: JobState, manifest: Manifest) -> Manifest:
+        """The manifest with the values of variables that the log does not have. Raises Unresolved, Missing."""
+        if state.uid not in self._values:
+            ref = Ref(state.api_version, state.object_kind, state.namespace, state.name)
+            job = await self._cluster.get(ref)
+            if job["metadata"]["uid"] != state.uid:
+                raise Missing(f"{ref} is another job by now")
+            self._values[state.uid] = self._env_values.values(job)
+        return self._env_values.resolved(manifest, self._values[state.uid])
 
     def _marked(self, state: JobState, child: Child) -> Manifest:
         manifest = child.build()

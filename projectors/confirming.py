@@ -9,10 +9,13 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import Any, Final
 
+from k8s_bridge.env_values import EnvValues
 from k8s_bridge.observe import job as job_seen
 from k8s_bridge.port import Change, Cluster, Ref, Verb
+from statemachine.concealed import is_reference, with_variables
 from statemachine.engine.clock import Clock
 from statemachine.errors import Missing, Refused
 from statemachine.ids import JobUid
@@ -53,10 +56,14 @@ class _Look:
 
 @dataclass
 class Confirming:
-    """Reads job objects of `cluster`, and remembers what came of it for jobs that are not over."""
+    """Reads job objects of `cluster`, and remembers what came of it for jobs that are not over.
+
+    `env_values` knows what references to values in the log stand for.
+    """
 
     cluster: Cluster
     clock: Clock
+    env_values: EnvValues = field(default_factory=EnvValues)
     _looks: dict[JobUid, _Look] = field(default_factory=dict)
 
     @property
@@ -92,7 +99,8 @@ class Confirming:
         except Refused as error:
             verdict, why = Verdict.REFUSED, error.message
         else:
-            verdict, why = compared(state, job_seen(Change(Verb.MODIFIED, raw, self.clock.now())))
+            observed = job_seen(Change(Verb.MODIFIED, raw, self.clock.now()))
+            verdict, why = compared(state, observed, self.env_values.values(raw))
         before = self._looks.get(state.uid)
         refusals = (before.refusals if before else 0) + 1 if verdict is Verdict.REFUSED else 0
         self._looks[state.uid] = _Look(state.spec, verdict, refusals)
@@ -103,14 +111,20 @@ class Confirming:
             )
 
 
-def compared(state: JobState, seen: object) -> tuple[Verdict, str]:
-    """What the object, as the bridge would report it, says of the state; and why, if it does not confirm it."""
+def compared(
+    state: JobState, seen: object, values: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Verdict, str]:
+    """What the object, as the bridge would report it, says of the state; and why, if it does not confirm it.
+
+    `values` are those of the object's env by the references that the log may have in their places (ADR 0022).
+    """
     if not isinstance(seen, JobObserved) or seen.job != state.uid or _place(seen) != _place(state):
         return Verdict.REFUSED, "there is another one of that name"
     if seen.terminating_since is not None:
         return Verdict.AHEAD, "it is being deleted"
     kind = kind_of(state.api_version, state.kind)
-    if within(state.spec, kind.admit(state.name, seen.spec, uid=state.uid).spec):
+    logged = with_variables(state.spec, lambda _, value: values.get(value, value)) if values else state.spec
+    if within(logged, kind.admit(state.name, seen.spec, uid=state.uid).spec):
         return Verdict.CONFIRMED, ""
     if _is_ignored(kind, state, seen.spec):
         return Verdict.CONFIRMED, ""
@@ -147,5 +161,7 @@ def within(part: object, whole: object) -> bool:
             return all(within(value, whole.get(key)) for key, value in part.items())
         case list() | tuple(), list() | tuple():
             return len(part) == len(whole) and all(map(within, part, whole))
+        case str(), str() if is_reference(part):
+            return True  # nobody knows its value any more: whoever makes a pod of it says so, and makes none
         case _:
             return part == whole and isinstance(part, bool) is isinstance(whole, bool)

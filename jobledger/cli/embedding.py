@@ -45,6 +45,7 @@ async def controller_of(settings: "Settings", log: "Kafka | None" = None) -> "As
         evidence=settings.evidence,
         python=settings.python,
         attended=Attended(opted_in=configured, kept=settings.restart.of_jobs()),
+        privacy=settings.privacy,
     )
     async with opened as controller:
         yield controller

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
+from jobledger.intake import taken_out
 from jobledger.manifests import Manifest as Written
 from jobledger.manifests import read
 from jobledger.manifests.text import to_yaml
@@ -12,7 +13,6 @@ from statemachine.kind import Kind
 from statemachine.kinds import KINDS
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.common.look import flag, is_object
-from statemachine.redact import is_redacted
 from statemachine.rulebook import Notice
 
 Manifest = dict[str, Any]
@@ -62,20 +62,11 @@ def examined(kind: Kind, manifest: Manifest) -> Examined:
     meta = manifest.get("metadata")
     name = meta.get("name") if is_object(meta) else ""
     admission = kind.admit(name if isinstance(name, str) else "", manifest.get("spec") or {})
-    problems = [*admission.problems, *_redacted(manifest.get("spec"), "spec")]
+    problems = [*admission.problems, *taken_out(manifest.get("spec"), "spec")]
     notices = [each for each in admission.notices if each.reason != "DeprecatedField"]
     renamed = [each for each in admission.notices if each.reason == "DeprecatedField"]
     canonical = {**manifest, "spec": admission.spec} if admission.spec else manifest
     return Examined(canonical, problems, [*renamed, *notices])
-
-
-def _redacted(tree: Any, path: str) -> list[Problem]:
-    """Where a secret was taken out of what a job was copied from."""
-    if isinstance(tree, Mapping):
-        return [each for key, value in tree.items() for each in _redacted(value, f"{path}.{key}")]
-    if isinstance(tree, list):
-        return [each for index, value in enumerate(tree) for each in _redacted(value, f"{path}[{index}]")]
-    return [Problem("", path, "the secret was not copied: type it again")] if is_redacted(tree) else []
 
 
 def completed(manifest: Manifest, kind: ModelKind[Any]) -> Manifest:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from jobledger.settings import Settings
+from jobledger.settings import PrivacySettings, Settings
 from jobledger.telemetry.instruments import Instruments
 from jobledger.telemetry.tracing import measuring
 from jobledger.wiring.controller import Controller, Turn
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from k8s_bridge.apiserver.api import Api
     from k8s_bridge.apiserver.lease import Lease
     from k8s_bridge.attended import Attended, OptIn
+    from k8s_bridge.env_values import EnvValues
     from k8s_bridge.port import Cluster
 
 
@@ -43,6 +44,7 @@ class Plan:
     silence: float = 100.0
     key_file: Path | None = None
     kueue: bool = False
+    privacy: PrivacySettings = field(default_factory=PrivacySettings)
 
     @classmethod
     def of(cls, settings: Settings, *, in_pod: bool) -> "Plan":
@@ -64,6 +66,7 @@ class Plan:
             said.silence.total_seconds(),
             settings.snapshot_key_file,
             settings.kueue.enabled,
+            settings.privacy,
         )
 
     @property
@@ -78,6 +81,14 @@ class Plan:
         from k8s_bridge.apiserver.access import Wanted
 
         return Wanted(self.kubeconfig, self.context)
+
+    def env_values(self) -> "EnvValues":
+        """What keeps values of variables out of the log, or puts them into pods. Raises ConfigError."""
+        from k8s_bridge.env_values import EnvValues
+
+        if not self.roles & {Role.BRIDGE, Role.PROJECTORS}:
+            return EnvValues()
+        return self.privacy.values_beside(self.log if isinstance(self.log, Path) else None)
 
     @property
     def needs_api(self) -> bool:
@@ -98,9 +109,10 @@ class Opened(NamedTuple):
 
 
 async def check(plan: Plan) -> None:
-    """There is a way to the API server, whether or not it answers. Raises ConfigError."""
+    """There is a way to the API server, whether or not it answers, and every key. Raises ConfigError."""
     from k8s_bridge.apiserver.access import Access
 
+    plan.env_values()
     if plan.needs_api:
         (await Access.load(plan.wanted())).tls()
 
@@ -160,6 +172,7 @@ def _controller(
         instruments=instruments,
         silence=plan.silence,
         answered=(lambda: 0) if api is None else api.sent.total,
+        env_values=plan.env_values(),
     )
 
 

@@ -17,6 +17,7 @@ from jobledger.wiring.roles import ALL, Role, Roles
 from jobledger.wiring.share import Share
 from jobledger.wiring.streams import Followed, Stream, Streams
 from k8s_bridge.attended import EVERYTHING, Attended
+from k8s_bridge.env_values import EnvValues
 from k8s_bridge.port import Cluster
 from k8s_bridge.ssh_keys import GENERATORS, Generate
 from k8s_bridge.watchers import Bridge, Sink
@@ -126,9 +127,10 @@ class Controller:
     the worker's, everything else follows the log, and `outbox` leads to whoever decides. Of several processes
     that project, each does its `share` of the partitions. `answered` counts the answers of the cluster, by which
     slow is told from stuck. `keeps`: of how many closed jobs the states stay in memory, in each partition.
-    `room` is what is known of the disk. `generators` make up what children ask for, such as SSH keys. Jobs that are
-    not `attended` are left as they are: nobody here sees their pods. A watch that gets nowhere for `silence` seconds
-    is opened again; without it (None) it is waited for, as where a watch is a queue of this process.
+    `room` is what is known of the disk. `generators` make up what children ask for, such as SSH keys; `env_values`
+    keeps values of variables out of the log. Jobs that are not `attended` are left as they are: nobody here sees
+    their pods. A watch that gets nowhere for `silence` seconds is opened again; without it (None) it is waited for,
+    as where a watch is a queue of this process.
     """
 
     event_log: EventLog | Partitions
@@ -151,6 +153,7 @@ class Controller:
     instruments: Instruments = field(default_factory=Instruments)
     generators: Mapping[str, Generate] = field(default_factory=lambda: GENERATORS)
     silence: float | None = None
+    env_values: EnvValues = field(default_factory=EnvValues)
 
     def __post_init__(self) -> None:
         found = self.event_log
@@ -341,6 +344,7 @@ class Controller:
             jitter=self.jitter,
             instruments=self.instruments,
             generators=self.generators,
+            env_values=self.env_values,
         )
 
     def _loops(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
@@ -388,6 +392,7 @@ class Controller:
             chance=self.jitter.random,
             attended=self.attended,
         )
+        bridge.concealed = self.env_values.concealed
         bridge.kind_of = self._kind_of
         bridge.is_forgotten = self.states.is_forgotten
         if self.levels is not None:

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from jobledger.places import data_folder
+from jobledger.settings import PrivacySettings
 from jobledger.telemetry.tracing import measuring
 from jobledger.wiring import history as views
 from jobledger.wiring.controller import Controller
@@ -26,6 +27,7 @@ async def embedded(
     evidence: bool = True,
     python: str = "",
     attended: Attended = EVERYTHING,
+    privacy: PrivacySettings | None = None,
 ) -> AsyncIterator[Controller]:
     """A controller over one SQLite file and the processes of this machine, not started; then all is closed.
 
@@ -33,6 +35,7 @@ async def embedded(
     and so is the key of snapshots at `key_file`.
 
     `attended` is every kind, as nobody else could look after them, with what is configured for jobs of opt-in kinds.
+    `privacy` says what is kept out of the log.
     Pods live on when the controller ends, and are adopted by the next one of the same store.
 
     Raises:
@@ -74,4 +77,5 @@ async def embedded(
             instruments=instruments,
             room=event_log.store.room,
             attended=attended,
+            env_values=(privacy or PrivacySettings()).values_beside(store),
         )

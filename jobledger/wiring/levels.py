@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from typing import Any, Final
 
 from jobledger.telemetry.instruments import Instruments
+from k8s_bridge.env_values import EnvValues
 from k8s_bridge.port import Cluster
 from k8s_bridge.ssh_keys import Generate
 from projectors.base import Projector, States
@@ -47,9 +48,10 @@ class Levels:
         jitter: random.Random,
         instruments: Instruments,
         generators: Mapping[str, Generate],
+        env_values: EnvValues,
     ) -> None:
         self._mine = mine
-        self.confirming = Confirming(cluster, clock)
+        self.confirming = Confirming(cluster, clock, env_values)
         children = Children(
             states,
             cluster,
@@ -58,6 +60,7 @@ class Levels:
             evidence=evidence,
             generators=generators,
             confirming=self.confirming,
+            env_values=env_values,
         )
         self._status = Status(states, cluster)
         expiry = Expiry(states, cluster)

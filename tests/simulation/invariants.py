@@ -72,6 +72,15 @@ def numbers_have_no_holes(_: World, story: Story) -> Findings:
     yield from (f"entry {flaw.seq}: {flaw.reason}" for flaw in verify(story.records))
 
 
+def values_stay_out_of_the_log(world: World, story: Story) -> Findings:
+    """Where values of variables are concealed, no entry has one in clear."""
+    if not world.conceals:
+        return
+    for record in story.records:
+        if b'"value":"0.1"' in record.body:  # the one that jobs of the simulation have
+            yield f"entry {record.seq} has a literal value: {record.body!r}"
+
+
 def deciding_again_says_the_same(_: World, story: Story) -> Findings:
     """The recorded cause, decided on the state before it, gives the recorded bytes."""
     for record, (before, entry, _after) in zip(story.records, story.steps, strict=True):
@@ -204,6 +213,7 @@ def refusals_are_said_seldom(_world: World, story: Story) -> Findings:
 
 OF_HISTORIES: Final = (
     numbers_have_no_holes,
+    values_stay_out_of_the_log,
     deciding_again_says_the_same,
     phases_move_along_the_table,
     final_phases_absorb,
@@ -391,6 +401,11 @@ def no_twins(world: World) -> Findings:
     yield from world.pods.twins
 
 
+def pods_have_values(world: World) -> Findings:
+    """No pod was made with a reference in the place of a value."""
+    yield from world.pods.without_values
+
+
 def no_key_is_told(world: World) -> Findings:
     """Nothing that a Secret holds is in an entry of the log or in the status of a job."""
     secrets = list(world.cluster.objects.peek_all("Secret"))
@@ -411,7 +426,8 @@ def jobs_are_known(world: World) -> Findings:
 
 def check_rest(world: World, told: Mapping[JobUid, Story]) -> list[str]:
     """All that is wrong with a system at rest, whose log is `told`."""
-    found = [*nothing_was_logged(world), *no_twins(world), *no_key_is_told(world), *jobs_are_known(world)]
+    found = [*nothing_was_logged(world), *no_twins(world), *pods_have_values(world)]
+    found += [*no_key_is_told(world), *jobs_are_known(world)]
     for job, story in told.items():
         for rule in AT_REST:
             found += [f"{rule.__name__}: job {job}: {each}" for each in rule(world, story)]

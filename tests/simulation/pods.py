@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from k8s_bridge.env_values import needs_values
 from k8s_bridge.port import EVIDENCE, Change, Manifest, Verb
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName, replica_name
 from statemachine.log.memory import MemoryLog
@@ -33,6 +34,7 @@ class PodRegister:
         self.pods: dict[PodUid, PodLife] = {}
         self.forced: set[PodUid] = set()
         self.deleted_by_others: set[PodUid] = set()
+        self.without_values: list[str] = []
         self.twins: list[str] = []
         """Pods made although one of their attempt had been made, and could be known."""
         self._of_attempt: dict[Key, list[PodLife]] = {}
@@ -53,6 +55,8 @@ class PodRegister:
 
     def _added(self, pod: Manifest) -> None:
         meta = pod["metadata"]
+        if needs_values(pod):
+            self.without_values.append(f"{meta['name']} was made with references in the place of values")
         held, unexpected = EVIDENCE in meta.get("finalizers", ()), self._weather.unexpected
         life = PodLife(meta["uid"], key_of(pod), held, unexpected)
         earlier = self._of_attempt.setdefault(life.key, [])

@@ -11,6 +11,7 @@ from typing import Final
 
 from jobledger.wiring import Controller
 from k8s_bridge.admission import admit
+from k8s_bridge.env_values import EnvValues
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.objects import Admit
 from k8s_bridge.port import Change, Manifest, Ref
@@ -41,6 +42,9 @@ GENERATORS: Final = {SSH_KEYS: _no_keys}
 """Real keys would take most of the time of a simulation, and be others each time."""
 
 
+ENV_VALUES: Final = EnvValues((b"the key of every simulation",), conceals=True)
+
+
 class Broken(AssertionError):
     """The system did something that it must never do."""
 
@@ -60,6 +64,7 @@ class Process:
             jitter=Random(world.chance.random()),
             generators=GENERATORS,
             keeps=0,
+            env_values=ENV_VALUES if world.conceals else EnvValues(),
         )
         self.task = asyncio.get_running_loop().create_task(self._run(), name="controller")
 
@@ -120,6 +125,8 @@ class World:
 
     def __post_init__(self) -> None:
         chance = self.chance = Random(self.seed)
+        self.conceals = self.seed % 2 == 1
+        """Values of environment variables stay out of the log."""
         self.clock = JumpingClock(START)
         self.log = MemoryLog()
         self.evidence = chance.random() < 0.75

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar
 
+from statemachine.concealed import as_known
 from statemachine.errors import InvariantBroken, Problem
 from statemachine.ids import JobUid, ReplicaName
 from statemachine.kind import (
@@ -173,6 +174,7 @@ class ModelKind(Generic[S]):
         it in the old spec, too, is not refused. What is warned of is what the update brings into the spec that holds
         from now on: what it would bring, and may not, is told by `frozen`.
         """
+        reading = replace(reading, spec=as_known(old, reading.spec))
         before, accepted, warned = self._judged(Draft(name, old), Reading())
         after, problems, _ = self._judged(Draft(name, reading.spec, old), reading)
         unknown = tuple(_unknown_fields(reading))

@@ -48,6 +48,9 @@ OF_SNAPSHOTS = frozenset({"snapshot_key_file"})
 OF_HISTORY = frozenset({"history", "history_password_file"})
 """Settings that the chart makes of `history` where they are needed."""
 
+OF_PRIVACY = frozenset({"privacy.key_file"})
+"""The setting that the chart makes of `privacy.key` where it is needed."""
+
 OF_KINDS = frozenset(set(paths()) - set(paths(Settings)))
 """Settings that the chart makes of the values of an opt-in kind."""
 
@@ -163,7 +166,15 @@ def test_the_chart_takes_every_setting_that_a_cluster_has_and_no_other() -> None
     wanted = {each for each in paths() if not each.startswith("controller.")}  # those are flags
     assert (
         set(schema["properties"]["settings"]["properties"])
-        == wanted - DEPLOYED - FROM_SECRETS - OF_HISTORY - OF_SNAPSHOTS - OF_KINDS - OF_KUEUE - BY_POD
+        == wanted
+        - DEPLOYED
+        - FROM_SECRETS
+        - OF_HISTORY
+        - OF_SNAPSHOTS
+        - OF_PRIVACY
+        - OF_KINDS
+        - OF_KUEUE
+        - BY_POD
     )
 
 

@@ -153,6 +153,24 @@ async def test_no_route_and_no_page_shows_a_planted_secret(tmp_path: Path) -> No
         assert created.status_code == 201
 
 
+@pytest.mark.parametrize(
+    "value", ["<redacted>", "--token=<redacted>", f"jobledger.dev/env-value:{'0' * 8}:{'1' * 32}"]
+)
+@pytest.mark.parametrize("path", ["/v1/jobs", "/api/jobs"])
+async def test_what_was_shown_without_its_secrets_does_not_become_a_job(
+    tmp_path: Path, path: str, value: str
+) -> None:
+    async with console(tmp_path) as browser:
+        copied = job("copied")
+        (slot,) = copied["spec"]["replicaSpecs"]
+        slot["template"]["spec"]["containers"] = [{"name": "pytorch", "image": "x", "args": ["t.py", value]}]
+        copied["metadata"]["namespace"] = "default"
+        answer = await browser.client.post(path, json=copied)
+        assert answer.status_code == 422
+        assert "containers[0].args[1]" in answer.text
+        assert "type it again" in answer.text
+
+
 async def test_the_watch_shows_no_planted_secret(tmp_path: Path) -> None:
     async with console(tmp_path) as browser:
         await browser.app.submit(written(JOB), "test")

@@ -12,6 +12,7 @@ import pytest
 from jobledger.wiring import Controller
 from jobledger.wiring.roles import ALL
 from k8s_bridge.admission import admit
+from k8s_bridge.env_values import EnvValues
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.observe import job as job_seen
 from k8s_bridge.port import Change, Manifest, Ref, Verb
@@ -390,3 +391,30 @@ def test_an_object_that_may_not_be_read_is_refused_and_ends_nothing() -> None:
 )
 def test_within(part: object, whole: object, holds: bool) -> None:
     assert within(part, whole) is holds
+
+
+def test_values_that_the_log_has_references_to_confirm_a_spec_and_others_are_left_to_who_makes_the_pods() -> (
+    None
+):
+    kind = next(kind for kind in KINDS if not kind.opt_in)
+    spec = deepcopy(job_of(kind).raw["spec"])
+    container = next(leaf for leaf in _containers(spec))
+    container["env"] = [{"name": "TEAM", "value": "vision"}]
+    real, env_values = seen_of(kind, spec), EnvValues((b"the key of this test",), conceals=True)
+    state = state_of(env_values.concealed(real))
+    values = env_values.values({"metadata": {"uid": UID}, "spec": spec})
+    assert compared(state, real, values) == (Verdict.CONFIRMED, "")
+    assert compared(state, real, {})[0] is Verdict.CONFIRMED, "the key is lost: EnvValues makes no pod of it"
+    container["image"] = "forged"
+    assert compared(state, seen_of(kind, spec), values)[0] is Verdict.REFUSED
+
+
+def _containers(tree: Any) -> Iterator[dict[str, Any]]:
+    """Every container in it."""
+    if isinstance(tree, dict):
+        yield from tree.get("containers", ())
+        for inner in tree.values():
+            yield from _containers(inner)
+    elif isinstance(tree, list):
+        for inner in tree:
+            yield from _containers(inner)

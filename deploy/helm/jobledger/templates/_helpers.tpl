@@ -41,6 +41,17 @@ app.kubernetes.io/instance: {{ .Release.Name }}
   value: /etc/jobledger/history/history-password
 {{- end }}
 {{- end }}
+{{- if include "jobledger.privacy.secret" . }}
+- name: JOBLEDGER_PRIVACY__KEY_FILE
+  value: /etc/jobledger/privacy/env-key
+{{- end }}
+{{- end -}}
+
+{{/* Name of the Secret with the key for hashes of env values, in pods that make hashes or pods. */}}
+{{- define "jobledger.privacy.secret" -}}
+{{- if has .role (list "" "bridge" "projectors") -}}
+{{ .root.Values.privacy.key.secret }}
+{{- end -}}
 {{- end -}}
 
 {{/* Name of the Secret with the key of snapshots, in pods that save or believe them. */}}

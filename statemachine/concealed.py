@@ -1,0 +1,69 @@
+"""Values of environment variables that are not in the log: references that stand in their places (ADR 0022). Pure.
+
+A reference says which key it was made with and holds a keyed hash, so that a value that changed is told from one that
+did not, and nobody can guess it. The bridge makes them (`k8s_bridge.env_values`), a projector puts the values back.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+_REFERENCE: Final = re.compile(r"jobledger\.dev/env-value:(?P<key>[0-9a-f]{8}):(?P<hash>[0-9a-f]{32})\n?")
+
+Change = Callable[[str, Any], Any]
+"""Name and value of a variable → what to put in the value's place."""
+
+
+def reference(key: str, digest: str, *, several_lines: bool) -> str:
+    """What stands for a value: 8 hexadecimal digits for the key, 32 for the hash.
+
+    It has several lines if the value has, as a rule warns of those (DS11).
+    """
+    return f"jobledger.dev/env-value:{key}:{digest}" + ("\n" if several_lines else "")
+
+
+def is_reference(value: object) -> bool:
+    """The text stands for a value that is not here."""
+    return isinstance(value, str) and bool(_REFERENCE.fullmatch(value))
+
+
+def with_variables(value: Any, change: Change) -> Any:
+    """A copy of plain data in which literal values of all `env` lists, wherever they are, are changed."""
+    if isinstance(value, Mapping):
+        return {
+            key: [_changed(each, change) for each in inner]
+            if key == "env" and isinstance(inner, list)
+            else with_variables(inner, change)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [with_variables(each, change) for each in value]
+    return value
+
+
+def _changed(entry: Any, change: Change) -> Any:
+    if not isinstance(entry, Mapping) or entry.get("value") in (None, ""):
+        return entry
+    return {**entry, "value": change(str(entry.get("name", "")), entry["value"])}
+
+
+def as_known(old: Any, new: Any) -> Any:
+    """`new`, with the value of `old` in each place where nobody can tell whether they differ.
+
+    That is where one of them is a reference and the other is none, or was made with another key: the setting was
+    changed, or the key. What cannot be told has not changed: pod templates never do.
+    """
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return {key: as_known(old.get(key), inner) for key, inner in new.items()}
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [as_known(one, other) for one, other in zip(old, new, strict=True)]
+    return old if isinstance(old, str) and isinstance(new, str) and not _comparable(old, new) else new
+
+
+def _comparable(old: str, new: str) -> bool:
+    if old == new:
+        return True
+    before, after = _REFERENCE.fullmatch(old), _REFERENCE.fullmatch(new)
+    if before is None or after is None:
+        return before is after
+    return before["key"] == after["key"]
