@@ -80,7 +80,7 @@ class Silent(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to wait for a server that is silent once `tell` has been told so; None: for ever."""
+    """How long to wait for a server that is silent once `tell` has said so; None: for ever."""
 
     tell: Callable[[str], None]
     seconds: float | None = None

@@ -36,7 +36,7 @@ def lost(files: Iterable[Path] | None = None) -> str:
 
     `files`: where those of our packages should be; by default as the installer has recorded it.
     """
-    gone = next((each for each in (_recorded() if files is None else files) if not each.exists()), None)
+    gone = next((file for file in (_recorded() if files is None else files) if not file.exists()), None)
     if gone is None:
         return ""
     return (
@@ -75,4 +75,4 @@ def _recorded() -> list[Path]:
         listed = files(OURS) or []
     except PackageNotFoundError:  # a checkout
         return []
-    return [Path(str(each.locate())) for each in listed if each.parts[0] in PACKAGES and each.suffix == ".py"]
+    return [Path(str(file.locate())) for file in listed if file.parts[0] in PACKAGES and file.suffix == ".py"]

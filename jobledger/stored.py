@@ -21,8 +21,8 @@ class StoredJobs:
     """The jobs in `known`, which are in the order of their creation."""
 
     def __init__(self, known: Sequence[Known]) -> None:
-        self._known = [each for each in known if each.name]
-        self.unreadable = [each for each in known if not each.name]
+        self._known = [job for job in known if job.name]
+        self.unreadable = [job for job in known if not job.name]
         """Those of which not even the first entry can be read: their uids and the reasons are all that is known."""
 
     def jobs(
@@ -30,15 +30,15 @@ class StoredJobs:
     ) -> list[Manifest]:
         """Jobs by namespace and name; with `gone` also deleted ones, oldest first, behind the others."""
         wanted = Selector.of(selector)
-        found = [
-            _manifest(each)
-            for each in self._known
-            if namespace in (None, each.namespace) and (gone or not each.state.closed)
+        manifests = [
+            _manifest(job)
+            for job in self._known
+            if namespace in (None, job.namespace) and (gone or not job.state.closed)
         ]
-        here = [each for each in found if not is_gone(each)]
+        here = [job for job in manifests if not is_gone(job)]
         here.sort(key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"], job["kind"]))
-        found = [*here, *(each for each in found if is_gone(each))]
-        return [each for each in found if wanted.selects(each["metadata"]) and is_in(each, phase)]
+        manifests = [*here, *(job for job in manifests if is_gone(job))]
+        return [job for job in manifests if wanted.selects(job["metadata"]) and is_in(job, phase)]
 
     def job(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> Manifest:
         """The job of that name which is there now, or whose pods still end; by uid also one that is gone.
@@ -47,9 +47,9 @@ class StoredJobs:
             UnknownJob: there is none.
             NotPossible: jobs of several kinds have the name.
         """
-        named = [each for each in self._named(namespace, name, _objects(kind)) if uid in ("", each.uid)]
-        there = named if uid else [each for each in named if not each.state.closed]
-        living = {each.state.object_kind: each for each in there if not each.state.deleted}
+        named = [job for job in self._named(namespace, name, _objects(kind)) if uid in ("", job.uid)]
+        there = named if uid else [job for job in named if not job.state.closed]
+        living = {job.state.object_kind: job for job in there if not job.state.deleted}
         if len(living) > 1:
             raise several(name, list(living))
         if there:
@@ -60,13 +60,13 @@ class StoredJobs:
         raise UnknownJob(namespace, name, sorted(self._names(namespace)))
 
     def _named(self, namespace: str, name: str, kinds: Collection[str] | None) -> Iterator[Known]:
-        for each in self._known:
-            named = (each.namespace, each.name) == (namespace, name)
-            if named and (kinds is None or each.state.object_kind in kinds):
-                yield each
+        for job in self._known:
+            named = (job.namespace, job.name) == (namespace, name)
+            if named and (kinds is None or job.state.object_kind in kinds):
+                yield job
 
     def _names(self, namespace: str) -> set[str]:
-        return {each.name for each in self._known if each.namespace == namespace and not each.state.closed}
+        return {job.name for job in self._known if job.namespace == namespace and not job.state.closed}
 
 
 def _objects(kind: str) -> Collection[str] | None:
@@ -75,7 +75,7 @@ def _objects(kind: str) -> Collection[str] | None:
         return None
     from statemachine.kinds import meant_by
 
-    return {each.kind for each in meant_by(kind)}
+    return {meant.kind for meant in meant_by(kind)}
 
 
 def _manifest(known: Known) -> Manifest:
@@ -91,8 +91,8 @@ async def events_of(log: ReadableLog, job: Manifest) -> list[dict[str, Any]]:
 
     meta = job["metadata"]
     about = Ref(job["apiVersion"], job["kind"], meta["namespace"], meta["name"])
-    found: dict[str, dict[str, Any]] = {}
+    events: dict[str, dict[str, Any]] = {}
     async for records in log.scan(job=meta["uid"]):
         for record in records:
-            found.update((each.name, event_of(each)) for each in announced(record, about))
-    return list(found.values())
+            events.update((event.name, event_of(event)) for event in announced(record, about))
+    return list(events.values())

@@ -126,11 +126,11 @@ def phase_meant(said: str, among: Sequence[str] = ()) -> str:
     from jobledger.errors import UnknownPhase
     from statemachine.phases import Phase
 
-    known = among or (*(each.value for each in Phase), *_GONE_PHASES)
-    found = next((each for each in known if each.lower() == said.lower()), "")
-    if not found:
+    known = among or (*(phase.value for phase in Phase), *_GONE_PHASES)
+    meant = next((phase for phase in known if phase.lower() == said.lower()), "")
+    if not meant:
         raise UnknownPhase(said, known)
-    return found
+    return meant
 
 
 def is_in(job: Manifest, phase: str) -> bool:

@@ -62,7 +62,7 @@ _IN_MODULE: Final = {"resume": "pause"}
 def build(verb: str = "") -> typer.Typer:
     """The application: with `verb` alone if it is one, else with all verbs. Imports only what it holds."""
     app = _empty()
-    groups = {each: (group, says) for group, verbs in GROUPS.items() for each, says in verbs.items()}
+    groups = {name: (group, says) for group, verbs in GROUPS.items() for name, says in verbs.items()}
     for each in [verb] if verb in groups else groups:
         group, says = groups[each]
         name = each.replace("-", "_")

@@ -160,7 +160,7 @@ def client(
 ) -> "Client":
     """A client of the server that these settings mean.
 
-    `waits`: for a server that is silent, as long as `seconds` say (None: for ever) once that has been told.
+    `waits`: for a server that is silent, as long as `seconds` say (None: for ever) once a line has said so.
 
     Raises:
         ConfigError: they mean none.
@@ -176,7 +176,7 @@ def client(
 
 
 def asked_or_read(
-    found: "Settings",
+    chosen: "Settings",
     log: str | None,
     ask: "Callable[[Client], None]",
     read: Callable[[], None],
@@ -200,13 +200,13 @@ def asked_or_read(
         read()
         return
     try:
-        with client(found) as asked:
+        with client(chosen) as asked:
             ask(asked)
             return
     except NoServer as error:
-        if watch or found.server or not found.store.exists():
+        if watch or chosen.server or not chosen.store.exists():
             raise
-        warn(f"jobledger: {error.fact}; this is the state in the store {found.store}")
+        warn(f"jobledger: {error.fact}; this is the state in the store {chosen.store}")
     read()
 
 

@@ -64,10 +64,10 @@ def _from_log(
     from jobledger.stored import StoredJobs
     from jobledger.telling.histories import known_jobs
 
-    found = StoredJobs(histories.reading(settings, known_jobs, log))
-    for each in found.unreadable:
-        common.warn(f"jobledger: the history of job {each.uid} cannot be read: {each.doubt}")
-    show(found, wanted, namespace, output)
+    stored = StoredJobs(histories.reading(settings, known_jobs, log))
+    for job in stored.unreadable:
+        common.warn(f"jobledger: the history of job {job.uid} cannot be read: {job.doubt}")
+    show(stored, wanted, namespace, output)
 
 
 @dataclass(frozen=True, slots=True)

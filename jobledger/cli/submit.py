@@ -44,7 +44,7 @@ def examined(files: list[str], namespace: str) -> "list[Manifest]":
     from jobledger.intake import inspect
     from jobledger.manifests import Manifest, ManifestUnusable, Source, load
 
-    found = [Manifest(_completed(each, namespace), each.source) for each in load(files).usable()]
+    found = [Manifest(_completed(manifest, namespace), manifest.source) for manifest in load(files).usable()]
     inspect(found)
     if not any(each.is_job for each in found):
         raise ManifestUnusable(Source(files[0]), "holds no job; ConfigMaps and Secrets alone do nothing")

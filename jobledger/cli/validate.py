@@ -24,7 +24,7 @@ def validate(
 ) -> None:
     """Check manifests against every rule of their kinds; exit code 2 if anything is wrong.
 
-    Says all problems at once, and warnings too: a line each that editors understand, `file:line:column: field: text`,
+    Says all problems at once, and warnings too: in lines that editors understand, `file:line:column: field: text`,
     with the id of the rule behind it.
     """
     from jobledger.manifests import load
@@ -32,7 +32,10 @@ def validate(
     common.settings(verbose=verbose)
     found = load(files)
     reports = [*map(_report, found.manifests), *map(_unusable, found.faults)]
-    names = [*(each.place("metadata.name") for each in found.manifests), *(None for _ in found.faults)]
+    names = [
+        *(manifest.place("metadata.name") for manifest in found.manifests),
+        *(None for _ in found.faults),
+    ]
     reports = _in_order(_with_twins(reports, names), files)
     if strict:
         reports = [*map(_strictly, reports)]
@@ -63,10 +66,11 @@ def _report(manifest: "Manifest") -> dict[str, Any]:
     if manifest.is_job:
         admission = kind_of(manifest.raw["apiVersion"], manifest.kind).admit(manifest.name, manifest.spec)
         report["problems"] = [
-            {"rule": each.rule, "path": each.path, "text": each.text} | _at(manifest, each.path, each.text)
-            for each in admission.problems
+            {"rule": problem.rule, "path": problem.path, "text": problem.text}
+            | _at(manifest, problem.path, problem.text)
+            for problem in admission.problems
         ]
-        notices = [(each.reason, each.message) for each in admission.notices]
+        notices = [(notice.reason, notice.message) for notice in admission.notices]
         report["notices"] = [
             {"reason": reason, "message": message} | _at(manifest, "", message)
             for reason, message in (*_strangers(manifest.raw), *notices)
@@ -87,8 +91,8 @@ _OF_METADATA: Final = (
 
 def _strangers(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The fields beside `spec` and in `metadata` that no API server keeps, as reason and message."""
-    strangers = [each for each in raw if each not in _FIELDS]
-    strangers += [f"metadata.{each}" for each in raw["metadata"] if each not in _OF_METADATA]
+    strangers = [name for name in raw if name not in _FIELDS]
+    strangers += [f"metadata.{name}" for name in raw["metadata"] if name not in _OF_METADATA]
     for path in strangers:
         yield "UnknownField", f"{path} is no known field and is ignored"
 
@@ -108,9 +112,9 @@ def _numbers(place: "Place | None") -> dict[str, int]:
 def _strictly(report: dict[str, Any]) -> dict[str, Any]:
     """The report with its warnings as problems."""
     more = [
-        {"rule": each["reason"], "path": "", "text": each["message"]}
-        | {"line": each["line"], "column": each["column"]}
-        for each in report["notices"]
+        {"rule": notice["reason"], "path": "", "text": notice["message"]}
+        | {"line": notice["line"], "column": notice["column"]}
+        for notice in report["notices"]
     ]
     return report | {"problems": [*report["problems"], *more], "notices": []}
 
@@ -165,22 +169,22 @@ def _lines(reports: Sequence[dict[str, Any]]) -> Iterator[str]:
         state = "valid" if _valid(report) else common.plural(len(report["problems"]), "problem")
         notes = f", {common.plural(len(report['notices']), 'warning')}" if report["notices"] else ""
         yield f"{_where(report)}: {title}: {state}{notes}"
-        for each in report["problems"]:
+        for remark in report["problems"]:
             path, rule = (
-                (f"{each['path']}: " if each["path"] else ""),
-                f" [{each['rule']}]" if each["rule"] else "",
+                (f"{remark['path']}: " if remark["path"] else ""),
+                f" [{remark['rule']}]" if remark["rule"] else "",
             )
-            yield f"{_spot(report, each)}: {_printable(path + each['text'])}{rule}"
-        for each in report["notices"]:
-            yield f"{_spot(report, each)}: warning: {_printable(each['message'])} [{each['reason']}]"
+            yield f"{_spot(report, remark)}: {_printable(path + remark['text'])}{rule}"
+        for remark in report["notices"]:
+            yield f"{_spot(report, remark)}: warning: {_printable(remark['message'])} [{remark['reason']}]"
 
 
-def _spot(report: dict[str, Any], each: dict[str, Any]) -> str:
+def _spot(report: dict[str, Any], remark: dict[str, Any]) -> str:
     """`file:line:column`, as compilers have it; the file alone where it is wrong as a whole."""
     from jobledger.manifests import STDIN, shown_name
 
     file = "<stdin>" if report["file"] == STDIN else shown_name(report["file"])
-    return f"{file}:{each['line']}:{each['column'] or 1}" if each["line"] else file
+    return f"{file}:{remark['line']}:{remark['column'] or 1}" if remark["line"] else file
 
 
 def _printable(text: str) -> str:

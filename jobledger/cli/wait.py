@@ -70,7 +70,7 @@ def _meant(said: str) -> str:
     """The phase that is meant, of those that a status can say. Raises UnknownPhase."""
     from statemachine.phases import Phase
 
-    return phase_meant(said, [each.value for each in Phase])
+    return phase_meant(said, [phase.value for phase in Phase])
 
 
 def _phase(job: Manifest) -> str:

@@ -30,7 +30,7 @@ _VALUES: Final[Mapping[str, Sequence[str]]] = {
     "way": ("asc", "desc"),
     "size": [str(each) for each in SIZES],
 }
-_IN_ANY_CASE: Final = {each.lower(): each for each in PHASES}
+_IN_ANY_CASE: Final = {phase.lower(): phase for phase in PHASES}
 _NAMES: Final = ("q", *FILTERS, "sort", "way", "page", "size")
 
 _LONGEST: Final = 100
@@ -65,7 +65,7 @@ class Query:
         said["label"] = [str(each) for text in said["label"] for each in Selector.of(text).requirements]
         if len(said["label"]) > _LONGEST:
             raise ConfigError(f"a list is filtered by {_LONGEST} labels at most")
-        said["phase"] = [_IN_ANY_CASE.get(each.lower(), each) for each in said["phase"]]
+        said["phase"] = [_IN_ANY_CASE.get(phase.lower(), phase) for phase in said["phase"]]
         chosen = {each: tuple(dict.fromkeys(filter(None, values))) for each, values in said.items()}
         sort, size = asked.get("sort", ""), asked.get("size", "")
         way, page = asked.get("way", ""), asked.get("page", "")

@@ -1,4 +1,4 @@
-"""Where in a text the fields of its objects stand: filled while YAML is read, found again in JSON.
+"""Where in a text the fields of its objects stand: marked while YAML is read, and looked for in JSON.
 
 Objects are known by their identity, so what an alias repeats stands where its anchor is: that is the place to edit. A
 field that `<<` merges in stands where it was written.
@@ -39,16 +39,16 @@ def place_of(marks: Marks, value: object, path: str) -> Place | None:
     mark = marks.get(id(value))
     if mark is None:
         return None
-    found, rest = mark.begin, path
+    place, rest = mark.begin, path
     while rest and mark is not None:
         step = _step(value, rest)
         if step is None:
             break
         key, rest = step
-        found = mark.parts.get(key, found)
+        place = mark.parts.get(key, place)
         value = value[key]  # type: ignore[index]  # `_step` has looked
         mark = marks.get(id(value))
-    return found
+    return place
 
 
 def has_field(value: object, path: str) -> bool:
@@ -65,7 +65,7 @@ def _step(value: object, path: str) -> tuple[str | int, str] | None:
         return None
     inside = path.startswith("[")
     rest, ends = (path[1:], ("]",)) if inside else (path, (".", "["))
-    fitting = [each for each in value if rest.startswith(each) and (rest[len(each) :][:1] or ends[0]) in ends]
+    fitting = [name for name in value if rest.startswith(name) and (rest[len(name) :][:1] or ends[0]) in ends]
     if not fitting:
         return None
     key = max(fitting, key=len)
@@ -113,8 +113,8 @@ def of_json(text: str, begin: int, value: Any) -> Marks:
 
 def of_token(text: str, wanted: str) -> Place:
     """The place of the first bare word or number of a JSON text that is `wanted`."""
-    found = (each.start() for each in _TOKEN.finditer(text) if each[0] == wanted)
-    return _Lines(text).place(next(found, 0))
+    offsets = (token.start() for token in _TOKEN.finditer(text) if token[0] == wanted)
+    return _Lines(text).place(next(offsets, 0))
 
 
 class _Lines:

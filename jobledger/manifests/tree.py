@@ -196,11 +196,11 @@ class Builder:
         if not into.merging:
             into.value[key] = value
             return
-        for each in value if isinstance(value, list) else [value]:
-            if not isinstance(each, dict):
+        for base in value if isinstance(value, list) else [value]:
+            if not isinstance(base, dict):
                 raise Odd('"<<" merges objects only')
-            into.merged = each | into.merged  # the first that has a field wins
-            into.merged_parts = self._marks[id(each)].parts | into.merged_parts
+            into.merged = base | into.merged  # the first that has a field wins
+            into.merged_parts = self._marks[id(base)].parts | into.merged_parts
 
 
 def _key(into: _Open, node: _Node) -> str:

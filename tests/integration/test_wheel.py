@@ -127,8 +127,8 @@ class Installation:
         subprocess.run([sys.executable, "-m", "pip", *python, verb, "--quiet", *arguments], check=True)
 
     def install(self, *wheels: Path) -> None:
-        for each in wheels:
-            self.pip("install", "--no-deps", "--no-index", str(each))
+        for wheel in wheels:
+            self.pip("install", "--no-deps", "--no-index", str(wheel))
 
     def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

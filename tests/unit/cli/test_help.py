@@ -19,8 +19,8 @@ def test_the_help_of_every_verb_can_be_shown(verb: str, capsys: pytest.CaptureFi
 
 def test_nothing_help_and_both_options_give_one_text() -> None:
     first, *others = [run(*words) for words in ((), ("--help",), ("-h",), ("help",))]
-    assert (first.returncode, *(each.returncode for each in others)) == (2, 0, 0, 0)
-    assert {each.stdout + each.stderr for each in others} == {others[0].stdout}
+    assert (first.returncode, *(done.returncode for done in others)) == (2, 0, 0, 0)
+    assert {done.stdout + done.stderr for done in others} == {others[0].stdout}
     assert (first.stdout + first.stderr).split() == others[0].stdout.split()
 
 
@@ -40,8 +40,8 @@ def test_the_plugin_has_one_text_too(capsys: pytest.CaptureFixture[str]) -> None
     assert "pausing" in texts[0]
 
 
-def test_the_list_of_verbs_says_of_each_what_its_own_help_begins_with() -> None:
+def test_the_list_of_verbs_says_of_a_verb_what_its_own_help_begins_with() -> None:
     group: Any = typer.main.get_command(build())
-    for verb, says in (each for verbs in GROUPS.values() for each in verbs.items()):
+    for verb, says in (item for verbs in GROUPS.values() for item in verbs.items()):
         paragraph = inspect.cleandoc(group.commands[verb].help).split("\n\n")[0]
         assert f"{paragraph} ".startswith(f"{says} "), (verb, paragraph)

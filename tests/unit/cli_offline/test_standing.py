@@ -29,8 +29,8 @@ def test_a_job_that_was_deleted_is_shown_with_all_and_as_deleted(ask: Ask) -> No
 
 def test_get_by_name_as_data_is_the_job_without_its_secrets(ask: Ask) -> None:
     said = ask("get", "mnist", "-o", "json")
-    found = json.loads(said.out)
-    assert (found["metadata"]["uid"], found["status"]["phase"]) == ("bbbb-2222", "Failed")
+    job_shown = json.loads(said.out)
+    assert (job_shown["metadata"]["uid"], job_shown["status"]["phase"]) == ("bbbb-2222", "Failed")
     assert SECRET not in said.out
 
 
@@ -53,8 +53,8 @@ def test_describe_reads_the_store_with_the_events_that_its_log_announces(ask: As
 def test_events_of_the_store_have_the_names_that_the_cluster_gives_them(ask: Ask) -> None:
     events = json.loads(ask("describe", "mnist", "-o", "json").out)["events"]
     assert events
-    assert all(each["name"].startswith("mnist.") for each in events)
-    assert len({each["name"] for each in events}) == len(events)
+    assert all(event["name"].startswith("mnist.") for event in events)
+    assert len({event["name"] for event in events}) == len(events)
 
 
 def test_a_name_that_the_store_has_not_is_answered_with_the_nearest(ask: Ask) -> None:

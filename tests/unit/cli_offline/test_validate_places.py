@@ -16,14 +16,14 @@ def spots(folder: Path, text: str, *options: str, name: str = "job.yaml") -> dic
     (folder / name).write_text(text)
     done = run("validate", name, *options, cwd=folder)
     assert "Traceback" not in done.stderr
-    found = [SPOT.match(line) for line in done.stdout.splitlines()]
-    return {each["text"]: (int(each["line"]), int(each["column"])) for each in found if each}
+    result = [SPOT.match(line) for line in done.stdout.splitlines()]
+    return {item["text"]: (int(item["line"]), int(item["column"])) for item in result if item}
 
 
 def spot(folder: Path, text: str, about: str, name: str = "job.yaml") -> str:
     """The text of the file from the place on that is given for the line with `about`, up to the end of its line."""
-    found = spots(folder, text, name=name)
-    (place,) = [each for said, each in found.items() if about in said]
+    result = spots(folder, text, name=name)
+    (place,) = [item for said, item in result.items() if about in said]
     return text.splitlines()[place[0] - 1][place[1] - 1 :]
 
 
@@ -75,8 +75,8 @@ def test_lines_count_on_in_further_documents(tmp_path: Path) -> None:
     text = HEAD % "a" + REPLICAS + "---\n" + HEAD % "b" + REPLICAS
     (tmp_path / "job.yaml").write_text(text)
     done = run("validate", "job.yaml", "-o", "json", cwd=tmp_path)
-    found = [each["problems"][0] for each in json.loads(done.stdout)["manifests"]]
-    assert [(each["line"], each["column"]) for each in found] == [(7, 5), (19, 5)]
+    result = [item["problems"][0] for item in json.loads(done.stdout)["manifests"]]
+    assert [(item["line"], item["column"]) for item in result] == [(7, 5), (19, 5)]
 
 
 def test_what_an_alias_repeats_is_at_its_anchor(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_what_an_alias_repeats_is_at_its_anchor(tmp_path: Path) -> None:
         + REPLICAS.replace("template:", "template: &pod", 1)
         + ("  - {type: ps, replicas: 1, template: *pod}\n")
     )
-    found = spots(tmp_path, text)
-    places = {place for said, place in found.items() if "env[1].name" in said}
+    result = spots(tmp_path, text)
+    places = {place for said, place in result.items() if "env[1].name" in said}
     assert [text.splitlines()[line - 1][column - 1 :] for line, column in places] == ['name: "=b"}]}']
 
 
@@ -136,7 +136,7 @@ def test_json_documents_in_a_row_have_places(tmp_path: Path) -> None:
     (tmp_path / "jobs.json").write_text(JSON + JSON.replace('"name": "a"', '"name": "b"'))
     done = run("validate", "jobs.json", "-o", "json", cwd=tmp_path)
     reports = json.loads(done.stdout)["manifests"]
-    assert [each["problems"][0]["line"] for each in reports] == [6, 12]
+    assert [item["problems"][0]["line"] for item in reports] == [6, 12]
 
 
 def test_standard_input_is_named_as_compilers_name_it(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_strict_has_nothing_against_what_has_no_warning(tmp_path: Path) -> None:
 
 def test_strict_data_is_not_valid_and_has_the_places(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(GOOD)
-    found = json.loads(run("validate", "job.yaml", "--strict", "-o", "json", cwd=tmp_path).stdout)
-    assert found["valid"] is False
-    (problem,) = found["manifests"][0]["problems"]
+    result = json.loads(run("validate", "job.yaml", "--strict", "-o", "json", cwd=tmp_path).stdout)
+    assert result["valid"] is False
+    (problem,) = result["manifests"][0]["problems"]
     assert (problem["rule"], problem["line"], problem["column"]) == ("UnknownPodField", 11, 37)
