@@ -28,7 +28,9 @@ _SILENCE: Final = 30.0
 _SILENT_AFTER: Final = 2.0
 """Seconds without an answer after which a server is reported to be silent. Whether it lives it says at once."""
 
-_OF_SILENCE: Final = "it is stopped, stuck or overloaded: end it, and start another with `jobledger serve`"
+_OF_SILENCE: Final = (
+    "it starts, or is stopped, stuck or overloaded: try again, or start another with `jobledger serve`"
+)
 
 _LOOK: Final = 0.05
 

@@ -63,7 +63,7 @@ def test_a_server_that_is_silent_is_reported_with_its_address_and_what_to_do(ver
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == (
         f"jobledger: no server at {address} (something listens there, and has said nothing for 2 s); "
-        "it is stopped, stuck or overloaded: end it, and start another with `jobledger serve`\n"
+        "it starts, or is stopped, stuck or overloaded: try again, or start another with `jobledger serve`\n"
     )
 
 
