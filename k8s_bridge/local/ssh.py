@@ -73,6 +73,10 @@ class Ssh:
         """`path` with the wrappers first."""
         return f"{self.home}/bin:{path}"
 
+    def off_path(self, path: str) -> str:
+        """`path` without the wrappers."""
+        return ":".join(each for each in path.split(":") if each.rstrip("/") != f"{self.home}/bin")
+
 
 def needs_server(words: Sequence[str]) -> bool:
     """A command starts sshd."""
@@ -100,8 +104,12 @@ def found(
 def tools(
     ssh: Ssh, pod: Manifest, services: Mapping[str, Ports], which: Which, session: Mapping[str, str]
 ) -> Volume:
-    """The wrappers and the server's config; `session` is the environment of whoever comes over SSH."""
-    path = session.get("PATH", "")
+    """The wrappers and the server's config; `session` is the environment of whoever comes over SSH.
+
+    The wrappers may be there already, first on the PATH of a session: one that took itself for the machine's own
+    program would execute itself for ever.
+    """
+    path = ssh.off_path(session.get("PATH", ""))
     files = {
         f"bin/{name}": _client(real, f"{ssh.keys}/config").encode()
         for name in ("ssh", "scp")

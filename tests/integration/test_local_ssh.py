@@ -162,6 +162,41 @@ async def test_a_worker_that_starts_its_server_in_the_background_reaches_itself_
     await until(lambda: not shim.strays(marker))
 
 
+async def test_wrappers_that_are_written_again_start_the_programs_of_this_machine(
+    keys: dict[str, str], tmp_path: Path
+) -> None:
+    """Whoever adopts a pod renews its files, and so does a change of its Secret."""
+    store = await SqliteStore.open(tmp_path / "store.db")
+    ref = Ref("v1", "Pod", "demo", WORKERS[0])
+    async with LocalCluster(store, tmp_path / "data", workdir=tmp_path) as first:
+        owner = await a_job(first, keys)
+        script = (
+            "command -v ssh; until test -e go; do sleep 0.1; done; ssh -V && /usr/sbin/sshd -V && echo both"
+        )
+        await first.create(with_keys(owner, WORKERS[0], "/bin/sh", "-c", f"({script}) 2>&1"))
+        await phase(first, ref, "Running")
+    async with LocalCluster(store, tmp_path / "data", workdir=tmp_path) as second:
+        try:
+            await until_renewed(second, tmp_path)
+            wrappers = {each: each.read_text() for each in tmp_path.glob("data/**/bin/ssh*")}
+            assert sorted(each.name for each in wrappers) == ["ssh", "sshd"]
+            assert [each for each, text in wrappers.items() if f'"{each}"' in text] == []
+            (tmp_path / "go").touch()
+            found = (await said(second, WORKERS[0])).splitlines()
+            assert (found[0].rpartition("/")[2], found[-1]) == ("ssh", "both")
+        finally:
+            await second.delete(ref, grace=0)
+            await gone(second, ref)
+    await store.close()
+
+
+async def until_renewed(cluster: LocalCluster, folder: Path) -> None:
+    """A change of the job's Secret has come to the pod's files."""
+    secret = Ref("v1", "Secret", "demo", "ring-ssh")
+    await cluster.patch(secret, {"data": {"note": base64.b64encode(b"new").decode()}})
+    await until(lambda: bool(list(folder.glob("data/**/.ssh/note"))))
+
+
 async def test_a_worker_that_is_killed_takes_what_came_over_ssh_with_it(
     cluster: LocalCluster, keys: dict[str, str], tmp_path: Path
 ) -> None:

@@ -96,6 +96,23 @@ def test_paths_and_names_of_ssh_are_those_of_this_machine(said: str, here: str) 
     assert words(said) == [here]
 
 
+@pytest.mark.parametrize("path", ["/usr/bin", f"{HOME}/bin:/usr/bin"])
+def test_a_wrapper_starts_the_program_of_the_machine_though_wrappers_are_there_already(path: str) -> None:
+    """When a pod's files are written again, those of the first time come first on the PATH of its sessions."""
+    programs = {
+        f"{folder}/{name}" for folder in (f"{HOME}/bin", "/usr/bin") for name in ("ssh", "scp", "sshd")
+    }
+
+    def which(program: str, path: str) -> str | None:
+        found = (f"{folder}/{program}" for folder in path.split(":"))
+        return next((each for each in found if each in programs), None)
+
+    own = {**HOST.env, "PATH": path}
+    tools = volume(planned(host=replace(HOST, which=which, env=own)), "ssh-auth.home").files or {}
+    for name in ("ssh", "scp", "sshd"):
+        assert f'exec "/usr/bin/{name}" ' in tools[f"bin/{name}"].decode()
+
+
 @pytest.mark.parametrize(
     "said",
     [
