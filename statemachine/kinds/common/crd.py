@@ -113,15 +113,19 @@ def expanded(cel: str) -> str:
     )
 
 
-def object_schema(model: type[SpecPart]) -> Schema:
-    """The structural schema of a spec part."""
+def object_schema(model: type[SpecPart], *, in_list: bool = False) -> Schema:
+    """The structural schema of a spec part; one that is `in_list` is an entry of a list, or part of one.
+
+    There the API server fills in no defaults: `kubectl apply` compares lists as a whole, and would send one that the
+    user has not changed at every run. The controller fills them in when it reads a job.
+    """
     if issubclass(model, NamedParts):
         return _map_schema(model)
     leaves = model.model_json_schema(by_alias=True)["properties"]
     properties: dict[str, Schema] = {}
     required: list[str] = []
     for shape in fields(model).values():
-        schema = _field(shape, leaves[shape.name])
+        schema = _field(shape, leaves[shape.name], in_list=in_list)
         properties[shape.name] = schema
         if shape.was:
             properties[shape.was] = schema | {"description": f"Deprecated: use {shape.name}."}
@@ -151,7 +155,7 @@ def _map_schema(model: type[NamedParts]) -> Schema:
     return {"type": "object", "maxProperties": _MOST_NAMES, "additionalProperties": inner}
 
 
-def _field(shape: FieldShape, leaf: Schema) -> Schema:
+def _field(shape: FieldShape, leaf: Schema, *, in_list: bool) -> Schema:
     about = {"description": _one_line(shape.info.description or "")}
     if shape.ignored is not None:
         about = {"description": f"Deprecated and ignored: use {shape.ignored.removeprefix('spec.')}."}
@@ -164,8 +168,8 @@ def _field(shape: FieldShape, leaf: Schema) -> Schema:
         return about | {"x-kubernetes-preserve-unknown-fields": True}
     if shape.part is None:
         schema = _with_default_told(about | _leaf(shape, leaf))
-        return {key: schema[key] for key in schema if key != "default" or not shape.filled_in}
-    inner = object_schema(shape.part)
+        return {key: schema[key] for key in schema if key != "default" or not (shape.filled_in or in_list)}
+    inner = object_schema(shape.part, in_list=in_list or shape.many)
     if not shape.many:
         return inner | about
     return about | {"type": "array", **_limits(_not_null(leaf)), "items": inner}

@@ -95,6 +95,20 @@ def _same_value(path: str, default: object, was: str = "") -> str:
     return f"{value('self')} == {value('oldSelf')}"
 
 
+def _same_entries(path: str, **defaults: str) -> str:
+    """CEL: the list at `path` has the same entries, whether or not the API server has filled in `defaults`.
+
+    An older CRD did, so that one side may have them and the other not.
+    """
+    here = _there(path, "self")
+    kept = [
+        "each.type",
+        *(f"(has(each.{name}) ? each.{name} : {default})" for name, default in defaults.items()),
+    ]
+    same = [f"self.{path}.map(each, {each}) == oldSelf.{path}.map(each, {each})" for each in kept]
+    return f"({here}) == ({_there(path, 'oldSelf')}) && (!({here}) || ({' && '.join(same)}))"
+
+
 def _same_switch(path: str) -> str:
     """CEL: the object at `path` is switched on as it was."""
     return " == ".join(f"({_there(path, of)} && on({of}.{path}))" for of in ("self", "oldSelf"))
@@ -121,7 +135,8 @@ DEBUG = _keeps(
     "G8",
     "spec.runMode.debug is immutable; create the job again without debug",
     _debug,
-    f"{_same_switch('runMode.debug')} && {_same('runMode.debug.replicaSpecs')}",
+    f"{_same_switch('runMode.debug')} && "
+    + _same_entries("runMode.debug.replicaSpecs", skipInitContainer="false", command="[]"),
     says="`runMode.debug` does not change",
 )
 
@@ -129,7 +144,7 @@ RESUME_SPECS = _keeps(
     "G9",
     "spec.runMode.pause.resumeSpecs is immutable",
     lambda spec: _entries(spec, "runMode.pause.resumeSpecs"),
-    _same("runMode.pause.resumeSpecs"),
+    _same_entries("runMode.pause.resumeSpecs", skipInitContainer="false", command="[]", args="[]"),
     says="`runMode.pause.resumeSpecs` does not change",
 )
 

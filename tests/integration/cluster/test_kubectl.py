@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,7 +61,9 @@ def job(name: str, of: Spec) -> dict[str, Any]:
 # ---- find ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("by", ["pj", "pytorchtrainingjob", "pytorchtrainingjobs", "jobledger", "all"])
+@pytest.mark.parametrize(
+    "by", ["pj", "pytorchtrainingjob", "pytorchtrainingjobs", "jobledger", "all", "training"]
+)
 def test_a_job_is_found_by_short_name_and_category(desk: Desk, by: str) -> None:
     desk.create("mnist")
     (found,) = desk("get", by, "-o", "name").split()
@@ -158,13 +161,13 @@ def test_scale_changes_what_is_wished_for_and_shows_what_runs(desk: Desk) -> Non
 # ---- create and apply ---------------------------------------------------------------------------------------------
 
 
-def test_defaults_are_filled_in(desk: Desk) -> None:
+def test_defaults_are_filled_in_but_for_those_of_entries_of_lists(desk: Desk) -> None:
     item = {"type": "worker", "template": replicas()["template"]}
     small = {"replicaSpecs": [item], "runPolicy": {}, "torchrunConfig": {}, "scheduler": {"t9kScheduler": {}}}
     desk("create", "-f", "-", input=job("mnist", small))
     found = json.loads(desk("get", "pj/mnist", "-o", "json"))["spec"]
     assert found == {
-        "replicaSpecs": [{**item, "replicas": 1, "restartPolicy": "OnFailure", "scalingWeight": 1}],
+        "replicaSpecs": [item],
         "runPolicy": {"backoffLimit": 3, "cleanUpPolicy": "None"},
         "torchrunConfig": {"rdzvBackend": "c10d"},
         "scheduler": {"t9kScheduler": {"queue": "default", "priority": 0}},
@@ -180,6 +183,39 @@ def test_applying_a_job_twice_changes_nothing(desk: Desk, how: tuple[str, ...]) 
     after = json.loads(desk("get", "pj/mnist", "-o", "json"))
     assert (after["metadata"]["generation"], after["spec"]) == (1, before["spec"])
     assert desk("diff", *how, "-f", "-", input=given) == ""
+
+
+ROOT = Path(__file__).parents[3]
+
+EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.yaml")) if path.name != "broken.yaml"]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_that_is_applied_again_is_unchanged(desk: Desk, path: Path) -> None:
+    given = path.read_text(encoding="utf-8")
+    created = desk("apply", "-f", "-", input=given).splitlines()
+    assert {line.split()[-1] for line in created} == {"created"}
+    again = desk("apply", "-f", "-", input=given).splitlines()
+    assert [line.split() for line in again] == [[line.split()[0], "unchanged"] for line in created]
+
+
+def test_entries_that_an_older_crd_had_filled_in_are_those_that_the_user_wrote(desk: Desk) -> None:
+    entry = {"type": "worker", "command": ["sleep", "9"]}
+    item = {"type": "worker", "template": replicas()["template"]}
+    filled = {**item, "replicas": 1, "restartPolicy": "OnFailure", "scalingWeight": 1}
+    for name, mode, specs in (("held", "debug", "replicaSpecs"), ("paused", "pause", "resumeSpecs")):
+
+        def given(
+            one: Spec, entries: list[Spec], name: str = name, mode: str = mode, specs: str = specs
+        ) -> Spec:
+            return job(name, {"replicaSpecs": [one], "runMode": {mode: {"enabled": True, specs: entries}}})
+
+        desk("create", "-f", "-", input=given(filled, [{**entry, "skipInitContainer": False}]))
+        desk("replace", "-f", "-", input=given(item, [entry]))
+        refused = desk.answer("replace", "-f", "-", input=given(item, [{**entry, "skipInitContainer": True}]))
+        assert "immutable" in refused.stderr
+        other = desk.answer("replace", "-f", "-", input=given(item, [{**entry, "command": ["sleep", "8"]}]))
+        assert "immutable" in other.stderr
 
 
 def test_a_dry_run_names_all_that_is_wrong_in_whole_sentences(desk: Desk) -> None:

@@ -82,13 +82,14 @@ def test_names_columns_and_subresources_are_the_spec_s(kind: Kind) -> None:
 def test_integers_have_formats_and_defaults() -> None:
     spec = root(KINDS[0])["properties"]["spec"]["properties"]
     item = spec["replicaSpecs"]["items"]["properties"]
-    assert {key: item["replicas"][key] for key in ("type", "format", "minimum", "default")} == {
+    assert {key: item["replicas"][key] for key in ("type", "format", "minimum")} == {
         "type": "integer",
         "format": "int32",
         "minimum": 0,
-        "default": 1,
     }
-    assert spec["runPolicy"]["properties"]["activeDeadlineSeconds"]["format"] == "int64"
+    policy = spec["runPolicy"]["properties"]
+    assert policy["activeDeadlineSeconds"]["format"] == "int64"
+    assert policy["backoffLimit"]["default"] == 3
     assert spec["replicaSpecs"]["maxItems"] == 16
     assert item["template"]["x-kubernetes-preserve-unknown-fields"] is True
 
@@ -111,6 +112,17 @@ def test_a_map_of_parts_whose_names_may_be_in_any_case_has_one_schema_for_all() 
     (spec,) = (root(kind)["properties"]["spec"] for kind in KINDS if kind.names.kind == "PyTorchJob")
     types = spec["properties"]["pytorchReplicaSpecs"]
     assert list(types["additionalProperties"]["properties"]) == ["replicas", "restartPolicy", "template"]
+
+
+@every_kind
+def test_nothing_in_a_list_has_a_default_which_apply_would_take_for_a_change(kind: Kind) -> None:
+    found = [path for path, schema in schemas(root(kind)) if "default" in schema]
+    assert [path for path in found if "[]" in path] == []
+
+
+def test_defaults_of_entries_of_lists_are_told() -> None:
+    told = {path: schema.get("description", "") for path, schema in schemas(root(KINDS[0]))}
+    assert told[".spec.replicaSpecs[].restartPolicy"].endswith("Default: OnFailure.")
 
 
 def test_defaults_of_pytorchjobs_are_told_but_not_stored() -> None:
