@@ -59,7 +59,7 @@ def _names(names: Names) -> Schema:
     return (
         found
         | ({"shortNames": list(names.short)} if names.short else {})
-        | {"categories": ["all", "jobledger"]}
+        | {"categories": ["all", "jobledger", "training"]}
     )
 
 

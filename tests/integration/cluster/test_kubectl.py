@@ -70,8 +70,8 @@ def test_a_job_is_found_by_short_name_and_category(desk: Desk, by: str) -> None:
     assert found == "pytorchtrainingjob.batch.tensorstack.dev/mnist"
 
 
-def test_every_kind_has_its_short_names_and_both_categories(cluster: Cluster) -> None:
-    for category in ("all", "jobledger"):
+def test_every_kind_has_its_short_names_and_all_categories(cluster: Cluster) -> None:
+    for category in ("all", "jobledger", "training"):
         lines = cluster.kubectl("api-resources", f"--categories={category}", "--no-headers").splitlines()
         found = {line.split()[-1]: line.split()[1] for line in lines}
         for kind in KINDS:

@@ -71,7 +71,7 @@ COLUMNS = {
 @every_kind
 def test_names_columns_and_subresources_are_the_spec_s(kind: Kind) -> None:
     found: dict[str, Any] = kind.crd()["spec"]
-    assert found["names"]["categories"] == ["all", "jobledger"]
+    assert found["names"]["categories"] == ["all", "jobledger", "training"]
     assert found["scope"] == "Namespaced"
     (version,) = found["versions"]
     assert "status" in version["subresources"]
