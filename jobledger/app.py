@@ -16,7 +16,7 @@ from jobledger.feed import Feed
 from jobledger.health import Health
 from jobledger.intake import Intake
 from jobledger.manifests import Manifest as Written
-from jobledger.patches import examined
+from jobledger.patches import examined, signed
 from jobledger.replicas import Attempt, attempts, chosen, pod_of
 from jobledger.telling.histories import SHORTEST_UID, History, Known, known_to
 from jobledger.telling.histories import history as life_of
@@ -24,7 +24,7 @@ from jobledger.views import in_quarantine, is_gone, is_in, manifest_of, undecide
 from jobledger.wiring import Controller
 from jobledger.wiring.roles import Role
 from jobledger.wishes import paused, scaled, still_there
-from k8s_bridge.observe import ACTOR, DELETED_BY
+from k8s_bridge.actors import DELETED_BY
 from k8s_bridge.port import JobEvent, Manifest, Ref
 from k8s_bridge.selectors import EVERYTHING, Selector
 from statemachine.errors import JobledgerError, Missing, Refused
@@ -343,10 +343,7 @@ class App:
         still_there(job)
         self._readable(job)
         examined(job, merge)
-        meta = merge.get("metadata") or {}
-        annotations = {**(meta.get("annotations") or {}), ACTOR: actor}
-        merge = {**merge, "metadata": {**meta, "annotations": annotations}}
-        stored = await self.cluster.patch(Ref.of(job), merge, uid=job["metadata"]["uid"])
+        stored = await self.cluster.patch(Ref.of(job), signed(job, merge, actor), uid=job["metadata"]["uid"])
         return self._shown(stored)
 
     async def pause(self, job: Manifest, on: bool, actor: str) -> Manifest:

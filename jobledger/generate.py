@@ -23,6 +23,7 @@ from jobledger.kind_pages import NOTE, kind_page, table
 from jobledger.rbac import bindings, chart_rules, kueue_objects, rbac_objects, switched_objects
 from jobledger.telemetry.dashboard import dashboard
 from jobledger.telemetry.monitoring import metrics_page, prometheus_rule
+from k8s_bridge.actor_policy import mutating, rules_of, validating
 from projectors.explain import json_schema as explanation_schema
 from statemachine.events import Event
 from statemachine.kind import Kind, Names
@@ -55,6 +56,9 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
         found[f"docs/kinds/{kind.names.singular}.md"] = partial(kind_page, kind, root)
     found["crds/Kustomization"] = crd_list
     found["deploy/common/rights.yaml"] = lambda: yaml_file(*rbac_objects())
+    found[f"{CHART}/files/actor.yaml"] = lambda: yaml_file(chart_policies())
+    found["deploy/components/actor/policy.yaml"] = lambda: yaml_file(*validating(_always(), _FRONT))
+    found["deploy/components/actor-written/policy.yaml"] = lambda: yaml_file(*mutating(_always(), _FRONT))
     found["jobledger/plugin/groups.py"] = groups_module
     found[switching.OPTIONS] = switching.options  # before docs/cli.md, which is made with it
     for kind, _ in OPT_IN:
@@ -95,6 +99,23 @@ def switched_rights(kind: Kind) -> str:
     return yaml_file(*switched_objects(kind, "jobledger"))
 
 
+_FRONT: Final = ("system:serviceaccount:jobledger-system:jobledger",)
+"""The account of the front in the overlays with one process."""
+
+
+def _always() -> list[Names]:
+    return [names for kind in KINDS if not kind.opt_in for names in (kind.names, *kind.aliases)]
+
+
+def chart_policies() -> dict[str, Any]:
+    """The policies that guard who is named on jobs, as the chart's template reads them; `switched`: rules by kind."""
+    return {
+        "validating": [each["spec"] for each in validating(_always(), _FRONT)],
+        "mutating": [each["spec"] for each in mutating(_always(), _FRONT)],
+        "switched": {kind.names.plural: rules_of((kind.names, *kind.aliases)) for kind, _ in OPT_IN},
+    }
+
+
 def crd_file(kind: Kind, names: Names) -> str:
     """The CustomResourceDefinition, by these of the kind's names, as YAML."""
     return yaml_file(kind.crd(names))
@@ -128,8 +149,7 @@ def groups_module() -> str:
 def crd_list() -> str:
     """The CRDs, for kustomize. By this name, without an ending, `kubectl apply -f crds/` does not read it."""
     head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-    always = (names for kind in KINDS if not kind.opt_in for names in (kind.names, *kind.aliases))
-    return yaml_file({**head, "resources": [_crd_name(names) for names in always]})
+    return yaml_file({**head, "resources": [_crd_name(names) for names in _always()]})
 
 
 def _crd_name(names: Names) -> str:

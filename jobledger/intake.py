@@ -7,8 +7,8 @@ from typing import Any
 from jobledger.errors import JobExists
 from jobledger.manifests import Manifest
 from jobledger.views import stated_phase
+from k8s_bridge.actors import ACTOR, ACTOR_OF
 from k8s_bridge.admission import refused
-from k8s_bridge.observe import ACTOR
 from k8s_bridge.port import Cluster, Ref
 from statemachine.concealed import is_reference
 from statemachine.errors import Conflict, Missing, Problem, SpecInvalid
@@ -125,7 +125,7 @@ def _taken(found: dict[str, Any]) -> JobExists:
 
 def _signed(job: dict[str, Any], actor: str) -> dict[str, Any]:
     meta = job["metadata"]
-    annotations = {**(meta.get("annotations") or {}), ACTOR: actor}
+    annotations = {**(meta.get("annotations") or {}), ACTOR: actor, ACTOR_OF: "1"}
     return {**job, "metadata": {**meta, "annotations": annotations}}
 
 

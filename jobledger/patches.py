@@ -7,9 +7,11 @@ Whoever asks our API is told.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from k8s_bridge.actors import ACTOR, ACTOR_OF
 from k8s_bridge.json_data import merged
 from k8s_bridge.port import Manifest
 from statemachine.errors import Problem, SpecInvalid
+from statemachine.ids import whole_number
 from statemachine.kinds import kind_of
 from statemachine.kinds.common.look import entries, is_object
 from statemachine.kinds.common.metadata import of_object
@@ -33,6 +35,23 @@ def examined(job: Manifest, merge: Mapping[str, Any]) -> None:
     problems = [*_fixed(job, merge), *_texts(merge), *_ignored(job, merge)]
     if problems:
         raise SpecInvalid(problems)
+
+
+def signed(job: Manifest, merge: Mapping[str, Any], actor: str) -> dict[str, Any]:
+    """The merge patch with who asks for it, and for which generation of the spec that holds.
+
+    A patch that changes nothing in the spec makes no generation, and must not claim the one that there is: an
+    admission policy would refuse it (ADR 0023).
+    """
+    meta, spec = merge.get("metadata") or {}, job.get("spec") or {}
+    annotations = {**(meta.get("annotations") or {}), ACTOR: actor}
+    generation = whole_number(entries(job, "metadata").get("generation"))
+    if "spec" in merge and merged(spec, merge["spec"]) != spec:
+        if generation is not None:
+            annotations[ACTOR_OF] = str(generation + 1)
+    elif ACTOR_OF in entries(entries(job, "metadata"), "annotations"):
+        annotations[ACTOR_OF] = None
+    return {**merge, "metadata": {**meta, "annotations": annotations}}
 
 
 def _fixed(job: Manifest, merge: Mapping[str, Any]) -> Iterator[Problem]:

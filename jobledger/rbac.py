@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from pydantic.alias_generators import to_camel
 
 from jobledger.wiring.roles import Role
+from k8s_bridge.actor_policy import GROUP, POLICY
 from statemachine.kind import Kind, Owned
 from statemachine.kinds import KINDS, OPT_IN
 
@@ -107,6 +108,15 @@ GRANTS: Final[Mapping[Role, Mapping[Scope, Rules]]] = {
         Scope.OWN: [
             Rule("coordination.k8s.io", ("leases",), ("create",)),  # a name cannot be asked for at creation
             Rule("coordination.k8s.io", ("leases",), ("get", "update"), (LEASE,)),
+        ],
+        Scope.CLUSTER: [
+            # whether names in the history are verified (ADR 0023)
+            Rule(
+                GROUP,
+                ("validatingadmissionpolicies", "validatingadmissionpolicybindings"),
+                ("get",),
+                (POLICY,),
+            ),
         ],
     },
     Role.ENGINE: {},

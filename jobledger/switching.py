@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 
 from jobledger.kind_pages import NOTE
 from jobledger.settings import explained, variable
+from k8s_bridge.actor_policy import rules_of
 from statemachine.docstrings import field_docs
 from statemachine.errors import InvariantBroken
 from statemachine.kind import Kind, OptInSettings
@@ -65,6 +66,14 @@ patches:
             env:
             - name: {variable}
               value: "*"
+- target:
+    group: admissionregistration.k8s.io
+    name: jobledger-actor
+    kind: ValidatingAdmissionPolicy|MutatingAdmissionPolicy
+  patch: |-
+    - op: add
+      path: /spec/matchConstraints/resourceRules/-
+      value: {rule}
 """
 
 
@@ -102,7 +111,10 @@ def component(kind: Kind) -> str:
     """The kustomize component that switches the kind on."""
     names = kind.names
     switch = variable(f"{names.plural}.{_PLACES}")
-    return _COMPONENT.format(note=NOTE, kind=names.kind, group=names.group, variable=switch)
+    (rule,) = rules_of((names, *kind.aliases))
+    return _COMPONENT.format(
+        note=NOTE, kind=names.kind, group=names.group, variable=switch, rule=json.dumps(rule)
+    )
 
 
 def values(root: Path) -> str:

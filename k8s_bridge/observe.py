@@ -7,11 +7,12 @@ ours is nothing (`None`, an empty tuple), never an exception.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from pydantic import ValidationError
 
+from k8s_bridge.actors import DELETED_BY
 from k8s_bridge.labels import labels
 from k8s_bridge.port import Change, Verb
 from statemachine.ids import JobUid, PodUid, attempt_of, replica_of, whole_number
@@ -44,12 +45,6 @@ TENSORBOARD_GROUP = "tensorstack.dev"
 VOLCANO_GROUP = "scheduling.volcano.sh"
 
 KUEUE_GROUP = "kueue.x-k8s.io"
-
-ACTOR = "jobledger.dev/actor"
-"""Annotation on jobs: who wrote the spec, where no API server keeps managedFields."""
-
-DELETED_BY = "jobledger.dev/deleted-by"
-"""Annotation on jobs: who asked for the deletion. Who wrote the spec last is no evidence of that."""
 
 _LONGEST_GRACE = 100 * 365 * 86_400
 """Seconds; what is longer is nonsense."""
@@ -111,7 +106,10 @@ def owner_of(raw: Mapping[str, Any]) -> JobUid:
 
 
 def job(change: Change) -> JobObserved | JobGone | None:
-    """The job as it stands. One that is being deleted is there until nothing holds it any more."""
+    """The job as it stands, without who changed it (`actors.named`).
+
+    One that is being deleted is there until nothing holds it any more.
+    """
     raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
     uid, name = JobUid(_text(meta.get("uid"))), _text(meta.get("name"))
     if not (is_job(raw) and uid and name and _text(raw.get("kind"))):
@@ -130,7 +128,7 @@ def job(change: Change) -> JobObserved | JobGone | None:
             name=name,
             generation=whole_number(meta.get("generation")) or 0,
             spec=dict(_map(raw.get("spec"))),
-            actor=by if deleted_at else _actor(meta),
+            actor=by if deleted_at else "",
             labels=labels(meta),
             terminating_since=deleted_at,
         )
@@ -288,29 +286,6 @@ def _owner(meta: Mapping[str, Any]) -> JobUid:
         if each.get("controller") is True and is_job(each):
             return JobUid(_text(each.get("uid")))
     return JobUid("")
-
-
-def _actor(meta: Mapping[str, Any]) -> str:
-    """Who wrote the spec last: the newest manager that did not only write the status.
-
-    Or, if it set the annotation, or nobody keeps account of managers, who that names: managers are programs. An
-    annotation that somebody else set before is no evidence. Managers are noted by the second: of several in the last
-    one, the one that set the annotation counts.
-    """
-    said = _text(_map(meta.get("annotations")).get(ACTOR))
-    writers = [each for each in _maps(meta.get("managedFields")) if not each.get("subresource")]
-    if not writers:
-        return said
-    oldest = datetime.min.replace(tzinfo=UTC)
-    times = [instant(each.get("time")) or oldest for each in writers]
-    newest = [each for each, time in zip(writers, times, strict=True) if time == max(times)]
-    if said and any(map(_set_the_actor, newest)):
-        return said
-    return _text(newest[0].get("manager"))
-
-
-def _set_the_actor(manager: Mapping[str, Any]) -> bool:
-    return f"f:{ACTOR}" in _map(_map(_map(manager.get("fieldsV1")).get("f:metadata")).get("f:annotations"))
 
 
 def _phase(status: Mapping[str, Any]) -> PodPhase | None:

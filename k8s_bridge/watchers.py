@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from k8s_bridge.actors import digest, named
 from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.backoff import backoff
 from k8s_bridge.observe import is_controlled, is_job, observe, owner_of, recorded
@@ -42,7 +43,7 @@ Known = Mapping[JobUid, Mapping[tuple[ReplicaName, int], PodUid]]
 Open jobs, and the pods (by replica and attempt) that have been observed.
 """
 
-_NO_NEWS = {"at", "happened_at", "written_at", "actor", "recorded"}
+_NO_NEWS = {"at", "happened_at", "written_at", "actor", "actor_source", "recorded"}
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 """Stands where the time of a `gone` will be."""
@@ -67,12 +68,21 @@ def _unknown(_: JobUid) -> str:
     return ""
 
 
+def _unguarded(_api_version: str, _kind: str) -> datetime | None:
+    """For a bridge that has nobody to ask for policies."""
+    return None
+
+
 @dataclass(slots=True)
 class _Track:
-    """A known object: what would be said if it vanished, and the fingerprint of what was last told of it."""
+    """A known object: what would be said if it vanished, and the fingerprint of what was last told of it.
+
+    `fields` is the digest of a job's spec and labels then, by which whoever changes them is known.
+    """
 
     gone: Observation
     told: bytes = b""
+    fields: bytes | None = None
 
 
 @dataclass(slots=True)
@@ -119,6 +129,8 @@ class Bridge:
     """What is said of a job object, without what must not get into the log. Nobody else gets it before."""
     kind_of: Callable[[JobUid], str] = _unknown
     """The kind of a job that the log knows; empty for any other."""
+    guarded: Callable[[str, str], datetime | None] = _unguarded
+    """Since when a policy has guarded who is named on objects of an apiVersion and kind; None where none does."""
     is_forgotten: Callable[[JobUid], bool] = _never
     """Whether nothing of the job should be there any more, and no visit would look for it."""
     _tracks: dict[str, _Track] = field(default_factory=dict)
@@ -202,7 +214,7 @@ class Bridge:
         self._hint(item, uid)
         seen = observe(item)
         for observation in seen:
-            await self._pass_on(uid, self._with_record(observation, item.object))
+            await self._pass_on(uid, self._with_record(observation, item.object), item.object)
         if not seen and (track := self._tracks.get(uid)) and not isinstance(track.gone, JobGone):
             await self._tell_taken(item, uid, track)
         if item.verb is Verb.DELETED:
@@ -266,7 +278,7 @@ class Bridge:
         ):
             self.touched(owner)
 
-    async def _pass_on(self, uid: str, observation: Observation) -> None:
+    async def _pass_on(self, uid: str, observation: Observation, raw: Manifest) -> None:
         if isinstance(observation, JobObserved):
             observation = self.concealed(self._with_settings(observation))
         track = self._tracks.get(uid)
@@ -276,11 +288,15 @@ class Bridge:
         if track is not None and track.told == mark:
             self.progress.skipped += 1
             return
+        if isinstance(observation, JobObserved | JobGone):
+            since = self.guarded(str(raw.get("apiVersion")), str(raw.get("kind")))
+            observation = named(observation, raw, track.fields if track is not None else None, since)
         await self.sink(observation)
         if track is not None and isinstance(observation, PodUnreadable):
             track.told = mark  # it may not say its attempt any more, the track still does
         else:
-            self._tracks[uid] = _Track(_gone(observation), mark)
+            fields = digest(raw) if isinstance(observation, JobObserved) else None
+            self._tracks[uid] = _Track(_gone(observation), mark, fields)
 
     async def _tell_vanished(self, synced: Synced) -> None:
         """Say what is known and was not listed. Jobs before pods.

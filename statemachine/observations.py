@@ -93,8 +93,21 @@ class Recorded(Wire):
     tally: dict[str, dict[str, int]] = Field(default_factory=dict)
 
 
+class ActorSource(StrEnum):
+    """How it is known who is behind a change."""
+
+    RECORDED = ""
+    """Not verified: as older releases recorded it, or as a machine's own programs say."""
+    VERIFIED = "verified"
+    """The API server knew the user; an admission policy guards the name."""
+    STATED = "stated"
+    """A client of ours said for whom it acts, and nobody checked it."""
+    MANAGER = "manager"
+    """No person: the name of the program that wrote the field (a field manager), which a client chooses."""
+
+
 class JobObserved(Seen):
-    """The job object as it stands. `spec` is the user's, as stored; `actor` wrote it last, if known."""
+    """The job object as it stands. `spec` is the user's, as stored; `actor` changed it, if known."""
 
     type: Literal["JobObserved"] = "JobObserved"
     api_version: str
@@ -104,6 +117,7 @@ class JobObserved(Seen):
     generation: int
     spec: dict[str, Any]
     actor: str = ""
+    actor_source: ActorSource = ActorSource.RECORDED
     settings: dict[str, str] = Field(default_factory=dict)
     """What is configured for jobs of this kind, for the job to keep; by the kind's own keys."""
     labels: Labels = Field(default_factory=dict)
@@ -119,6 +133,7 @@ class JobGone(Seen):
 
     type: Literal["JobGone"] = "JobGone"
     actor: str = ""
+    actor_source: ActorSource = ActorSource.RECORDED
 
 
 CANNOT_START: Final = "CannotStart"

@@ -11,6 +11,8 @@ from jobledger.console.hiding import shown
 from projectors.history import Listed
 from projectors.history.facts import lost
 from projectors.phrases import Language, Said, in_words
+from projectors.phrases.actors import known_as
+from statemachine.observations import ActorSource
 
 NOTHING: Final = "–"
 
@@ -66,6 +68,11 @@ def breakable(name: str) -> Markup:
     return Markup("<wbr>").join(re.split(r"(?<!^)(?<!Training)(?=(?:Training)?Job$)", name, maxsplit=1))
 
 
+def who(name: str, source: ActorSource, language: Language) -> str:
+    """Who is behind an entry, and how that is known."""
+    return in_words(known_as(name, source), language)
+
+
 def duration(job: Listed, now: datetime) -> str:
     """How long a job has run, or ran."""
     began, ended = job.shown["started_at"], job.shown["completed_at"]
@@ -83,4 +90,5 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "duration": duration,
     "breakable": breakable,
     "lost": lost,
+    "who": who,
 }

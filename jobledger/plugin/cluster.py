@@ -26,9 +26,6 @@ CATEGORY: Final = "jobledger"
 A CRD that somebody else installed for one of our kinds, such as Kubeflow's, is not in it.
 """
 
-ACTOR: Final = "jobledger.dev/actor"
-"""Annotation: who wrote the spec. The same as `k8s_bridge.observe.ACTOR`, which costs too much to import."""
-
 _PAGE: Final = "500"
 
 
@@ -158,14 +155,16 @@ class Cluster:
         uid: str = "",
     ) -> Manifest:
         """`pause`, `resume`, or `scale` with a body; the job as stored."""
+        from jobledger.patches import signed
         from jobledger.wishes import wished
 
         job = self.job(namespace, name, kind=kind, uid=uid)
         patch = wished(wish, job, body or {})
         meta: dict[str, Any] = {"uid": job["metadata"]["uid"]}
+        patch = {**patch, "metadata": meta}
         if user := self._user():
-            meta["annotations"] = {ACTOR: f"{user} with kubectl jobledger {wish}"}
-        stored: Manifest = redacted(self._api.merge(self._path(job), {**patch, "metadata": meta}))
+            patch = signed(job, patch, f"{user} with kubectl jobledger {wish}")
+        stored: Manifest = redacted(self._api.merge(self._path(job), patch))
         return stored
 
     def _user(self) -> str:

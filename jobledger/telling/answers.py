@@ -87,11 +87,12 @@ def beside(told: History) -> Answer:
 def _deleted(entries: Sequence[Entry]) -> Iterator[str]:
     """A job deleted after its end is explained as before; that it is gone is said beside the answer."""
     from projectors.explain import life
+    from projectors.phrases.actors import by_whom
 
     rest = entries[len(life(entries)) :]
     if rest:
         cause = rest[0].cause
-        by = f" by {cause.actor}" if isinstance(cause, JobGone) and cause.actor else ""
+        by = by_whom(cause.actor, cause.actor_source) if isinstance(cause, JobGone) else ""
         yield f"(deleted since, at {rest[0].seen_at:%Y-%m-%d %H:%M:%S} UTC{by})"
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from itertools import groupby
 
 from projectors.phrases import Said, Several, phrase
+from projectors.phrases.actors import by_whom
 from projectors.phrases.exits import exit_code
 from statemachine import events as e
 from statemachine import observations as o
@@ -15,12 +16,10 @@ def seen_words(seen: o.Observation) -> Said:
     """What was noticed: `pod worker-1 Failed, exit code 137`."""
     match seen:
         case o.JobObserved():
-            if seen.actor:
-                return phrase(
-                    "job, generation {generation} by {actor}", generation=seen.generation, actor=seen.actor
-                )
-            return phrase("job, generation {generation}", generation=seen.generation)
+            return _job(seen)
         case o.JobGone():
+            if seen.actor_source:
+                return phrase("job gone{by}", by=by_whom(seen.actor, seen.actor_source))
             return phrase("job gone, by {actor}", actor=seen.actor) if seen.actor else phrase("job gone")
         case o.PodObserved():
             return _pod(seen)
@@ -50,6 +49,15 @@ def _workload(seen: o.WorkloadObserved) -> Said:
     if not seen.uid:
         return phrase("Workload {name} gone", name=seen.name)
     return Several((phrase("Workload {name}", name=seen.name), *true), "commas")
+
+
+def _job(seen: o.JobObserved) -> Said:
+    if seen.actor and seen.actor_source:
+        by = by_whom(seen.actor, seen.actor_source)
+        return phrase("job, generation {generation}{by}", generation=seen.generation, by=by)
+    if seen.actor:
+        return phrase("job, generation {generation} by {actor}", generation=seen.generation, actor=seen.actor)
+    return phrase("job, generation {generation}", generation=seen.generation)
 
 
 def _pod(seen: o.PodObserved) -> Said:

@@ -154,6 +154,7 @@ async def opened(plan: Plan, turn: Turn = nullcontext) -> AsyncIterator[Opened]:
 def _controller(
     plan: Plan, ledger: Ledger, api: "Api | None", turn: Turn, instruments: Instruments
 ) -> Controller:
+    from k8s_bridge.apiserver.guard import ActorGuard
     from statemachine.engine.clock import WallClock
 
     return Controller(
@@ -169,6 +170,7 @@ def _controller(
         worker=ledger.worker,
         share=ledger.share,
         turn=turn,
+        guard=ActorGuard(api, plan.attended) if api is not None and Role.BRIDGE in plan.roles else None,
         instruments=instruments,
         silence=plan.silence,
         answered=(lambda: 0) if api is None else api.sent.total,

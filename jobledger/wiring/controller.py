@@ -7,8 +7,9 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from jobledger.telemetry.instruments import Instruments
 from jobledger.wiring.audit import Audit
@@ -117,6 +118,19 @@ class LatestStates:
         await self._fresh(job)
 
 
+class Guard(Protocol):
+    """What knows whether an admission policy guards who is named on jobs."""
+
+    def since(self, api_version: str, kind: str) -> datetime | None:
+        """Since when, on jobs of the kind; None where nothing does."""
+
+    async def look(self) -> None:
+        """What is known is up to date."""
+
+    async def run(self) -> None:
+        """It stays so."""
+
+
 @dataclass
 class Controller:
     """Observations to entries to writes, and round again: as much of it as `roles` say.
@@ -127,10 +141,11 @@ class Controller:
     the worker's, everything else follows the log, and `outbox` leads to whoever decides. Of several processes
     that project, each does its `share` of the partitions. `answered` counts the answers of the cluster, by which
     slow is told from stuck. `keeps`: of how many closed jobs the states stay in memory, in each partition.
-    `room` is what is known of the disk. `generators` make up what children ask for, such as SSH keys; `env_values`
-    keeps values of variables out of the log. Jobs that are not `attended` are left as they are: nobody here sees
-    their pods. A watch that gets nowhere for `silence` seconds is opened again; without it (None) it is waited for,
-    as where a watch is a queue of this process.
+    `guard` knows whether a policy guards who is named on jobs (None: nobody could). `room` is what is known of the
+    disk. `generators` make up what children ask for, such as SSH keys; `env_values` keeps values of variables out of
+    the log. Jobs that are not `attended` are left as they are: nobody here sees their pods. A watch that gets nowhere
+    for `silence` seconds is opened again; without it (None) it is waited for, as where a watch is a queue of this
+    process.
     """
 
     event_log: EventLog | Partitions
@@ -148,6 +163,7 @@ class Controller:
     share: Share | None = None
     turn: Turn = nullcontext
     answered: Callable[[], int] = lambda: 0
+    guard: Guard | None = None
     keeps: int = KEEPS
     room: Room = field(default_factory=Room)
     instruments: Instruments = field(default_factory=Instruments)
@@ -359,6 +375,8 @@ class Controller:
             yield "bridge", self._watch()
         if Role.BRIDGE in self.roles:
             yield "audit", self._audit().run()
+            if self.guard is not None:
+                yield "guard", self.guard.run()
         if self.levels is not None:
             yield from self.levels.loops()
         yield from self.views.loops()
@@ -373,6 +391,8 @@ class Controller:
         while True:
             try:
                 async with self.turn():
+                    if self.guard is not None and Role.BRIDGE in self.roles:
+                        await self.guard.look()
                     self.bridge = self._bridge()
                     await self.bridge.run()
             except LeaseLost as error:
@@ -395,6 +415,8 @@ class Controller:
         bridge.concealed = self.env_values.concealed
         bridge.kind_of = self._kind_of
         bridge.is_forgotten = self.states.is_forgotten
+        if self.guard is not None:
+            bridge.guarded = self.guard.since
         if self.levels is not None:
             bridge.touched, bridge.shown = self.levels.touched, self.levels.shown
             bridge.listed = self._cluster_listed

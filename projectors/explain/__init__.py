@@ -13,7 +13,7 @@ from projectors.explain.model import Explanation, IncidentKind, Job, Nature, Res
 from projectors.explain.queues import queue_of
 from projectors.explain.says import instant, listed, replicas, why_ended
 from projectors.explain.text import as_text
-from projectors.explain.told import Told, by_whom
+from projectors.explain.told import Told
 from projectors.explain.waits import waits
 from projectors.phrases import Language, Said, in_words, phrase, sentences
 from statemachine.budget import budget
@@ -110,7 +110,7 @@ def _answer(told: Told, *, normal: bool) -> Said:
     state = told.state
     if state.deleted:
         draft = told.drafts.last(IncidentKind.DELETION)
-        by = by_whom(draft.by if draft else "")
+        by = draft.by_whom if draft else ""
         at = phrase(" at {at}", at=instant(draft.entry.seen_at)) if draft else ""
         return phrase(
             "The job was deleted{by}{at}, while it was {phase}.", by=by, at=at, phase=str(state.phase)
@@ -144,7 +144,7 @@ def _present(told: Told) -> Said:
             since = instant(told.since) if told.since else phrase("its creation")
             return phrase(
                 "The job has been paused{by} since {since}.",
-                by=by_whom(draft.by if draft else ""),
+                by=draft.by_whom if draft else "",
                 since=since,
             )
         case Phase.UNKNOWN:

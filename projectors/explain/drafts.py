@@ -6,9 +6,11 @@ from datetime import datetime
 from projectors.explain.model import Budget, Evidence, Incident, IncidentKind, Nature, Step, StepKind
 from projectors.explain.says import evidence
 from projectors.phrases import Language, Said, in_words
+from projectors.phrases.actors import by_whom
 from statemachine.events import Cause
 from statemachine.ids import PodUid, ReplicaName, Seq
 from statemachine.log.entry import Entry
+from statemachine.observations import ActorSource
 from statemachine.phases import Phase
 
 
@@ -23,6 +25,7 @@ class Draft:
     replica: str = ""
     attempt: int = 0
     by: str = ""
+    by_source: ActorSource = ActorSource.RECORDED
     cause: Cause | None = None
     budget: Budget | None = None
     times: int = 1
@@ -33,6 +36,11 @@ class Draft:
     def happened_at(self) -> datetime:
         """When it happened, as well as that is known."""
         return self.entry.happened_at or self.entry.seen_at
+
+    @property
+    def by_whom(self) -> Said:
+        """Who asked for it, and how that is known: ` by alice`; nothing where nobody is known."""
+        return by_whom(self.by, self.by_source)
 
     @property
     def evidence(self) -> Evidence | None:
@@ -83,6 +91,7 @@ class Draft:
             replica=self.replica,
             attempt=self.attempt,
             by=self.by,
+            by_source=self.by_source,
             says=in_words(self.says, language),
             times=self.times,
             cause=self.evidence,

@@ -14,6 +14,7 @@ from pydantic_core import CoreSchema
 
 from statemachine.docstrings import field_docs
 from statemachine.events import CauseClass
+from statemachine.observations import ActorSource
 from statemachine.phases import Phase
 
 VERSION: Literal["jobledger.dev/why/v1"] = "jobledger.dev/why/v1"
@@ -133,6 +134,9 @@ class Incident(Part):
     attempt: int = 0
     by: str = ""
     """Who asked for it, as far as known."""
+    by_source: ActorSource = ActorSource.RECORDED
+    """How that is known: `verified` by the API server, `stated` by a client of ours and not checked, or the name of a
+    program (`manager`); empty: as recorded, not verified."""
     says: str
     """The whole incident in a sentence."""
     times: int = 1

@@ -5,11 +5,12 @@ from datetime import datetime
 
 from projectors.explain.drafts import Draft, Drafts
 from projectors.explain.model import IncidentKind, Nature
-from projectors.phrases import Said, phrase
+from projectors.phrases import Said
+from projectors.phrases.actors import by_whom
 from statemachine import events as e
 from statemachine.ids import JobUid, ReplicaName
 from statemachine.log.entry import Entry
-from statemachine.observations import PodObserved
+from statemachine.observations import ActorSource, PodObserved
 from statemachine.state import JobState
 
 
@@ -48,7 +49,8 @@ class Told:
     ) -> Draft:
         """An incident of the whole job."""
         by = actor(entry) if nature is Nature.ASKED_FOR else ""
-        return self.drafts.add(Draft(kind, nature, entry, says, by=by, cause=cause))
+        how = actor_source(entry) if by else ActorSource.RECORDED
+        return self.drafts.add(Draft(kind, nature, entry, says, by=by, by_source=how, cause=cause))
 
     def add_of(
         self,
@@ -82,11 +84,13 @@ def actor(entry: Entry) -> str:
     return entry.actor or getattr(entry.cause, "actor", "")
 
 
+def actor_source(entry: Entry) -> ActorSource:
+    """How that is known."""
+    if entry.actor:
+        return entry.actor_source
+    return getattr(entry.cause, "actor_source", ActorSource.RECORDED)
+
+
 def by(entry: Entry) -> Said:
     """` by alice`; nothing where nobody is known."""
-    return by_whom(actor(entry))
-
-
-def by_whom(who: str) -> Said:
-    """` by alice`; nothing for nobody."""
-    return phrase(" by {actor}", actor=who) if who else ""
+    return by_whom(actor(entry), actor_source(entry))

@@ -7,7 +7,7 @@ from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Wait
 from projectors.explain.queues import waiting
 from projectors.explain.says import listed
-from projectors.explain.told import Told, by_whom
+from projectors.explain.told import Told
 from projectors.phrases import Language, Said, Several, in_words, phrase, sentences
 from statemachine.observations import Container, ContainerStatus
 from statemachine.phases import Phase
@@ -28,7 +28,7 @@ def waits(told: Told, since: datetime, language: Language) -> Iterator[Wait]:
         yield from in_queue
     elif state.phase is Phase.PAUSED and not state.deleted:
         draft = told.drafts.last(IncidentKind.PAUSE)
-        by = by_whom(draft.by if draft else "")
+        by = draft.by_whom if draft else ""
         says = phrase("Somebody to resume the job; it was paused{by}.", by=by)
         yield Wait(says=says.text(language), since=since)
     if state.phase is Phase.UNKNOWN:

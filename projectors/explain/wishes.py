@@ -3,7 +3,7 @@
 from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Nature, StepKind
 from projectors.explain.queues import queue_of
-from projectors.explain.told import Told, by, by_whom
+from projectors.explain.told import Told, by
 from projectors.phrases import Said, Several, phrase, sentences
 from statemachine import events as e
 from statemachine.kinds import kind_of
@@ -48,7 +48,7 @@ def terminating(told: Told, entry: Entry, event: e.JobTerminating) -> None:
     """The deletion of the job object was asked for."""
     says = phrase(
         "The deletion of the job was asked for{by}; a finalizer holds it, and until it is gone nothing new is made.",
-        by=by_whom(event.actor),
+        by=by(entry),
     )
     told.add(entry, IncidentKind.DELETION, Nature.ASKED_FOR, says).by = event.actor
     told.wish = None
@@ -57,7 +57,7 @@ def terminating(told: Told, entry: Entry, event: e.JobTerminating) -> None:
 def deleted(told: Told, entry: Entry, event: e.JobDeleted) -> None:
     """The job object is gone."""
     told.write_given_up()
-    says = phrase("The job was deleted{by}.", by=by_whom(event.actor))
+    says = phrase("The job was deleted{by}.", by=by(entry))
     draft = told.add(entry, IncidentKind.DELETION, Nature.ASKED_FOR, says)
     told.wish = None
     draft.by = event.actor

@@ -57,7 +57,7 @@ class Database(Protocol):
         """The tables are empty, and the view at the beginning of every partition. Raises as `prepare`."""
 
 
-ADD_ENTRY: Final = "INSERT INTO history_entries VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+ADD_ENTRY: Final = "INSERT INTO history_entries VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
 
 PUT_JOB: Final = """INSERT INTO history_jobs
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)

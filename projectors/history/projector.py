@@ -156,6 +156,7 @@ def _entry_row(step: Step) -> Row:
         *(record.position, record.job, record.seq, entry.seen_at, entry.happened_at, _text(entry.actor)),
         *(entry.cause.type, state.phase.value),
         *([each.type for each in entry.events], _text(redacted_text(summary(entry.events)))),
+        entry.actor_source.value,
     )
 
 

@@ -10,6 +10,7 @@ from projectors.history.database import REACHED, Database, Row
 from projectors.history.known_labels import KnownLabels
 from projectors.history.listing import Listing
 from statemachine.ids import JobUid, Position, Seq
+from statemachine.observations import ActorSource
 from statemachine.phases import Phase
 
 PAGE: Final = 50
@@ -22,8 +23,8 @@ _JOB: Final = (
     "restarts, replicas, last_seq, updated_at, began_at, partition, first_position FROM history_jobs"
 )
 _ENTRY: Final = (
-    "SELECT partition, position, job, seq, seen_at, happened_at, actor, cause_type, phase_after, events, summary "
-    "FROM history_entries"
+    "SELECT partition, position, job, seq, seen_at, happened_at, actor, cause_type, phase_after, events, summary, "
+    "actor_source FROM history_entries"
 )
 _COUNT: Final = "SELECT phase, count(*) FROM history_jobs"
 _NEWEST: Final = "ORDER BY began_at DESC, partition DESC, first_position DESC"
@@ -77,6 +78,7 @@ class EntryRow:
     phase_after: Phase
     events: tuple[str, ...]
     summary: str
+    actor_source: ActorSource = ActorSource.RECORDED
 
 
 class History:
@@ -187,7 +189,9 @@ def _job_row(row: Row) -> JobRow:
 
 
 def _entry_row(row: Row) -> EntryRow:
-    partition, position, job, seq, seen_at, happened_at, actor, cause_type, phase, events, summary = row
+    partition, position, job, seq, seen_at, happened_at, actor, cause_type, phase, events, summary, source = (
+        row
+    )
     return EntryRow(
         partition,
         position,
@@ -200,6 +204,7 @@ def _entry_row(row: Row) -> EntryRow:
         Phase(phase),
         tuple(json.loads(events) if isinstance(events, str) else events),
         summary,
+        ActorSource(source),
     )
 
 

@@ -11,7 +11,7 @@ from projectors.history.database import BEGIN, NOWHERE, REACHED, Change, Reached
 from statemachine.errors import StoreUnusable
 from statemachine.log.store import SqliteStore
 
-LAYOUT: Final = "5"
+LAYOUT: Final = "6"
 """Raised when the tables below change: tables of another layout are thrown away and made from the log again."""
 
 _DDL: Final = (
@@ -29,7 +29,7 @@ _DDL: Final = (
     """CREATE TABLE history_entries (
         partition INTEGER NOT NULL, position INTEGER NOT NULL, job TEXT NOT NULL, seq INTEGER NOT NULL,
         seen_at TEXT NOT NULL, happened_at TEXT, actor TEXT NOT NULL, cause_type TEXT NOT NULL,
-        phase_after TEXT NOT NULL, events TEXT NOT NULL, summary TEXT NOT NULL,
+        phase_after TEXT NOT NULL, events TEXT NOT NULL, summary TEXT NOT NULL, actor_source TEXT NOT NULL,
         PRIMARY KEY (partition, position), UNIQUE (job, seq)) WITHOUT ROWID""",
     """CREATE TABLE history_listing (
         uid TEXT PRIMARY KEY, namespace TEXT NOT NULL, api_version TEXT NOT NULL, kind TEXT NOT NULL,

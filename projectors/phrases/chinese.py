@@ -29,6 +29,12 @@ CHINESE: Final[dict[str, str]] = {
     "So far: {incidents}, {open} of them not made good.": "至今发生 {incidents}，其中 {open} 次尚未恢复。",
     # who, how many, which
     " by {actor}": "由 {actor} ",
+    " by {actor} (verified)": "由 {actor}（已验证）",
+    " by {actor} (not verified)": "由 {actor}（未验证）",
+    " (field manager {actor})": "由字段管理器 {actor} ",
+    "{actor} (verified)": "{actor}（已验证）",
+    "{actor} (not verified)": "{actor}（未验证）",
+    "field manager {actor}": "字段管理器 {actor}",
     "1 replica": "1 个副本",
     "{count} replicas": "{count} 个副本",
     "{names} and {last}": "{names} 和 {last}",
@@ -149,6 +155,8 @@ CHINESE: Final[dict[str, str]] = {
     # what was noticed
     "job, generation {generation}": "Job，第 {generation} 代",
     "job, generation {generation} by {actor}": "Job，第 {generation} 代，操作者 {actor}",
+    "job, generation {generation}{by}": "Job，第 {generation} 代，{by}",
+    "job gone{by}": "Job 已消失，{by}",
     "job gone": "Job 已消失",
     "job gone, by {actor}": "Job 已消失，操作者 {actor}",
     "pod {replica} {phase}": "Pod {replica} {phase}",

@@ -22,7 +22,7 @@ from statemachine.log.codec import encode, entry_hash
 from statemachine.log.entry import Entry
 from statemachine.log.port import DeadLetter, Draft, EventLog, Record
 from statemachine.log.reader import Folded, Reader
-from statemachine.observations import JobObserved, Observation
+from statemachine.observations import ActorSource, JobObserved, Observation
 from statemachine.phases import Phase
 from statemachine.state import JobState
 
@@ -204,6 +204,7 @@ class Owner:
             seen_at=seen.at,
             happened_at=seen.happened_at,
             actor=seen.actor if isinstance(seen, JobObserved) else "",
+            actor_source=seen.actor_source if isinstance(seen, JobObserved) else ActorSource.RECORDED,
             source=place,
             cause=seen,
             events=events,

@@ -5,7 +5,7 @@ from typing import Literal
 
 from statemachine.events import Event
 from statemachine.ids import JobUid, Position, Seq
-from statemachine.observations import Observation
+from statemachine.observations import ActorSource, Observation
 from statemachine.spec import Wire
 
 GENESIS = ""
@@ -17,9 +17,9 @@ class Entry(Wire):
 
     `prev` is the SHA-256 (hex) of the bytes of the job's entry before this one, so that a history cannot be
     changed unseen. `seen_at` is when the observation was noticed, `happened_at` when the thing itself
-    happened, if known. `actor` is who changed the spec, as far as known. `policy` is the version of the
-    deciding code (`statemachine.decide.POLICY`). `source` is the place of the observation among those of its
-    partition, where it has one; 0 elsewhere.
+    happened, if known. `actor` is who changed the spec, as far as known, `actor_source` how that is known.
+    `policy` is the version of the deciding code (`statemachine.decide.POLICY`). `source` is the place of the
+    observation among those of its partition, where it has one; 0 elsewhere.
     """
 
     v: Literal[1] = 1
@@ -30,6 +30,7 @@ class Entry(Wire):
     seen_at: datetime
     happened_at: datetime | None = None
     actor: str = ""
+    actor_source: ActorSource = ActorSource.RECORDED
     source: Position = 0
     cause: Observation
     events: tuple[Event, ...]
@@ -58,4 +59,5 @@ class EntryTold(EntryEvents, extra="ignore"):
     seen_at: datetime
     happened_at: datetime | None = None
     actor: str = ""
+    actor_source: ActorSource = ActorSource.RECORDED
     cause: CauseType

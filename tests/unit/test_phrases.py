@@ -14,7 +14,7 @@ from jobledger.telling import words
 from projectors.explain import explain
 from projectors.history import phrases as history_phrases
 from projectors.history.phrases import CAUSES, event_words
-from projectors.phrases import Phrase, Sentence, Several, exits, in_words, phrase, sentences
+from projectors.phrases import Phrase, Sentence, Several, actors, exits, in_words, phrase, sentences
 from projectors.phrases.chinese import CHINESE
 from statemachine.events import Announced, CauseClass
 from statemachine.observations import Container, ContainerStatus
@@ -26,6 +26,7 @@ SOURCES = [
     Path(words.__file__),
     Path(history_phrases.__file__),
     Path(exits.__file__),
+    Path(actors.__file__),
 ]
 OOM = (Container(name="pytorch", state=ContainerStatus.TERMINATED, exit_code=137, reason="OOMKilled"),)
 FAILED = (Container(name="pytorch", state=ContainerStatus.TERMINATED, exit_code=1, reason="Error"),)

@@ -130,6 +130,7 @@ def remembered(row: EntryRow) -> Data:
         "delay": None,
         "cause": row.cause_type,
         "actor": row.actor,
+        "actorSource": row.actor_source,
         "events": [row.summary],
         "types": list(row.events),
         "before": None,

@@ -13,12 +13,15 @@ from jobledger.console.timeline.model import Mark
 from jobledger.telling.moments import Moment
 from jobledger.telling.words import fields, seen_words
 from projectors.explain import Explanation, Language, explain
+from projectors.explain.told import actor, actor_source
 from projectors.history.facts import counts, has_error, lost
 from projectors.history.phrases import event_words
 from projectors.phrases import in_words
+from projectors.phrases.actors import known_as
 from statemachine.budget import budget
 from statemachine.errors import ConfigError
 from statemachine.log.entry import Entry
+from statemachine.observations import ActorSource
 from statemachine.state import JobState, ReplicaState
 from statemachine.status import status
 
@@ -32,6 +35,10 @@ class Told:
     delay: timedelta | None
     cause: str
     actor: str
+    actor_source: ActorSource
+    """How it is known who that is."""
+    who: str
+    """Both, in words."""
     events: tuple[str, ...]
     types: tuple[str, ...]
     before: str
@@ -130,7 +137,9 @@ def _told(entry: Entry, before: str, after: str, language: Language) -> Told:
         at=entry.seen_at,
         delay=delay if delay and delay > timedelta(seconds=1) else None,
         cause=in_words(seen_words(entry.cause), language),
-        actor=entry.actor or str(getattr(entry.cause, "actor", "")),
+        actor=actor(entry),
+        actor_source=actor_source(entry),
+        who=in_words(known_as(actor(entry), actor_source(entry)), language),
         events=tuple(in_words(event_words(each), language) for each in entry.events),
         types=tuple(each.type for each in entry.events),
         before=before,

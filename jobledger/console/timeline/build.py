@@ -10,7 +10,7 @@ from typing import TypeVar
 from jobledger.console.timeline.model import Band, Instant, Lane, Level, Mark, Span, Timeline
 from projectors.explain import happened, life
 from projectors.explain.model import IncidentKind, Nature
-from projectors.explain.told import by_whom
+from projectors.explain.told import by
 from projectors.phrases import phrase
 from statemachine import events as e
 from statemachine.budget import budget
@@ -139,7 +139,7 @@ def _marks(entries: Sequence[Entry], moments: Sequence[Instant]) -> Iterator[Mar
     for entry in entries[len(life(entries)) :]:
         for event in entry.events:
             if isinstance(event, e.JobDeleted):
-                says = phrase("The job was deleted{by}, after it had ended.", by=by_whom(event.actor))
+                says = phrase("The job was deleted{by}, after it had ended.", by=by(entry))
                 kind = IncidentKind.DELETION
                 marks.append(Mark(kind, Nature.ASKED_FOR, when[entry.seq], says, by=event.actor))
     return iter(sorted(marks, key=lambda each: each.when.seq))

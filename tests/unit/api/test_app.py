@@ -8,8 +8,8 @@ from jobledger.errors import JobExists, NotPossible, UnknownJob, UnknownReplica
 from jobledger.intake import Inadmissible
 from jobledger.views import manifest_of, phase_of
 from jobledger.wiring.roles import Role
+from k8s_bridge.actors import ACTOR
 from k8s_bridge.memory import MemoryCluster
-from k8s_bridge.observe import ACTOR
 from k8s_bridge.port import Ref
 from k8s_bridge.selectors import Selector
 from statemachine.errors import Missing, SpecInvalid

@@ -15,7 +15,7 @@ from jobledger.api import create
 from jobledger.api.guards import OPEN
 from jobledger.api.reviews import Reviews
 from jobledger.app import App
-from k8s_bridge.observe import ACTOR
+from k8s_bridge.actors import ACTOR
 from tests.unit.api.kubernetes import FakeReviews
 from tests.unit.api.words import app_in_memory, config_map, job, phase, written
 

@@ -68,43 +68,6 @@ def test_a_job_without_a_spec_is_observed_with_an_empty_one() -> None:
     assert found.spec == {}
 
 
-@pytest.mark.parametrize(("annotated", "actor"), [(True, "ada"), (False, "kubectl-edit")])
-def test_the_actor_is_the_annotation_if_the_newest_manager_set_it(annotated: bool, actor: str) -> None:
-    wrote: dict[str, Any] = (
-        {"f:metadata": {"f:annotations": {"f:jobledger.dev/actor": {}}}} if annotated else {"f:spec": {}}
-    )
-    fields = [{"manager": "kubectl-edit", "time": "2024-01-09T15:00:00Z", "fieldsV1": wrote}]
-    found = seen(job(uid="j-1", annotations={"jobledger.dev/actor": "ada"}, managedFields=fields))
-    assert getattr(found, "actor", None) == actor
-
-
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_of_two_managers_in_one_second_the_one_that_set_the_annotation_counts(order: tuple[int, int]) -> None:
-    at = "2024-01-09T15:00:00Z"
-    actor: dict[str, Any] = {"f:metadata": {"f:annotations": {"f:jobledger.dev/actor": {}}}}
-    both = (
-        {"manager": "kubectl-create", "time": at, "fieldsV1": {"f:spec": {}}},
-        {"manager": "kubectl-jobledger", "time": at, "fieldsV1": actor},
-    )
-    fields = [both[each] for each in order]
-    found = seen(job(uid="j-1", annotations={"jobledger.dev/actor": "ada"}, managedFields=fields))
-    assert getattr(found, "actor", None) == "ada"
-
-
-def test_the_actor_is_the_annotation_where_nobody_keeps_account_of_managers() -> None:
-    found = seen(job(uid="j-1", annotations={"jobledger.dev/actor": "ada"}))
-    assert getattr(found, "actor", None) == "ada"
-
-
-def test_the_actor_is_else_the_newest_manager_that_wrote_more_than_the_status() -> None:
-    fields = [
-        {"manager": "kubectl-edit", "time": "2024-01-09T15:10:00Z"},
-        {"manager": "kubectl-create", "time": "2024-01-09T15:00:00Z"},
-        {"manager": "jobledger", "time": "2024-01-09T15:20:00Z", "subresource": "status"},
-    ]
-    assert getattr(seen(job(uid="j-1", managedFields=fields)), "actor", None) == "kubectl-edit"
-
-
 def test_a_pod_says_when_the_api_server_took_its_last_change() -> None:
     times = ("2024-01-09T15:00:00Z", "2024-01-09T15:10:00Z", "never", None)
     fields = [{"manager": "kubelet", "subresource": "status", "time": each} for each in times]

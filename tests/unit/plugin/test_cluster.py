@@ -7,9 +7,10 @@ import pytest
 
 from jobledger.errors import NoRight, NotPossible, Unauthenticated, UnknownJob
 from jobledger.plugin import groups
-from jobledger.plugin.cluster import ACTOR, Cluster
+from jobledger.plugin.cluster import Cluster
 from jobledger.plugin.groups import GROUP_VERSIONS
 from k8s_bridge import observe
+from k8s_bridge.actors import ACTOR
 from statemachine.errors import ClusterUnavailable, ConfigError, Conflict
 from statemachine.kinds import KINDS, SERVED
 from tests.unit.plugin.words import JOBS, Asked, Fake, Reply, cluster, discovery, job, listed, server, status
@@ -23,7 +24,6 @@ def names(jobs: list[dict[str, Any]]) -> list[str]:
 
 
 def test_what_is_written_twice_is_the_same() -> None:
-    assert observe.ACTOR == ACTOR
     assert {kind.names.api_version for kind in KINDS} <= set(GROUP_VERSIONS)
     assert {each.split("/")[0] for each in GROUP_VERSIONS} == set(observe.JOB_GROUPS)
     assert {(each.api_version, each.kind) for each in SERVED} == groups.KINDS
