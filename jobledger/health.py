@@ -115,6 +115,8 @@ class Health:
             troubles += await self._write(controller)
             if not troubles:
                 notes += _failing(controller)
+            if controller.check is not None and controller.check.trouble:
+                notes.append(controller.check.trouble)
             notes += [f"the view {name} waits: {why}" for name, why in controller.views.waits().items()]
         elif not troubles and not notes:
             troubles.append(self.waits_for or "the controller is starting")

@@ -201,6 +201,13 @@ LISTS = _metric(
 
 POSITION = _metric(LOG, "log_position", "", "Position of the last entry that this process has folded.")
 WRITABLE = _metric(LOG, "log_writable", "", "1 while the log takes entries, else 0.")
+CLOCK = _metric(
+    LOG,
+    "clock_ahead_seconds",
+    "",
+    "By how much the clock of a process that decides is ahead of the brokers', or of the API server's; negative: "
+    "behind. Beyond 5 either way it fires no timers. Nothing where there is no other clock.",
+)
 ENTRIES = _metric(LOG, "entries_total", "", "Entries in the log that readers accept.")
 SKIPPED = _metric(
     LOG, "entries_skipped_total", "", "Records in the log that readers skip: duplicates, or another writer's."

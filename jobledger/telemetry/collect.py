@@ -65,6 +65,8 @@ class Collector:
         yield c.POSITION, _one(of.reader.position)
         yield c.WRITABLE, _one(not of.log_error)
         yield c.REFUSED_SNAPSHOTS, _one(_refused_snapshots(of))
+        if of.check is not None and of.check.is_known:
+            yield c.CLOCK, _one(of.check.ahead.total_seconds())
         yield from _loops(of.pulses())
         yield from _queues(of.queues, of.instruments)
         yield from _watches(of)

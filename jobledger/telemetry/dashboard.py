@@ -251,6 +251,12 @@ ROWS: Final[dict[str, Sequence[Chart]]] = {
             ],
         ),
         Chart("Log takes entries", "bool_yes_no", _each("min(jobledger_log_writable)", "writable")),
+        Chart(
+            "Clocks of those that decide",
+            "s",
+            _each("max by (instance) (jobledger_clock_ahead_seconds)", "{{instance}}"),
+            says="Ahead of the brokers', or the API server's. Beyond 5 s either way no timers are fired.",
+        ),
     ),
     "Kafka": (
         Chart(

@@ -10,6 +10,7 @@ from k8s_bridge.watchers import Bridge
 from projectors.base import States
 from projectors.sweeper import Sweeper
 from projectors.workqueue import WorkQueue
+from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Pulse, Source, Worker
 from statemachine.log.inbox import Outbox
 from statemachine.log.partitions import Partitions, Readers
@@ -26,6 +27,7 @@ class Measured(Protocol):
     outbox: Outbox | None
     worker: Worker | None
     bridge: Bridge | None
+    check: ClockCheck | None
     sweeper: Sweeper | None
     instruments: Instruments
 

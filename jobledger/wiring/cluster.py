@@ -156,11 +156,18 @@ def _controller(
 ) -> Controller:
     from k8s_bridge.apiserver.guard import ActorGuard
     from statemachine.engine.clock import WallClock
+    from statemachine.engine.skew import ClockCheck
 
+    clock = WallClock()
+    check = ledger.check
+    if api is not None and ledger.worker is None and plan.roles >= {Role.BRIDGE, Role.ENGINE}:
+        # its bridge asks the API server again and again (`guard`), so there is something to compare with
+        check = api.check = ClockCheck(clock)
     return Controller(
         ledger.partitions,
         _cluster(plan, api),
-        WallClock(),
+        clock,
+        check=check,
         streams=ledger.streams,
         evidence=plan.evidence,
         roles=plan.roles,

@@ -30,6 +30,7 @@ from statemachine.engine.clock import Clock
 from statemachine.engine.drain import Drain
 from statemachine.engine.embedded import Engine
 from statemachine.engine.follower import Follower
+from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Pulse, Source, Worker
 from statemachine.engine.step import Owner
 from statemachine.errors import InvariantBroken, LeaseLost
@@ -141,11 +142,11 @@ class Controller:
     the worker's, everything else follows the log, and `outbox` leads to whoever decides. Of several processes
     that project, each does its `share` of the partitions. `answered` counts the answers of the cluster, by which
     slow is told from stuck. `keeps`: of how many closed jobs the states stay in memory, in each partition.
-    `guard` knows whether a policy guards who is named on jobs (None: nobody could). `room` is what is known of the
-    disk. `generators` make up what children ask for, such as SSH keys; `env_values` keeps values of variables out of
-    the log. Jobs that are not `attended` are left as they are: nobody here sees their pods. A watch that gets nowhere
-    for `silence` seconds is opened again; without it (None) it is waited for, as where a watch is a queue of this
-    process.
+    `check` compares the clock with another (None: there is none), `guard` knows whether a policy guards who is named
+    on jobs (None: nobody could). `room` is what is known of the disk. `generators` make up what children ask for,
+    such as SSH keys; `env_values` keeps values of variables out of the log. Jobs that are not `attended` are left as
+    they are: nobody here sees their pods. A watch that gets nowhere for `silence` seconds is opened again; without it
+    (None) it is waited for, as where a watch is a queue of this process.
     """
 
     event_log: EventLog | Partitions
@@ -164,6 +165,7 @@ class Controller:
     turn: Turn = nullcontext
     answered: Callable[[], int] = lambda: 0
     guard: Guard | None = None
+    check: ClockCheck | None = None
     keeps: int = KEEPS
     room: Room = field(default_factory=Room)
     instruments: Instruments = field(default_factory=Instruments)
@@ -305,7 +307,7 @@ class Controller:
             followed = list(zip(self.partitions.logs, self._readers, strict=True))
             return Follower(followed, self.outbox or self.inbox or MemoryInbox(), self.partitions.number_of)
         (event_log,), (reader,) = self.partitions.logs, self._readers
-        engine = Engine(event_log, Owner(event_log, reader, self.clock), self.clock)
+        engine = Engine(event_log, Owner(event_log, reader, self.clock), self.clock, self.check)
         if self.inbox is not None:
             rarely = Polling() if self.is_spread else Polling(longest=_NO_BRIDGE)
             self.drain = Drain(self.inbox, engine, event_log, self.clock, rarely)

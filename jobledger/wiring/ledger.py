@@ -17,6 +17,7 @@ from jobledger.wiring.keys import key_of
 from jobledger.wiring.roles import Role, Roles
 from jobledger.wiring.share import Share
 from jobledger.wiring.streams import Stream
+from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Worker
 from statemachine.errors import ConfigError, StoreUnusable
 from statemachine.log.inbox import Inbox, MemoryInbox, Outbox, Trace, untraced
@@ -69,6 +70,8 @@ class Ledger:
     outbox: Outbox | None = None
     worker: Worker | None = None
     share: Share | None = None
+    check: ClockCheck | None = None
+    """Our clock against the log's, where that has one and this process writes it."""
 
 
 @asynccontextmanager
@@ -207,10 +210,13 @@ async def _in_kafka(
             if Role.PROJECTORS in roles
             else None
         )
+        check = worker.check if worker is not None else None
         reads = Role.PROJECTORS not in roles
         database = await stack.enter_async_context(views.opened_or_beside(history, None, read_only=reads))
         streams = views.streams_of(database, logs)
-        yield Ledger(_partitions(logs, count), streams, outbox=outbox, worker=worker, share=share)
+        yield Ledger(
+            _partitions(logs, count), streams, outbox=outbox, worker=worker, share=share, check=check
+        )
 
 
 @asynccontextmanager

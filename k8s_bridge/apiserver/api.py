@@ -7,6 +7,8 @@ Lease, and the checks of other people's rights.
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
@@ -18,6 +20,7 @@ from pydantic_core import from_json, to_json
 
 from k8s_bridge.apiserver.access import Access, Wanted
 from k8s_bridge.apiserver.flow import Gate
+from statemachine.engine.skew import ClockCheck
 from statemachine.errors import ClusterUnavailable, ConfigError, Conflict, Expired, Missing, Refused
 from statemachine.redact import redacted_text
 
@@ -34,6 +37,8 @@ _TIMEOUT: Final = 30.0
 _COMPLAINTS: Final = 5
 """How often a request that met a 429 is sent again before its caller hears of it."""
 
+_SECOND: Final = timedelta(seconds=1)
+
 _CHUNK: Final = 1 << 18
 
 
@@ -49,6 +54,8 @@ class Api:
         self.namespace = access.namespace
         self.gate = Gate()
         self.sent: Counter[tuple[str, str]] = Counter()
+        self.check: ClockCheck | None = None
+        """What our clock is compared in with the Date of every answer, if anything is."""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=0,
@@ -133,10 +140,13 @@ class Api:
             headers = {**self._common, **self.access.headers(), "Accept": accept}
             if data is not None:
                 headers["Content-Type"] = content
+            begun = self.check.begin() if self.check is not None else None
             try:
                 async with self._session.request(
                     method, self._url(path), params=query, data=data, headers=headers, **self._route()
                 ) as answer:
+                    if self.check is not None and begun is not None and (date := date_of(answer.headers)):
+                        self.check.note(begun, date, _SECOND)
                     body = await answer.read()
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 self.sent[method, "none"] += 1
@@ -264,6 +274,15 @@ def _status(body: bytes) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return said if isinstance(said, dict) else {}
+
+
+def date_of(headers: Mapping[str, str]) -> datetime | None:
+    """When the server began its answer, cut to the second. Source: RFC 9110, Date."""
+    try:
+        found = parsedate_to_datetime(headers.get("Date", ""))
+    except ValueError:
+        return None
+    return found if found.tzinfo else None
 
 
 def _seconds(retry_after: str | None) -> float:

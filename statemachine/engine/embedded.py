@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from statemachine.engine.clock import Clock
+from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Listener, Pulse
 from statemachine.engine.step import Owner, Seen
 from statemachine.engine.timers import Timers
@@ -33,9 +34,21 @@ _Asker = asyncio.Future[None]
 
 
 class Engine:
-    """A Source: takes observations from anywhere in the process and makes the log follow them."""
+    """A Source: takes observations from anywhere in the process and makes the log follow them.
 
-    def __init__(self, event_log: EventLog, owner: Owner, clock: Clock) -> None:
+    With a `check` its timers fire only while the clock can be trusted. `stamps`: what the log is given is compared
+    with it, so an idle log can be asked.
+    """
+
+    def __init__(
+        self,
+        event_log: EventLog,
+        owner: Owner,
+        clock: Clock,
+        check: ClockCheck | None = None,
+        *,
+        stamps: bool = False,
+    ) -> None:
         self._log = event_log
         self._owner = owner
         self._queue: asyncio.Queue[Observation | _Asker] = asyncio.Queue(_QUEUE)
@@ -45,7 +58,7 @@ class Engine:
         self._in_hand: set[JobUid] = set()
         """The jobs of the batch that is being decided; it may come from an inbox instead of the queue."""
         self._deciding = asyncio.Lock()
-        self._timers = Timers(clock, self.observe)
+        self._timers = Timers(clock, self.observe, check, *((self._stamp,) if stamps else ()))
         self._entries = 0
         self._beats = 0
         self.listeners: list[Listener] = []
@@ -138,6 +151,11 @@ class Engine:
             self._timers.sync(each.record.job, each.state.timers, each.before.timers)
             for listener in self.listeners:
                 listener(each)
+
+    async def _stamp(self) -> None:
+        """States are saved, which has the log say what time it is."""
+        async with self._deciding:
+            await self.save()
 
     async def _snapshot(self, entries: int) -> None:
         self._entries += entries

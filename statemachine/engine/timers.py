@@ -2,7 +2,7 @@
 
 What is to be fired is read off the states, so a restart forgets nothing and a timer that a job no longer
 wants is not fired. Each (job, timer, due time) fires once; the wall clock is looked at anew at least every
-half minute, because it may jump.
+half minute, because it may jump. Where something else tells the time, a clock that is off fires nothing.
 """
 
 import asyncio
@@ -12,18 +12,36 @@ from datetime import datetime
 from typing import Final
 
 from statemachine.engine.clock import Clock
+from statemachine.engine.skew import ClockCheck
 from statemachine.ids import JobUid
 from statemachine.observations import TimerFired
 
 _LONGEST_SLEEP: Final = 30.0
 
+_UNTRUSTED: Final = 1.0
+"""Seconds until a clock is looked at again that could not be trusted while something was due."""
+
+
+async def _nothing() -> None:
+    """For clocks that nobody compares."""
+
 
 class Timers:
-    """The timers of all jobs of one log."""
+    """The timers of all jobs of one log.
 
-    def __init__(self, clock: Clock, sink: Callable[[TimerFired], Awaitable[None]]) -> None:
+    With a `check` nothing is fired unless the clock can be trusted; `compare` gets a sample of it, if it can.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        sink: Callable[[TimerFired], Awaitable[None]],
+        check: ClockCheck | None = None,
+        compare: Callable[[], Awaitable[None]] = _nothing,
+    ) -> None:
         self._clock = clock
         self._sink = sink
+        self._check, self._compare = check, compare
         self._wanted: dict[tuple[JobUid, str], datetime] = {}
         self._heap: list[tuple[datetime, JobUid, str]] = []
         self._changed = asyncio.Event()
@@ -45,16 +63,29 @@ class Timers:
         """Fires what is due, for ever."""
         while True:
             self._changed.clear()
-            while due := self._pop_due():
+            while await self._is_right() and (due := self._pop_due()):
                 await self._sink(due)
             wait = _LONGEST_SLEEP
-            if self._heap:
+            if self._is_due():
+                wait = _UNTRUSTED
+            elif self._heap:
                 wait = min(wait, max(0.001, (self._heap[0][0] - self._clock.now()).total_seconds()))
             try:
                 async with asyncio.timeout(wait):
                     await self._changed.wait()
             except TimeoutError:
                 continue
+
+    def _is_due(self) -> bool:
+        return bool(self._heap) and self._heap[0][0] <= self._clock.now()
+
+    async def _is_right(self) -> bool:
+        """The clock can be trusted, or nothing is due by it."""
+        if self._check is None or not self._is_due():
+            return True
+        if not self._check.is_trusted:
+            await self._compare()
+        return self._check.is_trusted
 
     def _pop_due(self) -> TimerFired | None:
         now = self._clock.now()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,16 +13,20 @@ from fastapi import FastAPI
 from jobledger.api import health as over_http
 from jobledger.api.stage import Stage, backstage, waiting
 from jobledger.health import PATIENCE, Health, Stall
+from jobledger.telemetry.collect import Collector
+from jobledger.telemetry.tally import Tally
 from jobledger.wiring import Controller, running
 from jobledger.wiring.roles import Role
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.nowhere import NoCluster
-from statemachine.engine.clock import WallClock
+from statemachine.engine.clock import LoopClock, WallClock
+from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Pulse, Report
 from statemachine.errors import LogUnavailable
 from statemachine.ids import Position
 from statemachine.log.inbox import MemoryInbox
 from statemachine.log.memory import MemoryLog
+from tests.support.scenario import START
 from tests.support.simulated import on_simulated_time
 
 BUSY, IDLE = True, False
@@ -146,6 +151,24 @@ async def test_a_worker_that_gets_nothing_of_a_partition_is_trouble_and_named() 
     assert (await Health(controller).readiness()).troubles == []
     worker.report = lambda: Report(stalls=["nothing of partition 3 is fetched"])
     assert (await Health(controller).readiness()).troubles == ["nothing of partition 3 is fetched"]
+
+
+@on_simulated_time
+async def test_a_clock_that_is_off_is_noted_and_measured_and_takes_nobody_out_of_service() -> None:
+    clock = LoopClock(START)
+    check = ClockCheck(clock)
+    controller = Controller(
+        Log(), MemoryCluster(), clock, roles=frozenset({Role.ENGINE, Role.FRONT}), check=check
+    )
+    health, sent = Health(controller), check.begin()
+    check.note(sent, START)
+    assert (await health.readiness()).notes == []
+    check.note(sent, START - timedelta(hours=1))
+    found = await health.readiness()
+    assert (found.status, len(found.notes)) == ("ok", 1)
+    assert "3600 s ahead" in found.notes[0]
+    samples = {metric.name: given for metric, given in Collector(controller, Tally()).found()}
+    assert samples["jobledger_clock_ahead_seconds"] == [((), 3600.0)]
 
 
 @on_simulated_time

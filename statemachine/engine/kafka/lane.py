@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from statemachine.engine.clock import Clock
 from statemachine.engine.embedded import Engine
+from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Listener, Pulse
 from statemachine.engine.step import Owner, Seen
 from statemachine.errors import (
@@ -67,11 +68,12 @@ class Lane:
         home: Callable[[JobUid], int],
         linger: Callable[[int], float],
         acked: Callable[[int, Position], None],
+        check: ClockCheck | None,
     ) -> None:
         self.partition = partition
         self._clock, self._counts, self._home = clock, counts, home
         self._listeners, self._silent_listeners = listeners, silent_listeners
-        self._linger, self._tell_acked = linger, acked
+        self._linger, self._tell_acked, self._check = linger, acked, check
         self._queue: asyncio.Queue[_Waiting] = asyncio.Queue(QUEUE)
         self._log: EventLog
         self._engine: Engine
@@ -102,7 +104,7 @@ class Lane:
             self._reader = Reader(keeps=0)
             owner = Owner(self._log, self._reader, self._clock)
             owner.counts = self._counts
-            self._engine = Engine(self._log, owner, self._clock)
+            self._engine = Engine(self._log, owner, self._clock, self._check, stamps=True)
             self._engine.listeners, self._engine.silent_listeners = self._listeners, self._silent_listeners
             await self._engine.start()
             self._counts["refused_snapshots"] += self._log.refused_snapshots

@@ -14,6 +14,7 @@ from typing import Final, NoReturn, Protocol
 
 from statemachine.engine.clock import Clock
 from statemachine.engine.kafka.lane import Lane, OpenLog
+from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Listener, Pulse
 from statemachine.errors import OwnerLost, first
 from statemachine.ids import JobUid, Position
@@ -44,11 +45,18 @@ class Feed(Protocol):
 class Lanes:
     """The lanes of this process; `listeners` are called with every entry that any of them appends.
 
-    `home` tells a job's partition: an observation that was put into another one is kept as a dead letter.
+    With a `check` timers fire only while the clock can be trusted. `home` tells a job's partition: an observation
+    that was put into another one is kept as a dead letter.
     """
 
-    def __init__(self, open_log: OpenLog, clock: Clock, home: Callable[[JobUid], int]) -> None:
-        self._open_log, self._clock, self._home = open_log, clock, home
+    def __init__(
+        self,
+        open_log: OpenLog,
+        clock: Clock,
+        home: Callable[[JobUid], int],
+        check: ClockCheck | None = None,
+    ) -> None:
+        self._open_log, self._clock, self._home, self._check = open_log, clock, home, check
         self._lanes: dict[int, Lane] = {}
         self._changing = asyncio.Lock()
         self._upheavals = 0
@@ -111,6 +119,7 @@ class Lanes:
                 home=self._home,
                 linger=self._linger,
                 acked=self._acked,
+                check=self._check,
             )
             await lane.open(self._open_log, self._ended)
             self._lanes[partition] = lane

@@ -4,12 +4,13 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final, Literal
 
 from statemachine.engine.clock import Clock
 from statemachine.engine.kafka.lanes import Feed, Lanes
+from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Listener, Pulse, Report
 from statemachine.engine.tasks import attempt
 from statemachine.errors import Hole, LogError, LogUnavailable, OwnerLost
@@ -32,6 +33,9 @@ _GROWTH: Final = 2.0
 
 _LASTED: Final = 30.0
 """An attempt that lasted so many seconds was a good one: the pauses begin small again."""
+
+_MILLISECOND: Final = timedelta(milliseconds=1)
+"""What append times are cut to."""
 
 _PASSING: Final = (OwnerLost, LogUnavailable, Hole)
 """After these it is worth beginning anew."""
@@ -60,6 +64,8 @@ class Worker:
     ) -> None:
         self._address, self._feed, self._clock = address, feed, clock
         self._instance, self._session, self._key = instance, session, key
+        self.check = ClockCheck(clock)
+        """Our clock, compared with the append times of the brokers."""
         self._lanes: Lanes | None = None
         self._why = ""
         self._beats = 0
@@ -120,7 +126,7 @@ class Worker:
 
     async def _attempt(self) -> None:
         self._partitions = await partitions(self._address)
-        lanes = Lanes(self._open, self._clock, _home(self._partitions))
+        lanes = Lanes(self.open_log, self._clock, _home(self._partitions), self.check)
         lanes.listeners, lanes.silent_listeners = self.listeners, self.silent_listeners
         lanes.counts = self._counts
         self._lanes = lanes
@@ -140,8 +146,13 @@ class Worker:
 
         return AiokafkaFeed(self._address, lanes, instance=self._instance, session=self._session)
 
-    async def _open(self, partition: int) -> EventLog:
-        return await KafkaLog.open(self._address, partition, key=self._key)
+    async def open_log(self, partition: int) -> EventLog:
+        """The log of a partition, for this process to write; what it writes says what time it is."""
+        return await KafkaLog.open(self._address, partition, key=self._key, stamping=self._stamping)
+
+    def _stamping(self) -> Callable[[datetime], None]:
+        sent = self.check.begin()
+        return lambda at: self.check.note(sent, at, _MILLISECOND)
 
     def _ended(self, error: LogError) -> None:
         self.endings[type(error).__name__] += 1

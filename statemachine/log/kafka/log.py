@@ -22,7 +22,7 @@ from statemachine.log.kafka.letters import Letters
 from statemachine.log.kafka.reading import Partition
 from statemachine.log.kafka.records import Message, entry_row, record_of
 from statemachine.log.kafka.snapshots import Snapshots
-from statemachine.log.kafka.writing import Writer
+from statemachine.log.kafka.writing import Stamping, Writer, unstamped
 from statemachine.log.port import UNUSABLE, DeadLetter, Draft, Followed, Record, Saved, Snapshot
 from statemachine.log.seal import Seal
 
@@ -65,11 +65,18 @@ class KafkaLog:
 
     @classmethod
     async def open(
-        cls, address: Address, partition: int, *, read_only: bool = False, key: bytes | None = None
+        cls,
+        address: Address,
+        partition: int,
+        *,
+        read_only: bool = False,
+        key: bytes | None = None,
+        stamping: Stamping = unstamped,
     ) -> Self:
         """The log in the partition; whoever wrote it before can do so no more (unless `read_only`).
 
-        With a `key` its snapshots are sealed, and only those that are sealed with it are used.
+        With a `key` its snapshots are sealed, and only those that are sealed with it are used. `stamping` gets the
+        append times of what is written.
 
         Raises:
             LogUnavailable: no broker answers.
@@ -82,7 +89,7 @@ class KafkaLog:
             raise missing(address, topic, partition if count else None)
         if read_only:
             return cls(address, partition, None, key)
-        opened = cls(address, partition, await Writer.open(address, partition), key)
+        opened = cls(address, partition, await Writer.open(address, partition, stamping), key)
         try:
             await opened._settle()
         except BaseException:

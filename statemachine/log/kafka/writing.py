@@ -5,8 +5,9 @@ Source: faust-notes, "one transactional.id per partition"; Kafka, KIP-98.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 from aiokafka import TopicPartition
@@ -30,20 +31,34 @@ _WITHIN: Final = 15.0
 """Seconds for a transaction: a broker that is killed is back, or another leads, well before."""
 
 
+_LOG_APPEND_TIME: Final = 1
+"""The timestamp of a record is the broker's. Source: Kafka, record batch attributes."""
+
+Stamping = Callable[[], Callable[[datetime], None]]
+"""Called before something is sent; what it gives is called with the time at which a broker appended it."""
+
+
+def unstamped() -> Callable[[datetime], None]:
+    """For those who do not compare clocks."""
+    return lambda _: None
+
+
 class Writer:
     """Writes whole transactions to partition `number`, until one fails: then it never does again."""
 
-    def __init__(self, address: Address, number: int, made: Any) -> None:
+    def __init__(self, address: Address, number: int, made: Any, stamping: Stamping = unstamped) -> None:
         self._address, self._number, self._producer = address, number, made
+        self._stamping = stamping
         self._turn = asyncio.Lock()
         self._lost = ""
         self._ending: asyncio.Task[None] | None = None
 
     @classmethod
-    async def open(cls, address: Address, number: int) -> Self:
-        """From now on nobody else writes. Raises LogUnavailable, StoreUnusable."""
+    async def open(cls, address: Address, number: int, stamping: Stamping = unstamped) -> Self:
+        """From now on nobody else writes; `stamping` hears of append times. Raises LogUnavailable, StoreUnusable."""
         with ours(address, f"become the writer of partition {number}"):
-            return cls(address, number, await started(producer(address, f"{address.prefix}-{number}")))
+            made = await started(producer(address, f"{address.prefix}-{number}"))
+            return cls(address, number, made, stamping)
 
     async def write(self, topic: str, rows: Sequence[Row]) -> Sequence[int]:
         """All of `rows` can be read, in this order; gives their offsets.
@@ -97,6 +112,7 @@ class Writer:
 
     async def _send(self, topic: str, rows: Sequence[Row]) -> list[int]:
         """The rows in as few batches as there can be; a future a record would cost half of all time."""
+        stamped = self._stamping()
         sent, batch = [], self._producer.create_batch()
         for row in rows:
             if _add(batch, row) is None:
@@ -106,7 +122,10 @@ class Writer:
         sent.append((await self._dispatch(topic, batch), batch.record_count()))
         offsets: list[int] = []
         for future, count in sent:
-            first = (await future).offset
+            said = await future
+            first = said.offset
+            if said.timestamp_type == _LOG_APPEND_TIME and said.timestamp > 0:
+                stamped(datetime.fromtimestamp(said.timestamp / 1000, UTC))
             if first < 0:
                 raise KafkaError("brokers have the records, and do not say where")
             offsets += range(first, first + count)
