@@ -57,8 +57,8 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
     found["crds/Kustomization"] = crd_list
     found["deploy/common/rights.yaml"] = lambda: yaml_file(*rbac_objects())
     found[f"{CHART}/files/actor.yaml"] = lambda: yaml_file(chart_policies())
-    found["deploy/components/actor/policy.yaml"] = lambda: yaml_file(*validating(_always(), _FRONT))
-    found["deploy/components/actor-written/policy.yaml"] = lambda: yaml_file(*mutating(_always(), _FRONT))
+    found["deploy/actor/policy.yaml"] = lambda: yaml_file(*validating(SERVED, _FRONT))
+    found["deploy/actor-written/policy.yaml"] = lambda: yaml_file(*mutating(_always(), _FRONT))
     found["jobledger/plugin/groups.py"] = groups_module
     found[switching.OPTIONS] = switching.options  # before docs/cli.md, which is made with it
     for kind, _ in OPT_IN:
@@ -108,9 +108,12 @@ def _always() -> list[Names]:
 
 
 def chart_policies() -> dict[str, Any]:
-    """The policies that guard who is named on jobs, as the chart's template reads them; `switched`: rules by kind."""
+    """The policies that guard who is named on jobs, as the chart's template reads them; `switched`: rules by kind.
+
+    Jobs of opt-in kinds may be others': in them nothing is written where they are not switched on.
+    """
     return {
-        "validating": [each["spec"] for each in validating(_always(), _FRONT)],
+        "validating": [each["spec"] for each in validating(SERVED, _FRONT)],
         "mutating": [each["spec"] for each in mutating(_always(), _FRONT)],
         "switched": {kind.names.plural: rules_of((kind.names, *kind.aliases)) for kind, _ in OPT_IN},
     }

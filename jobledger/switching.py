@@ -14,7 +14,6 @@ from pydantic.alias_generators import to_camel
 
 from jobledger.kind_pages import NOTE
 from jobledger.settings import explained, variable
-from k8s_bridge.actor_policy import rules_of
 from statemachine.docstrings import field_docs
 from statemachine.errors import InvariantBroken
 from statemachine.kind import Kind, OptInSettings
@@ -66,14 +65,6 @@ patches:
             env:
             - name: {variable}
               value: "*"
-- target:
-    group: admissionregistration.k8s.io
-    name: jobledger-actor
-    kind: ValidatingAdmissionPolicy|MutatingAdmissionPolicy
-  patch: |-
-    - op: add
-      path: /spec/matchConstraints/resourceRules/-
-      value: {rule}
 """
 
 
@@ -111,10 +102,7 @@ def component(kind: Kind) -> str:
     """The kustomize component that switches the kind on."""
     names = kind.names
     switch = variable(f"{names.plural}.{_PLACES}")
-    (rule,) = rules_of((names, *kind.aliases))
-    return _COMPONENT.format(
-        note=NOTE, kind=names.kind, group=names.group, variable=switch, rule=json.dumps(rule)
-    )
+    return _COMPONENT.format(note=NOTE, kind=names.kind, group=names.group, variable=switch)
 
 
 def values(root: Path) -> str:

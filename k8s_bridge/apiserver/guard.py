@@ -48,11 +48,14 @@ class ActorGuard:
             await asyncio.sleep(ROUND)
             await self.look()
 
+    async def _read(self, path: str) -> dict[str, Any]:
+        answer: dict[str, Any] = await self._api.call("GET", path, behind=True)
+        return answer
+
     async def look(self) -> None:
         """What is known is what the API server says now; what it said last, while it does not answer."""
         try:
-            policy: dict[str, Any] = await self._api.call("GET", _POLICY, behind=True)
-            binding: dict[str, Any] = await self._api.call("GET", _BINDING, behind=True)
+            policy, binding = await asyncio.gather(self._read(_POLICY), self._read(_BINDING))
             found, why = guarded(policy, binding, self._kinds), "they are not as this release ships them"
         except (Missing, Refused) as error:
             found, why = {}, str(error)

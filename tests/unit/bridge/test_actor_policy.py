@@ -3,9 +3,11 @@
 import copy
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from k8s_bridge.actor_policy import EFFECTIVE, guarded, validating
 from statemachine.kinds import SERVED
@@ -74,3 +76,11 @@ def test_a_policy_that_lets_more_through_guards_nothing(loosen: Callable[[list[M
     loosen(both)
     policy, binding = both
     assert guarded(policy, binding, JOBS) == {}
+
+
+def test_the_policy_that_is_shipped_counts_for_every_kind() -> None:
+    shipped = Path(__file__).parents[3] / "deploy" / "actor" / "policy.yaml"
+    policy, binding = yaml.safe_load_all(shipped.read_text(encoding="utf-8"))
+    for each in (policy, binding):
+        each["metadata"]["creationTimestamp"] = MADE
+    assert set(guarded(policy, binding, SERVED)) == {(each.group, each.plural) for each in SERVED}
