@@ -7,7 +7,18 @@ from fastapi import APIRouter, Body, Depends, Header, Query, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
-from jobledger.api.rights import Caller, Right, caller_of, demand, may_list, over, permitted, to_create
+from jobledger.api.rights import (
+    Caller,
+    Right,
+    caller_of,
+    demand,
+    may_list,
+    over,
+    permitted,
+    still_may,
+    still_permitted,
+    to_create,
+)
 from jobledger.api.streams import Closing, log_response, watch_response
 from jobledger.app import App
 from jobledger.errors import UnknownJob
@@ -143,9 +154,10 @@ def _streaming(router: APIRouter, app: App, closing: Closing) -> None:
         follow: bool = False,
     ) -> StreamingResponse:
         """What a replica (default: the primary) writes; with `follow` until it ends."""
-        await demand(caller, Right("get", "", "pods", namespace, subresource="log"))
+        right = Right("get", "", "pods", namespace, subresource="log")
+        await demand(caller, right)
         pieces = await app.logs(job, replica=replica, container=container, previous=previous, follow=follow)
-        return log_response(closing, pieces)
+        return log_response(closing, pieces, still_may(caller, over(job, "get"), right))
 
     @router.get("/watch")
     async def watch(
@@ -158,7 +170,8 @@ def _streaming(router: APIRouter, app: App, closing: Closing) -> None:
         """Jobs as they stand, then every change: JSON lines, or server-sent events."""
         kinds = await permitted(caller, "watch", namespace or "", name=name)
         watched = app.watch(namespace=namespace or None, name=name, kinds=kinds, selector=selector)
-        return watch_response(watched, closing, request)
+        still = still_permitted(caller, "watch", namespace or "", name=name, kinds=kinds)
+        return watch_response(watched, closing, request, still)
 
 
 def _writing(router: APIRouter, app: App) -> None:

@@ -2,7 +2,7 @@
 
 Answers are kept for a short while, because a page or a command asks several things at once: who a token is for up
 to 60 s under a keyed hash of it (never the token), what they may do for up to 10 s. So a right that is taken away
-works here for 10 s at most, a token for 60 s.
+works here for 10 s at most, a token for 60 s. Streams that are open ask again as well (`streams.RECHECK`).
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from jobledger.api.cache import Cache
@@ -75,7 +75,7 @@ class Reviews:
             raise Unauthenticated(
                 "the token is not valid here: it has expired, or belongs to another cluster"
             )
-        return Reviewed(user, self)
+        return Reviewed(user, self, token)
 
     async def may(self, user: User, right: Right) -> bool:
         """The user has the right. Raises ClusterUnavailable when the API server does not say."""
@@ -126,6 +126,8 @@ class Reviewed:
 
     user: User
     reviews: Reviews
+    token: str = field(default="", repr=False)
+    """By which they came in; kept as long as their request lasts."""
 
     def signature(self, said: str) -> str:
         """See Caller: what a request says of itself proves nothing."""
@@ -134,6 +136,10 @@ class Reviewed:
     async def may(self, right: Right) -> bool:
         """See Caller."""
         return await self.reviews.may(self.user, right)
+
+    async def still(self) -> None:
+        """See Caller: their token may have been taken back."""
+        await self.reviews.caller(self.token)
 
     def __str__(self) -> str:
         return f'"{self.user.name}"'

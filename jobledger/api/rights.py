@@ -5,7 +5,7 @@ about each caller. Routes state the rights that they need; they do not know who 
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from fastapi import Request
@@ -47,6 +47,9 @@ class Caller(Protocol):
     async def may(self, right: Right) -> bool:
         """They have the right. Raises ClusterUnavailable when nobody can say."""
 
+    async def still(self) -> None:
+        """They may come in still. Raises Unauthenticated, or ClusterUnavailable when nobody can say."""
+
     def __str__(self) -> str:
         """How a refusal names them."""
 
@@ -61,6 +64,9 @@ class Anyone:
     async def may(self, right: Right) -> bool:
         """See Caller."""
         return True
+
+    async def still(self) -> None:
+        """See Caller: a machine does not change its mind."""
 
     def __str__(self) -> str:
         return "anyone"
@@ -80,6 +86,26 @@ async def demand(caller: Caller, *rights: Right) -> None:
     missing = [right for right, has in zip(rights, allowed, strict=True) if not has]
     if missing:
         raise lacking(str(caller), missing[0].verb, [each.what for each in missing], missing[0].namespace)
+
+
+Still = Callable[[], Awaitable[None]]
+"""Nothing, while a stream that is open may go on; raises what would refuse it now."""
+
+
+def still_may(caller: Caller, *rights: Right) -> Still:
+    """The caller is known, and has all of the rights."""
+
+    async def check() -> None:
+        await caller.still()
+        await demand(caller, *rights)
+
+    return check
+
+
+def still_permitted(caller: Caller, verb: str, namespace: str, *, name: str, kinds: Sequence[str]) -> Still:
+    """The caller is known, and may do `verb` with all of `kinds`, as `permitted` has said."""
+    asked = [each for each in SERVED if each.kind in kinds]
+    return still_may(caller, *(Right.over(each, verb, namespace, name) for each in asked))
 
 
 async def permitted(

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import StreamingResponse
 
-from jobledger.api.rights import Right, demand
+from jobledger.api.rights import Right, demand, still_may
 from jobledger.api.streams import begun, log_response
 from jobledger.console.data.asking import JOB, Asking, Job
 from jobledger.console.details.lives import Lives
@@ -35,7 +35,8 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         previous: bool = False,
     ) -> StreamingResponse:
         """What the replica (its name, or its pod's) writes; with `follow` until it ends."""
-        await demand(caller, Right("get", "", "pods", subject.namespace, subresource="log"))
+        right = Right("get", "", "pods", subject.namespace, subresource="log")
+        await demand(caller, right)
         if subject.job is None:
             raise NotPossible(f'job "{subject.name}" has no log: nothing has been decided about it yet')
         if tail is None:
@@ -49,7 +50,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
             life = await lives.of(subject.uid)
             held = chosen_log(app.cluster, subject, attempts(life.entries), Choice(pod, container))
             pieces = await ended(held, tail, follow=follow)
-        return log_response(console.closing, pieces)
+        return log_response(console.closing, pieces, still_may(caller, right))
 
 
 async def ended(log: Log, tail: int, *, follow: bool) -> AsyncIterator[bytes]:

@@ -6,11 +6,11 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
-from jobledger.api.rights import Caller, Right, caller_of, demand
+from jobledger.api.rights import Caller, Right, caller_of, demand, still_may
 from jobledger.api.streams import begun, log_response
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.render import render
-from jobledger.console.details.subject import JOB, Job
+from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.details.whichlog import MOST, Choice, Log, attempts, chosen_log
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.logs import window
@@ -45,7 +45,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
     app = console.app
 
     async def log_of(subject: Job, caller: Asking, choice: Chosen) -> Log:
-        await demand(caller, Right("get", "", "pods", subject.namespace, subresource="log"))
+        await demand(caller, _right(subject))
         life = await lives.of(subject.uid)
         return chosen_log(app.cluster, subject, attempts(life.entries), choice)
 
@@ -108,7 +108,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         return render(request, "matches.html", subject, tab="replicas", verbatim=True, **context)
 
     @router.get(JOB + "/log/download")
-    async def download(log: meant) -> Response:
+    async def download(subject: Job, caller: Asking, log: meant) -> Response:
         """The whole log, byte for byte."""
         pieces = log.whole()
         first = await _first(pieces, log)
@@ -116,7 +116,14 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         named = f'attachment; filename="{log.pod}.{log.attempt.number}.{log.container or "log"}{before}.log"'
         headers = {**HEADERS, "Content-Disposition": named, "Cache-Control": "no-store"}
         media_type = "application/octet-stream"
-        return log_response(console.closing, begun(first, pieces), media_type=media_type, headers=headers)
+        still = still_may(caller, _right(subject))
+        return log_response(
+            console.closing, begun(first, pieces), still, media_type=media_type, headers=headers
+        )
+
+
+def _right(subject: Subject) -> Right:
+    return Right("get", "", "pods", subject.namespace, subresource="log")
 
 
 async def _first(pieces: AsyncIterator[bytes], log: Log) -> bytes:

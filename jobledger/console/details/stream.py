@@ -19,8 +19,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from jobledger.api.rights import Caller, Right, caller_of, demand
-from jobledger.api.streams import HEARTBEAT
+from jobledger.api.rights import Caller, Right, Still, caller_of, demand, still_may
+from jobledger.api.streams import HEARTBEAT, Closing
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.subject import subject_of
 from jobledger.console.details.whichlog import Choice, Log, attempts, chosen_log
@@ -88,11 +88,13 @@ def routes(console: Console, lives: Lives) -> APIRouter:
     beat = Beat(console)
     listeners = Listeners(console.options.listeners, console.options.listeners_per_user)
 
-    async def log_of(request: Request, caller: Caller, wish: Wish) -> Log:
+    async def log_of(request: Request, caller: Caller, wish: Wish) -> tuple[Log, Still]:
         subject = await subject_of(request, caller, wish.namespace, wish.kind, wish.name, uid=wish.uid)
-        await demand(caller, Right("get", "", "pods", subject.namespace, subresource="log"))
+        right = Right("get", "", "pods", subject.namespace, subresource="log")
+        await demand(caller, right)
         life = await lives.of(subject.uid)
-        return chosen_log(console.app.cluster, subject, attempts(life.entries), wish.choice)
+        log = chosen_log(console.app.cluster, subject, attempts(life.entries), wish.choice)
+        return log, still_may(caller, right)
 
     @router.get("/live")
     async def live(
@@ -108,12 +110,17 @@ def routes(console: Console, lives: Lives) -> APIRouter:
         wishes = [Wish.parse(address) for address in log]
         leave = listeners.admit(request)
         sources = [
-            _followed(number, wish, partial(log_of, request, caller)) for number, wish in enumerate(wishes)
+            _followed(number, wish, partial(log_of, request, caller), console.closing)
+            for number, wish in enumerate(wishes)
         ]
 
         async def body() -> AsyncIterator[str]:
-            async for item in console.closing.until(merged(_changed(beat), *sources), HEARTBEAT):
-                yield ": alive\n\n" if item is None else item
+            items = merged(_changed(beat), *sources)
+            try:
+                async for item in console.closing.until(items, HEARTBEAT, still=caller.still):
+                    yield ": alive\n\n" if item is None else item
+            except JobledgerError:  # the browser asks again, and the answer says why it is refused
+                return
 
         return _Admitted(body(), leave)
 
@@ -126,15 +133,23 @@ async def _changed(beat: Beat) -> AsyncIterator[str]:
             yield _event("changed", position)
 
 
-async def _followed(number: int, wish: Wish, log_of: Callable[[Wish], Awaitable[Log]]) -> AsyncIterator[str]:
-    """What is added to a log, and that it is no longer there; a cluster that does not answer is asked again."""
+async def _followed(
+    number: int, wish: Wish, log_of: Callable[[Wish], Awaitable[tuple[Log, Still]]], closing: Closing
+) -> AsyncIterator[str]:
+    """What is added to a log, and that it is no longer there, or no longer for this caller.
+
+    A cluster that does not answer is asked again.
+    """
     at = wish.at
     while True:
         try:
-            news = await (await log_of(wish)).news(at)
+            log, still = await log_of(wish)
+            pieces = closing.until(await log.news(at), still=still)
             yield _event("begin", {"log": number})
-            async with aclosing(news) as pieces:  # type: ignore[type-var]
-                async for piece in pieces:
+            async with aclosing(pieces) as news:  # type: ignore[type-var]
+                async for piece in news:
+                    if piece is None:
+                        continue
                     at = piece.end
                     data = {"lines": piece.lines, "tail": piece.tail, "end": piece.end}
                     flags = {"skipped": piece.skipped, "ended": piece.ended}

@@ -1,5 +1,6 @@
 """The controller's HTTP API asks a real API server who its callers are, and what they may."""
 
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -148,6 +149,23 @@ def test_the_history_names_who_the_token_belongs_to(address: str, jobs: Jobs, pe
     text = ask(address, f"/v1/lives/{home}/paused/history", person.token).json()["text"]
     assert f"by {person.name}" in text
     assert "mallory" not in text
+
+
+def test_a_watch_ends_when_its_right_is_taken_away(
+    job_crds: Cluster, address: str, jobs: Jobs, person: Person
+) -> None:
+    home, role = person.namespace, f"{person.account}-watcher"
+    job_crds.kubectl("create", "role", role, "--verb=watch", f"--resource={JOBS}", "-n", home)
+    subject = f"--serviceaccount={home}:{person.account}"
+    job_crds.kubectl("create", "rolebinding", role, f"--role={role}", subject, "-n", home)
+    headers = {"X-Jobledger-Token": person.token}
+    with httpx.stream("GET", f"{address}/v1/watch?namespace={home}", headers=headers, timeout=60) as stream:
+        sent = (json.loads(line) for line in stream.iter_lines())
+        assert next(sent)["type"] == "ADDED"
+        job_crds.kubectl("delete", "rolebinding", role, "-n", home)
+        last = list(sent)[-1]
+    assert (last["type"], last["object"]["status"]) == ("ERROR", 403)
+    assert f'"{person.name}" has no right to watch' in last["object"]["detail"]
 
 
 def test_logs_come_through_for_those_who_may_read_them(

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from jobledger.api.rights import Anyone
 from jobledger.api.server import serve, tcp_socket
 from jobledger.api.streams import Closing, log_response
 from statemachine.errors import ClusterUnavailable, ConfigError
@@ -44,7 +45,7 @@ async def test_a_log_whose_source_fails_breaks_off_and_does_not_seem_to_have_end
         raise ClusterUnavailable("the API server does not answer")
 
     async def api(scope: Scope, receive: Receive, send: Send) -> None:
-        await log_response(closing, pieces())(scope, receive, send)
+        await log_response(closing, pieces(), Anyone().still)(scope, receive, send)
 
     async def read() -> None:
         async with (

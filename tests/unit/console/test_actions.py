@@ -193,6 +193,9 @@ class Reader:
     async def may(self, right: Right) -> bool:
         return right.verb in ("get", "list")
 
+    async def still(self) -> None:
+        return
+
     def __str__(self) -> str:
         return '"rita"'
 
