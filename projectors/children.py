@@ -181,7 +181,7 @@ class Children:
         if state is None or (state.phase is Phase.NEW and not state.closed):
             return None
         self._forget_reported(state)
-        if state.is_final or state.deleted:
+        if state.deleted:
             self._confirming.forget(job)
         observed = [each.uid for each in state.replicas.values() if each.uid]
         live = await self._cluster.children(state.namespace, job, observed)

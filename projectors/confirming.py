@@ -22,6 +22,7 @@ from statemachine.ids import JobUid
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of
 from statemachine.observations import JobObserved
+from statemachine.rules.admission import judged_update
 from statemachine.state import JobState
 
 log = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ class _Look:
 
 @dataclass
 class Confirming:
-    """Reads job objects of `cluster`, and remembers what came of it for jobs that are not over.
+    """Reads job objects of `cluster`, and remembers what came of it until their jobs are deleted.
 
     `env_values` knows what references to values in the log stand for.
     """
@@ -141,11 +142,11 @@ def _place(job: JobObserved | JobState) -> tuple[str, str, str, str]:
 
 def _is_ignored(kind: Kind, state: JobState, spec: Mapping[str, Any]) -> bool:
     """They differ in nothing, or in what an update may not change, and that is what the log says of the last one."""
-    update = kind.admit(state.name, spec, state.spec, uid=state.uid)
-    if update.changes:
+    update, problems = judged_update(kind, state, spec)
+    refused = problems or update.plan is None
+    if update.changes and not refused:
         return False
-    refused = update.problems or update.plan is None
-    paths = {problem.path for problem in update.problems} if refused else set(update.frozen)
+    paths = {problem.path for problem in problems} if refused else set(update.frozen)
     return paths == {problem.path for problem in state.ignored}
 
 

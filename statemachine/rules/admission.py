@@ -1,7 +1,7 @@
 """A job is seen for the first time, changes, or goes: what is accepted of it (spec R2, T1–T3)."""
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from statemachine.errors import Problem
 from statemachine.events import (
@@ -150,8 +150,7 @@ def _updated(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
     if state.plan is None:
         yield UpdateIgnored(generation=seen.generation, problems=state.ignored)
         return
-    found = kind.admit(state.name, seen.spec, state.spec, uid=state.uid)
-    problems = (*found.problems, *_too_late(kind, state, found))
+    found, problems = judged_update(kind, state, seen.spec)
     if problems or found.plan is None:
         yield UpdateIgnored(generation=seen.generation, problems=problems)
         if problems != state.ignored:
@@ -166,6 +165,14 @@ def _updated(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
         if problem not in state.ignored:
             message = f"{problem.path} {problem.text}"
             yield Announced(reason="ImmutableFieldChanged", message=message, level="Warning")
+
+
+def judged_update(
+    kind: Kind, state: JobState, spec: Mapping[str, Any]
+) -> tuple[Admission, tuple[Problem, ...]]:
+    """What an update to `spec` would be, and why nothing of it is accepted, if so."""
+    update = kind.admit(state.name, spec, state.spec, uid=state.uid)
+    return update, (*update.problems, *_too_late(kind, state, update))
 
 
 def _too_late(kind: Kind, state: JobState, found: Admission) -> Iterator[Problem]:

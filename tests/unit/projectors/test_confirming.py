@@ -27,6 +27,7 @@ from statemachine.kinds import KINDS
 from statemachine.log.inbox import MemoryInbox
 from statemachine.log.memory import MemoryLog
 from statemachine.observations import JobObserved
+from statemachine.phases import Phase
 from statemachine.state import JobState
 from tests.support.examples import job_of
 from tests.support.simulated import run_simulated
@@ -339,6 +340,17 @@ def test_an_update_that_the_log_says_to_have_ignored_is_no_reason_for_doubt() ->
     state = state_of(seen_of(kind, spec))
     assert compared(state, newer) == (Verdict.AHEAD, "it was changed")
     assert compared(state_of(newer, state), newer)[0] is Verdict.CONFIRMED
+
+
+def test_an_update_that_came_too_late_is_no_reason_for_doubt() -> None:
+    kind = KINDS[0]
+    spec = {**job_of(kind).raw["spec"], "runPolicy": {"backoffLimit": 1}}
+    state = replace(state_of(seen_of(kind, spec)), phase=Phase.FAILED)
+    newer = seen_of(kind, spec | {"runPolicy": {"backoffLimit": 2}}, generation=2)
+    assert compared(state, newer)[0] is Verdict.AHEAD
+    known = state_of(newer, state)
+    assert known.spec["runPolicy"] == {"backoffLimit": 1}
+    assert compared(known, newer)[0] is Verdict.CONFIRMED
 
 
 def test_an_object_that_is_being_deleted_is_ahead() -> None:
