@@ -31,12 +31,14 @@ class Form:
 
 
 def history_answer(told: History, form: Form, *, seq: str = "", full: bool = False) -> Answer:
-    """The entries that `seq` picks: a line each, or with `full` all of their fields.
+    """The entries that `seq` picks: a line each, or with `full` all of their fields. No text where there are none.
 
     Raises:
         ConfigError: `seq` picks nothing.
     """
     first, last = span(seq)
+    if not told.told:
+        return beside(told) if form.text else replace(beside(told), data=[])
     shown = [each for each in told.told if first <= each.record.seq <= last]
     if not shown:
         raise ConfigError(f"--seq {seq}: {told.job} has the entries 1 to {told.job.seq}")

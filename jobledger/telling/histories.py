@@ -69,6 +69,8 @@ class History:
     @property
     def doubt(self) -> str:
         """Why the history cannot be read to its end; empty if it can."""
+        if not self.told:  # known by its saved state alone, as where entries were deleted, or not restored
+            return f"the log holds none of its entries, only its state as saved after entry {self.job.seq}"
         return next((f"entry {each.record.seq}: {each.fault}" for each in self.told if each.fault), "")
 
 

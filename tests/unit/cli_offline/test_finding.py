@@ -1,5 +1,7 @@
 """Which job is meant: by name, namespace, uid, among the living and the dead."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -113,3 +115,19 @@ def test_answers_do_not_depend_on_snapshots(tmp_path: Path, ask: Ask) -> None:
                 for text in (bare, cached)
             )
         assert bare == cached
+
+
+@pytest.mark.parametrize("verb", [["why"], ["history"], ["history", "-o", "json"], ["replay"], ["why", "--at=2"]])
+def test_a_job_of_which_only_the_saved_state_is_left_is_said_to_be_so(
+    tmp_path: Path, ask: Ask, verb: list[str]
+) -> None:
+    path = tmp_path / "bare.db"
+    write(path, failed())
+    with closing(sqlite3.connect(path)) as store, store:
+        store.execute("DELETE FROM entries WHERE job = 'bbbb-2222'")
+    said = ask(*verb, "bbbb-2222", "--store", path)
+    assert (said.code, said.out.strip() in ("", "[]")) == (1, True)
+    assert (
+        "the history of demo/mnist cannot be read to its end: the log holds none of its entries, only its state as "
+        "saved after entry 8" in said.err
+    )

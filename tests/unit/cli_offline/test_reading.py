@@ -28,7 +28,7 @@ def test_entries_are_picked_by_number(ask: Ask, wish: str, seqs: list[int]) -> N
     assert [each["seq"] for each in found] == seqs
 
 
-@pytest.mark.parametrize("wish", ["x", "1-x", "1-2-3", "²", "9" * 20])
+@pytest.mark.parametrize("wish", [":", "3:7", "x", "1-x", "1-2-3", "²", "9" * 20])
 def test_a_number_that_is_none_is_refused(wish: str) -> None:
     with pytest.raises(ConfigError, match="names no entries"):
         span(wish)
