@@ -136,10 +136,14 @@ def run_command(arguments: list[str]) -> int:
     """The exit code of a command line; what went wrong has been told."""
 
     def work() -> int:
+        from jobledger.cli import hints
         from jobledger.cli.ending import ended_with
 
         words = without_help(arguments)
-        return ended_with(lambda: _application(words)(words, prog_name="jobledger"))
+        with hints.of(words):
+            return ended_with(
+                lambda: _application(words)(words, prog_name="jobledger"), spoken=hints.repeating
+            )
 
     return guarded(work)
 

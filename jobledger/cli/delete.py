@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jobledger.cli import common
+from jobledger.cli.hints import repeating
 
 if TYPE_CHECKING:
     from jobledger.client import Client
@@ -47,9 +48,8 @@ def delete(
             if wait and not _is_over(asked, settings.namespace, name, job["metadata"]["uid"], deadline):
                 common.warn(f"jobledger: {name} is being deleted, and not gone after {timeout}")
                 raise typer.Exit(1)
-            common.say(
-                f"{name} {'deleted' if wait else 'is being deleted'}; `jobledger history {name}` keeps its life"
-            )
+            how = "deleted" if wait else "is being deleted"
+            common.say(repeating(f"{name} {how}; `jobledger history {name}` keeps its life"))
 
 
 def _is_over(asked: "Client", namespace: str, name: str, uid: str, deadline: float) -> bool:

@@ -14,6 +14,7 @@ import typer
 
 from jobledger.cli import common
 from jobledger.cli.ending import FAILED, OK
+from jobledger.cli.hints import repeating
 
 if TYPE_CHECKING:
     from jobledger.settings import Settings
@@ -111,7 +112,7 @@ def doubtful(doubt: str, advice: str = "") -> int:
     if not doubt:
         return OK
     common.warn(f"jobledger: {doubt}")
-    common.warn(f"jobledger: what is shown ends before that{advice}")
+    common.warn(repeating(f"jobledger: what is shown ends before that{advice}"))
     return FAILED
 
 

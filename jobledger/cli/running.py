@@ -11,6 +11,7 @@ from jobledger.app import App
 from jobledger.cli import common
 from jobledger.cli.ending import FAILED, OK
 from jobledger.cli.follow import Follower
+from jobledger.cli.hints import repeating
 from jobledger.cli.outcome import story, where_to_look
 from jobledger.cli.screen import PlainScreen, Screen, screen
 from jobledger.cli.signals import Asked
@@ -94,14 +95,13 @@ class Run:
         """What happened, and where to look next, on standard output."""
         flag = common.store_flag(self._held)
         for state in self.follower.states():
-            common.say("\n".join(story(state, self.follower.shown, self._stopped)))
+            common.say(repeating("\n".join(story(state, self.follower.shown, self._stopped))))
         states = self.follower.states()
         ours = {state.uid for state in states}
         others = [s.name for s in self._app.states() if s.uid not in ours and not (s.is_final or s.deleted)]
         if others:
-            common.say(
-                f"also in this store, and going on: {', '.join(others)} (`jobledger serve` follows them)"
-            )
+            going_on = f"also in this store, and going on: {', '.join(others)}"
+            common.say(repeating(f"{going_on} (`jobledger serve` follows them)"))
         if states:
             common.say("\n".join(where_to_look(states[0], self._held.settings.namespace, flag)))
 

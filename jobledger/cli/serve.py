@@ -7,6 +7,7 @@ import typer
 
 from jobledger.cli import common
 from jobledger.cli.ending import OK
+from jobledger.cli.hints import repeating
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,7 +123,7 @@ def _goodbye(app: "App") -> str:
     if not left:
         return "ended; no job was unfinished"
     runs = "goes on" if len(left) == 1 else "go on"
-    return (
+    return repeating(
         f"ended; {', '.join(left)} {runs}, and the next `jobledger serve` or `run` on this store adopts them"
     )
 

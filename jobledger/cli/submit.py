@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jobledger.cli import common
+from jobledger.cli.hints import repeating
 
 if TYPE_CHECKING:
     from jobledger.manifests import Manifest
@@ -32,7 +33,7 @@ def submit(
         return
     for job in created:
         name = job["metadata"]["name"]
-        common.say(f"{job['kind']} {name} created; follow it with `jobledger get {name} --watch`")
+        common.say(repeating(f"{job['kind']} {name} created; follow it with `jobledger get {name} --watch`"))
 
 
 def examined(files: list[str], namespace: str) -> "list[Manifest]":

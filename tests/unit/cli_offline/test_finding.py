@@ -117,7 +117,9 @@ def test_answers_do_not_depend_on_snapshots(tmp_path: Path, ask: Ask) -> None:
         assert bare == cached
 
 
-@pytest.mark.parametrize("verb", [["why"], ["history"], ["history", "-o", "json"], ["replay"], ["why", "--at=2"]])
+@pytest.mark.parametrize(
+    "verb", [["why"], ["history"], ["history", "-o", "json"], ["replay"], ["why", "--at=2"]]
+)
 def test_a_job_of_which_only_the_saved_state_is_left_is_said_to_be_so(
     tmp_path: Path, ask: Ask, verb: list[str]
 ) -> None:
