@@ -140,9 +140,18 @@ async def started(client: Any) -> Any:
     return client
 
 
+class OtherProtocol(KafkaConnectionError):
+    """Brokers speak TLS to a client that does not, or the reverse; the message says which setting is wrong."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 @asynccontextmanager
 async def told_why(client: Any) -> AsyncIterator[None]:
     """That `client` finds no broker says why, if brokers do not believe who it is, or it does not believe them.
+
+    It says so, too, if only one of both speaks TLS: brokers close such a connection without a word.
 
     aiokafka keeps that to itself, or to its logs: so they are asked once more, and what they say is raised.
     """
@@ -156,13 +165,16 @@ async def told_why(client: Any) -> AsyncIterator[None]:
 
 
 async def _refusal(connections: Any) -> Exception | None:
-    """What the first broker that answers has against user and password, or we against its certificate.
+    """What the first broker that answers has against user and password or TLS, or we against its certificate.
 
     None if there is nothing, or none answers.
     """
-    if connections._security_protocol == "PLAINTEXT":
-        return None
+    plain = "PLAINTEXT" in connections._security_protocol
     for host, port, _ in connections.hosts:
+        if await (_speaks_tls(host, port) if plain else _speaks_plainly(host, port)):
+            return _other_protocol(f"{host}:{port}", connections._security_protocol, plain=plain)
+        if connections._security_protocol == "PLAINTEXT":
+            continue
         try:
             made = await create_conn(
                 host,
@@ -182,6 +194,40 @@ async def _refusal(connections: Any) -> Exception | None:
         await asyncio.wait({made.close()}, timeout=_GOODBYE)  # over TLS, brokers have to say goodbye, too
         return None
     return None
+
+
+def _other_protocol(broker: str, protocol: str, *, plain: bool) -> OtherProtocol:
+    if not plain:
+        better = protocol.replace("SSL", "PLAINTEXT")
+        return OtherProtocol(
+            f"{broker} does not speak TLS, and kafka.protocol is {protocol}: {better} would reach it"
+        )
+    better = "SASL_SSL" if protocol.startswith("SASL") else "SSL, or SASL_SSL with a user"
+    return OtherProtocol(f"{broker} expects TLS, and kafka.protocol is {protocol}: it should be {better}")
+
+
+async def _speaks_tls(host: str, port: int) -> bool:
+    """Whoever listens there shakes hands, whatever the certificate: nothing is sent to them."""
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    try:
+        async with asyncio.timeout(_GOODBYE):
+            _, writer = await asyncio.open_connection(host, port, ssl=trusting)
+    except (OSError, TimeoutError):
+        return False
+    writer.transport.abort()
+    return True
+
+
+async def _speaks_plainly(host: str, port: int) -> bool:
+    """A broker there answers which versions it knows, without TLS; nobody is asked who they are for that."""
+    try:
+        async with asyncio.timeout(_GOODBYE):
+            made = await create_conn(host, port, request_timeout_ms=_REQUEST)
+    except FAILURES:
+        return False
+    await asyncio.wait({made.close()}, timeout=_GOODBYE)
+    return True
 
 
 async def stopped(client: Any, stop: Callable[[], Awaitable[None]] | None = None) -> None:

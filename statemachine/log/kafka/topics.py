@@ -22,7 +22,7 @@ from aiokafka.errors import (
 
 from statemachine.errors import ConfigError, LogUnavailable, StoreUnusable
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import FAILURES, told_why, translated
+from statemachine.log.kafka.clients import FAILURES, OtherProtocol, told_why, translated
 from statemachine.log.kafka.layout import DEFAULT_COPIES, DEFAULT_PARTITIONS, EVENTS, TOPICS, Topic, faults
 
 _TIMEOUT: Final = 10_000
@@ -182,7 +182,8 @@ async def _admin(address: Address) -> AsyncIterator[AIOKafkaAdminClient]:
     except (InvalidConfigurationError, InvalidTopicError, PolicyViolationError) as error:
         raise StoreUnusable(f"Kafka at {address} refuses: {error}") from error
     except KafkaConnectionError as error:
-        raise LogUnavailable(f"Kafka at {address} cannot be reached: no broker answers us") from error
+        why = error if isinstance(error, OtherProtocol) else "no broker answers us"
+        raise LogUnavailable(f"Kafka at {address} cannot be reached: {why}") from error
     except FAILURES as error:
         raise translated(error, address, "look after the topics") from error
     finally:

@@ -22,6 +22,7 @@ from statemachine.errors import LogUnavailable, StoreUnusable
 from statemachine.log.codec import decode, encode_observation
 from statemachine.log.kafka import topics
 from statemachine.log.kafka.address import Address, Security
+from statemachine.log.kafka.clients import parts
 from statemachine.log.kafka.layout import TOPICS
 from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.kafka.outbox import KafkaOutbox
@@ -138,6 +139,36 @@ async def test_nobody_gets_through_without_saying_who_they_are(secure: Kafka) ->
     for security in (Security(), Security("SSL", ca_file=secure.home / "ca.crt")):
         with pytest.raises(LogUnavailable, match="cannot be reached"):
             await topics.check(replace(address_of("admin", secure), security=security))
+
+
+async def test_a_client_without_tls_is_told_that_the_broker_expects_it(secure: Kafka) -> None:
+    address = replace(address_of("admin", secure), security=Security())
+    sentence = (
+        rf"{secure.servers} expects TLS, and kafka\.protocol is PLAINTEXT: it should be SSL, or SASL_SSL"
+    )
+    attempts: list[Callable[[], Awaitable[object]]] = [
+        lambda: topics.check(address),
+        lambda: KafkaLog.open(address, 0, read_only=True),
+        lambda: Writer.open(address, 0),
+        lambda: parts(address),
+    ]
+    for attempt in attempts:
+        with pytest.raises(LogUnavailable, match=sentence):
+            await attempt()
+
+
+@pytest.mark.parametrize(("protocol", "better"), [("SSL", "PLAINTEXT"), ("SASL_SSL", "SASL_PLAINTEXT")])
+async def test_a_client_with_tls_is_told_that_the_broker_does_not_speak_it(
+    kafka: Kafka, tmp_path: Path, protocol: str, better: str
+) -> None:
+    password = tmp_path / "password"
+    password.write_text("secret", encoding="utf-8")
+    security = Security(protocol, "PLAIN", "admin", password)
+    sentence = (
+        rf"{kafka.servers} does not speak TLS, and kafka\.protocol is {protocol}: {better} would reach it"
+    )
+    with pytest.raises(LogUnavailable, match=sentence):
+        await topics.check(Address(tuple(kafka.servers.split(",")), "jobledger", security))
 
 
 async def test_a_broker_whose_certificate_nobody_knows_is_not_spoken_to(secure: Kafka) -> None:
