@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 import pytest
 
 from statemachine.log.kafka.address import Address
@@ -71,6 +72,10 @@ class Service:
         finally:
             self._process.kill()
             self._process.wait()
+
+    def port_for(self, text: str) -> str:
+        """The text, with the port of this service in it as it is here."""
+        return text.replace("8080", self._replaced["8080"])
 
     def _place(self) -> dict[str, Any]:
         given = {name: self._here([str(value)])[0] for name, value in self._about["environment"].items()}
@@ -136,10 +141,31 @@ def test_serve_becomes_healthy_and_runs_a_job(
         assert serve.run("wait", "composed", "--for=condition=Completed").returncode == 0
         succeeded = "SELECT name FROM history_jobs WHERE phase = 'Succeeded'"
         wait_for("the history has it", lambda: postgres.sql(succeeded, database) == "composed")
+        assert metrics_of(serve) == (200, 404)
         said = [serve.run(*each) for each in commands_of_the_readme()]
         assert len(said) == 3
         assert [each.stderr for each in said if each.returncode] == []
         assert serve.run("delete", "pause-resume").returncode == 0  # its processes would outlive this test
+
+
+def metrics_of(serve: Service) -> tuple[int, int]:
+    """The statuses that `serve-metrics` gives for the metrics, which have to be ours, and for the jobs."""
+    port = str(free_port())
+    text = (COMPOSE / "metrics.py").read_text(encoding="utf-8")
+    here = serve.port_for(text).replace("8081", port)
+    with subprocess.Popen([sys.executable, "-c", here], stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_for("it listens", lambda: is_open(int(port)))
+            metrics, jobs = (httpx.get(f"http://127.0.0.1:{port}{each}") for each in ("/metrics", "/v1/jobs"))
+        finally:
+            process.kill()
+    assert "jobledger_jobs" in metrics.text
+    return metrics.status_code, jobs.status_code
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as asked:
+        return asked.connect_ex(("127.0.0.1", port)) == 0
 
 
 def commands_of_the_readme() -> list[list[str]]:

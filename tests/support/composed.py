@@ -30,8 +30,12 @@ def composed(variables: Mapping[str, str] | None = None) -> dict[str, Any]:
 
 
 def ours(file: Mapping[str, Any]) -> dict[str, Any]:
-    """The services that run jobledger."""
-    return {name: each for name, each in file["services"].items() if IMAGE.fullmatch(each["image"])}
+    """The services that run jobledger, not another program of its image."""
+    return {
+        name: each
+        for name, each in file["services"].items()
+        if IMAGE.fullmatch(each["image"]) and "entrypoint" not in each
+    }
 
 
 def _filled(value: Any, variables: Mapping[str, str]) -> Any:

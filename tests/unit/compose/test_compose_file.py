@@ -52,7 +52,7 @@ def test_the_schema_finds_what_is_wrong(file: dict[str, Any]) -> None:
 def test_each_profile_has_what_it_is_for(file: dict[str, Any]) -> None:
     profiles = {name: each.get("profiles") for name, each in file["services"].items()}
     assert {name for name, each in profiles.items() if each == ["cluster"]} == ROLES
-    assert {name for name, each in profiles.items() if each == ["local"]} == {"serve"}
+    assert {name for name, each in profiles.items() if each == ["local"]} == {"serve", "serve-metrics"}
     assert re.search("^COMPOSE_PROFILES=local$", (COMPOSE / "env.example").read_text(), re.MULTILINE)
 
 
@@ -106,6 +106,17 @@ def test_nothing_is_open_beyond_this_machine(file: dict[str, Any]) -> None:
     assert [each for each in ports if not each.startswith("127.0.0.1:")] == []
 
 
+def test_every_container_is_bounded_and_may_not_become_more(file: dict[str, Any]) -> None:
+    for name, service in file["services"].items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["logging"]["options"] == {"max-size": "10m", "max-file": "3"}, name
+        assert all(service[each] for each in ("mem_limit", "cpus", "pids_limit")), name
+        assert service.get("read_only") is (None if name == "kafka" else True), name
+    assert [name for name, each in file["services"].items() if "cap_add" in each] == ["postgres"]
+    assert "version" not in file  # Compose warns of it
+
+
 def test_no_secret_is_in_a_file() -> None:
     for path in (each for each in COMPOSE.rglob("*") if each.suffix in (".yaml", ".example")):
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -132,10 +143,12 @@ def test_prometheus_reads_our_alerts_and_every_process_of_ours(file: dict[str, A
     assert set(asked["names"]) == ROLES
     for role in ROLES:
         assert f"--listen=0.0.0.0:{asked['port']}" in file["services"][role]["command"]
-    serve = file["services"]["serve"]
-    assert serve["network_mode"] == "service:prometheus"
-    (target,) = local["static_configs"][0]["targets"]
-    assert f"--listen={target}" in serve["command"]
+    serve, metrics = file["services"]["serve"], file["services"]["serve-metrics"]
+    assert "network_mode" not in serve
+    assert "--listen=127.0.0.1:8080" in serve["command"]
+    assert metrics["network_mode"] == "service:serve"
+    assert metrics["entrypoint"][1] in mounts(metrics)
+    assert local["static_configs"][0]["targets"] == ["serve:8081"]
 
 
 def test_grafana_shows_our_dashboard_of_that_prometheus(file: dict[str, Any]) -> None:
