@@ -16,10 +16,13 @@ class Action(StrEnum):
     """What is to be done with logs."""
 
     COPY = "copy"
+    BACKUP = "backup"
 
 
 def log(
-    action: Annotated[Action, typer.Argument(metavar="copy", help="Copy a log, and compare the two.")],
+    action: Annotated[
+        Action, typer.Argument(metavar="copy|backup", help="Copy a log that stands still, or one at work.")
+    ],
     source: Annotated[
         str, typer.Argument(metavar="FROM", help="The log: sqlite:///PATH or kafka://HOST:PORT,…")
     ],
@@ -37,19 +40,23 @@ def log(
     Nothing may write either log meanwhile: stop the controller first. Observations that nobody has decided yet are
     not copied, so a log with some is refused. Afterwards both are compared entry by entry. A copy that was
     broken off goes on where it was; a target that holds another history is refused.
+
+    `backup` asks nobody to stop: it copies what was decided when it came to it, and leaves out what was not, which a
+    cluster shows again. Given the same target again, it adds what has come since.
     """
     import asyncio
 
-    del action  # there is one
     settings = common.settings(verbose=verbose)
-    found = asyncio.run(_copied(settings, source, target))
+    found = asyncio.run(_copied(action, settings, source, target))
     more = f", {found.before} of them before" if found.before else ""
     letters = f", and {common.plural(found.letters, 'dead letter')}" if found.letters else ""
-    common.say(f"the same in both: {found.jobs} jobs, {found.entries} entries{more}{letters}")
+    same = "the same in both" if action is Action.COPY else "backed up"
+    common.say(f"{same}: {found.jobs} jobs, {found.entries} entries{more}{letters}")
 
 
-async def _copied(settings: "Settings", source: str, target: str) -> "Copied":
+async def _copied(action: Action, settings: "Settings", source: str, target: str) -> "Copied":
     from jobledger.wiring.cluster import log_of
-    from jobledger.wiring.copying import copied
+    from jobledger.wiring.copying import backed_up, copied
 
-    return await copied(log_of(source, settings), log_of(target, settings))
+    work = copied if action is Action.COPY else backed_up
+    return await work(log_of(source, settings), log_of(target, settings))

@@ -10,6 +10,35 @@ from statemachine.log.copying import Copied, NotTheSame, copy
 from statemachine.log.partitions import Merged, Partitions
 
 
+async def backed_up(source: Path | Kafka, target: Path | Kafka) -> Copied:
+    """`target` holds a beginning of each history in `source`, which others may write meanwhile.
+
+    A partition is read up to the end that it has when its turn comes. A job is in one partition, and its entries
+    follow each other there, so any beginning of a partition is a ledger. What is not decided yet is left out.
+
+    Raises:
+        StoreUnusable: one of them cannot be used.
+        NotTheSame: see `statemachine.log.copying.copy`. So is LogError.
+    """
+    if isinstance(source, Kafka):
+        async with reading(source) as read, writing(target) as written:
+            return await _begun(read, written)
+    from statemachine.log.sqlite import SqliteLog
+
+    log = await SqliteLog.open(source, read_only=True)
+    try:
+        async with writing(target) as written:
+            return await _begun(Partitions([log]), written)
+    finally:
+        await log.close()
+
+
+async def _begun(source: Partitions, target: Partitions) -> Copied:
+    found = await copy(Merged(source), target)
+    await _told(target)
+    return found
+
+
 async def copied(source: Path | Kafka, target: Path | Kafka) -> Copied:
     """`target` holds what `source` does. Nobody may write either meanwhile.
 
@@ -46,10 +75,9 @@ async def _from_kafka(source: Kafka, target: Path | Kafka) -> Copied:
 async def _copied(source: Partitions, target: Path | Kafka) -> Copied:
     ends = await _ends(source)
     async with writing(target) as written:
-        found = await copy(Merged(source), written)
+        found = await _begun(source, written)
         if await _ends(source) != ends:
             raise NotTheSame("somebody writes the log that is copied: stop the controller, and copy again")
-        await _told(written)
         return found
 
 

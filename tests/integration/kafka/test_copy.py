@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 
 from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.outbox import KafkaOutbox
 from statemachine.log.port import Draft, Record
 from statemachine.log.sqlite import SqliteLog
-from tests.harness import program
-from tests.support.logs import OTHER, history, records
+from statemachine.observations import JobGone
+from tests.harness import Kafka, program
+from tests.harness.fixtures import ledger_topics_on
+from tests.support.logs import OTHER, START, history, records
 
 pytestmark = pytest.mark.integration
 
@@ -51,6 +54,33 @@ def test_a_log_goes_into_kafka_and_comes_back_as_it_was(tmp_path: Path, ledger_t
     assert cli("log", "copy", kafka, f"sqlite://{back}")[0] == 0
     left, right = ({(each.job, each.seq): each.body for each in read(path)} for path in (first, back))
     assert left == right
+
+
+def test_a_ledger_at_work_is_backed_up_and_comes_back(tmp_path: Path, kafka: Kafka) -> None:
+    written, backup = tmp_path / "written.db", tmp_path / "backup.db"
+    with ledger_topics_on(kafka) as working, ledger_topics_on(kafka) as restored:
+        write(written, history(5))
+        assert cli("log", "copy", f"sqlite://{written}", str(working))[0] == 0
+        asyncio.run(notice(working))
+        assert "not decided yet" in cli("log", "copy", str(working), f"sqlite://{backup}")[2]
+        first = cli("log", "backup", str(working), f"sqlite://{backup}")
+        assert first == (0, "backed up: 1 jobs, 5 entries\n", "")
+        write(written, history(9)[5:])
+        assert cli("log", "copy", f"sqlite://{written}", str(working))[0] == 0
+        again = cli("log", "backup", str(working), f"sqlite://{backup}")
+        assert again == (0, "backed up: 1 jobs, 9 entries, 5 of them before\n", "")
+        back = cli("log", "copy", f"sqlite://{backup}", str(restored))
+        assert back[:2] == (0, "the same in both: 1 jobs, 9 entries\n")
+        assert {(each.job, each.seq): each.body for each in read(backup)} == {
+            (each.job, each.seq): each.body for each in history(9)
+        }
+
+
+async def notice(address: Address) -> None:
+    """Something was noticed of a job, and nobody has decided it."""
+    outbox = await KafkaOutbox.open(address)
+    await outbox.put([JobGone(job=OTHER, at=START)])
+    await outbox.close()
 
 
 def test_another_ledger_in_the_topics_is_not_written_over(tmp_path: Path, ledger_topics: Address) -> None:
