@@ -1,7 +1,6 @@
 """The metrics of `serve`, for Prometheus, and nothing else of it: whoever reaches the rest can run programs there."""
 
 import http.client
-import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
@@ -40,4 +39,4 @@ class Metrics(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    sys.exit(ThreadingHTTPServer(("", 8081), Metrics).serve_forever())
+    ThreadingHTTPServer(("", 8081), Metrics).serve_forever()

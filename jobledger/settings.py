@@ -216,9 +216,9 @@ class KafkaSettings(BaseModel):
     """How clients talk to the brokers: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Default PLAINTEXT, as brokers
     have it; where others share the network it should be SSL or SASL_SSL."""
 
-    mechanism: Literal["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = ""
-    """How a user proves who they are, for the protocols with SASL: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
-    Default: none."""
+    mechanism: Literal["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = ""
+    """How a user proves who they are, for the protocols with SASL: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 with a
+    password, OAUTHBEARER with a token. Default: none."""
 
     username: str = ""
     """The user, for the protocols with SASL. Default: none."""
@@ -226,6 +226,10 @@ class KafkaSettings(BaseModel):
     password_file: Path | None = None
     """Path of a file that holds the user's password. Default: none. A file, because variables are seen in places
     where files are not."""
+
+    token_file: Path | None = None
+    """Path of a file that holds the bearer token for OAUTHBEARER. Default: none. Read at each connection, so it may
+    be replaced before the token expires, as a kubelet does with those of service accounts."""
 
     ca_file: Path | None = None
     """Path of the certificates (PEM) that those of the brokers are checked against. Default: the system's."""
@@ -264,6 +268,7 @@ class KafkaSettings(BaseModel):
             mechanism=self.mechanism,
             username=self.username,
             password_file=self.password_file,
+            token_file=self.token_file,
             ca_file=self.ca_file,
             certificate_file=self.certificate_file,
             key_file=self.key_file,

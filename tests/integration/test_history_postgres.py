@@ -21,7 +21,7 @@ from statemachine.errors import ConfigError, StoreUnusable, ViewUnavailable
 from statemachine.log.memory import MemoryLog
 from statemachine.log.sqlite import SqliteLog
 from tests.harness import Postgres, program
-from tests.harness.postgres import PASSWORD
+from tests.harness.postgres import PASSWORD, USER
 from tests.support.logs import JOB, history
 
 pytestmark = pytest.mark.integration
@@ -78,6 +78,33 @@ async def test_whoever_only_reads_makes_no_tables(postgres_database: str) -> Non
         with pytest.raises(StoreUnusable, match="no history that this release can read"):
             await database.prepare()
         assert await database.fetch("SELECT to_regclass('history_jobs')::text") == [(None,)]
+
+
+@pytest.mark.parametrize("tables_first", [True, False])
+async def test_the_statements_of_the_documentation_make_a_front_that_only_reads(
+    postgres: Postgres, postgres_database: str, *, tables_first: bool
+) -> None:
+    page = Path("docs/operations.md").read_text(encoding="utf-8")
+    statements = page.split("```sql\n")[1].split("```")[0]
+    name, front = postgres_database.rpartition("/")[2], f"front_{tables_first}".lower()
+    statements = statements.replace("jobledger_front", front).replace(" ROLE jobledger ", f" ROLE {USER} ")
+    log = MemoryLog()
+    await log.append(history(3))
+    try:
+        async with database_at(postgres_database) as database:
+            if tables_first:
+                await HistoryProjector(log, database).advance()
+            postgres.sql(statements, name)
+            await HistoryProjector(log, database).advance()
+        async with database_at(postgres.url(name, front, "another"), read_only=True) as reading:
+            await reading.prepare()
+            assert [each.seq for each in await entries(reading)] == [1, 2, 3]
+        async with database_at(postgres.url(name, front, "another")) as writing:
+            for statement in ("DELETE FROM history_entries", "CREATE TABLE mine (n int)"):
+                with pytest.raises((ConfigError, StoreUnusable, ViewUnavailable), match="permission denied"):
+                    await writing.fetch(statement)
+    finally:
+        postgres.sql(f"DROP OWNED BY {front}; DROP ROLE {front}", name)
 
 
 async def test_tables_that_are_dropped_under_a_projector_are_made_and_filled_again(

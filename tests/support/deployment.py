@@ -19,6 +19,8 @@ NAMESPACE: Final = "jobledger-system"
 
 RESTRICTED: Final = {"pod-security.kubernetes.io/enforce": "restricted"}
 
+OF_HELM: Final = ("app.kubernetes.io/managed-by", "helm.sh/chart")
+
 OURS: Final = "app.kubernetes.io/name=jobledger"
 """Selects what is uninstalled: everything but the CRDs. Source: docs/operations.md."""
 
@@ -32,8 +34,16 @@ def kustomized(cluster: Cluster, folder: Path) -> list[Manifest]:
 
 def charted(cluster: Cluster, *options: str) -> list[Manifest]:
     """What `helm install` would install, CRDs included."""
-    command = ("template", "jobledger", str(CHART), "--namespace", NAMESPACE, "--include-crds", *options)
-    return documents(cluster.helm(*command))
+    place = ("--namespace", NAMESPACE, "--include-crds", "--skip-tests")
+    return documents(cluster.helm("template", "jobledger", str(CHART), *place, *options))
+
+
+def without_helms(objects: list[Manifest]) -> list[Manifest]:
+    """The objects without the labels that say which chart they are of, which nothing else has."""
+    for each in objects:
+        for label in OF_HELM:
+            each["metadata"].get("labels", {}).pop(label, None)
+    return objects
 
 
 def documents(text: str) -> list[Manifest]:

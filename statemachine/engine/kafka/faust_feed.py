@@ -159,6 +159,9 @@ class FaustFeed:
 def _credentials(security: Security) -> dict[str, Any]:
     options = security.options()
     context = options.get("ssl_context")
+    if "sasl_oauth_token_provider" in options:
+        tokens = options["sasl_oauth_token_provider"]
+        return {"broker_credentials": faust.OAuthCredentials(oauth_cb=tokens, ssl_context=context)}
     if "sasl_mechanism" in options:
         return {
             "broker_credentials": faust.SASLCredentials(

@@ -11,7 +11,8 @@ from statemachine.errors import ConfigError
 DEFAULT_PREFIX: Final = "jobledger"
 
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_BEARER: Final = "OAUTHBEARER"
+_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _BEARER)
 _LONGEST_PREFIX: Final = 200
 
 
@@ -23,6 +24,7 @@ class Security:
     mechanism: str = ""
     username: str = ""
     password_file: Path | None = None
+    token_file: Path | None = None
     ca_file: Path | None = None
     certificate_file: Path | None = None
     key_file: Path | None = None
@@ -47,9 +49,11 @@ class Security:
             raise ConfigError(f"the certificates for Kafka cannot be used: {error}") from error
         return context
 
-    def _sasl(self) -> dict[str, str]:
+    def _sasl(self) -> dict[str, Any]:
         if self.mechanism not in _MECHANISMS:
             raise ConfigError(f'kafka.mechanism is one of {", ".join(_MECHANISMS)}, not "{self.mechanism}"')
+        if self.mechanism == _BEARER:
+            return self._bearer()
         if not self.username or self.password_file is None:
             raise ConfigError(f"{self.protocol} needs kafka.username and kafka.password_file")
         try:
@@ -61,6 +65,20 @@ class Security:
             "sasl_plain_username": self.username,
             "sasl_plain_password": password,
         }
+
+    def _bearer(self) -> dict[str, Any]:
+        if self.token_file is None:
+            raise ConfigError(f"kafka.mechanism {_BEARER} needs kafka.token_file")
+        from aiokafka.errors import SaslAuthenticationFailed
+
+        from statemachine.log.kafka.tokens import TokenFile
+
+        tokens = TokenFile(self.token_file)
+        try:
+            tokens.read()
+        except SaslAuthenticationFailed as error:
+            raise ConfigError(str(error.args[0])) from error
+        return {"sasl_mechanism": _BEARER, "sasl_oauth_token_provider": tokens}
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,7 @@ async def started(client: Any) -> Any:
     return client
 
 
-class OtherProtocol(KafkaConnectionError):
+class OtherProtocol(KafkaConnectionError):  # type: ignore[misc]  # aiokafka has no types
     """Brokers speak TLS to a client that does not, or the reverse; the message says which setting is wrong."""
 
     def __str__(self) -> str:
@@ -185,6 +185,7 @@ async def _refusal(connections: Any) -> Exception | None:
                 sasl_mechanism=connections._sasl_mechanism,
                 sasl_plain_username=connections._sasl_plain_username,
                 sasl_plain_password=connections._sasl_plain_password,
+                sasl_oauth_token_provider=connections._sasl_oauth_token_provider,
             )
         except (*_UNKNOWN, UnsupportedSaslMechanismError, ssl.SSLError) as error:
             reason: Exception = error
@@ -347,6 +348,10 @@ def translated(error: BaseException, address: Address, doing: str) -> LogError:
             f"{where} does not let us {doing}: {cause}; docs/kafka.md lists the rights of each role"
         )
     if isinstance(cause, _UNKNOWN):
+        if address.security.token_file is not None:
+            return StoreUnusable(
+                f"{where} does not take the token: {cause}; see the setting kafka.token_file"
+            )
         return StoreUnusable(
             f"{where} does not take the user name and password: {cause}; "
             "see the settings kafka.username and kafka.password_file"
@@ -376,7 +381,14 @@ def translated(error: BaseException, address: Address, doing: str) -> LogError:
             f"{where}: cannot {doing}: the client has failed before, or is told of no broker that is ready ({cause})"
         )
     said = str(cause) or ("no answer in time" if isinstance(cause, TimeoutError) else type(cause).__name__)
-    return LogUnavailable(f"{where}: cannot {doing}: {said}")
+    return LogUnavailable(f"{where}: cannot {doing}: {said}{token_hint(address)}")
+
+
+def token_hint(address: Address) -> str:
+    """What else a connection that is closed may mean: the refusal of a token is nothing that aiokafka tells."""
+    if address.security.token_file is None:
+        return ""
+    return "; so it looks, too, if brokers do not take the token in kafka.token_file"
 
 
 def _root(error: BaseException) -> BaseException:

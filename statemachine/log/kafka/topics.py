@@ -22,7 +22,7 @@ from aiokafka.errors import (
 
 from statemachine.errors import ConfigError, LogUnavailable, StoreUnusable
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import FAILURES, OtherProtocol, told_why, translated
+from statemachine.log.kafka.clients import FAILURES, OtherProtocol, token_hint, told_why, translated
 from statemachine.log.kafka.layout import DEFAULT_COPIES, DEFAULT_PARTITIONS, EVENTS, TOPICS, Topic, faults
 
 _TIMEOUT: Final = 10_000
@@ -183,7 +183,7 @@ async def _admin(address: Address) -> AsyncIterator[AIOKafkaAdminClient]:
         raise StoreUnusable(f"Kafka at {address} refuses: {error}") from error
     except KafkaConnectionError as error:
         why = error if isinstance(error, OtherProtocol) else "no broker answers us"
-        raise LogUnavailable(f"Kafka at {address} cannot be reached: {why}") from error
+        raise LogUnavailable(f"Kafka at {address} cannot be reached: {why}{token_hint(address)}") from error
     except FAILURES as error:
         raise translated(error, address, "look after the topics") from error
     finally:

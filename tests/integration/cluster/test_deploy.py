@@ -6,10 +6,13 @@ Controllers have real starts here, as in their containers; those of other tests 
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,7 @@ from tests.support.deployment import (
     left,
     namespace,
     volume,
+    without_helms,
 )
 
 pytestmark = pytest.mark.integration
@@ -69,7 +73,7 @@ def by_name(objects: list[Manifest]) -> dict[tuple[str, str], Manifest]:
 
 @pytest.mark.parametrize(("overlay", "options"), WAYS)
 def test_kustomize_and_the_chart_say_the_same(helm: Cluster, overlay: Path, options: tuple[str, ...]) -> None:
-    assert by_name(charted(helm, *options)) == by_name(kustomized(helm, overlay))
+    assert by_name(without_helms(charted(helm, *options))) == by_name(kustomized(helm, overlay))
 
 
 def test_kustomize_and_the_chart_monitor_the_same(helm: Cluster, tmp_path: Path) -> None:
@@ -82,7 +86,7 @@ def test_kustomize_and_the_chart_monitor_the_same(helm: Cluster, tmp_path: Path)
     (tmp_path / "kustomization.yaml").write_text(json.dumps(overlay), encoding="utf-8")
     monitored = by_name(kustomized(helm, tmp_path))
     assert ("PodMonitor", "jobledger") in monitored
-    assert by_name(charted(helm, "--set=monitoring.enabled=true")) == monitored
+    assert by_name(without_helms(charted(helm, "--set=monitoring.enabled=true"))) == monitored
 
 
 # ---- values ------------------------------------------------------------------------------------------------------
@@ -171,8 +175,13 @@ def test_with_the_log_in_kafka_no_pod_needs_a_volume_and_each_may_reach_the_brok
         assert "affinity" not in pod
         assert [each for each in pod.get("volumes", ()) if each["name"] != "tmp"] == []
     assert not [each for each in rendered if each["kind"] == "PersistentVolumeClaim"]
-    (policy,) = [each for each in rendered if each["kind"] == "NetworkPolicy"]
-    assert [each["port"] for each in policy["spec"]["egress"][-1]["ports"]] == [5432, 9092, 9093]
+    policies = {name_of(each): each["spec"] for each in rendered if each["kind"] == "NetworkPolicy"}
+    assert set(policies) == set(made) - {"jobledger-topics"}
+    reached = {
+        name: [port["port"] for port in each["egress"][-1]["ports"]] for name, each in policies.items()
+    }
+    with_database = {"jobledger", "jobledger-projectors", "jobledger-front"}
+    assert reached == {name: [*([5432] if name in with_database else []), 9092, 9093] for name in policies}
     told = {name for name, each in made.items() if "JOBLEDGER_HISTORY" in environment_of(each)}
     assert told == ({"jobledger-projectors", "jobledger-front"} if split else {"jobledger"})
     if split:
@@ -181,7 +190,7 @@ def test_with_the_log_in_kafka_no_pod_needs_a_volume_and_each_may_reach_the_brok
         replicas = [
             made[f"jobledger-{role}"]["spec"]["replicas"] for role in ("bridge", "projectors", "front")
         ]
-        assert replicas == [1, 2, 1]
+        assert replicas == [2, 2, 2]
     else:  # a Deployment gives each pod another name
         assert environment_of(made["jobledger"])["JOBLEDGER_KAFKA__INSTANCE"] == "jobledger"
 
@@ -255,6 +264,233 @@ def container_of(workload: Manifest) -> Manifest:
     """The one that its pods have."""
     (container,) = workload["spec"]["template"]["spec"]["containers"]
     return dict(container)
+
+
+# ---- what a role has of its own ----------------------------------------------------------------------------------
+
+OF_ROLES = {
+    "splitRoles": True,
+    "settings": {"kafka.protocol": "SASL_SSL", "kafka.mechanism": "SCRAM-SHA-512"},
+    "kafka": {
+        "log": "kafka://kafka:9093",
+        "applyTopics": True,
+        "topicsSecret": "of-topics",
+        "username": {"secret": "of-all"},
+        "password": {"secret": "of-all"},
+        "ca": {"secret": "kafka-ca"},
+    },
+    "history": {
+        "url": "postgresql://jobledger@db/ledger",
+        "password": {"secret": "writes"},
+        "front": {"url": "postgresql://jobledger_front@db/ledger", "password": {"secret": "reads"}},
+    },
+    "podLabels": {"team": "training"},
+    "nodeSelector": {"disk": "any"},
+    "roles": {
+        "bridge": {"kafkaSecret": "of-bridge"},
+        "engine": {
+            "kafkaSecret": "of-engine",
+            "resources": {"requests": {"memory": "1Gi"}},
+            "nodeSelector": {"disk": "fast"},
+            "podLabels": {"team": "core"},
+            "podAnnotations": {"note": "decides"},
+            "tolerations": [{"key": "core", "operator": "Exists"}],
+            "affinity": {"nodeAffinity": {}},
+            "topologySpreadConstraints": [
+                {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
+            ],
+        },
+        "front": {"kafkaSecret": "of-front"},
+    },
+    "ingress": {
+        "enabled": True,
+        "host": "jobs.example.org",
+        "className": "public",
+        "tls": [{"hosts": ["jobs.example.org"], "secretName": "jobs-tls"}],
+    },
+}
+
+BEARER = {
+    "splitRoles": True,
+    "settings": {"kafka.protocol": "SASL_SSL", "kafka.mechanism": "OAUTHBEARER"},
+    "kafka": {"log": "kafka://kafka:9093", "token": {"secret": "token-of-all"}},
+    "roles": {"engine": {"kafkaSecret": "token-of-engine"}},
+}
+
+CERTIFIED = {
+    "splitRoles": True,
+    "settings": {"kafka.protocol": "SSL"},
+    "kafka": {"log": "kafka://kafka:9093"},
+    "roles": {each: {"kafkaSecret": f"of-{each}"} for each in ROLES},
+    "affinity": {"nodeAffinity": {}},
+}
+
+ON_ONE_NODE = {"splitRoles": True, "affinity": {"nodeAffinity": {}}, "roles": {"engine": {"resources": {}}}}
+
+VALUES = [
+    pytest.param(each, id=name)
+    for name, each in {
+        "roles": OF_ROLES,
+        "bearer": BEARER,
+        "certified": CERTIFIED,
+        "one-node": ON_ONE_NODE,
+    }.items()
+]
+
+
+def with_values(helm: Cluster, values: Manifest, folder: Path) -> list[Manifest]:
+    (folder / "values.yaml").write_text(json.dumps(values), encoding="utf-8")
+    return charted(helm, f"--values={folder}/values.yaml")
+
+
+def secrets_of(workload: Manifest) -> set[str]:
+    """The names of all Secrets that its pods get."""
+    return set(re.findall(r"'secret(?:KeyRef)?': {.*?'name': '([^']+)'", str(workload["spec"]["template"])))
+
+
+def test_each_role_has_its_own_user_of_kafka_and_the_front_one_of_the_database_that_reads(
+    helm: Cluster, tmp_path: Path
+) -> None:
+    made = workloads(with_values(helm, OF_ROLES, tmp_path))
+    assert {name: secrets_of(each) for name, each in made.items()} == {
+        "jobledger-bridge": {"of-bridge", "kafka-ca"},
+        "jobledger-engine": {"of-engine", "kafka-ca"},
+        "jobledger-projectors": {"of-all", "kafka-ca", "writes"},
+        "jobledger-front": {"of-front", "kafka-ca", "reads"},
+        "jobledger-topics": {"of-topics", "kafka-ca"},
+    }
+    urls = {
+        name: found["value"]
+        for name, each in made.items()
+        for found in container_of(each)["env"]
+        if found["name"] == "JOBLEDGER_HISTORY"
+    }
+    assert urls == {
+        "jobledger-projectors": "postgresql://jobledger@db/ledger",
+        "jobledger-front": "postgresql://jobledger_front@db/ledger",
+    }
+
+
+def test_a_roles_own_secret_holds_what_the_mechanism_asks_for(helm: Cluster, tmp_path: Path) -> None:
+    made = workloads(with_values(helm, BEARER, tmp_path))
+    assert secrets_of(made["jobledger-engine"]) == {"token-of-engine"}
+    assert secrets_of(made["jobledger-bridge"]) == {"token-of-all"}
+    given = {each["name"] for each in container_of(made["jobledger-engine"])["env"]}
+    assert {each for each in given if each.endswith("_FILE")} == {"JOBLEDGER_KAFKA__TOKEN_FILE"}
+    made = workloads(with_values(helm, CERTIFIED, tmp_path))
+    given = {each["name"] for each in container_of(made["jobledger-front"])["env"]}
+    assert {"JOBLEDGER_KAFKA__CERTIFICATE_FILE", "JOBLEDGER_KAFKA__KEY_FILE"} <= given
+
+
+def test_what_a_role_says_of_its_pods_stands_in_the_place_of_what_holds_for_all(
+    helm: Cluster, tmp_path: Path
+) -> None:
+    made = workloads(with_values(helm, OF_ROLES, tmp_path))
+    engine, front = (made[f"jobledger-{each}"]["spec"]["template"] for each in ("engine", "front"))
+    of_engine = OF_ROLES["roles"]["engine"]  # type: ignore[index]
+    for field in ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"):
+        assert engine["spec"][field] == of_engine[field]
+    assert engine["spec"]["containers"][0]["resources"] == {"requests": {"memory": "1Gi"}}
+    assert engine["metadata"]["annotations"] == {"note": "decides"}
+    assert [each["metadata"]["labels"]["team"] for each in (engine, front)] == ["core", "training"]
+    assert front["spec"]["nodeSelector"] == {"disk": "any"}
+    assert front["spec"]["containers"][0]["resources"]["limits"] == {"memory": "512Mi"}
+
+
+def test_an_engine_reaches_brokers_and_names_alone_and_has_no_token(helm: Cluster, tmp_path: Path) -> None:
+    rendered = by_name(with_values(helm, OF_ROLES, tmp_path))
+    ports = {
+        role: {
+            port["port"]
+            for rule in rendered["NetworkPolicy", f"jobledger-{role}"]["spec"]["egress"]
+            for port in rule["ports"]
+        }
+        for role in ROLES
+    }
+    assert ports == {
+        "bridge": {53, 443, 6443, 9093},
+        "engine": {53, 9093},
+        "projectors": {53, 443, 6443, 5432, 9093},
+        "front": {53, 443, 6443, 5432, 9093},
+    }
+    engine = rendered["StatefulSet", "jobledger-engine"]["spec"]["template"]
+    assert engine["spec"]["automountServiceAccountToken"] is False
+    chosen = rendered["NetworkPolicy", "jobledger-engine"]["spec"]["podSelector"]["matchLabels"]
+    assert chosen.items() <= engine["metadata"]["labels"].items()
+
+
+@pytest.mark.parametrize("values", [{}, *(each.values[0] for each in VALUES)])
+def test_selectors_are_what_they_have_always_been(helm: Cluster, values: Manifest, tmp_path: Path) -> None:
+    made = workloads(with_values(helm, values, tmp_path))
+    made.pop("jobledger-topics", None)
+    for name, each in made.items():
+        assert each["spec"]["selector"]["matchLabels"] == {
+            "app.kubernetes.io/name": "jobledger",
+            "app.kubernetes.io/instance": "jobledger",
+            "app.kubernetes.io/component": name.removeprefix("jobledger").removeprefix("-") or "controller",
+        }
+        assert "helm.sh/chart" in each["metadata"]["labels"]
+        assert "helm.sh/chart" not in each["spec"]["template"]["metadata"]["labels"]
+
+
+def test_labels_that_select_pods_are_refused_as_labels_of_pods(helm: Cluster) -> None:
+    with pytest.raises(CommandFailed, match="podLabels"):
+        charted(helm, r"--set=podLabels.app\.kubernetes\.io/name=x")
+
+
+def test_a_service_monitor_reads_every_pod_where_it_is_asked_for(helm: Cluster) -> None:
+    assert not [each for each in charted(helm) if each["kind"].endswith("Monitor")]
+    found = by_name(charted(helm, "--set=monitoring.enabled=true,monitoring.serviceMonitor=true"))
+    assert ("PodMonitor", "jobledger") not in found
+    service = found["Service", "jobledger-metrics"]
+    wanted = found["ServiceMonitor", "jobledger"]["spec"]["selector"]["matchLabels"]
+    assert wanted.items() <= service["metadata"]["labels"].items()
+    assert not wanted.items() <= found["Service", "jobledger"]["metadata"]["labels"].items()
+    assert set(service["spec"]["selector"]) == {"app.kubernetes.io/name", "app.kubernetes.io/instance"}
+
+
+@pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1)])
+def test_the_test_of_the_chart_ends_well_if_the_front_is_ready(helm: Cluster, status: int, code: int) -> None:
+    said = helm.helm("template", "jobledger", str(CHART), "--show-only=templates/tests/ready.yaml")
+    (pod,) = documents(said)
+    assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    python, *command, there = pod["spec"]["containers"][0]["command"]
+    assert (python, there) == ("python", "jobledger:8080")
+
+    class Front(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status if self.path == "/readyz" else 404)
+            self.end_headers()
+            self.wfile.write(b"said")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Front) as server, ThreadPoolExecutor(1) as thread:
+        thread.submit(server.serve_forever)
+        asked = [sys.executable, *command, f"127.0.0.1:{server.server_port}"]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)
+        server.shutdown()
+    assert (done.returncode, done.stdout) == (code, f"{status} said\n")
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_the_api_server_takes_what_other_values_make(helm: Cluster, values: Manifest, tmp_path: Path) -> None:
+    with namespace(helm):
+        objects = with_values(helm, values, tmp_path)
+        given = [each for each in objects if each["kind"] != "CustomResourceDefinition"]
+        answer = helm.answer("create", "--dry-run=server", "--validate=strict", "-f", "-", input=given)
+        assert answer.returncode == 0, answer.stderr
+        assert "Warning" not in answer.stderr
+
+
+def test_a_release_is_upgraded_to_other_values(helm: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "values.yaml").write_text(json.dumps({**OF_ROLES, "nodeSelector": {}}), encoding="utf-8")
+    with helm_install(helm, WITH_KAFKA):
+        there = ("--namespace", NAMESPACE, f"--values={tmp_path}/values.yaml")
+        helm.helm("upgrade", "jobledger", str(CHART), *there, "--set=kafka.applyTopics=false")
+        engine = helm.get("statefulset", "jobledger-engine", "-n", NAMESPACE)
+        assert engine["spec"]["template"]["metadata"]["labels"]["team"] == "core"
 
 
 # ---- on the API server -------------------------------------------------------------------------------------------

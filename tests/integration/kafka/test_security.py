@@ -1,6 +1,9 @@
 """Brokers with TLS, passwords and ACLs: who gets through, and that each role's rights are enough and no more."""
 
 import asyncio
+import base64
+import json
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -100,6 +103,61 @@ async def test_a_password_may_be_proved_without_being_sent(secure: Kafka, mechan
     wrong = replace(address, security=secure.security("admin", "secret-of-somebody", mechanism))
     with pytest.raises(StoreUnusable, match="does not take the user name and password"):
         await topics.check(wrong)
+
+
+def token(user: str, *, for_seconds: float) -> str:
+    """An unsigned JWT, which the broker of the tests believes. Source: RFC 7519, section 6."""
+    now = time.time()
+    parts_ = ({"alg": "none"}, {"sub": user, "iat": now - 5, "exp": now + for_seconds})
+    coded = (base64.urlsafe_b64encode(json.dumps(each).encode()).rstrip(b"=").decode() for each in parts_)
+    return ".".join((*coded, ""))
+
+
+async def test_a_token_in_a_file_is_taken_and_read_again_at_every_connection(
+    secure: Kafka, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(token("admin", for_seconds=3600), encoding="utf-8")
+    bearer = Security("SASL_SSL", "OAUTHBEARER", token_file=file, ca_file=secure.home / "ca.crt")
+    address = replace(address_of("admin", secure, "bearer"), security=bearer)
+    assert await topics.apply(address, partitions=1)
+    log = await KafkaLog.open(address, 0, read_only=True)
+    assert await records(log) == []
+    await log.close()
+    file.write_text(token("admin", for_seconds=-1), encoding="utf-8")
+    attempts: list[Callable[[], Awaitable[object]]] = [
+        lambda: topics.check(address),
+        lambda: Writer.open(address, 0),
+        lambda: Worker(address, "faust", WallClock()).run(),
+    ]
+    for attempt in attempts:
+        with pytest.raises(StoreUnusable, match=r"does not take the token: .*kafka\.token_file"):
+            await attempt()
+    file.write_text("of-somebody-else", encoding="utf-8")
+    with pytest.raises(LogUnavailable, match=r"if brokers do not take the token in kafka\.token_file"):
+        await topics.check(address)
+    file.write_text(token("admin", for_seconds=3600), encoding="utf-8")
+    assert await topics.check(address) == []
+
+
+@pytest.mark.parametrize("feed", ["faust", "aiokafka"])
+async def test_an_engine_decides_as_the_user_of_its_token(
+    secure: Kafka, tmp_path: Path, feed: FeedName
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(token("admin", for_seconds=3600), encoding="utf-8")
+    bearer = Security("SASL_SSL", "OAUTHBEARER", token_file=file, ca_file=secure.home / "ca.crt")
+    address = replace(address_of("admin", secure, f"bearer-{feed}"), security=bearer)
+    await topics.apply(address, partitions=1)
+    seen = [entry.cause for entry in Story(workers(1)).submit().entries]
+    async with closing(await KafkaOutbox.open(address)) as outbox:
+        await outbox.put(seen)
+    deciding = asyncio.create_task(Worker(address, feed, WallClock()).run())
+    async with closing(await KafkaLog.open(address, 0, read_only=True)) as log:
+        await until(log.end, deciding)
+        deciding.cancel()
+        await asyncio.wait([deciding])
+        assert [decode(each.body).cause for each in await records(log)] == seen
 
 
 def certificate(folder: Path, *signed: str | Path) -> tuple[Path, Path]:

@@ -39,7 +39,7 @@ DEPLOYED = frozenset({"store", "server", "namespace", "python", "settle", "full"
 """Settings of a machine's own jobledger, which nobody needs on a cluster."""
 
 
-FROM_SECRETS = frozenset(f"kafka.{each}_file" for each in ("password", "ca", "certificate", "key"))
+FROM_SECRETS = frozenset(f"kafka.{each}_file" for each in ("password", "token", "ca", "certificate", "key"))
 """Settings that the chart makes of `kafka.password` and its like."""
 
 OF_SNAPSHOTS = frozenset({"snapshot_key_file"})

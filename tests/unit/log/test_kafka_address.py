@@ -84,10 +84,23 @@ def test_tls_checks_the_names_of_brokers() -> None:
         (Security("SASL_PLAINTEXT"), "kafka.mechanism is one of PLAIN"),
         (Security("SASL_PLAINTEXT", "PLAIN"), "needs kafka.username and kafka.password_file"),
         (Security("SASL_PLAINTEXT", "PLAIN", "me", Path("/not/there")), "password_file cannot be read"),
+        (Security("SASL_SSL", "OAUTHBEARER"), "kafka.mechanism OAUTHBEARER needs kafka.token_file"),
+        (Security("SASL_SSL", "OAUTHBEARER", token_file=Path("/not/there")), "token_file cannot be read"),
+        (Security("SASL_SSL", "OAUTHBEARER", token_file=Path("/dev/null")), "/dev/null holds no token"),
         (Security("SSL", ca_file=Path("/not/there")), "the certificates for Kafka cannot be used"),
         (Security("SSL", certificate_file=Path("/not/there")), "the certificates for Kafka cannot be used"),
     ],
-    ids=["protocol", "mechanism", "user", "password", "ca", "certificate"],
+    ids=[
+        "protocol",
+        "mechanism",
+        "user",
+        "password",
+        "no-token-file",
+        "token-file",
+        "token",
+        "ca",
+        "certificate",
+    ],
 )
 def test_what_is_wrong_with_security_is_said_before_anything_is_opened(security: Security, says: str) -> None:
     with pytest.raises(ConfigError, match=says):

@@ -13,6 +13,68 @@ app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
+{{/* Labels of the release's objects. Pods have none of these: they would be replaced with every version of the chart. */}}
+{{- define "jobledger.meta" -}}
+{{ include "jobledger.labels" . }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* What the pods of a role have: what the role says, else what holds for all. Of an empty role, that of all. */}}
+{{- define "jobledger.of" -}}
+{{- $own := dict }}
+{{- if .role }}
+{{- $own = get .root.Values.roles .role | default dict }}
+{{- end }}
+{{- $found := dict }}
+{{- range $field := list "resources" "affinity" "nodeSelector" "tolerations" "topologySpreadConstraints" "podLabels" "podAnnotations" }}
+{{- $_ := set $found $field (get $own $field | default (get $.root.Values $field)) }}
+{{- end }}
+{{- toYaml $found }}
+{{- end -}}
+
+{{/* How a role proves to Kafka who it is: the Secret and key of each thing that clients need. With a Secret of its own it
+takes from there what the mechanism asks for. */}}
+{{- define "jobledger.kafka.secrets" -}}
+{{- $values := .root.Values }}
+{{- $own := .secret | default "" }}
+{{- if .role }}
+{{- $own = (get $values.roles .role | default dict).kafkaSecret }}
+{{- end }}
+{{- $asked := list }}
+{{- if $own }}
+{{- $mechanism := get $values.settings "kafka.mechanism" | default "" }}
+{{- $asked = eq $mechanism "OAUTHBEARER" | ternary (list "token") (empty $mechanism | ternary (list "certificate" "key") (list "username" "password")) }}
+{{- end }}
+{{- $found := dict }}
+{{- if $values.kafka.log }}
+{{- range $thing := list "username" "password" "token" "ca" "certificate" "key" }}
+{{- $said := get $values.kafka $thing }}
+{{- $secret := has $thing $asked | ternary $own $said.secret }}
+{{- if and $own (has $thing (list "username" "password" "token")) (not (has $thing $asked)) }}
+{{- $secret = "" }}
+{{- end }}
+{{- if $secret }}
+{{- $_ := set $found $thing (dict "secret" $secret "key" $said.key) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toYaml $found }}
+{{- end -}}
+
+{{/* The history's database as a role has it: URL, and the Secret and key of its password. */}}
+{{- define "jobledger.history" -}}
+{{- $found := dict }}
+{{- with .root.Values.history }}
+{{- if and .url (has $.role (list "" "projectors")) }}
+{{- $found = dict "url" .url "password" .password }}
+{{- else if and .url (eq $.role "front") }}
+{{- $found = empty .front.url | ternary (dict "url" .url "password" .password) .front }}
+{{- end }}
+{{- end }}
+{{- toYaml $found }}
+{{- end -}}
+
 {{- define "jobledger.image" -}}
 {{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag }}{{ end }}
 {{- end -}}
@@ -23,7 +85,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{/* The same, and what only pods with some role need; an empty role is all of them. */}}
 {{- define "jobledger.env.process" -}}
-{{ include "jobledger.env" .root }}
+{{ include "jobledger.env" . }}
 {{- if and .root.Values.kafka.log (not .role) }}
 # There is one, so the next pod has its partitions at once.
 - name: JOBLEDGER_KAFKA__INSTANCE
@@ -33,12 +95,14 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 - name: JOBLEDGER_SNAPSHOT_KEY_FILE
   value: /etc/jobledger/snapshots/snapshot-key
 {{- end }}
-{{- if and .root.Values.history.url (has .role (list "" "projectors" "front")) }}
+{{- with include "jobledger.history" . | fromYaml }}
+{{- if .url }}
 - name: JOBLEDGER_HISTORY
-  value: {{ .root.Values.history.url | quote }}
-{{- if include "jobledger.history.secret" . }}
+  value: {{ .url | quote }}
+{{- if .password.secret }}
 - name: JOBLEDGER_HISTORY_PASSWORD_FILE
   value: /etc/jobledger/history/history-password
+{{- end }}
 {{- end }}
 {{- end }}
 {{- if include "jobledger.privacy.secret" . }}
@@ -61,31 +125,18 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 {{- end -}}
 
-{{/* Name of the Secret with the password for the history's database, in pods that write to it or show it. */}}
-{{- define "jobledger.history.secret" -}}
-{{- if and .root.Values.history.url (has .role (list "" "projectors" "front")) -}}
-{{ .root.Values.history.password.secret }}
-{{- end -}}
-{{- end -}}
-
-{{/* Which files clients of Kafka get from Secrets, as a list. */}}
+{{/* Which files clients of Kafka get from Secrets: name of the setting without `_file`, Secret and key. */}}
 {{- define "jobledger.kafka.files" -}}
-{{- if .Values.kafka.log }}
-{{- range $file := list "password" "ca" "certificate" "key" }}
-{{- if (index $.Values.kafka $file).secret }}
-- {{ $file }}
-{{- end }}
-{{- end }}
-{{- end }}
+{{- omit (include "jobledger.kafka.secrets" . | fromYaml) "username" | toYaml }}
 {{- end -}}
 
-{{/* The ports of brokers, as far as they are known, and of the history's database. */}}
+{{/* The ports that a role reaches beside the API server's: brokers', as far as they are known, and the history's database. */}}
 {{- define "jobledger.ports" -}}
 {{- $ports := list }}
-{{- with .Values.history.url }}
+{{- with (include "jobledger.history" . | fromYaml).url }}
 {{- $ports = append $ports (regexFind ":[0-9]+/" . | trimAll ":/" | default "5432") }}
 {{- end }}
-{{- range regexFindAll ":[0-9]+(,|/|$)" .Values.kafka.log -1 }}
+{{- range regexFindAll ":[0-9]+(,|/|$)" .root.Values.kafka.log -1 }}
 {{- $ports = append $ports (trimAll ":,/" .) }}
 {{- end }}
 {{- range $ports | uniq }}
@@ -95,7 +146,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
 {{- define "jobledger.kafka.mount" -}}
-{{- if include "jobledger.kafka.files" . | trim -}}
+{{- if include "jobledger.kafka.files" . | fromYaml -}}
 - name: kafka
   mountPath: /etc/jobledger/kafka
   readOnly: true
@@ -103,13 +154,14 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
 {{- define "jobledger.kafka.volume" -}}
-{{- if include "jobledger.kafka.files" . | trim -}}
+{{- $files := include "jobledger.kafka.files" . | fromYaml }}
+{{- if $files -}}
 - name: kafka
   projected:
     defaultMode: 0440
     sources:
-    {{- range $file := include "jobledger.kafka.files" . | fromYamlArray }}
-    {{- with index $.Values.kafka $file }}
+    {{- range $file := list "password" "token" "ca" "certificate" "key" }}
+    {{- with get $files $file }}
     - secret:
         name: {{ .secret }}
         items:
@@ -122,27 +174,27 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{/* The container's environment: settings, then what else is wanted. */}}
 {{- define "jobledger.env" -}}
-{{- range $setting, $value := .Values.settings }}
+{{- $root := .root }}
+{{- range $setting, $value := .root.Values.settings }}
 - name: JOBLEDGER_{{ $setting | replace "." "__" | upper }}
   value: {{ $value | toString | quote }}
 {{- end }}
-{{- if .Values.kafka.log }}
-{{- with .Values.kafka.username }}
-{{- if .secret }}
+{{- $secrets := include "jobledger.kafka.secrets" . | fromYaml }}
+{{- with $secrets.username }}
 - name: JOBLEDGER_KAFKA__USERNAME
   valueFrom:
     secretKeyRef:
       name: {{ .secret }}
       key: {{ .key }}
 {{- end }}
-{{- end }}
-{{- range $file := include "jobledger.kafka.files" . | fromYamlArray }}
+{{- range $file := list "password" "token" "ca" "certificate" "key" }}
+{{- if get $secrets $file }}
 - name: JOBLEDGER_KAFKA__{{ upper $file }}_FILE
   value: /etc/jobledger/kafka/{{ $file }}
 {{- end }}
 {{- end }}
-{{- range $plural, $_ := (include "jobledger.rights" . | fromYaml).switched }}
-{{- $said := get $.Values $plural }}
+{{- range $plural, $_ := (include "jobledger.rights" $root | fromYaml).switched }}
+{{- $said := get $root.Values $plural }}
 {{- if $said.namespaces }}
 - name: JOBLEDGER_{{ upper $plural }}__NAMESPACES
   value: {{ join "," $said.namespaces | quote }}
@@ -154,11 +206,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- end }}
 {{- end }}
-{{- if .Values.kueue.enabled }}
+{{- if $root.Values.kueue.enabled }}
 - name: JOBLEDGER_KUEUE__ENABLED
   value: "true"
 {{- end }}
-{{- range .Values.env }}
+{{- range $root.Values.env }}
 {{- if hasPrefix "JOBLEDGER_" .name }}
 {{- fail (printf "env: %s is a setting of jobledger; write it into settings, by its name in `jobledger config`" .name) }}
 {{- end }}
