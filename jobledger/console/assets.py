@@ -44,7 +44,9 @@ def routes(_: Console) -> APIRouter:
         if name not in TYPES:
             raise HTTPException(404, f"there is no file {name}")
         body, tag = content(name)
-        headers = {**HEADERS, "Cache-Control": "no-cache", "ETag": tag}
+        # browsers ask for the icon again whenever a script changes the address, as a move of a slider does
+        fresh = "max-age=86400" if name == "icon.svg" else "no-cache"
+        headers = {**HEADERS, "Cache-Control": fresh, "ETag": tag}
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=headers)
         return Response(body, headers=headers, media_type=TYPES[name])

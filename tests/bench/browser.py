@@ -30,10 +30,13 @@ _IDLE: Final = 20_000
 
 def history_in_a_browser() -> Iterator[Result]:
     """Bytes, requests and processor time of a move, and the share of a core that an idle page takes."""
+    if (program := _chromium()) is None:
+        sys.stderr.write("no chromium on the PATH: the benchmark `browser` is left out\n")
+        return
     with tempfile.TemporaryDirectory(prefix="jobledger-bench-") as folder:
         store = Path(folder) / "store.db"
         asyncio.run(write(long_life(), store))
-        with _serving(store) as address, _page() as page:
+        with _serving(store) as address, _page(program) as page:
             yield from _measured(page, address + PAGE)
 
 
@@ -41,7 +44,12 @@ def _measured(page: "Page", address: str) -> Iterator[Result]:
     counted = page.context.new_cdp_session(page)
     counted.send("Performance.enable")
     got: list[int] = []
-    page.on("response", lambda answer: got.append(int(answer.headers.get("content-length", 0))))
+    page.on(
+        "response",
+        lambda answer: (
+            got.append(int(answer.headers.get("content-length", 0))) if "/static/" not in answer.url else None
+        ),
+    )
     page.goto(f"{address}?at=2500")
     page.wait_for_timeout(8_000)  # what is refreshed for the first time is new to the page
     page.locator("#auto").uncheck()  # a refresh is no part of a move
@@ -73,16 +81,18 @@ def _move(page: "Page", counted: "CDPSession", got: list[int]) -> tuple[float, f
 
 def _spent(counted: "CDPSession") -> float:
     """Seconds of processor time of the page's main thread until now."""
-    found: dict[str, Any] = counted.send("Performance.getMetrics")
-    return next(float(metric["value"]) for metric in found["metrics"] if metric["name"] == "TaskDuration")
+    got: dict[str, Any] = counted.send("Performance.getMetrics")
+    return next(float(metric["value"]) for metric in got["metrics"] if metric["name"] == "TaskDuration")
+
+
+def _chromium() -> str | None:
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 @contextmanager
-def _page() -> "Iterator[Page]":
+def _page(program: str) -> "Iterator[Page]":
     from playwright.sync_api import sync_playwright
 
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    assert program is not None, "there is no chromium: install Debian's package chromium"
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=program, args=flags)

@@ -19,14 +19,18 @@ def long_life(entries: int = ENTRIES) -> Story:
     story = Story(workers(WORKERS, runPolicy={"backoffLimit": entries})).submit()
     story.all_pods("Pending").at(3).all_pods("Running", node="node-1")
     turn = 0
-    while len(story.entries) < entries - 2:
+    while len(story.entries) < entries - 1 - WORKERS:
         worker = f"worker-{turn % WORKERS}"
         began = 60 + turn * 300
         story.at(began).pod(worker, "Failed", exit_code=1 + turn % 3).at(began + 2).gone(worker)
         story.at(began + 5).pod(worker, "Pending")
         story.at(began + 25).pod(worker, "Running", node=f"node-{turn % 5}")
         turn += 1
-    return story.at(story.clock + 60).delete()
+    story.at(story.clock + 60).delete()
+    for number in range(WORKERS):
+        story.gone(f"worker-{number}")
+    assert story.state.closed  # a controller that is started over it has nothing to decide
+    return story
 
 
 def drafts(story: Story) -> Sequence[Draft]:

@@ -34,7 +34,7 @@ PODS: Final = 50
 PODS_MOVED: Final = 25
 
 LONG: Final = 500
-"""Entries from which on what goes on is not asked for again at each of them."""
+"""Entries from which on a page is not asked for again at every one of them."""
 
 Page = Annotated[int | None, Query(ge=1, le=10**6)]
 Place = Annotated[float | None, Query(ge=0, le=100)]
@@ -136,19 +136,21 @@ async def _without_log(request: Request, console: Console, subject: Subject) -> 
 _Context = dict[str, Any]
 
 
-def _shown(request: Request, subject: Subject, life: Life, asked: Asked) -> tuple[Asked, str, View, Large]:
-    """What can be shown of what is asked for, and why that is not all."""
-    note = ""
+def _known(life: Life, asked: Asked) -> tuple[Asked, str, int]:
+    """What is asked for as far as there is such a moment, why not, and the number of its entry."""
     try:
-        at_moment = view(life, asked.at, language_of(request))
-    except ConfigError as error:  # a moment that never was: say so, and show the present
-        note, asked = str(error), replace(asked, at="")
-        at_moment = view(life, "", language_of(request))
+        return asked, "", moment(life, asked.at)
+    except ConfigError as error:  # say so, and show the present
+        return replace(asked, at=""), str(error), len(life)
+
+
+def _drawn(request: Request, subject: Subject, life: Life, asked: Asked) -> tuple[Asked, str, Large]:
+    """The picture of what is asked for, or all of it, and why."""
     try:
-        return asked, note, at_moment, large(request, subject, life, asked)
+        return asked, "", large(request, subject, life, asked)
     except ConfigError as error:
         asked = replace(asked, begin="", end="")
-        return asked, str(error), at_moment, large(request, subject, life, asked)
+        return asked, str(error), large(request, subject, life, asked)
 
 
 def _whole(request: Request, subject: Subject, life: Life, asked: Asked, page: int | None) -> _Context:
@@ -167,38 +169,40 @@ def _whole(request: Request, subject: Subject, life: Life, asked: Asked, page: i
 
 def _moment(request: Request, subject: Subject, life: Life, asked: Asked, _: int | None) -> _Context:
     again = asked  # what was asked for, so that a refresh says the same about it
-    asked, note, seen, shown = _shown(request, subject, life, asked)
+    asked, unknown, _count = _known(life, asked)
+    asked, outside, shown = _drawn(request, subject, life, asked)
+    moment_view = view(life, asked.at, language_of(request))
     drawn = life.timeline()
     marked = [mark.when.seq for mark in drawn.marks]
     return {
         "asked": asked,
         "again": again,
-        "view": seen,
+        "view": moment_view,
         "moved": True,
         "pods": PODS_MOVED,
         "long": len(life) > LONG,
-        "conditions": by_change(seen.status.get("conditions") or (), oldest=asked.oldest),
+        "conditions": by_change(moment_view.status.get("conditions") or (), oldest=asked.oldest),
         "place": shown.place,
         "cursor": shown.cursor,
-        "words": _words(request, seen),
-        "note": note,
+        "words": _words(request, moment_view),
+        "note": outside or unknown,
         "doubt": life.doubt,
         "steps": {
-            "previous": seen.count - 1 or None,
-            "next": seen.count + 1 if seen.count < len(life) else None,
-            "mark-before": max((seq for seq in marked if seq < seen.count), default=None),
-            "mark-after": min((seq for seq in marked if seq > seen.count), default=None),
+            "previous": moment_view.count - 1 or None,
+            "next": moment_view.count + 1 if moment_view.count < len(life) else None,
+            "mark-before": max((seq for seq in marked if seq < moment_view.count), default=None),
+            "mark-after": min((seq for seq in marked if seq > moment_view.count), default=None),
         },
-        "zoom": _zoom(life, seen.count, asked),
+        "zoom": _zoom(life, moment_view.count, asked),
         "many": len(drawn.lanes) > 24,
     }
 
 
-def _words(request: Request, seen: View) -> str:
+def _words(request: Request, moment_view: View) -> str:
     """The moment as the slider says it."""
-    entry = say(language_of(request), "history.entry", seq=seen.count, of=seen.of)
-    events = "; ".join(event.strip(".") for event in seen.entry.events)
-    return f"{entry}, {seen.entry.at:%Y-%m-%d %H:%M:%S UTC}, {events}"
+    entry = say(language_of(request), "history.entry", seq=moment_view.count, of=moment_view.of)
+    events = "; ".join(event.strip(".") for event in moment_view.entry.events)
+    return f"{entry}, {moment_view.entry.at:%Y-%m-%d %H:%M:%S UTC}, {events}"
 
 
 def _picture(
@@ -210,22 +214,23 @@ def _picture(
     *,
     with_cursor: bool = False,
 ) -> _Context:
-    asked, _note, _view, shown = _shown(request, subject, life, asked)
+    asked, _unknown, _count = _known(life, asked)
+    asked, _outside, shown = _drawn(request, subject, life, asked)
     picture = shown.picture if with_cursor else shown.plain
     return {"asked": asked, "picture": picture, "long": len(life) > LONG}
 
 
 def _entries(request: Request, subject: Subject, life: Life, asked: Asked, page: int | None) -> _Context:
     again = asked
-    asked, _, seen, _ = _shown(request, subject, life, asked)
-    number = page or (seen.count - 1) // ENTRIES + 1
+    asked, _unknown, count = _known(life, asked)
+    number = page or (count - 1) // ENTRIES + 1
     first = (number - 1) * ENTRIES + 1
     last = min(first + ENTRIES - 1, len(life))
     return {
         "asked": asked,
         "again": again,
         "paged": page or "",
-        "view": seen,
+        "count": count,
         "long": len(life) > LONG,
         "entries": told(life, first, last, language_of(request))[::-1],
         "number": number,

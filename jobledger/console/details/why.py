@@ -1,5 +1,6 @@
 """Why a job failed, or what it last recovered from: the cause, and what the container said, for its overview."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -46,7 +47,7 @@ async def why(app: App, subject: Subject, life: Life, caller: Caller, language: 
     Raises:
         ClusterUnavailable: nobody can say what the caller may read.
     """
-    explained = life.explained(language)
+    explained = await asyncio.to_thread(life.explained, language)
     cause = _cause(explained)
     failed = explained.phase is Phase.FAILED
     if cause is None:

@@ -7,14 +7,14 @@
 const written = document.documentElement.lang;
 const locale = navigator.languages.find((each) => each.split("-")[0] === written.split("-")[0]) || written;
 
+const instants = new Intl.DateTimeFormat(locale, {dateStyle: "medium", timeStyle: "medium"});  // dear to make
+
 function localTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
-    const text = at.toLocaleString(locale, {dateStyle: "medium", timeStyle: "medium"});
-    if (!isNaN(at) && time.textContent !== text) {
-      time.textContent = text;
-      time.title = time.dateTime;
-    }
+    if (isNaN(at) || time.title === time.dateTime) continue;  // what comes anew from the server has no title
+    time.textContent = instants.format(at);
+    time.title = time.dateTime;
   }
 }
 
@@ -170,7 +170,7 @@ document.addEventListener("htmx:beforeSwap", ({detail}) => {
   }
 });
 document.addEventListener("htmx:afterSettle", (event) => {
-  localTimes(event.detail.elt.parentNode || document);
+  localTimes(event.detail.elt.isConnected ? event.detail.elt : document);
   trouble("request", null);
 });
 document.addEventListener("htmx:sendError", () => trouble("request", ""));

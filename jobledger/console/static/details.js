@@ -9,6 +9,12 @@ document.addEventListener("htmx:beforeSwap", () => {
   Idiomorph.defaults.ignoreActiveValue = Boolean(document.activeElement && document.activeElement.matches("input"));
 });
 
+// The fields of an entry, which were fetched when they were unfolded, stay while it is the same entry.
+document.addEventListener("DOMContentLoaded", () => {
+  Idiomorph.defaults.callbacks.beforeNodeMorphed = (old, node) =>
+    old.id !== "raw-entry" || !old.textContent || old.getAttribute("hx-get") !== node.getAttribute("hx-get");
+});
+
 function go(address) {
   // the link knows that what the hand asks for comes before what refreshes itself
   htmx.ajax("GET", address, {source: "#permalink", target: "#moment", swap: "morph:outerHTML"});
@@ -122,8 +128,7 @@ function localTicks(root) {
 const INSTANT = /\b(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC/g;
 
 function local(text) {
-  return text.replace(INSTANT, (_, day, time) =>
-    new Date(`${day}T${time}Z`).toLocaleString(locale, {dateStyle: "medium", timeStyle: "medium"}));
+  return text.replace(INSTANT, (_, day, time) => instants.format(new Date(`${day}T${time}Z`)));
 }
 
 function localTitles(root) {

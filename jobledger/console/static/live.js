@@ -10,7 +10,7 @@ const LEFT = 45000;    // ms without a word of a page, after which it is held to
 // ---- the hub: what pages want, and the stream that gives it to them ------------------------------------------------
 
 class Hub {
-  // a page says {visible, live, log: {id, address, from} | null}; it is told {state, sentence}, {changed}, {log: id, type, data}
+  // a page says {visible, live, log: {id, address, from} | null}; it hears {state, sentence}, {changed}, {log: id, type, data}
   constructor(address) {
     this.address = address;
     this.pages = new Map();
@@ -76,7 +76,7 @@ class Hub {
     } catch (error) { /* said below */ }
     if (this.stream !== stream) return;
     this.stream = null;
-    // what was open for a while is opened again at once, as proxies cut streams; only if that fails pages are told
+    // what was open for a while is opened again at once, as proxies cut streams; only if that fails pages hear of it
     if (stream.began && Date.now() - stream.began > AGAIN) return this.settle();
     this.tell(trouble);
     this.waiting = setTimeout(() => { this.waiting = null; this.settle(); }, pause);

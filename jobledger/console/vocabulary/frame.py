@@ -19,7 +19,7 @@ FRAME: Final[dict[str, tuple[str, str]]] = {
         "服务器没有响应，页面内容可能已过时；系统会不断重试。",
     ),
     "frame.not-live": (
-        "This page is not live: it asks every five seconds instead of being told of changes at once.",
+        "This page is not live: it asks every five seconds instead of hearing of changes at once.",
         "此页面不是实时的：变化不会立即推送，页面每五秒查询一次。",
     ),
     "phase.degraded": ("degraded", "部分副本异常"),

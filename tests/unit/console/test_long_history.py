@@ -81,7 +81,7 @@ async def test_what_is_the_same_is_answered_with_304_and_nothing_else(story: Sto
 async def test_the_picture_is_the_same_for_all_moments(story: Story) -> None:
     async with console(story) as client:
         pages = [(await client.get(f"{PAGE}?at={at}")).text for at in (17, 2500)]
-        pictures = [next(each for each in parts(page) if "/picture" in each) for page in pages]
+        pictures = [next(part for part in parts(page) if "/picture" in part) for page in pages]
         assert pictures[0] == pictures[1]
 
 
