@@ -6,7 +6,6 @@ below /etc. The certificate that we put into its Secret is valid for it, and for
 
 import base64
 import json
-import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -24,6 +23,9 @@ KUEUE: Final = HERE / "kueue"
 NAMESPACE: Final = "kueue-system"
 _SERVICE: Final = "kueue-webhook-service"
 _SECRET: Final = "kueue-webhook-server-cert"
+_GUARDED: Final = 'exec 3<&0; "$@" & pid=$!; (cat <&3 >/dev/null; kill -9 $pid) & wait $pid'
+"""Runs a command until standard input ends, or whoever holds the other end does."""
+
 _CONVERTED: Final = ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads")
 """Kinds whose versions Kueue converts. Source: pkg/util/cert."""
 
@@ -66,19 +68,24 @@ class Kueue:
 
     def start(self) -> None:
         """It runs, and its webhooks answer."""
-        said = (self._home / "kueue.log").open("ab")
         config = self._home / "config.yaml"
         config.write_text(json.dumps(self._config()), encoding="utf-8")
         environment = {**self._plane.environment, "POD_NAMESPACE": NAMESPACE}
-        self._process = subprocess.Popen(
-            [str(self._program), f"--config={config}"], stdout=said, stderr=said, env=environment
-        )
+        gates = "--feature-gates=VisibilityOnDemand=false"  # it would listen on a port of its own
+        with (self._home / "kueue.log").open("ab") as said:
+            self._process = subprocess.Popen(
+                ["bash", "-c", _GUARDED, "kueue", str(self._program), f"--config={config}", gates],
+                stdin=subprocess.PIPE,
+                stdout=said,
+                stderr=said,
+                env=environment,
+            )
         wait_for("Kueue's webhooks answer", self._answers, 120)
 
     def kill(self) -> None:
         """Kill -9."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGKILL)
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
             self._process.wait()
 
     def _answers(self) -> bool:
@@ -123,7 +130,12 @@ class Kueue:
             ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes"),
         )
         authority = self._pair("ca")
-        output([*new, "-days", "3650", "-subj", "/CN=kueue-ca/O=kueue", *authority])
+        output([
+            *(*new, "-days", "3650", "-subj", "/CN=kueue-ca/O=kueue", *authority),
+            *("-addext", "subjectAltName=DNS:kueue-ca"),
+        ])  # fmt: skip
+        key = authority[1]
+        output(["openssl", "rsa", "-traditional", "-in", key, "-out", key])  # Kueue reads PKCS #1 alone
         output([
             *(*new, "-days", "3650", "-subj", f"/CN={name}", *self._pair("tls")),
             *("-CA", authority[-1], "-CAkey", authority[1]),

@@ -80,9 +80,7 @@ def test_a_job_says_what_its_workload_waits_for_and_that_it_was_preempted(
         jobs.says("train", ("QuotaReserved", "False", "Pending", PREEMPTED), evicted)
         wait_for("it was preempted", lambda: UID in why(controller, jobs.namespace, "train")["answer"], 90)
         assert not why(controller, jobs.namespace, "train")["normal"]
-        controller.kill()
         jobs.kubectl("delete", WORKLOAD, "train")
-        controller.start()
         gone = "Its Workload is not known here"
         wait_for("it is gone", lambda: gone in waits(controller, jobs.namespace, "train"), 90)
         assert controller.stop() == 0
