@@ -60,14 +60,17 @@ class _Manager:
     at: datetime | None
     scales: bool
 
-    def owns(self, path: Path) -> bool:
-        """It wrote the field last, or one around it that counts as a whole."""
+    def owns(self, path: Path, *, around: bool = False) -> bool:
+        """It wrote the field last; or `around`, one that may count as a whole.
+
+        A manager that made an object, and lost all fields in it to others, still owns the object, without any.
+        """
         node: Any = self.fields
         for step in path:
             node = node.get(f"f:{step}") if isinstance(node, Mapping) else None
             if node is None:
                 return False
-            if not node:
+            if not node and around:
                 return True
         return True
 
@@ -125,19 +128,27 @@ def _actor(raw: Mapping[str, Any], before: bytes | None, since: datetime | None)
 
 def _last_write(managers: Sequence[_Manager], changed: Sequence[Path]) -> datetime:
     """When the spec was written last by somebody whom the policy can name: those who scale it cannot."""
-    wrote = [each for each in managers if not each.scales and (not changed or any(map(each.owns, changed)))]
-    return max((each.at or _NEVER for each in wrote), default=_NEVER)
+    owners = _owners(managers, changed) or _owners(managers, changed, around=True)
+    wrote = [each for _, each in owners] if changed else managers
+    return max((each.at or _NEVER for each in wrote if not each.scales), default=_NEVER)
 
 
 def _manager(managers: Sequence[_Manager], changed: Sequence[Path], *, first: bool) -> _Manager:
     """Who owns what has changed: of several the newest, then who owns least. `first`: nothing has changed yet."""
-    owned = [(sum(map(each.owns, changed)), each) for each in managers]
-    owners = [(count, each) for count, each in owned if count]
+    owners = _owners(managers, changed) or _owners(managers, changed, around=True)
     if not owners:  # what has gone has no owner any more
         return max(managers, key=lambda each: (each.at or _NEVER, _names_the_actor(each)))
     if first:
         return max(owners, key=lambda found: found[0])[1]
     return max(owners, key=lambda found: (found[1].at or _newest(owners), -_size(found[1].fields)))[1]
+
+
+def _owners(
+    managers: Sequence[_Manager], changed: Sequence[Path], *, around: bool = False
+) -> list[tuple[int, _Manager]]:
+    """Who owns how many of the fields."""
+    owned = [(sum(each.owns(path, around=around) for path in changed), each) for each in managers]
+    return [(count, each) for count, each in owned if count]
 
 
 def _newest(owners: Sequence[tuple[int, _Manager]]) -> datetime:

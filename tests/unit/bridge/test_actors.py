@@ -98,6 +98,14 @@ def test_whoever_labels_is_named_for_the_label_and_not_whoever_wrote_the_spec_la
     assert actor(raw, job({"a": 1})) == ("kubectl-label", MANAGER)
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_whoever_made_the_object_around_a_field_did_not_change_the_field(order: tuple[int, int]) -> None:
+    emptied = manager("kueue", {"f:spec": {"f:pause": {}}})
+    both = (emptied, manager("kubectl-edit", {"f:spec": {"f:pause": {"f:enabled": {}}, "f:x": {}}}))
+    raw = job({"pause": {"enabled": False}}, *(both[each] for each in order), generation=3)
+    assert actor(raw, job({"pause": {"enabled": True}}, emptied)) == ("kubectl-edit", MANAGER)
+
+
 def test_a_field_inside_of_one_that_counts_as_a_whole_is_owned_with_it() -> None:
     whole = manager("kubectl-edit", spec("template"))
     raw = job({"template": {"spec": {"image": "b"}}}, manager("other", spec("suspend")), whole, generation=2)
