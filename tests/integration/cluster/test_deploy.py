@@ -388,8 +388,12 @@ def test_what_a_role_says_of_its_pods_stands_in_the_place_of_what_holds_for_all(
     made = workloads(with_values(helm, OF_ROLES, tmp_path))
     engine, front = (made[f"jobledger-{each}"]["spec"]["template"] for each in ("engine", "front"))
     of_engine = OF_ROLES["roles"]["engine"]  # type: ignore[index]
-    for field in ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"):
+    for field in ("nodeSelector", "tolerations", "affinity"):
         assert engine["spec"][field] == of_engine[field]
+    (spread,) = engine["spec"]["topologySpreadConstraints"]
+    counted = spread.pop("labelSelector")["matchLabels"]
+    assert [spread] == of_engine["topologySpreadConstraints"]
+    assert counted == made["jobledger-engine"]["spec"]["selector"]["matchLabels"]
     assert engine["spec"]["containers"][0]["resources"] == {"requests": {"memory": "1Gi"}}
     assert engine["metadata"]["annotations"] == {"note": "decides"}
     assert [each["metadata"]["labels"]["team"] for each in (engine, front)] == ["core", "training"]
