@@ -393,7 +393,7 @@ class Children:
         return Done.NOT_THERE if taken else Done.DONE
 
     async def _report(self, ref: Ref, uid: str) -> Done:
-        """What the watches would say of the pod as it stands."""
+        """What the watches would say of the object as it stands."""
         found = await self._cluster.get(ref)
         if found["metadata"]["uid"] == uid:
             for seen in observe(Change(Verb.MODIFIED, found, self._clock.now())):

@@ -94,7 +94,7 @@ class SayTaken:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The log does not know of the pod, although a watch may have told of it: it is told once more."""
+    """The log does not know of the object, although a watch may have reported it: it is reported once more."""
 
     ref: Ref
     uid: str
@@ -127,6 +127,14 @@ def diff(state: JobState, desired: Iterable[Child], live: Sequence[Manifest]) ->
                 yield Create(child)
         elif child.mutable and (merge := _difference(child.build(), found)):
             yield Update(child, _uid(found), merge)
+        elif child.mutable and _is_awaited(state, child):
+            yield Report(Ref.of(found), _uid(found))
+
+
+def _is_awaited(state: JobState, child: Child) -> bool:
+    """The log waits for the TensorBoard to show its spec: one that was changed and changed back changes no object."""
+    board = state.tensorboard
+    return board is not None and board.outdated and (child.kind, child.name) == ("TensorBoard", board.name)
 
 
 def _pod(

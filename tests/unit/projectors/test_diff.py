@@ -252,7 +252,7 @@ def test_a_pod_asked_for_dismissed_and_never_made_is_said_to_be_absent() -> None
 
 
 def test_a_changed_tensorboard_is_updated_and_an_unwanted_one_deleted() -> None:
-    story = Story(workers(1, tensorboardSpec={"image": "tb:1"})).submit().pod("worker-0", "Running")
+    story = Story(workers(1, tensorboardSpec={"image": "tb:1"})).submit().pod("worker-0", "Running").board()
     built = story.children["TensorBoard/mnist-7ac1b"]
     board = {**built, "metadata": {**built["metadata"], "uid": "t-1"}, "status": {"phase": "Running"}}
     live = [service(story), pod(), board]
@@ -261,6 +261,11 @@ def test_a_changed_tensorboard_is_updated_and_an_unwanted_one_deleted() -> None:
     (update,) = writes(story, live)
     assert isinstance(update, Update)
     assert update.merge == {"spec": {"image": "tb:2"}}
+    story.edit(tensorboardSpec={"image": "tb:1"})
+    (report,) = writes(story, live)
+    assert isinstance(report, Report), (
+        "nothing is to be changed, so no watch will show that it is as it should be"
+    )
     story.edit(tensorboardSpec=None)
     (delete,) = writes(story, live)
     assert isinstance(delete, Delete)
