@@ -213,7 +213,6 @@ def refusals_are_said_seldom(_world: World, story: Story) -> Findings:
 
 OF_HISTORIES: Final = (
     numbers_have_no_holes,
-    values_stay_out_of_the_log,
     deciding_again_says_the_same,
     phases_move_along_the_table,
     final_phases_absorb,
@@ -375,6 +374,7 @@ def replay_gives_the_state(world: World, story: Story) -> Findings:
 
 
 AT_REST: Final = (
+    values_stay_out_of_the_log,
     live_is_desired,
     nothing_is_stuck,
     status_is_folded,

@@ -22,7 +22,12 @@ from tests.unit.cli_offline.conftest import Ask, failed, job, write
             "`jobledger get x -w`",
             "`jobledger get x -w --server 'http://[::1]:80'`",
         ),
-        ("history x --log kafka://b:1", "`jobledger get -A` lists", "`jobledger get -A` lists"),
+        (
+            "history x --log kafka://b:1",
+            "`jobledger get -A` lists",
+            "`jobledger get -A --log kafka://b:1` lists",
+        ),
+        ("history x --log kafka://b:1", "`jobledger delete x` ends it", "`jobledger delete x` ends it"),
         ("why x --store a.db", "`jobledger why x --store b.db`", "`jobledger why x --store b.db`"),
         ("why x", "`jobledger why y`", "`jobledger why y`"),
         ("why -- --store a.db", "`jobledger why y`", "`jobledger why y`"),

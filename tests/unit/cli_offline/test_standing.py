@@ -68,7 +68,7 @@ def test_a_deleted_job_is_not_described_but_its_history_is_named(ask: Ask, tmp_p
     write(path, job("mnist", "aaaa-1111", replicas=1).submit().all_pods("Running").delete().gone("worker-0"))
     said = ask("describe", "mnist", "--store", path)
     assert said.code == 2
-    assert "`jobledger history mnist` still tells its life" in said.err
+    assert f"`jobledger history mnist --store {path}` still tells its life" in said.err
 
 
 def test_a_job_whose_history_cannot_be_read_is_of_unknown_phase_and_hides_no_other(
@@ -98,11 +98,11 @@ def test_a_log_that_is_named_is_read_and_no_server_is_asked(ask: Ask, store: Pat
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["get", "--watch"], 3, "start one with `jobledger serve`"),
+        (["get", "--watch"], 3, "start one with `jobledger serve"),
         (["get", "--server", "none.sock"], 3, "no server at none.sock"),
         (["get", "--watch", "--log", "sqlite:///x.db"], 2, "leave out one of them"),
-        (["get", "--store", "none.db"], 3, "start one with `jobledger serve`"),
-        (["describe", "mnist", "--store", "none.db"], 3, "start one with `jobledger serve`"),
+        (["get", "--store", "none.db"], 3, "start one with `jobledger serve"),
+        (["describe", "mnist", "--store", "none.db"], 3, "start one with `jobledger serve"),
     ],
 )
 def test_what_only_a_server_can_answer_fails_without_one(
