@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from statemachine.observations import Container, ContainerStatus
+from statemachine.observations import Container, ContainerStatus, WorkloadCondition, WorkloadObserved
 from tests.support.pytorchjob import TorchStory, running, training
 from tests.support.scenario import Story
 from tests.unit.kinds import colossal, deepspeed
@@ -153,6 +153,32 @@ def taken_over() -> Story:
     return story.timer("retry").pod("worker-1", "Running").at(90).pod("master-0", "Succeeded")
 
 
+def _workload(story: TorchStory, *conditions: tuple[str, str, str, str]) -> TorchStory:
+    """The job's Workload has conditions of type, status, reason, message, which changed now."""
+    told = tuple(
+        WorkloadCondition(type=type_, status=status, reason=reason, message=message, changed_at=story.now)
+        for type_, status, reason, message in conditions
+    )
+    workload = WorkloadObserved(
+        job=story.uid, at=story.now, name="pytorchjob-retry-1", uid="w-1", queue="team-a", conditions=told
+    )
+    return story.see(workload)
+
+
+def queued() -> TorchStory:
+    """In a queue of Kueue's: waits, is let in, and is preempted for another job."""
+    story = TorchStory(training(suspend=True))
+    story.labels = {"kueue.x-k8s.io/queue-name": "team-a"}
+    _workload(story.submit().at(1), ("QuotaReserved", "False", "Pending", "insufficient unused quota"))
+    _workload(
+        story.at(10), ("QuotaReserved", "True", "QuotaReserved", ""), ("Admitted", "True", "Admitted", "")
+    )
+    story.at(11).suspend(on=False).at(12).up()
+    why = "Preempted to accommodate a workload (UID: 7c9e, JobUID: 0f8fad5b-d9cb-469f-a165-70867728950e)"
+    _workload(story.at(20), ("QuotaReserved", "False", "Pending", why), ("Evicted", "True", "Preempted", why))
+    return story.at(21).suspend().at(22).all_gone()
+
+
 LIVES: tuple[Callable[[], Story], ...] = (
     launched,
     not_launched,
@@ -168,4 +194,5 @@ LIVES: tuple[Callable[[], Story], ...] = (
     let_in,
     labelled_while_suspended,
     taken_over,
+    queued,
 )
