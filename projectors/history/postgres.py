@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SCHEMAS: Final = ("0001", "0002", "0003", "0004")
+SCHEMAS: Final = ("0001", "0002", "0003", "0004", "0005")
 """Every schema that this release can start from, the present one last: the revisions in `migrations/versions`."""
 
 VERSION_TABLE: Final = "history_schema"
@@ -147,7 +147,8 @@ class PostgresDatabase:
             yield
         except JobledgerError:
             raise
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError) as error:
+            # asyncpg takes a connection for a bug of its own on which the server said that it ends, and then nothing
             raise self._translated(error) from error
 
     def _translated(self, error: BaseException) -> JobledgerError:
