@@ -77,12 +77,14 @@ def _unguarded(_api_version: str, _kind: str) -> datetime | None:
 class _Track:
     """A known object: what would be said if it vanished, and the fingerprint of what was last told of it.
 
-    `fields` is the digest of a job's spec and labels then, by which whoever changes them is known.
+    `fields` is the digest of a job's spec and labels then: a change of them shows who has made it. `written_at` is
+    when the API server took that version, of pods: an older one that is late is passed on, and is not the last.
     """
 
     gone: Observation
     told: bytes = b""
     fields: bytes | None = None
+    written_at: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -292,11 +294,17 @@ class Bridge:
             since = self.guarded(str(raw.get("apiVersion")), str(raw.get("kind")))
             observation = named(observation, raw, track.fields if track is not None else None, since)
         await self.sink(observation)
+        written_at: datetime | None = getattr(observation, "written_at", None)
+        if track is not None and written_at and track.written_at and written_at < track.written_at:
+            return
         if track is not None and isinstance(observation, PodUnreadable):
-            track.told = mark  # it may not say its attempt any more, the track still does
+            track.told, track.written_at = (
+                mark,
+                written_at,
+            )  # it may not say its attempt any more, the track still does
         else:
             fields = digest(raw) if isinstance(observation, JobObserved) else None
-            self._tracks[uid] = _Track(_gone(observation), mark, fields)
+            self._tracks[uid] = _Track(_gone(observation), mark, fields, written_at)
 
     async def _tell_vanished(self, synced: Synced) -> None:
         """Say what is known and was not listed. Jobs before pods.

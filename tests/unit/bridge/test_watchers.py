@@ -13,7 +13,14 @@ from k8s_bridge.port import Change, Cluster, Synced, Verb
 from k8s_bridge.watchers import Bridge, Known
 from statemachine.errors import ClusterUnavailable, Expired
 from statemachine.ids import JobUid, PodUid, ReplicaName
-from statemachine.observations import JobGone, JobObserved, Observation, PodGone, PodObserved
+from statemachine.observations import (
+    JobGone,
+    JobObserved,
+    Observation,
+    PodGone,
+    PodObserved,
+    PodUnreadable,
+)
 from tests.unit.bridge.words import AT, job, pod, until
 
 J1, P1, W0 = JobUid("j-1"), PodUid("p-1"), ReplicaName("worker-0")
@@ -242,3 +249,23 @@ def test_backoff_is_spread_by_chance() -> None:
     few, many = (backoff(3, first=1.0, chance=lambda: next(chances)) for _ in range(2))
     assert few == 2.0
     assert 3.9 < many < 4.0
+
+
+def written(second: int, phase: str) -> Change:
+    """The pod as the API server had it from that second on."""
+    managers = [{"manager": "kubelet", "operation": "Update", "time": f"2024-01-09T15:00:{second:02}Z"}]
+    meta = {**POD["metadata"], "managedFields": managers}
+    return Change(Verb.MODIFIED, {**POD, "metadata": meta, "status": {"phase": phase}}, AT)
+
+
+async def test_a_late_report_of_an_older_version_does_not_hide_that_the_pod_is_so_again() -> None:
+    reports: Script = [
+        added(JOB),
+        written(9, "Lost in space"),
+        written(8, "Running"),
+        written(40, "Running"),
+        Synced(AT),
+    ]
+    async with following(reports) as (told, _, bridge):
+        assert [type(each) for each in told[1:]] == [PodUnreadable, PodObserved, PodObserved]
+        assert bridge.progress.skipped == 0
