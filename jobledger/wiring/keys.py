@@ -29,6 +29,8 @@ def key_of(file: Path | None, store: Path | None, roles: Roles) -> bytes | None:
         return None
     if file is None and store is not None:
         file = beside(store)
+        if not file.parent.is_dir():
+            return None  # the store cannot be there either, and says so
         if not file.exists():
             _make(file)
     return _read(file) if file is not None else None
