@@ -109,7 +109,7 @@ def test_an_environment_variable_that_is_wrong(
     ],
 )
 def test_without_a_server_every_client_verb_says_how_to_start_one(arguments: list[str], place: Place) -> None:
-    says_once(place.run(*arguments), 3, f"no server at {place.store}.sock; start one with `jobledger serve`")
+    says_once(place.run(*arguments), 3, f"no server at {place.store}.sock; start one with `jobledger serve")
 
 
 def test_a_server_that_was_killed_leaves_no_doubt(place: Place) -> None:
@@ -117,7 +117,7 @@ def test_a_server_that_was_killed_leaves_no_doubt(place: Place) -> None:
         server.kill()
         server.wait()
     assert Path(f"{place.store}.sock").exists()
-    says_once(place.run("pause", "x"), 3, "no server at", "start one with `jobledger serve`")
+    says_once(place.run("pause", "x"), 3, "no server at", "start one with `jobledger serve")
     read = place.run("get")
     assert read.returncode == 0
     assert read.stderr.splitlines() == [

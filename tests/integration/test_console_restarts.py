@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlencode
 
 import httpx
 
@@ -14,6 +15,7 @@ from k8s_bridge.admission import admit
 from k8s_bridge.local import LocalCluster
 from statemachine.engine.clock import WallClock
 from statemachine.log.sqlite import SqliteLog
+from tests.support.streams import streaming
 from tests.unit.api.words import until, written
 
 LOG = "/jobs/default/PyTorchJob/train/log"
@@ -78,7 +80,9 @@ async def test_the_log_of_the_run_before_is_shown_searched_followed_and_download
             assert f"this is {says_not}" not in page
             assert 'name="previous"' in page
             assert await text(query, "/download") == f"this is {says}\n"
-            assert f"this is {says}" in await text(f"{query}&from=0", "/follow")
+            followed = urlencode({"log": f"{LOG}?{query}&from=0"})
+            async with streaming(create(app), f"/live?{followed}") as stream:
+                assert (await stream.event("log"))["lines"] == [f"this is {says}"]
             assert f"this is {says}" in await text(f"{query}&q=THIS", "/search")
         beside = await text("container=beside")
         assert "only once" in beside

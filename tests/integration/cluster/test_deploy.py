@@ -120,7 +120,10 @@ def test_a_wrong_value_is_refused_with_a_sentence(helm: Cluster, value: str, sen
 def test_a_controller_of_some_namespaces_has_rights_in_these_alone(helm: Cluster) -> None:
     found = by_name(charted(helm, "--set-json", 'namespaces=["a","b"]'))
     everywhere = {name for kind, name in found if kind == "ClusterRoleBinding"}
-    assert everywhere == {"jobledger-front-cluster"}
+    assert everywhere == {
+        "jobledger-front-cluster",
+        "jobledger-bridge-cluster",
+    }  # reviews; a policy, by its name
     (container,) = found["Deployment", "jobledger"]["spec"]["template"]["spec"]["containers"]
     assert "--namespaces=a,b" in container["args"]
     objects = charted(helm, "--set-json", 'namespaces=["a","b"]')

@@ -12,6 +12,7 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.consumer.fetcher import Fetcher
 
+from statemachine.engine import skew
 from statemachine.engine.clock import Clock
 from statemachine.engine.kafka.lanes import Lanes
 from statemachine.engine.kafka.offsets import GROUP, Offsets
@@ -287,7 +288,10 @@ async def test_poison_is_kept_as_dead_letters_and_the_rest_is_decided(
     assert any("the job's partition is" in each.error for each in kept)
 
 
-async def test_timers_fire_in_whoever_takes_over(ledger_topics: Address, feed: FeedName) -> None:
+async def test_timers_fire_in_whoever_takes_over(
+    ledger_topics: Address, feed: FeedName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(skew, "LIMIT", timedelta.max)  # these clocks are years from the brokers'
     timed = Story(workers(1, runPolicy={"activeDeadlineSeconds": 600}), uid="job-timed").submit()
     timed.at(1).all_pods("Running")
     story = [each.cause for each in timed.entries]

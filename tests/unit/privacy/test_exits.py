@@ -66,7 +66,7 @@ AS_THEY_ARE: Final = {
 }
 """Answers that hold what the caller has just sent."""
 
-LIVE: Final = ("/live", "/log/follow", "/v1/watch")
+LIVE: Final = ("/live", "/v1/watch")
 """Streams without an end: `/v1/watch` is read below, the others carry numbers, and what replicas write."""
 
 
