@@ -19,7 +19,7 @@ from tests.integration.cli_words import Place, script
 from tests.support.repetition import SCREENS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Route
+    from playwright.sync_api import Browser, Page, Request, Route
 
 pytestmark = pytest.mark.integration
 
@@ -522,17 +522,34 @@ def test_a_refresh_that_fails_after_something_was_chosen_is_made_once(site: Site
 
 
 def refresh_under_way(page: "Page") -> Callable[[], None]:
-    """The server has answered. The page hears it when the function is called, which ends when it asks once more."""
-    asked = held(page, "**/jobs?*")
+    """The server has answered. The page hears it when the function is called, which ends when it asks once more.
+
+    The search asks at the same address a little after the last key: only the sender tells the requests apart.
+    """
+    held_refreshes: list[Route] = []
+
+    def hold(route: "Route") -> None:
+        if held_refreshes or not is_refresh(route.request):
+            route.fallback()
+        else:
+            held_refreshes.append(route)
+
+    page.route("**/jobs?*", hold)
     page.locator("#refresh").click()
-    request = once_made(page, asked)
-    answer = request.fetch()
+    refresh = once_made(page, held_refreshes)
+    answer = refresh.fetch()
 
     def arrive() -> None:
-        with page.expect_request("**/jobs?*"):
-            request.fulfill(response=answer)
+        with page.expect_request(is_refresh):
+            refresh.fulfill(response=answer)
+        page.unroute("**/jobs?*", hold)
 
     return arrive
+
+
+def is_refresh(request: "Request") -> bool:
+    """Whether the list asked by itself; htmx names the element that asks."""
+    return "/jobs?" in request.url and request.headers.get("hx-trigger") == "jobs"
 
 
 def test_everything_is_reached_with_the_keyboard_alone(site: Site) -> None:
