@@ -32,7 +32,7 @@ spread = -n $${JOBLEDGER_TEST_WORKERS:-$(1)} --dist loadgroup --no-loadscope-reo
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo check test test-all sim fire chaos soak flaky count bench format lint types imports generated generate docs crds \
+.PHONY: help install demo check test test-all sim fire chaos soak flaky museum count bench format lint types imports generated generate docs crds \
         run lock clean bench-cluster bench-kafka cluster-tools kueue-tools cluster cluster-stop kafka-tools
 
 help: ## list what can be made
@@ -98,6 +98,10 @@ soak: $(VENV)/.stamp ## what takes hours: fresh seeds, fire and chaos at full si
 
 flaky: $(VENV)/.stamp ## fail when a test that failed once here has no row in tests/flaky.md
 	@$(PY) -m tests.gate flaky
+
+museum: $(VENV)/.stamp ## the mistakes of the field: write docs/field-mistakes.md anew, and run its tests
+	@$(PY) -m tests.museum
+	@$(PY) -m pytest tests/museum $(ARGS)
 
 count: $(VENV)/.stamp ## how many tests and assertions there are; BASE=REVISION shows where that differs
 	@$(PY) -m tests.gate count $(BASE)

@@ -1,0 +1,108 @@
+"""The log and what is read of it: one bad history, old histories, repeats, and numbers that were used."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from statemachine import evolve
+from statemachine.errors import EntryUnreadable
+from statemachine.events import ReplicaRequested
+from statemachine.log import codec
+from statemachine.log import reader as reader_module
+from statemachine.log.entry import EntryEvents
+from statemachine.log.port import Record
+from statemachine.log.reader import Reader, Tracked, read
+from statemachine.state import ReplicaState
+from tests.histories.record import HERE
+from tests.museum.exhibit import exhibit, given, swap
+from tests.support.logs import JOB, OTHER, history, placed
+from tests.support.pytorchjob import TorchStory, training
+
+
+def folded(records: Iterable[Record]) -> Reader:
+    """A reader of these records, as far as it comes."""
+    reader = Reader()
+    try:
+        for record in records:
+            reader.accept(record)
+    except EntryUnreadable:
+        return reader
+    return reader
+
+
+def fatal(_: Reader, record: Record, _last: Tracked, reason: str) -> None:
+    raise EntryUnreadable(reason, record.body)
+
+
+@exhibit(
+    "flux-framework/flux-core#5147",
+    "One job that could not be replayed kept the job manager from starting at all.",
+    wrong=(swap(Reader, "_quarantine", fatal),),
+)
+def test_flux_framework_flux_core_5147_one_history_that_cannot_be_read_stops_no_other() -> None:
+    mine, theirs = history(3), history(3, OTHER)
+    broken = replace(mine[1], body=b"\x00" + mine[1].body[1:])
+    reader = folded(placed([mine[0], theirs[0], broken, theirs[1], mine[2], theirs[2]]))
+    assert reader.tracked(OTHER).seq == 3
+    assert list(reader.quarantined) == [JOB]
+
+
+def without_phases(body: bytes) -> EntryEvents:
+    return RIGHT_DECODING(body.replace(b'"PhaseEntered"', b'"PhaseWasEntered"'))
+
+
+RIGHT_DECODING = codec.decode_events
+
+
+@exhibit(
+    "flux-framework/flux-core#4398",
+    "A release replayed old jobs by events that only new ones have, and did not start on stored jobs.",
+    wrong=(swap(reader_module, "decode_events", without_phases),),
+)
+def test_flux_framework_flux_core_4398_what_the_first_release_wrote_can_be_read() -> None:
+    files = sorted((HERE / "0.1.0").glob("*.jsonl"))
+    given(len(files) > 3, "there are histories of the first release")
+    unreadable = {}
+    for file in files:
+        bodies = file.read_bytes().splitlines()
+        job = RIGHT_DECODING(bodies[0]).job
+        records = [Record(place, job, place, body) for place, body in enumerate(bodies, 1)]
+        unreadable[file.stem] = folded(records).quarantined
+    assert unreadable == {file.stem: {} for file in files}
+
+
+def whatever_comes(_: Reader, record: Record, _last: Tracked) -> EntryEvents:
+    return read(record)
+
+
+@exhibit(
+    "flux-framework/flux-core#2547",
+    "An event log held entries twice, and a reader that relied on one of each corrupted its memory.",
+    wrong=(swap(Reader, "_next", whatever_comes),),
+)
+def test_flux_framework_flux_core_2547_an_entry_that_is_there_twice_counts_once() -> None:
+    one, two, three = history(3)
+    reader = folded(placed([one, two, two, one, three]))
+    assert (reader.tracked(JOB).seq, reader.skipped) == (3, 2)
+
+
+def all_forgotten(replica: ReplicaState) -> ReplicaState:
+    return ReplicaState(replica.name)
+
+
+@exhibit(
+    "flux-framework/flux-core#4300",
+    "The highest job id was only saved at an orderly stop; after a crash used ids were given out again.",
+    wrong=(swap(evolve, "_left", all_forgotten),),
+)
+def test_flux_framework_flux_core_4300_no_attempt_has_a_number_twice() -> None:
+    elastic = {"minReplicas": 1, "maxReplicas": 3}
+    story = TorchStory(training(master=False, workers=2, elastic=elastic)).submit().up()
+    for _ in range(3):
+        story.scale(1).all_gone().scale(2).up()
+    asked = [
+        event.attempt
+        for entry in story.entries
+        for event in entry.events
+        if isinstance(event, ReplicaRequested) and event.replica == "worker-1"
+    ]
+    assert asked == [1, 2, 3, 4]

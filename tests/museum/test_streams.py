@@ -1,0 +1,266 @@
+"""Observations from partitions: none is left out, none counts twice, and a feed that brings nothing is given up."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from statemachine.engine.clock import LoopClock
+from statemachine.engine.kafka import offsets as offsets_module
+from statemachine.engine.kafka.lane import Lane
+from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.kafka.offsets import Offsets
+from statemachine.engine.step import Owner
+from statemachine.errors import Hole, LogUnavailable
+from statemachine.ids import JobUid, Position
+from statemachine.log.codec import decode
+from statemachine.log.inbox import Posted, posted
+from statemachine.log.kafka.address import Address
+from statemachine.log.memory import MemoryLog
+from statemachine.log.port import Draft, EventLog, Record
+from statemachine.observations import Observation
+from tests.museum.exhibit import exhibit, given, swap
+from tests.support.logs import records
+from tests.support.scenario import START, Story, workers
+from tests.support.simulated import on_simulated_time
+
+
+class Log(MemoryLog):
+    """A log that can be out of reach."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.away = False
+
+    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+        """The entries are durable, if the log can be reached."""
+        if self.away:
+            raise LogUnavailable("the log is away")
+        return await super().append(drafts)
+
+
+def lanes_over(log: EventLog) -> Lanes:
+    """Lanes of a process; every job is at home in partition 0, which is written to `log`."""
+
+    async def open_log(_: int) -> EventLog:
+        return log
+
+    return Lanes(open_log, LoopClock(START), lambda _: 0)
+
+
+def births(number: int) -> list[Observation]:
+    """So many new jobs."""
+    first = Story(workers(1)).submit().entries[0].cause
+    return [first.model_copy(update={"job": JobUid(f"job-{place}")}) for place in range(1, number + 1)]
+
+
+async def put(lanes: Lanes, observations: Sequence[Observation], first: Position = 1) -> bool:
+    """They were put at places from `first` on; False if one of them was turned away as the end of a hole."""
+    try:
+        for place, observation in enumerate(observations, first):
+            await lanes.put(0, place, posted(observation))
+    except Hole:
+        return False
+    await asyncio.sleep(1)
+    return True
+
+
+async def anywhere(self: Lane, place: Position, post: Posted) -> None:
+    """What comes is taken, wherever it lies."""
+    self._put = None
+    await RIGHT_PUT(self, place, post)
+
+
+RIGHT_PUT = Lane.put
+
+
+@exhibit(
+    "faust-streaming/faust#216",
+    "In a rebalance reading went on before the place to go on from was known, and events in between were skipped.",
+    wrong=(swap(Lane, "put", anywhere),),
+)
+@on_simulated_time
+async def test_faust_streaming_faust_216_a_place_that_is_left_out_is_an_error() -> None:
+    lanes = lanes_over(Log())
+    await lanes.own([0])
+    first, _, third = births(3)
+    given(await put(lanes, [first]), "the first is taken")
+    taken = await put(lanes, [third], first=3)
+    await lanes.close()
+    assert not taken
+
+
+@exhibit(
+    "faust-streaming/faust#221",
+    "An event that had been fetched before a rebalance came after it, with an offset far behind the committed one.",
+    wrong=(swap(Lane, "put", anywhere),),
+)
+@on_simulated_time
+async def test_faust_streaming_faust_221_a_partition_begins_where_the_group_stands() -> None:
+    lanes = lanes_over(Log())
+    await lanes.own([0])
+    lanes.begin(0, 4, 20)
+    taken = await put(lanes, births(1), first=17)
+    await lanes.close()
+    assert not taken
+
+
+async def done_at_once(self: Lane, batch: Sequence[object]) -> bool:
+    """What was handed on is taken for decided."""
+    DECISIONS.append(asyncio.ensure_future(RIGHT_DECISION(self, batch)))  # type: ignore[arg-type]
+    return True
+
+
+DECISIONS: list[asyncio.Future[bool]] = []
+RIGHT_DECISION = Lane._decide
+
+
+@exhibit(
+    "faust-streaming/faust#312",
+    "An offset was committed beyond messages that were still being processed; after a restart they were lost.",
+    wrong=(swap(Lane, "_decide", done_at_once),),
+)
+@on_simulated_time
+async def test_faust_streaming_faust_312_what_is_acknowledged_is_in_the_log() -> None:
+    log = Log()
+    lanes = lanes_over(log)
+    acked: list[Position] = []
+    lanes.ack_listeners.append(lambda _, place: acked.append(place))
+    await lanes.own([0])
+    log.away = True
+    await put(lanes, births(3))
+    before = list(acked)
+    log.away = False
+    await asyncio.sleep(2)
+    await lanes.close()
+    given(len(await records(log)) == 3, "all are decided in the end")
+    assert (before, acked[-1]) == ([], 3)
+
+
+def as_if_new(self: Owner, head: object, report: object) -> object:
+    return RIGHT_ONE(self, head._replace(source=0), report)  # type: ignore[arg-type,attr-defined]
+
+
+RIGHT_ONE = Owner._decide_one
+
+
+@exhibit(
+    "faust-streaming/faust#502",
+    "Messages that one worker had processed were processed again by the one that got their partition.",
+    wrong=(swap(Owner, "_decide_one", as_if_new),),
+)
+@on_simulated_time
+async def test_faust_streaming_faust_502_the_next_owner_does_not_count_again() -> None:
+    story = Story(workers(1)).submit().refused(status_=403)
+    observations = [entry.cause for entry in story.entries]
+    log = Log()
+    for _ in range(2):  # the second owner begins where nothing was committed
+        lanes = lanes_over(log)
+        await lanes.own([0])
+        await put(lanes, observations)
+        await lanes.close()
+    sources = [decode(record.body).source for record in await records(log)]
+    assert [source for source in sources if source] == [1, 2]
+
+
+async def refused_twice(self: Lane, place: Position, post: Posted) -> None:
+    if self._put is not None and place <= self._put:
+        raise Hole(self.partition, self._put + 1, place)
+    await RIGHT_PUT(self, place, post)
+
+
+@exhibit(
+    "robinhood/faust#625",
+    "A message that came twice was twice in the list of acknowledged ones, and no offset was committed any more.",
+    wrong=(swap(Lane, "put", refused_twice),),
+)
+@on_simulated_time
+async def test_robinhood_faust_625_a_repeat_holds_up_nothing() -> None:
+    lanes = lanes_over(Log())
+    acked: list[Position] = []
+    lanes.ack_listeners.append(lambda _, place: acked.append(place))
+    await lanes.own([0])
+    first, second = births(2)
+    taken = [await put(lanes, [birth], place) for birth, place in ((first, 1), (first, 1), (second, 2))]
+    await lanes.close()
+    assert (taken, acked[-1:]) == ([True, True, True], [2])
+
+
+# ---- feeds that bring nothing --------------------------------------------------------------------------------------
+
+
+class KnownEnds(Offsets):
+    """The partitions end at known places, without a broker."""
+
+    def __init__(self, end: Position) -> None:
+        super().__init__(Address(("127.0.0.1:1",)))
+        self.end = end
+
+    async def ends(self, partitions: Iterable[int]) -> dict[int, Position]:
+        """Every partition ends there."""
+        return dict.fromkeys(partitions, self.end)
+
+
+async def watched(end: Position, happens: Callable[[Lanes], Awaitable[None]]) -> str:
+    """Why a feed that is at place 2 of its partition is given up within ten minutes; empty if it is not."""
+    lanes = lanes_over(Log())
+    await lanes.own([0])
+    lanes.begin(0, 2, end)
+    await happens(lanes)
+    watching = asyncio.create_task(KnownEnds(end).watch(lanes))
+    await asyncio.wait([watching], timeout=600)
+    given_up = watching.exception() if watching.done() else None
+    watching.cancel()
+    await asyncio.wait([watching])
+    await lanes.close()
+    return str(given_up or "")
+
+
+async def nothing(_: Lanes) -> None:
+    """Nothing happens."""
+
+
+async def taken_away(lanes: Lanes) -> None:
+    """The group has dealt the partition out to others."""
+    await lanes.own([])
+
+
+async def forgotten(lanes: Lanes) -> None:
+    """The group deals out anew, and this member hears no more of it."""
+    lanes.unsettled()
+
+
+@exhibit(
+    "faust-streaming/faust#629",
+    "After a rebalance a partition was assigned and nothing of it was fetched; the worker looked healthy.",
+    wrong=(swap(offsets_module, "_look", lambda *_: offsets_module._Look(None, 0)),),
+)
+@on_simulated_time
+async def test_faust_streaming_faust_629_a_partition_that_is_not_fetched_ends_the_feed() -> None:
+    assert "is fetched behind 2, though it goes on to 9" in await watched(9, nothing)
+
+
+@exhibit(
+    "faust-streaming/faust#523",
+    "After the brokers had been away a worker was in no group any more, got no partitions, and waited for ever.",
+    wrong=(swap(offsets_module, "_WAITING", 10**9),),
+)
+@on_simulated_time
+async def test_faust_streaming_faust_523_a_member_that_gets_no_partitions_joins_anew() -> None:
+    assert "are not dealt out" in await watched(2, forgotten)
+
+
+async def unless_bereft(self: Offsets, lanes: Lanes) -> None:
+    lanes.is_bereft = False
+    await RIGHT_WATCH(self, lanes)
+
+
+RIGHT_WATCH = Offsets.watch
+
+
+@exhibit(
+    "faust-streaming/faust#175",
+    "Consumers stopped one after the other, until a process was left that lived and read nothing.",
+    wrong=(swap(Offsets, "watch", unless_bereft),),
+)
+@on_simulated_time
+async def test_faust_streaming_faust_175_a_process_without_partitions_does_not_stay() -> None:
+    assert "is left to this process" in await watched(2, taken_away)
