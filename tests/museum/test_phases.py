@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterator
 
 from statemachine import evolve
 from statemachine.decide import decide
+from statemachine.desired import desired
 from statemachine.events import ConditionsChanged, Event, PhaseEntered, ReplicaCreated, RestartDenied
+from statemachine.kind import Child
 from statemachine.kinds.pytorchjob import conditions, restarts
 from statemachine.observations import Observation
 from statemachine.phases import Phase, Trigger, allows, step
 from statemachine.rules import creation, entering, lifecycle, pods
-from statemachine.state import ConditionState, JobState, ReplicaPhase, ReplicaState
+from statemachine.state import ConditionState, JobState, ReplicaPhase, ReplicaState, changed
 from tests.museum.exhibit import exhibit, given, swap
 from tests.support import scenario
 from tests.support.pytorchjob import TorchStory, training
@@ -234,3 +236,46 @@ def test_kubernetes_sigs_jobset_1219_a_restart_shows_in_a_condition_while_it_las
     given(story.state.spent == 1, "the pod is to be made again")
     assert (story.last_condition.type, story.last_condition.status) == ("Restarting", "True")
     assert story.gone("worker-0").pod("worker-0", "Running").last_condition.type == "Running"
+
+
+def without_those_that_wait(state: JobState) -> dict[str, int]:
+    counts = dict.fromkeys((phase.lower() for phase in ReplicaPhase), 0)
+    for replica in state.members:
+        if replica.has_pod:
+            counts[replica.phase.lower()] += 1
+    return counts
+
+
+@exhibit(
+    "kubernetes/kubernetes#139428",
+    "While the next pod waited for its back-off, the status counted no pods at all, and the API server refused it.",
+    wrong=(swap(JobState, "aggregate", property(without_those_that_wait)),),
+)
+def test_kubernetes_kubernetes_139428_counts_add_up_while_a_pod_waits() -> None:
+    story = (
+        Story(workers(3, policy="OnFailure", runPolicy={"backoffLimit": 9}))
+        .submit()
+        .at(5)
+        .all_pods("Running")
+    )
+    story.at(6).gone("worker-2").pod("worker-2", "Running").at(7).gone("worker-2")
+    given("backoff" in story.state.timers, "the next pod has to wait")
+    counts = story.status["aggregate"]
+    assert (counts["running"], sum(counts.values())) == (2, 3)
+
+
+def as_if_active(state: JobState) -> Iterator[Child]:
+    return desired(changed(state, phase=Phase.RUNNING))
+
+
+@exhibit(
+    "kubeflow/common#179",
+    "The PodGroup of a failed job stayed in the queue, and the scheduler counted its resources as used.",
+    wrong=(swap(scenario, "desired", as_if_active),),
+)
+def test_kubeflow_common_179_the_pod_group_goes_with_the_end_of_its_job() -> None:
+    spec = workers(1, policy="Never", scheduler={"t9kScheduler": {"queue": "q"}})
+    story = Story(spec).submit().at(1).all_pods("Running")
+    given("PodGroup/mnist" in story.children, "a running job has a group")
+    given(story.at(2).pod("worker-0", "Failed").phase is Phase.FAILED, "the job has failed")
+    assert "PodGroup/mnist" not in story.children

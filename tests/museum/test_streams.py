@@ -16,6 +16,7 @@ from statemachine.log.inbox import Posted, posted
 from statemachine.log.kafka.address import Address
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft, EventLog, Record
+from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from tests.museum.exhibit import exhibit, given, swap
 from tests.support.logs import records
@@ -264,3 +265,28 @@ RIGHT_WATCH = Offsets.watch
 @on_simulated_time
 async def test_faust_streaming_faust_175_a_process_without_partitions_does_not_stay() -> None:
     assert "is left to this process" in await watched(2, taken_away)
+
+
+@exhibit(
+    "faust-streaming/faust#158",
+    "A stored offset was higher than the last one of a topic that was made anew, and the worker trusted it.",
+    wrong=(swap(Reader, "forget_places", lambda _: None),),
+)
+@on_simulated_time
+async def test_faust_streaming_faust_158_places_of_a_new_topic_are_not_those_of_the_old() -> None:
+    story = (
+        Story(workers(1)).submit().refused(status_=403, message="no").refused(status_=429, message="later")
+    )
+    first, second, third = (entry.cause for entry in story.entries)
+    log = Log()
+    for observations in (
+        [first, second],
+        [third],
+    ):  # the second time the topic is new, and holds one observation
+        lanes = lanes_over(log)
+        await lanes.own([0])
+        lanes.begin(0, 0, len(observations))
+        await put(lanes, observations)
+        await lanes.close()
+    causes = [decode(record.body).cause for record in await records(log)]
+    assert third in causes

@@ -6,13 +6,15 @@ from datetime import UTC, datetime
 from typing import cast
 
 from k8s_bridge import observe as bridge_observe
+from k8s_bridge import watchers
 from k8s_bridge.apiserver.index import Index, number
 from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Cluster, Manifest, Synced, Verb
-from k8s_bridge.watchers import Bridge
+from k8s_bridge.watchers import Bridge, Known
 from projectors import diff
 from statemachine.desired import desired
 from statemachine.errors import Expired
+from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.observations import Observation, PodGroupObserved
 from tests.museum.exhibit import exhibit, given, swap
 from tests.support.pytorchjob import API, TorchStory, training
@@ -141,7 +143,9 @@ class Scripted:
         await asyncio.Event().wait()
 
 
-async def followed(*watches: Script, silence: float | None = None) -> tuple[list[str], int]:
+async def followed(
+    *watches: Script, silence: float | None = None, known: Known | None = None
+) -> tuple[list[str], int]:
     """What a bridge passes on within ten minutes, and how many watches it has opened by then."""
     passed_on: list[str] = []
 
@@ -149,7 +153,7 @@ async def followed(*watches: Script, silence: float | None = None) -> tuple[list
         passed_on.append(observation.type)
 
     cluster = Scripted(*watches)
-    bridge = Bridge(cast(Cluster, cluster), sink, silence=silence, chance=lambda: 0.0)
+    bridge = Bridge(cast(Cluster, cluster), sink, known or {}, silence, chance=lambda: 0.0)
     following = asyncio.create_task(bridge.run())
     await asyncio.wait([following], timeout=600)
     following.cancel()
@@ -204,3 +208,15 @@ async def test_argoproj_argo_workflows_4560_what_went_between_two_watches_is_rep
     first: Script = [added(JOB), added(stored(1, "Running")), Synced(AT), Expired("too old")]
     passed_on, _ = await followed(first, [added(JOB), Synced(AT)])
     assert passed_on == ["JobObserved", "PodObserved", "PodGone"]
+
+
+@exhibit(
+    "flux-framework/flux-core#5579",
+    "Jobs that had ended while the manager was down stayed in cleanup after its restart, waiting for what had gone.",
+    wrong=(swap(watchers, "_gone_of", lambda _: {}),),
+)
+@on_simulated_time
+async def test_flux_framework_flux_core_5579_what_went_while_nobody_looked_is_reported() -> None:
+    known: Known = {JobUid("j-1"): {(ReplicaName("worker-0"), 1): PodUid("p-1")}}
+    passed_on, _ = await followed([Synced(AT)], known=known)
+    assert passed_on == ["JobGone", "PodGone"]
