@@ -1,21 +1,37 @@
 """The log and what is read of it: one bad history, old histories, repeats, and numbers that were used."""
 
+import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from jobledger.wiring import Controller
+from jobledger.wiring.levels import Levels
+from projectors.history import HistoryProjector, SqliteDatabase
+from projectors.history.database import Change
 from statemachine import evolve
-from statemachine.errors import EntryUnreadable
+from statemachine.engine.clock import LoopClock
+from statemachine.engine.step import Owner, Seen
+from statemachine.errors import EntryUnreadable, ViewUnavailable
 from statemachine.events import ReplicaRequested
 from statemachine.log import codec
 from statemachine.log import reader as reader_module
+from statemachine.log.codec import entry_hash
 from statemachine.log.entry import EntryEvents
+from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Record
 from statemachine.log.reader import Reader, Tracked, read
+from statemachine.log.store import SqliteStore
 from statemachine.state import ReplicaState
 from tests.histories.record import HERE
 from tests.museum.exhibit import exhibit, given, swap
-from tests.support.logs import JOB, OTHER, history, placed
+from tests.museum.scene import Scene
+from tests.support.logs import JOB, OTHER, chain, history, placed, said
 from tests.support.pytorchjob import TorchStory, training
+from tests.support.scenario import START, Story, workers
+from tests.support.simulated import on_simulated_time
 
 
 def folded(records: Iterable[Record]) -> Reader:
@@ -106,3 +122,68 @@ def test_flux_framework_flux_core_4300_no_attempt_has_a_number_twice() -> None:
         if isinstance(event, ReplicaRequested) and event.replica == "worker-1"
     ]
     assert asked == [1, 2, 3, 4]
+
+
+class Unsteady(SqliteDatabase):
+    """A database that does not take one change."""
+
+    refusals = 0
+
+    async def change(self, partition: int, change: Change) -> None:
+        """What `change` says is done, or the database is away."""
+        if self.refusals:
+            self.refusals -= 1
+            raise ViewUnavailable("the database is away")
+        await super().change(partition, change)
+
+
+async def ahead_of_the_rows(self: HistoryProjector) -> bool:
+    reader = self._reader or await self._start()
+    self._reader = reader
+    async for batch in self._log.scan(reader.position):
+        await self._take(reader, batch)
+    return True
+
+
+@exhibit(
+    "armadaproject/armada#5084",
+    "A view acknowledged the messages of a batch whose updates had not been written; those were missing for good.",
+    wrong=(swap(HistoryProjector, "_followed", ahead_of_the_rows),),
+)
+def test_armadaproject_armada_5084_a_view_goes_on_where_its_rows_end() -> None:
+    async def entries(folder: str) -> int:
+        log = MemoryLog()
+        store = await SqliteStore.open(Path(folder) / "view.db")
+        database = Unsteady(store)
+        projector = HistoryProjector(log, database)
+        await log.append(history(2))
+        await projector.advance()
+        await log.append(chain(said("once more"), after=2, prev=entry_hash(history(2)[1].body)))
+        database.refusals = 1
+        for _ in range(2):
+            with suppress(ViewUnavailable):
+                await projector.advance()
+        number = await projector.history.count_entries()
+        await store.close()
+        return number
+
+    with TemporaryDirectory() as folder:
+        assert asyncio.run(entries(folder)) == 3
+
+
+@exhibit(
+    "temporalio/temporal#459",
+    "Tasks that had been scheduled and not handed on were lost when the process that hands them on was restarted.",
+    wrong=(swap(Levels, "add", lambda *_: None),),
+)
+@on_simulated_time
+async def test_temporalio_temporal_459_what_was_decided_before_a_crash_is_done_after_it() -> None:
+    story, log = Story(workers(1)).submit(), MemoryLog()
+    scene = Scene(story)
+    await scene.submit()
+    await Owner(log, Reader(), LoopClock(START)).take([Seen(entry.cause) for entry in story.entries])
+    controller = asyncio.create_task(Controller(log, scene.cluster, LoopClock(START)).run())
+    await asyncio.wait([controller], timeout=60)
+    controller.cancel()
+    await asyncio.wait([controller])
+    assert [pod["metadata"]["name"] for pod in scene.pods()] == ["mnist-7ac1b-worker-0"]
