@@ -23,7 +23,7 @@ ROLES ?=
 # How long `make soak` goes on at least, and with what (all parts by default).
 HOURS ?= 0
 PARTS ?=
-# What `make count` compares with.
+# What `make count` and `make bench ARGS=--compare` compare with.
 BASE  ?=
 # How tests are shared out: to two processes, those with servers to three (there is a server of each kind in each of them), or
 # to as many as JOBLEDGER_TEST_WORKERS says; `--pdb` in ARGS turns it off.
@@ -120,8 +120,8 @@ chaos: $(VENV)/.stamp ## the same with four engines and three brokers: JOBS=1000
 	    JOBLEDGER_CHAOS_APISERVER_KILLS='$(APISERVER_KILLS)' JOBLEDGER_CHAOS_BROKER_KILLS='$(BROKER_KILLS)' JOBLEDGER_CHAOS_SEED='$(SEED)' \
 	    $(PY) -m pytest --timeout=0 --log-cli-level=INFO --log-disable=httpx --log-disable=aiokafka.consumer.subscription_state tests/integration/cluster/test_chaos.py $(ARGS)
 
-bench: $(VENV)/.stamp ## measure throughput and latency, print a table
-	@$(PY) -m tests.bench $(ARGS)
+bench: $(VENV)/.stamp ## measure throughput and latency, print a table; ARGS=--compare: against BASE (the commit before)
+	@BASE='$(BASE)' $(PY) -m tests.bench $(ARGS)
 
 bench-kafka: $(VENV)/.stamp ## measure on a real Kafka of its own, print a table (ARGS=--help)
 	@$(PY) -m tests.bench.kafka $(ARGS)

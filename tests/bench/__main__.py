@@ -3,6 +3,7 @@
 import argparse
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Final
 from rich.console import Console
 
 from tests.bench.browser import history_in_a_browser
+from tests.bench.compare import compare
 from tests.bench.core import count_stored, decide_observations, fold_stored
 from tests.bench.ended import ended_jobs
 from tests.bench.latency import submit_to_start
@@ -46,7 +48,17 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all values to FILE")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is missed")
+    parser.add_argument(
+        "--compare",
+        nargs="?",
+        const=os.environ.get("BASE") or "HEAD~1",
+        metavar="REVISION",
+        help="only fold, decide and loop, by turns with another revision; 1 if they take 15 %% more processor time "
+        "than there (the commit before, by default)",
+    )
     wanted = parser.parse_args()
+    if wanted.compare:
+        return compare(wanted.compare)
     logging.disable(logging.WARNING)
     console, where = Console(width=132), machine()
     results: list[Result] = []

@@ -27,13 +27,13 @@ def no_op(_: Manifest) -> tuple[Step, ...]:
 
 def whole_loop() -> Iterator[Result]:
     """Jobs from their submission to the status that says Succeeded: bridge, engine, log, projectors."""
-    asyncio.run(_jobs(100))
-    found, entries = zip(*[asyncio.run(_jobs(_JOBS)) for _ in range(_RUNS)], strict=True)
+    asyncio.run(run_jobs(100))
+    found, entries = zip(*[asyncio.run(run_jobs(_JOBS)) for _ in range(_RUNS)], strict=True)
     note = f"4 pods each, {statistics.median(entries) / _JOBS:.0f} entries a job"
     yield Result("whole loop", "jobs/s", tuple(_JOBS / seconds for seconds in found), 500, note=note)
 
 
-async def _jobs(count: int) -> tuple[float, int]:
+async def run_jobs(count: int) -> tuple[float, int]:
     """Seconds until `count` jobs have succeeded and say so, and the entries that it took."""
     gc.collect()
     log, cluster = MemoryLog(), MemoryCluster(script=no_op)

@@ -8,12 +8,12 @@ import ast
 import re
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.gate.changed import ROOT
+from tests.gate.checkout import NoRevision, checkout
 
 _CHECKS: Final = re.compile(r"^(assert_|check_|raises$|warns$)")
 
@@ -44,17 +44,11 @@ def compare(revision: str = "") -> int:
     _total("now", now)
     if not revision:
         return 0
-    with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder) / "tree"
-        added = subprocess.run(
-            ["git", "worktree", "add", "--quiet", "--detach", str(tree), revision], cwd=ROOT, check=False
-        )
-        if added.returncode:
-            return 2
-        try:
+    try:
+        with checkout(revision) as tree:
             before = counts(tree)
-        finally:
-            subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=False)
+    except NoRevision:
+        return 2
     _total(revision, before)
     none = Count(0, 0)
     for name in sorted({*now, *before}):
