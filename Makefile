@@ -93,8 +93,8 @@ test: $(VENV)/.stamp ## all tests that need nothing but this checkout: four minu
 test-all: $(VENV)/.stamp ## the same and those that start real programs and servers: twenty minutes
 	@$(PY) -m pytest $(call spread,3) $(ARGS)
 
-soak: $(VENV)/.stamp ## what takes hours: fresh seeds, fire and chaos at full size, memory: HOURS=8 PARTS="simulation fire"
-	@$(PY) -m tests.soak --hours $(HOURS) $(PARTS)
+soak: $(VENV)/.stamp ## what takes hours: fresh seeds, fire and chaos at full size, memory: HOURS=8 PARTS="simulation fire"; goes on where it was stopped (ARGS=--anew)
+	@$(PY) -m tests.soak --hours $(HOURS) $(PARTS) $(ARGS)
 
 flaky: $(VENV)/.stamp ## fail when a test that failed once here has no row in tests/flaky.md
 	@$(PY) -m tests.gate flaky

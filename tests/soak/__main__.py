@@ -1,23 +1,28 @@
-"""`python -m tests.soak [--hours N] [PART …]`: each part at least once, then again until the time is over."""
+"""`python -m tests.soak [--hours N] [PART …]`: each part at least once, then again until the time is over.
+
+One that was stopped goes on when it is asked for the same again: rounds that came to their end are not repeated, and
+count for the time.
+"""
 
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import cycle
 from pathlib import Path
+from random import SystemRandom
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 
+from tests.gate.changed import ROOT
 from tests.gate.flaky import OUT
 from tests.gate.report import Outcome, Run
 from tests.soak.parts import PARTS, Part
+from tests.soak.rounds import Round, Rounds, begin, forget, keep, table
 
 _LONG: Final = 20.0
 """Seconds from which on a test has to say that it is slow."""
@@ -25,52 +30,66 @@ _LONG: Final = 20.0
 _AGAIN: Final = re.compile(r"^.*?((?:again: |JOBLEDGER_\w*SEED\w*=|@reproduce_failure).*)$", re.MULTILINE)
 """What tests print so that a finding can be repeated."""
 
-
-@dataclass
-class Rounds:
-    """What became of one part."""
-
-    part: Part
-    count: int = 0
-    seconds: float = 0.0
-    findings: list[str] = field(default_factory=list)
-
-    @property
-    def longest(self) -> float:
-        """Seconds that one more round is expected to take."""
-        return self.seconds / self.count if self.count else 0.0
+_GRACE: Final = 120.0
+"""Seconds that a part which is stopped has for stopping its servers."""
 
 
 def soak(parts: Sequence[Part], hours: float, out: Path) -> list[Rounds]:
-    """Rounds of the parts by turns; a part is not begun again when it would not end in time."""
+    """Rounds of the parts by turns; a part is not begun again when it would not end in time.
+
+    Raises:
+        KeyboardInterrupt: it was stopped; `out` has what it had done.
+    """
     out.mkdir(parents=True, exist_ok=True)
-    until = time.monotonic() + hours * 3600
-    rounds = [Rounds(part) for part in parts]
-    for turn in cycle(rounds):
-        if all(one.count and time.monotonic() + one.longest > until for one in rounds):
-            return rounds
-        if not turn.count or time.monotonic() + turn.longest < until:
-            _round(turn, out)
+    rounds = begin(parts, out)
+    left = hours * 3600 - sum(one.seconds for one in rounds)
+    until = time.monotonic() + left
+    while turn := _next(rounds, until - time.monotonic()):
+        turn.rounds.append(_round(turn, out))
+        keep(rounds, out, ended=False)
+    keep(rounds, out, ended=True)
     return rounds
 
 
-def _round(turn: Rounds, out: Path) -> None:
-    """One more round: its output in a file, its findings in `turn`."""
-    turn.count += 1
-    log = out / f"{turn.part.name}-{turn.count}.log"
+def _next(rounds: Sequence[Rounds], seconds: float) -> Rounds | None:
+    """Whose turn it is: of those that fit into the seconds the one with the fewest rounds, the first of them."""
+    fitting = [one for one in rounds if not one.count or one.expected < seconds]
+    return min(fitting, key=lambda one: one.count, default=None)
+
+
+def _round(turn: Rounds, out: Path) -> Round:
+    """One more round: its output in a file."""
+    log = out / f"{turn.part.name}-{turn.count + 1}.log"
     report = log.with_suffix(".json")
     report.unlink(missing_ok=True)
     command = list(turn.part.command)
     if "pytest" in command:
         command += ["-p", "tests.gate.report", f"--gate-report={report}"]
-    print(f"== {turn.part.name}, round {turn.count}: {log}", flush=True)
+    seed = int(os.environ.get("JOBLEDGER_SEED") or SystemRandom().randrange(10**6))
+    print(f"== {turn.part.name}, round {turn.count + 1}: {log}", flush=True)
     began = time.monotonic()
-    with log.open("wb") as said:
-        code = subprocess.run(
-            command, env={**os.environ, **turn.part.environment}, stdout=said, stderr=said, check=False
-        ).returncode
-    turn.seconds += time.monotonic() - began
-    turn.findings += _findings(turn.part, code, Run.read(report), log)
+    code = _run(command, {**os.environ, "JOBLEDGER_SEED": str(seed), **turn.part.environment}, log)
+    findings = tuple(_findings(turn.part, code, Run.read(report), log))
+    return Round(round(time.monotonic() - began, 1), seed, _commit(), findings)
+
+
+def _run(command: Sequence[str], environment: dict[str, str], log: Path) -> int:
+    """The exit code. In a session of its own: what stops the soak interrupts it once, and waits for its servers."""
+    with (
+        log.open("wb") as said,
+        subprocess.Popen(
+            command, env=environment, stdout=said, stderr=said, start_new_session=True
+        ) as process,
+    ):
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(_GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
 
 
 def _findings(part: Part, code: int, run: Run | None, log: Path) -> Iterator[str]:
@@ -92,26 +111,41 @@ def _too_long(test: Outcome) -> str:
     return f"{test.id} takes {test.seconds:.0f} s: make it faster, or mark it as slow"
 
 
-def _table(rounds: Sequence[Rounds]) -> Table:
-    table = Table("part", "what", "rounds", "minutes", "found")
-    for one in rounds:
-        found = "\n\n".join(one.findings) or "nothing"
-        table.add_row(one.part.name, one.part.what, str(one.count), f"{one.seconds / 60:.1f}", found)
-    return table
+def _commit() -> str:
+    """The commit of the tree, with a + if it was changed since."""
+    words = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def _folder(hours: float, names: Sequence[str]) -> Path:
+    """Of what is asked for: another soak in between does not make one forget what it had done."""
+    return OUT / "soak" / "-".join([f"{hours:g}h" if hours else "once", *names])
 
 
 def main() -> int:
-    """1 if anything was found."""
+    """1 if anything was discovered, 130 if it was stopped."""
     names = {part.name: part for part in PARTS}
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--hours", type=float, default=0.0, help="how long at least; 0: every part once")
+    parser.add_argument("--anew", action="store_true", help="do not go on with one that was stopped")
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(names))
     asked = parser.parse_args()
     if unknown := [name for name in asked.parts if name not in names]:
         parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(names)}")
-    rounds = soak([names[name] for name in asked.parts] or PARTS, asked.hours, OUT / "soak")
-    Console(width=140).print(_table(rounds))
-    return int(any(one.findings for one in rounds))
+    parts = [names[name] for name in asked.parts] or PARTS
+    folder, code = _folder(asked.hours, asked.parts), 0
+    if asked.anew:
+        forget(folder)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        rounds = soak(parts, asked.hours, folder)
+    except KeyboardInterrupt:
+        rounds, code = begin(parts, folder), 130
+    Console(width=180).print(table(rounds))
+    if code:
+        print("stopped; the same command goes on where it was", flush=True)
+    return code or int(any(one.findings for one in rounds))
 
 
 if __name__ == "__main__":

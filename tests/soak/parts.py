@@ -31,9 +31,9 @@ def _sized(prefix: str, **sizes: int) -> dict[str, str]:
 PARTS: Final = (
     Part(
         "simulation",
-        "2,000 seeds of the first family and 500 of each other that nobody has tried",
+        "10,000 seeds that nobody has tried",
         _pytest("-n", "2", "tests/simulation"),
-        {**_FRESH, "JOBLEDGER_SIM_SEEDS": "2000"},
+        {**_FRESH, "JOBLEDGER_SIM_SEEDS": "10000"},
     ),
     Part(
         "properties",
@@ -73,6 +73,11 @@ PARTS: Final = (
         "jobs under the real Kueue: admission, preemption, flavors, timeouts, 50 jobs in a quota of 5, kill -9",
         _pytest("-s", "tests/soak/kueue.py"),
         _FRESH,
+    ),
+    Part(
+        "compare",
+        "processor time of fold, decide and loop against the commit before",
+        (sys.executable, "-m", "tests.bench", "--compare"),
     ),
     Part(
         "gate",
