@@ -17,6 +17,7 @@ JOBS  ?= $(if $(filter chaos,$(MAKECMDGOALS)),1000,200)
 KILLS ?= 50
 STOPS ?= 10
 APISERVER_KILLS ?= 10
+NODE_KILLS ?= 10
 BROKER_KILLS ?= $(if $(filter chaos,$(MAKECMDGOALS)),20,5)
 LOG   ?=
 ROLES ?=
@@ -112,12 +113,12 @@ sim: $(VENV)/.stamp ## more simulated runs: SEEDS=10000, or one again: SEED=123
 
 fire: $(VENV)/.stamp ## jobs on a real API server while everything is killed: JOBS=200 KILLS=50 APISERVER_KILLS=10 SEED=1 LOG=kafka ROLES=apart
 	@JOBLEDGER_FIRE_JOBS='$(JOBS)' JOBLEDGER_FIRE_KILLS='$(KILLS)' JOBLEDGER_FIRE_SEED='$(SEED)' \
-	    JOBLEDGER_FIRE_APISERVER_KILLS='$(APISERVER_KILLS)' JOBLEDGER_FIRE_BROKER_KILLS='$(BROKER_KILLS)' JOBLEDGER_FIRE_LOG='$(LOG)' JOBLEDGER_FIRE_ROLES='$(ROLES)' \
+	    JOBLEDGER_FIRE_APISERVER_KILLS='$(APISERVER_KILLS)' JOBLEDGER_FIRE_NODE_KILLS='$(NODE_KILLS)' JOBLEDGER_FIRE_BROKER_KILLS='$(BROKER_KILLS)' JOBLEDGER_FIRE_LOG='$(LOG)' JOBLEDGER_FIRE_ROLES='$(ROLES)' \
 	    $(PY) -m pytest --timeout=0 --log-cli-level=INFO --log-disable=httpx --log-disable=aiokafka.consumer.subscription_state tests/integration/cluster/test_under_fire.py $(ARGS)
 
-chaos: $(VENV)/.stamp ## the same with four engines and three brokers: JOBS=1000 KILLS=50 STOPS=10 APISERVER_KILLS=10 BROKER_KILLS=20 SEED=1
+chaos: $(VENV)/.stamp ## the same with four engines and three brokers: JOBS=1000 KILLS=50 STOPS=10 APISERVER_KILLS=10 NODE_KILLS=10 BROKER_KILLS=20 SEED=1
 	@JOBLEDGER_CHAOS_JOBS='$(JOBS)' JOBLEDGER_CHAOS_KILLS='$(KILLS)' JOBLEDGER_CHAOS_STOPS='$(STOPS)' \
-	    JOBLEDGER_CHAOS_APISERVER_KILLS='$(APISERVER_KILLS)' JOBLEDGER_CHAOS_BROKER_KILLS='$(BROKER_KILLS)' JOBLEDGER_CHAOS_SEED='$(SEED)' \
+	    JOBLEDGER_CHAOS_APISERVER_KILLS='$(APISERVER_KILLS)' JOBLEDGER_CHAOS_NODE_KILLS='$(NODE_KILLS)' JOBLEDGER_CHAOS_BROKER_KILLS='$(BROKER_KILLS)' JOBLEDGER_CHAOS_SEED='$(SEED)' \
 	    $(PY) -m pytest --timeout=0 --log-cli-level=INFO --log-disable=httpx --log-disable=aiokafka.consumer.subscription_state tests/integration/cluster/test_chaos.py $(ARGS)
 
 bench: $(VENV)/.stamp ## measure throughput and latency, print a table; ARGS=--compare: against BASE (the commit before)

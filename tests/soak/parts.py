@@ -58,15 +58,15 @@ PARTS: Final = (
     ),
     Part(
         "fire",
-        "200 jobs, controller, API server and broker killed; log in SQLite, then in Kafka",
+        "200 jobs, controller, API server, nodes and broker killed; log in SQLite, then in Kafka",
         _pytest("tests/integration/cluster/test_under_fire.py"),
-        _sized("FIRE", JOBS=200, KILLS=50, APISERVER_KILLS=10, BROKER_KILLS=5),
+        _sized("FIRE", JOBS=200, KILLS=50, APISERVER_KILLS=10, NODE_KILLS=10, BROKER_KILLS=5),
     ),
     Part(
         "chaos",
         "1,000 jobs under four engines of both feeds, three brokers",
         _pytest("tests/integration/cluster/test_chaos.py"),
-        _sized("CHAOS", JOBS=1000, KILLS=50, STOPS=10, APISERVER_KILLS=10, BROKER_KILLS=20),
+        _sized("CHAOS", JOBS=1000, KILLS=50, STOPS=10, APISERVER_KILLS=10, NODE_KILLS=10, BROKER_KILLS=20),
     ),
     Part(
         "kueue",

@@ -51,8 +51,8 @@ class ControllerProcess:
 
     @property
     def is_working(self) -> bool:
-        """It has begun to do what it is there for."""
-        return "action=working" in self.latest
+        """It has begun to do what it is there for, and lives."""
+        return self.is_running and "action=working" in self.latest
 
     def start(self) -> Self:
         """It runs; one that runs already is left alone."""
@@ -64,11 +64,13 @@ class ControllerProcess:
                 )
         return self
 
-    def kill(self) -> None:
-        """Kill -9."""
+    def kill(self) -> bool:
+        """Kill -9; whether it hit a process that worked."""
+        hit = self.is_working
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
+        return hit
 
     def freeze(self) -> None:
         """It does nothing any more, and its connections stay open."""

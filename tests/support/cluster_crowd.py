@@ -1,7 +1,8 @@
 """Jobs of four on a cluster that burns, people who meddle with them, and what has to be true in the end.
 
 A recorder at etcd sees every version of every pod and job, whoever is dead. What it saw and what the log says have to
-agree. A seed repeats the choices, not the moments.
+agree. What was done to them is counted, and must be as much as the size asks for. A seed repeats the choices, not the
+moments.
 """
 
 import logging
@@ -13,18 +14,22 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 from typing import Any, Final, Self
 
 from statemachine.status import status
-from tests.harness import ControlPlane
+from tests.harness import ControlPlane, wait_for
+from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_hands import Hands
 from tests.support.cluster_jobs import job, replica_type
 from tests.support.cluster_log import Ledger
 from tests.support.cluster_recorder import JobRecord, PodRecord, Recorder
+from tests.support.cluster_toll import ACTS, API_SERVER_KILLS, ENDED, LOST, NODE_KILLS, PODS, RESTARTS, Toll
 from tests.support.cluster_verdicts import (
     KILL,
     account,
     changed_minds,
+    lost,
     twins,
     unjust_verdicts,
     unknown_ends,
@@ -34,6 +39,9 @@ from tests.support.seeds import seed
 _OVERLOOKED: Final = 20.0
 """Seconds after which a pod that was to end by itself, and runs, was overlooked by whoever plays its node: those who
 are doomed run for 4."""
+
+_PARTS: Final = ("kwok", "kube-scheduler", "kwok", "kube-controller-manager")
+"""What is killed of a control plane beside its API server, by turns: above all what plays nodes and kubelets."""
 
 KIND: Final = "batch.tensorstack.dev/pytorchtrainingjobs"
 
@@ -73,7 +81,9 @@ class Crowd:
         self.hands = Hands(plane, namespace)
         self.pods = Recorder(plane, f"/registry/pods/{namespace}/", PodRecord)
         self.jobs = Recorder(plane, f"/registry/{KIND}/{namespace}/", JobRecord)
+        self.toll = Toll()
         self._stack = ExitStack()
+        self._starting = Lock()  # two who start what is missing would start it twice
         # Seconds that the system may take to come to rest. After an API server was killed again and again, the
         # scheduler of the cluster alone may wait a minute until it looks again.
         self._patience = 240 + 2.0 * size["JOBS"]
@@ -88,8 +98,11 @@ class Crowd:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def lives_through(self, *disasters: Callable[[], None]) -> None:
-        """Jobs are handed in, and people meddle for as long as the `disasters` last; what is left is right."""
+    def lives_through(self, *disasters: Callable[[], None], least: Mapping[str, int]) -> None:
+        """Jobs are handed in, and people meddle for as long as the `disasters` last; what is left is right.
+
+        What the disasters did is counted in `toll`, and is the `least` that there is to be, or more.
+        """
         print(f"to repeat these choices: make {self.size.recipe} {self.size}")  # noqa: T201
         with ThreadPoolExecutor(len(disasters)) as pool:
             running = [pool.submit(each) for each in disasters]
@@ -101,14 +114,43 @@ class Crowd:
         pods, jobs = self.pods.seen(), self.jobs.seen()
         self._clear()
         self._judge(pods, jobs)
+        print(f"there were {self.toll}")  # noqa: T201
+        restarts = (
+            self.size["JOBS"] // 2
+        )  # people end three pods a job, two of five so that they are to be restarted
+        much = {ACTS: 3 * self.size["JOBS"], RESTARTS: restarts, LOST: self.size["JOBS"] // 4, **least}
+        assert list(self.toll.short_of(much)) == [], "too little happened to show anything"
 
     def kill_api_servers(self, lasts: float) -> None:
         """As often as the size says, in about so many seconds."""
         chance, kills = self.size.chance("API server"), self.size["APISERVER_KILLS"]
         for _ in range(kills):
             time.sleep(chance.uniform(0.0, lasts / kills))
-            self.plane.kill("kube-apiserver")
-            time.sleep(chance.uniform(0.0, 2.0))
+            self._kill("kube-apiserver", API_SERVER_KILLS, chance.uniform(0.0, 2.0))
+
+    def kill_nodes(self, lasts: float) -> None:
+        """The same with what plays the nodes, the scheduler and the controllers of Kubernetes."""
+        chance, kills = self.size.chance("nodes"), self.size["NODE_KILLS"]
+        for number in range(kills):
+            time.sleep(chance.uniform(0.0, lasts / kills))
+            self._kill(_PARTS[number % len(_PARTS)], NODE_KILLS, chance.uniform(0.0, 4.0))
+
+    def waits_for(self, process: ControllerProcess) -> None:
+        """The process works; one that has ended by itself is started again, as its Deployment would do."""
+        if not process.is_running:
+            self.toll.add(ENDED)
+            process.start()
+        wait_for("a process works", lambda: process.is_working)
+
+    def _kill(self, part: str, what: str, away: float) -> None:
+        """A part of the control plane runs, is dead for so many seconds, and is back."""
+        with self._starting:
+            if part in self.plane.down():
+                self.plane.start()
+            self.plane.kill(part)
+        self.toll.add(what)
+        time.sleep(away)
+        with self._starting:
             self.plane.start()
 
     # ---- those who meddle ----
@@ -130,8 +172,10 @@ class Crowd:
         while while_() or acted < 3 * self.size["JOBS"]:
             self._check_recorders()
             acted += 1
-            act, weight = self._acts(chance)
-            chance.choices(act, weight)[0]()
+            acts, weights = self._acts(chance)
+            if acts:
+                chance.choices(acts, weights)[0]()
+                self.toll.add(ACTS)
             time.sleep(chance.uniform(0.0, 6.0 / self.size["JOBS"]))
 
     def _acts(self, chance: random.Random) -> tuple[list[Callable[[], object]], list[float]]:
@@ -140,7 +184,7 @@ class Crowd:
         pods = [each for each in self.pods.living() if each.is_running]
         ended = [each for each in self.pods.living() if each.ended and not each.is_deleting]
         if not jobs or not pods:
-            return [lambda: time.sleep(0.2)], [1]
+            return [], []
         job, pod = chance.choice(jobs), chance.choice(pods)
         limit = {"runPolicy": {"backoffLimit": chance.randint(0, 8)}}
         acts: list[tuple[float, Callable[[], object]]] = [
@@ -227,6 +271,9 @@ class Crowd:
         assert unknown_ends(pods, stories) == []
         assert unjust_verdicts(pods, stories) == []
         assert changed_minds(jobs) == []
+        self.toll.add(PODS, len(pods))
+        self.toll.add(RESTARTS, sum(story.state.spent for story in stories.values()))
+        self.toll.add(LOST, lost(stories))
         logging.getLogger(__name__).info(account(pods, jobs, stories))
 
 

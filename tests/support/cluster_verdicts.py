@@ -82,9 +82,13 @@ def changed_minds(jobs: list[JobRecord]) -> list[str]:
     return [f"{each.name}: {each.phases}" for each in jobs if {"Succeeded", "Failed"} & set(each.phases[:-1])]
 
 
+def lost(stories: dict[JobUid, Story]) -> int:
+    """Pods that were gone before anybody knew how they ended."""
+    return sum(isinstance(event, e.ReplicaLost) for story in stories.values() for _, event in story.events())
+
+
 def account(pods: list[PodRecord], jobs: list[JobRecord], stories: dict[JobUid, Story]) -> str:
     """What there was, in a line: fire that burns nothing shows nothing."""
     restarts = sum(story.state.spent for story in stories.values())
-    lost = sum(isinstance(event, e.ReplicaLost) for story in stories.values() for _, event in story.events())
     phases = dict(Counter(each.phases[-1] if each.phases else "none" for each in jobs))
-    return f"{len(pods)} pods, {restarts} restarts, {lost} lost, jobs {phases}"
+    return f"{len(pods)} pods, {restarts} restarts, {lost(stories)} lost, jobs {phases}"

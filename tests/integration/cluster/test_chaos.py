@@ -1,4 +1,4 @@
-"""Jobs run, with the log on three brokers, while roles are killed and stand still, brokers and API servers die.
+"""Jobs run, their log on three brokers, while roles are killed and stand still, brokers, nodes, API servers die.
 
 `make chaos` runs the same with more of everything.
 """
@@ -23,11 +23,21 @@ from tests.harness.fixtures import ledger_topics_on
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_crowd import Crowd, Size
 from tests.support.cluster_log import Ledger
+from tests.support.cluster_toll import (
+    API_SERVER_KILLS,
+    BROKER_KILLS,
+    EARLY,
+    KILLS_AT_WORK,
+    NODE_KILLS,
+    OTHER_KILLS,
+    STOPS,
+    at_work,
+)
 
 _ASKED: Final = "JOBLEDGER_CHAOS_"
 """What variables begin with that say how much of everything."""
 
-SIZE: Final = Size.asked(_ASKED, JOBS=6, KILLS=2, STOPS=1, APISERVER_KILLS=1, BROKER_KILLS=1)
+SIZE: Final = Size.asked(_ASKED, JOBS=6, KILLS=2, STOPS=1, APISERVER_KILLS=1, NODE_KILLS=1, BROKER_KILLS=1)
 
 pytestmark = [
     pytest.mark.integration,
@@ -54,13 +64,14 @@ class Chaos:
     def kill_processes(self) -> None:
         """Three in four are engines."""
         chance = self.size.chance("killer")
-        for _ in range(self.size["KILLS"]):
+        for number in range(1, self.size["KILLS"] + 1):
             victim, turn = chance.choice(self._engines if chance.random() < 0.4 else self._processes)
-            if chance.random() < 0.8:  # else it may die before it has begun
-                wait_for("a process works", lambda victim=victim: victim.is_working)  # type: ignore[misc]
+            if number % EARLY:
+                with turn:
+                    self.crowd.waits_for(victim)
             time.sleep(chance.uniform(0.0, 2 * SESSION))
             with turn:
-                victim.kill()
+                self.crowd.toll.add(KILLS_AT_WORK if victim.kill() else OTHER_KILLS)
                 time.sleep(chance.uniform(0.0, 1.5 * SESSION))
                 victim.start()
 
@@ -72,8 +83,9 @@ class Chaos:
             victim, turn = chance.choice(self._engines)
             time.sleep(chance.uniform(0.0, pause))
             with turn:
-                wait_for("an engine works", lambda victim=victim: victim.is_working)  # type: ignore[misc]
+                self.crowd.waits_for(victim)
                 victim.freeze()
+                self.crowd.toll.add(STOPS)
                 time.sleep(SESSION + chance.uniform(1.0, 6.0))
                 victim.resume()
 
@@ -84,6 +96,7 @@ class Chaos:
         for number in range(self.size["BROKER_KILLS"]):
             time.sleep(chance.uniform(0.0, pause))
             self.brokers.kill(chance.randint(1, self.brokers.nodes))
+            self.crowd.toll.add(BROKER_KILLS)
             time.sleep(chance.uniform(0.0, 4.0))
             self.brokers.start()
             if number % 2 == 0:
@@ -139,6 +152,14 @@ def chaos(cluster: ControlPlane, brokers: KafkaServer, tmp_path: Path, size: Siz
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [SIZE], ids=str)
 def test_in_chaos_every_job_ends_right_and_every_view_is_what_the_log_tells(chaos: Chaos) -> None:
-    lasts = 2 * SESSION * chaos.size["KILLS"]
-    api_servers = partial(chaos.crowd.kill_api_servers, lasts)
-    chaos.crowd.lives_through(chaos.kill_processes, chaos.stop_engines, api_servers, chaos.kill_brokers)
+    size, lasts = chaos.size, 2 * SESSION * chaos.size["KILLS"]
+    api_servers, nodes = partial(chaos.crowd.kill_api_servers, lasts), partial(chaos.crowd.kill_nodes, lasts)
+    least = {
+        KILLS_AT_WORK: at_work(size["KILLS"]),
+        STOPS: size["STOPS"],
+        API_SERVER_KILLS: size["APISERVER_KILLS"],
+        NODE_KILLS: size["NODE_KILLS"],
+        BROKER_KILLS: size["BROKER_KILLS"],
+    }
+    disasters = (chaos.kill_processes, chaos.stop_engines, api_servers, nodes, chaos.kill_brokers)
+    chaos.crowd.lives_through(*disasters, least=least)

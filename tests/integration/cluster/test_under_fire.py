@@ -1,4 +1,4 @@
-"""Jobs run while the controller, the API server and the broker are killed again and again, and people meddle.
+"""Jobs run while the controller, the API server, nodes and the broker are killed again and again, and people meddle.
 
 `make fire` runs the same with more of everything. The controller is one process, or one for each role: then one
 is away while another lives.
@@ -17,12 +17,21 @@ import pytest
 
 from jobledger.settings import KafkaSettings
 from jobledger.wiring.ledger import Kafka
-from tests.harness import JOB_CRDS, ControlPlane, wait_for
+from tests.harness import JOB_CRDS, ControlPlane
 from tests.harness.broker import Kafka as KafkaServer
 from tests.harness.fixtures import ledger_topics_on, own_kafka
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_crowd import Crowd, Size
 from tests.support.cluster_log import Ledger
+from tests.support.cluster_toll import (
+    API_SERVER_KILLS,
+    BROKER_KILLS,
+    EARLY,
+    KILLS_AT_WORK,
+    NODE_KILLS,
+    OTHER_KILLS,
+    at_work,
+)
 
 _ASKED: Final = "JOBLEDGER_FIRE_"
 """What variables begin with that say how much of everything, where the log is, and how the roles are shared out."""
@@ -40,7 +49,7 @@ SHARED: Final = {
 }
 """How the roles are shared out, by log."""
 
-SIZE: Final = Size.asked(_ASKED, JOBS=8, KILLS=3, APISERVER_KILLS=1, BROKER_KILLS=1)
+SIZE: Final = Size.asked(_ASKED, JOBS=8, KILLS=3, APISERVER_KILLS=1, NODE_KILLS=1, BROKER_KILLS=1)
 
 pytestmark = [
     pytest.mark.integration,
@@ -71,16 +80,26 @@ class Fire:
         """Each process is killed by itself, so that one is dead while another lives, and the other way round."""
         killers = [partial(self._kill, number) for number, _ in enumerate(self.controllers)]
         lasts = 2 * LIFE * self.size["KILLS"]
-        self.crowd.lives_through(*killers, partial(self.crowd.kill_api_servers, lasts), self._kill_brokers)
+        plane = (partial(self.crowd.kill_api_servers, lasts), partial(self.crowd.kill_nodes, lasts))
+        self.crowd.lives_through(*killers, *plane, self._kill_brokers, least=self._least())
+
+    def _least(self) -> dict[str, int]:
+        """What has to have happened."""
+        return {
+            KILLS_AT_WORK: len(self.controllers) * at_work(self.size["KILLS"]),
+            API_SERVER_KILLS: self.size["APISERVER_KILLS"],
+            NODE_KILLS: self.size["NODE_KILLS"],
+            BROKER_KILLS: self.size["BROKER_KILLS"] if self.brokers else 0,
+        }
 
     def _kill(self, number: int) -> None:
         chance, victim = self.size.chance(f"controller {number}"), self.controllers[number]
         apart = len(self.controllers) > 1
-        for _ in range(self.size["KILLS"]):
-            if chance.random() < 0.8:  # else it may die before it has begun
-                wait_for("the controller works", lambda: victim.is_working)
+        for turn in range(1, self.size["KILLS"] + 1):
+            if turn % EARLY:
+                self.crowd.waits_for(victim)
             time.sleep(chance.uniform(0.0, LIFE))
-            victim.kill()
+            self.crowd.toll.add(KILLS_AT_WORK if victim.kill() else OTHER_KILLS)
             time.sleep(chance.uniform(0.0, LIFE if apart else 1.0))
             victim.start()
 
@@ -91,6 +110,7 @@ class Fire:
         for _ in range(self.size["BROKER_KILLS"]):
             time.sleep(chance.uniform(0.0, 2 * LIFE * self.size["KILLS"] / self.size["BROKER_KILLS"]))
             self.brokers.kafka.kill()
+            self.crowd.toll.add(BROKER_KILLS)
             time.sleep(chance.uniform(0.0, 2.0))
             self.brokers.kafka.start()
 
