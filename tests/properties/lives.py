@@ -39,6 +39,17 @@ _ALWAYS = (
 """What may happen to any job."""
 
 
+FAILURES: Sequence[Step] = (
+    ("all_gone",),
+    ("up",),
+    ("ends", 0, 137),
+    ("all_gone",),
+    ("up",),
+    ("ends", 1, 137),
+) * 2
+"""What few lives come to by themselves: pods fail, those that are dismissed go, others are made and fail."""
+
+
 @dataclass(frozen=True)
 class Life:
     """A job, and what happens to it."""
@@ -141,6 +152,11 @@ def _perform(kind: Kind, story: Story, step: Step) -> None:
         case ("up",):
             for name in alive:
                 story.pod(name, "Running")
+        case ("ends", number, code):
+            if alive:
+                name = alive[number % len(alive)]
+                story.pod(name, "Running")
+                story.pod(name, "Failed" if code else "Succeeded", exit_code=code or None)
         case ("all_gone",):
             for name in [
                 each.name for each in story.state.replicas.values() if each.has_pod and each.leaving
