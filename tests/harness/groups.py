@@ -1,8 +1,9 @@
-"""Which tests run in one process, and what runs first.
+"""Which tests run in one process, what runs first, and when a server that few tests want is stopped.
 
 With `--dist loadgroup` every test may run in any process, except those of a group. A group is a server that only some
 tests want, so that it is started once; or a module whose fixtures are made once for all its tests. Groups come first,
-the longest before the others: single tests fill the time that is left.
+the longest before the others: single tests fill the time that is left. A server of a group is stopped after the last
+test that wants it: a control plane or a broker that nobody uses takes processor time from all others.
 """
 
 from typing import Final
@@ -19,6 +20,9 @@ SERVERS: Final = {
 }
 """Fixture → group, the longest group first."""
 
+_LAST: Final = pytest.StashKey[tuple[str, ...]]()
+"""The servers that no test after this one wants."""
+
 _ORDER: Final = [*dict.fromkeys(SERVERS.values())]
 
 
@@ -26,20 +30,45 @@ _ORDER: Final = [*dict.fromkeys(SERVERS.values())]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks the tests of a group, and sorts: groups of servers, groups of modules, then all others as they stand."""
     shared = {str(item.path) for item in items if _has_module_fixture(item)}
-    places = {}
+    places: dict[pytest.Item, tuple[int, int]] = {}
     for item in items:
-        names = {SERVERS[name] for name in getattr(item, "fixturenames", ()) if name in SERVERS}
+        names = {SERVERS[name] for name in _servers(item)}
         assert len(names) <= 1, f"{item.nodeid} wants servers of several groups: {', '.join(sorted(names))}"
         if names:
             group = names.pop()
-            places[item] = _ORDER.index(group)
+            places[item] = (_ORDER.index(group), _latest(item))
         elif str(item.path) in shared:
             group = item.path.stem
-            places[item] = len(_ORDER)
+            places[item] = (len(_ORDER), 0)
         else:
             continue
         item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: places.get(item, len(_ORDER) + 1))
+    items.sort(key=lambda item: places.get(item, (len(_ORDER) + 1, 0)))
+
+
+def _servers(item: pytest.Item) -> list[str]:
+    """The servers of groups that the test wants."""
+    return [name for name in SERVERS if name in getattr(item, "fixturenames", ())]
+
+
+def _latest(item: pytest.Item) -> int:
+    """Of the servers of one group the ones that fewer tests want come last, and are not started before."""
+    return max([*SERVERS].index(name) for name in _servers(item))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """After the last test of a server, of those that were not deselected, it may be stopped."""
+    last = {name: item for item in session.items for name in _servers(item)}
+    for item in last.values():
+        item.stash[_LAST] = tuple(name for name, wants in last.items() if wants is item)
+
+
+@pytest.hookimpl(trylast=True)  # after the teardown of the test itself
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """The servers that no other test of this process wants are stopped."""
+    for name in item.stash.get(_LAST, ()):
+        definitions = item._fixtureinfo.name2fixturedefs[name]  # type: ignore[attr-defined]
+        definitions[-1].finish(item._request)  # type: ignore[attr-defined]
 
 
 def _has_module_fixture(item: pytest.Item) -> bool:

@@ -1,4 +1,7 @@
-"""Which tests share a process: those that want one special server, and those of a module with fixtures of its own."""
+"""Which tests share a process: those that want one special server, and those of a module with fixtures of its own.
+
+And until when such a server runs.
+"""
 
 import textwrap
 
@@ -18,7 +21,14 @@ def killable_plane(): return 1
 def killable_kafkas(): return 1
 
 @pytest.fixture(scope="session")
-def secure_kafka(): return 1
+def secure_kafka():
+    yield 1
+    print("STOPPED secure_kafka")
+
+@pytest.fixture(autouse=True)
+def used(request):
+    yield
+    print("END", request.node.name)
 
 def pytest_collection_finish(session):
     for item in session.items:
@@ -91,3 +101,39 @@ def test_a_test_of_two_groups_is_refused_with_its_name(pytester: pytest.Pytester
     pytester.makepyfile("def test_both(killable_plane, secure_kafka): pass")
     result = pytester.runpytest_subprocess("--collect-only")
     result.stdout.fnmatch_lines(["*test_both wants servers of several groups: killable, secure*"])
+
+
+def test_of_a_group_the_tests_that_want_another_server_besides_come_last(pytester: pytest.Pytester) -> None:
+    module = "def test_both(killable_kafkas, killable_plane): pass\ndef test_plane(killable_plane): pass"
+    assert groups(pytester, test_a=module) == [["test_both", "killable"], ["test_plane", "killable"]][::-1]
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("-n", "1", "--dist", "loadgroup", "-v")], ids=["alone", "shared out"]
+)
+def test_a_server_is_stopped_after_the_last_test_that_wants_it(
+    options: tuple[str, ...], pytester: pytest.Pytester
+) -> None:
+    pytester.makepyfile(
+        conftest=CONFTEST.replace("print(", "said(")
+        + "\ndef said(*words):\n    open('said', 'a').write(' '.join(words) + '\\n')\n",
+        test_a="""
+            def test_one(secure_kafka): pass
+            def test_two(secure_kafka): pass
+            def test_three(secure_kafka): pass
+            def test_alone(): pass
+        """,
+    )
+    assert pytester.runpytest_subprocess(*options, "-k", "not three").ret == 0
+    said = [
+        line for line in (pytester.path / "said").read_text().splitlines() if not line.startswith("GROUP")
+    ]
+    assert said == ["END test_one", "END test_two", "STOPPED secure_kafka", "END test_alone"]
+
+
+def test_a_server_that_cannot_be_stopped_is_an_error_of_its_last_test(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(CONFTEST.replace('print("STOPPED secure_kafka")', 'raise OSError("it hangs")'))
+    pytester.makepyfile("def test_one(secure_kafka): pass\ndef test_alone(): pass")
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["*ERROR at teardown of test_one*", "*OSError: it hangs*"])
