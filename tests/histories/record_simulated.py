@@ -1,0 +1,95 @@
+"""Writes an archive of simulated lives: `python -m tests.histories.record_simulated VERSION`.
+
+Every family of the simulation runs seeds from 0 on, with all its faults. A life is taken if it shows something that
+few of those taken show; what is missing to the number asked for is filled up with others, in their order, of which no
+two show the same. The same code makes the same archive; a later one makes another of the same seeds, which is why
+lives are kept as bytes.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from tests.histories import archive
+from tests.histories.archive import Life, life_of
+from tests.histories.features import features
+from tests.simulation.deepspeed_shapes import DEEPSPEED
+from tests.simulation.launcher_shapes import LAUNCHER
+from tests.simulation.run import simulate
+from tests.simulation.shapes import PYTORCH, Shape
+from tests.simulation.torch_shapes import TORCH
+
+FAMILIES: Final[tuple[Shape, ...]] = (PYTORCH, LAUNCHER, DEEPSPEED, TORCH)
+
+SEEDS: Final = 400
+"""Seeds of each family that are looked at."""
+
+LIVES: Final = 200
+"""Lives of each family that are taken."""
+
+_OFTEN: Final = 5
+"""What so many of the lives taken show is not looked for any more."""
+
+
+class Told(NamedTuple):
+    """One job's entries, and of which seed it is."""
+
+    name: str
+    bodies: tuple[bytes, ...]
+
+
+def told(shape: Shape, seeds: Iterable[int]) -> Iterator[Told]:
+    """Every job of these seeds, in the order of their first entries."""
+    for seed in seeds:
+        jobs: dict[str, list[bytes]] = {}
+        for record in simulate(seed, shape).records():
+            jobs.setdefault(record.job, []).append(record.body)
+        for number, bodies in enumerate(jobs.values()):
+            yield Told(f"{shape.kinds[0].lower()}-{seed}-{number}", tuple(bodies))
+
+
+def chosen(candidates: Sequence[Told], number: int) -> list[Told]:
+    """So many of them, in their order: what shows rare things first."""
+    shows = {life.name: features(life.bodies) for life in candidates}
+    shown: Counter[str] = Counter()
+    taken: set[str] = set()
+    for name, words in shows.items():
+        if len(taken) < number and any(shown[word] < _OFTEN for word in words):
+            taken.add(name)
+            shown.update(words)
+    alike = {shows[name] for name in taken}
+    for name, words in shows.items():
+        if len(taken) < number and words not in alike:
+            taken.add(name)
+            alike.add(words)
+    return [life for life in candidates if life.name in taken]
+
+
+def simulated(shape: Shape, seeds: Iterable[int], number: int) -> list[Life]:
+    """So many lives of the family, out of these seeds."""
+    return [life_of(*life) for life in chosen(list(told(shape, seeds)), number)]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the archive of a version."""
+    parser = argparse.ArgumentParser("python -m tests.histories.record_simulated", description=__doc__)
+    parser.add_argument("version", help="what the archive is called after: simulated-VERSION")
+    parser.add_argument(
+        "--seeds", type=int, default=SEEDS, help="seeds of each family (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--lives", type=int, default=LIVES, help="lives of each family (default: %(default)s)"
+    )
+    asked = parser.parse_args(arguments)
+    path = archive.FOLDER / f"simulated-{asked.version}{archive.SUFFIX}"
+    if path.exists():
+        parser.error(f"{path.name} is there already, and is never written again")
+    lives = [life for shape in FAMILIES for life in simulated(shape, range(asked.seeds), asked.lives)]
+    size = archive.write(path, lives)
+    entries = sum(len(life.bodies) for life in lives)
+    print(f"{path.name}: {len(lives)} lives, {entries} entries, {size / 1e6:.2f} MB")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
