@@ -1,0 +1,117 @@
+"""Hundreds of recorded lives fold, chain and replay as they did when they were recorded."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from statemachine.events import Announced
+from statemachine.kinds import KNOWN
+from statemachine.log.codec import decode, encode
+from statemachine.phases import Phase
+from tests.histories import archive, record_simulated
+from tests.histories.archive import Life, archives, life_of, read
+from tests.histories.checking import problems
+from tests.histories.features import census
+from tests.simulation.shapes import PYTORCH
+
+CHUNK = 50
+
+
+@cache
+def lives(path: Path) -> Sequence[Life]:
+    """The lives of an archive, unpacked once."""
+    return tuple(read(path))
+
+
+CHUNKS = [(path, first) for path in archives() for first in range(0, len(lives(path)), CHUNK)]
+
+
+@pytest.mark.parametrize(("path", "first"), CHUNKS, ids=lambda value: getattr(value, "name", value))
+def test_archived_lives_are_chained_and_fold_and_are_decided_as_they_were(path: Path, first: int) -> None:
+    assert [text for life in lives(path)[first : first + CHUNK] for text in problems(life)] == []
+
+
+def test_there_are_hundreds_of_lives_of_every_kind_and_their_names_tell_them_apart() -> None:
+    recorded = [(path.name, life) for path in archives() for life in lives(path)]
+    kinds = Counter(life.kind.lower() for _, life in recorded)
+    assert len(recorded) >= 500
+    assert len({(name, life.name) for name, life in recorded}) == len(recorded)
+    assert [name for name in KNOWN if kinds[name.lower()] < 100] == []
+
+
+def test_the_archives_are_small() -> None:
+    assert sum(path.stat().st_size for path in archives()) < 3_000_000
+
+
+def test_simulated_lives_show_every_phase_and_most_of_what_can_be_refused_and_fire() -> None:
+    table = census(life.bodies for path in archives() for life in lives(path))
+    entered = {word.split(">")[1] for word in table["phase"] if ">" in word}
+    assert entered == {phase.value for phase in Phase} - {Phase.NEW.value}
+    assert set(table["timer"]) >= {"retry", "deadline", "backoff", "expiry", "unreadable"}
+    least = {"cause": 18, "event": 28, "refusal": 20, "ignored": 5, "reason": 25, "decision": 250}
+    assert {name: len(table[name]) for name, number in least.items() if len(table[name]) < number} == {}
+
+
+# ---- what the check notices --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sound() -> Life:
+    """A life of several entries."""
+    return max((lives(path)[0] for path in archives()), key=lambda life: len(life.bodies))
+
+
+def test_a_phase_that_is_another_now_is_a_problem(sound: Life) -> None:
+    other = replace(sound, phases=("Unknown", *sound.phases[1:]))
+    assert any("phase Unknown behind entry 1 is" in text for text in problems(other))
+
+
+def test_a_status_that_is_another_now_is_a_problem(sound: Life) -> None:
+    other = replace(sound, statuses=(*sound.statuses[:-1], "0" * 16))
+    assert any(f"behind entry {len(sound.bodies)} is another one now" in text for text in problems(other))
+
+
+def test_an_event_that_is_not_decided_today_is_a_problem(sound: Life) -> None:
+    last = decode(sound.bodies[-1])
+    more = encode(last.model_copy(update={"events": (*last.events, Announced(reason="R", message="m"))}))
+    other = life_of(sound.name, [*sound.bodies[:-1], more])
+    assert list(problems(other)) == [f"{sound.name}: entry {len(sound.bodies)}: fewer events are decided now"]
+
+
+def test_an_archive_is_written_once_and_read_as_it_was_written(tmp_path: Path, sound: Life) -> None:
+    path = tmp_path / f"simulated-9{archive.SUFFIX}"
+    archive.write(path, [sound, replace(sound, name="again")])
+    assert [life.name for life in read(path)] == [sound.name, "again"]
+    assert next(read(path)) == sound
+    with pytest.raises(FileExistsError):
+        archive.write(path, [])
+
+
+# ---- recording ---------------------------------------------------------------------------------------------------
+
+
+def test_the_same_seeds_record_the_same_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(archive, "FOLDER", tmp_path)
+    monkeypatch.setattr(record_simulated, "FAMILIES", (PYTORCH,))
+    for version in ("9.9.8", "9.9.9"):
+        record_simulated.main([version, "--seeds", "3", "--lives", "5"])
+    first, second = (path.read_bytes() for path in archives())
+    assert first == second
+    assert capsys.readouterr().out.startswith("simulated-9.9.8.jsonl.xz: 5 lives, ")
+    with pytest.raises(SystemExit):
+        record_simulated.main(["9.9.9", "--seeds", "1"])
+    assert "never written again" in capsys.readouterr().err
+
+
+def test_a_life_that_shows_something_rare_is_chosen_before_one_that_shows_nothing_new() -> None:
+    candidates = list(record_simulated.told(PYTORCH, range(6)))
+    few = record_simulated.chosen(candidates, 4)
+    both = census(life.bodies for life in few), census(life.bodies for life in candidates[:4])
+    assert len(few) == 4
+    assert len(both[0]["event"]) >= len(both[1]["event"])
