@@ -4,13 +4,17 @@ Every record is checked as an auditor does (readable, numbered without holes, ch
 observation is decided again on the state folded before it, and the events are compared as bytes; snapshots are
 compared with the state that the entries fold to. An entry that another version of the rules decided is folded and
 counted: its events are history, and nobody promises to decide the same today.
+
+What can come of a damage, and of a clock or a release that was put back as well, is a warning: the history holds.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 
 from statemachine.decide import POLICY, decide
+from statemachine.engine.undecided import NO_POLICY
 from statemachine.errors import EntryUnreadable
 from statemachine.events import Event
 from statemachine.ids import JobUid, Seq
@@ -19,7 +23,11 @@ from statemachine.log.codec import decode, decode_state, encode, encode_state
 from statemachine.log.entry import Entry
 from statemachine.log.port import UNUSABLE, Record, Snapshot
 from statemachine.log.reader import Reader
+from statemachine.observations import JobObserved
 from statemachine.state import STATE_VERSION, JobState
+
+LATE: Final = timedelta(minutes=1)
+"""So much earlier than the entry before it an entry may have been noticed without a warning: reports are late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,10 @@ class Difference:
 
 @dataclass(slots=True)
 class Verdict:
-    """What was found out about one job. `difference` is None if all is well."""
+    """What was found out about one job. `difference` is None if all is well.
+
+    `warnings` say what may be well, and wants to be looked at.
+    """
 
     job: JobUid
     entries: int = 0
@@ -49,12 +60,14 @@ class Verdict:
     namespace: str = ""
     name: str = ""
     difference: Difference | None = None
+    warnings: list[Difference] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Job:
     verdict: Verdict
     snapshot: Snapshot | None
+    last: Entry | None = None
 
 
 @dataclass
@@ -80,21 +93,27 @@ class Verification:
             _note(verdict, Difference(record.seq, flaw.reason))
         folded = self._reader.accept(record)
         if folded is None:
-            reason = self._reader.quarantined.get(record.job)
-            if reason:
-                _note(verdict, Difference(record.seq, reason.removeprefix(f"entry {record.seq}: ")))
+            reason = self._reader.quarantined.get(record.job) or self._reader.last_skipped[-1].reason
+            _note(verdict, Difference(record.seq, reason.removeprefix(f"entry {record.seq}: ")))
             return
         verdict.namespace, verdict.name = folded.state.namespace, folded.state.name
-        self._decide_again(verdict, record, folded.before)
+        self._read_again(job, record, folded.before)
         if job.snapshot is not None and job.snapshot.seq == record.seq:
             self._compare(job, folded.state)
 
-    def _decide_again(self, verdict: Verdict, record: Record, before: JobState) -> None:
+    def _read_again(self, job: _Job, record: Record, before: JobState) -> None:
+        verdict = job.verdict
         try:
             entry = decode(record.body)
         except EntryUnreadable as error:
             _note(verdict, Difference(record.seq, error.reason))
             return
+        verdict.warnings.extend(Difference(entry.seq, says) for says in _doubts(job.last, entry))
+        job.last = entry
+        if entry.policy <= POLICY and not _says_what_its_cause_says(entry):
+            _note(
+                verdict, Difference(entry.seq, "its times, its actor or its job are not those of its cause")
+            )
         if entry.policy != POLICY:
             verdict.only_folded += 1
             return
@@ -137,6 +156,32 @@ class Verification:
 
 def _note(verdict: Verdict, found: Difference) -> None:
     verdict.difference = verdict.difference or found
+
+
+def _doubts(last: Entry | None, entry: Entry) -> Iterator[str]:
+    """What is odd about an entry that follows `last`, and happens where nothing is damaged."""
+    if entry.policy > POLICY:
+        yield f"it was decided by policy {entry.policy}, of a newer jobledger: known here is {POLICY}"
+    if last is None:
+        return
+    if NO_POLICY < entry.policy < last.policy:
+        yield f"it was decided by policy {entry.policy}, and the entry before it by {last.policy}"
+    if last.seen_at - entry.seen_at > LATE:
+        back = (last.seen_at - entry.seen_at).total_seconds()
+        yield f"it was noticed {back:.0f} s before the entry before it: a clock was put back, or a report is old"
+
+
+def _says_what_its_cause_says(entry: Entry) -> bool:
+    """What an entry repeats of its cause, for readers that leave causes alone, is the same; it may name no actor."""
+    cause = entry.cause
+    if (entry.job, entry.seen_at, entry.happened_at) != (cause.job, cause.at, cause.happened_at):
+        return False
+    if not entry.actor:
+        return True
+    return isinstance(cause, JobObserved) and (entry.actor, entry.actor_source) == (
+        cause.actor,
+        cause.actor_source,
+    )
 
 
 def redecided(entry: Entry, before: JobState) -> Difference | None:

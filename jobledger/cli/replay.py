@@ -43,7 +43,7 @@ def replay(
     """Print the status of a job as of any moment of its life, folded from the log.
 
     With --verify every entry is checked, and every recorded observation is decided again: exit code 1 if
-    anything is not as it was recorded.
+    anything is not as it was recorded. A clock or a release that was put back is a warning.
     """
     settings = common.settings(store=store, namespace=namespace, verbose=verbose)
     if verify:
@@ -117,6 +117,9 @@ def _tell(verdicts: Sequence["Verdict"], output: common.Output) -> int:
     from statemachine.redact import redacted
 
     wrong = [each for each in verdicts if each.difference is not None]
+    for verdict in verdicts:
+        for warning in verdict.warnings:
+            common.warn(f"jobledger: warning: {_named(verdict)}, entry {warning.seq}: {warning.says}")
     for each in wrong:
         found = each.difference
         if found is not None:
@@ -147,6 +150,7 @@ def _summary(verdicts: Sequence["Verdict"], wrong: int) -> str:
     again = sum(each.decided_again for each in verdicts)
     folded = sum(each.only_folded for each in verdicts)
     snapshots = sum(each.snapshots for each in verdicts)
+    warnings = sum(len(each.warnings) for each in verdicts)
     head = f"{common.plural(wrong, 'job')} of {len(verdicts)} not as recorded" if wrong else "ok"
     counts = [
         common.plural(len(verdicts), "job"),
@@ -154,6 +158,7 @@ def _summary(verdicts: Sequence["Verdict"], wrong: int) -> str:
         f"{common.plural(again, 'decision')} made again",
         f"{folded} of another policy version folded only",
         f"{common.plural(snapshots, 'snapshot')} compared",
+        *([common.plural(warnings, "warning")] if warnings else []),
     ]
     return f"{head}: {', '.join(counts)}"
 
@@ -168,6 +173,7 @@ def _plain(verdict: "Verdict") -> dict[str, Any]:
         "decidedAgain": verdict.decided_again,
         "onlyFolded": verdict.only_folded,
         "snapshots": verdict.snapshots,
+        "warnings": [{"seq": warning.seq, "says": warning.says} for warning in verdict.warnings],
         "difference": None
         if found is None
         else {
