@@ -33,7 +33,7 @@ spread = -n $${JOBLEDGER_TEST_WORKERS:-$(1)} --dist loadgroup --no-loadscope-reo
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo check test test-all sim fire chaos soak flaky museum count bench format lint types imports generated generate docs crds \
+.PHONY: help install demo check test test-all sim fire chaos soak flaky museum mutants count bench format lint types imports generated generate docs crds \
         run lock clean bench-cluster bench-kafka cluster-tools kueue-tools cluster cluster-stop kafka-tools
 
 help: ## list what can be made
@@ -96,6 +96,9 @@ test-all: $(VENV)/.stamp ## the same and those that start real programs and serv
 
 soak: $(VENV)/.stamp ## what takes hours: fresh seeds, fire and chaos at full size, memory: HOURS=8 PARTS="simulation fire"; goes on where it was stopped (ARGS=--anew)
 	@$(PY) -m tests.soak --hours $(HOURS) $(PARTS) $(ARGS)
+
+mutants: $(VENV)/.stamp ## small wrong changes of the product that tests have to notice: ARGS="NAME…" JOBS=2
+	@JOBS='$(if $(filter command line environment,$(origin JOBS)),$(JOBS))' $(PY) -m tests.mutants $(ARGS)
 
 flaky: $(VENV)/.stamp ## fail when a test that failed once here has no row in tests/flaky.md
 	@$(PY) -m tests.gate flaky

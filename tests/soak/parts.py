@@ -42,6 +42,11 @@ PARTS: Final = (
         _FRESH,
     ),
     Part(
+        "mutants",
+        "small wrong changes of the product: the tests fail because of 95 of 100",
+        (sys.executable, "-m", "tests.mutants"),
+    ),
+    Part(
         "kills",
         "kill -9 of servers and engines, by both feeds, at full size",
         _pytest(

@@ -1,0 +1,82 @@
+"""A mutant: one small change of one module, and the tests that have to fail because of it."""
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+
+
+class Stale(Exception):
+    """A mutant says something of the source, or of a test, that is no longer so."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`old`, which stands exactly once in the source of `module`, replaced by `new`; one of `tests` must fail.
+
+    `tests` are files or node ids of fast tests, the likeliest to fail first. `equivalent` is the reason why no test
+    can tell the mutant from the product; then none of `tests` may fail.
+    """
+
+    name: str
+    module: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    equivalent: str = ""
+
+    @property
+    def area(self) -> str:
+        """The package that a table lists it under."""
+        parts = self.module.split(".")
+        return ".".join(parts[: 2 if len(parts) > 2 else 1])
+
+    @property
+    def path(self) -> Path:
+        """The file of `module`."""
+        base = ROOT.joinpath(*self.module.split("."))
+        return base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+
+    def changed(self, source: str) -> str:
+        """The source of the mutant.
+
+        Raises:
+            Stale: `old` does not stand in `source`, or more than once, or the result is no other program.
+        """
+        count = source.count(self.old)
+        if count != 1:
+            raise Stale(f"{self.name}: {self.module} has its old text {count} times, not once")
+        result = source.replace(self.old, self.new)
+        try:
+            same = ast.dump(ast.parse(result)) == ast.dump(ast.parse(source))
+        except SyntaxError as error:
+            raise Stale(f"{self.name}: the mutant is not Python: {error}") from error
+        if same:
+            raise Stale(f"{self.name}: the mutant is the same program")
+        return result
+
+    def check(self) -> None:
+        """It can be applied, and its tests exist.
+
+        Raises:
+            Stale: something of that is not so.
+        """
+        if not self.path.is_file():
+            raise Stale(f"{self.name}: there is no module {self.module}")
+        self.changed(self.path.read_text(encoding="utf-8"))
+        if not self.tests:
+            raise Stale(f"{self.name}: no test is named that would fail")
+        for test in self.tests:
+            _exists(self.name, test)
+
+
+def _exists(name: str, test: str) -> None:
+    """`test` is a file, or a function or class in it; what parametrization makes of it is not looked at."""
+    file, *inside = test.partition("[")[0].split("::")
+    path = ROOT / file
+    if not path.is_file():
+        raise Stale(f"{name}: there is no test file {file}")
+    if inside and f" {inside[-1]}(" not in path.read_text(encoding="utf-8"):
+        raise Stale(f"{name}: {file} has no test {inside[-1]}")
