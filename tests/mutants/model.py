@@ -16,8 +16,8 @@ class Stale(Exception):
 class Mutant:
     """`old`, which stands exactly once in the source of `module`, replaced by `new`; one of `tests` must fail.
 
-    `tests` are files or node ids of fast tests, the likeliest to fail first. `equivalent` is the reason why no test
-    can tell the mutant from the product; then none of `tests` may fail.
+    `tests` are folders, files or node ids of fast tests, the likeliest to fail first. `equivalent` is the reason why
+    no test can tell the mutant from the product; then none of `tests` may fail.
     """
 
     name: str
@@ -73,10 +73,10 @@ class Mutant:
 
 
 def _exists(name: str, test: str) -> None:
-    """`test` is a file, or a function or class in it; what parametrization makes of it is not looked at."""
+    """`test` is a folder or a file, or a function or class in it, whatever parametrization makes of that."""
     file, *inside = test.partition("[")[0].split("::")
     path = ROOT / file
-    if not path.is_file():
+    if not path.exists():
         raise Stale(f"{name}: there is no test file {file}")
     if inside and f" {inside[-1]}(" not in path.read_text(encoding="utf-8"):
         raise Stale(f"{name}: {file} has no test {inside[-1]}")

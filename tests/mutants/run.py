@@ -154,7 +154,7 @@ def outcome_of(mutant: Mutant, code: int | None, running: Running) -> tuple[Outc
             )
         case None:
             return Outcome.KILLED, "timeout"
-        case 1:
+        case 1 if "::" in running.first_failure:
             return Outcome.KILLED, running.first_failure
         case _ if code == UNUSED:
             return Outcome.STALE, "its tests do not import the module"

@@ -69,6 +69,12 @@ def test_a_worker_that_is_being_deleted_does_not_count_as_ready() -> None:
     assert story.pods == ["worker-0.2", "worker-1.1", "launcher-0.1"]
 
 
+def test_a_worker_that_was_ready_once_counts_as_ready() -> None:
+    story = job().ready("worker-0").pod("worker-0", "Running", ready=False)
+    assert story.last == (), "readiness only ever moves forward: a late report says nothing new"
+    assert "launcher-0.1" in story.ready("worker-1").pods
+
+
 def test_t4_a_job_is_initialized_when_the_launcher_too_has_been_made() -> None:
     story = job().ready("worker-0", "worker-1")
     assert story.condition("Initialized") is None

@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from statemachine.events import CauseClass, JobAdmitted, ReplicaDismissed, ReplicaFailed, SpecChanged
+from statemachine.events import (
+    CauseClass,
+    JobAdmitted,
+    ReplicaDismissed,
+    ReplicaEnded,
+    ReplicaFailed,
+    ReplicaLost,
+    SpecChanged,
+)
 from statemachine.observations import Container, ContainerStatus
 from statemachine.phases import Phase
 from statemachine.state import ReplicaPhase
@@ -47,6 +55,10 @@ def test_r2_an_invalid_update_does_not_change_a_running_job() -> None:
     assert story.state.running_plan.backoff_limit == 3
     assert story.reasons.count("InvalidUpdate") == 1
     assert story.status["observedGeneration"] == 2
+    story.edit(runPolicy={"backoffLimit": 8})
+    assert (story.reasons.count("InvalidUpdate"), story.status["observedGeneration"]) == (1, 3), "told once"
+    story.edit(runPolicy={"backoffLimit": -1})
+    assert story.reasons.count("InvalidUpdate") == 2, "another problem"
 
 
 def test_r2_an_alias_is_rewritten_and_reported_once() -> None:
@@ -103,6 +115,7 @@ def test_r4_no_code_at_all_is_an_infrastructure_failure() -> None:
     [
         ("", "", "OOMKilled", CauseClass.OUT_OF_MEMORY),
         ("NodeLost", "", "", CauseClass.NODE_LOST),
+        ("", "DeletionByPodGC", "", CauseClass.NODE_LOST),
         ("", "PreemptionByScheduler", "", CauseClass.DISRUPTED),
         ("Evicted", "", "", CauseClass.DISRUPTED),
         ("", "", "Error", CauseClass.APPLICATION_EXIT),
@@ -116,6 +129,23 @@ def test_the_cause_class_comes_from_evidence(
     failed = story.last[0]
     assert isinstance(failed, ReplicaFailed)
     assert failed.cause.kind is kind
+
+
+def test_the_cause_class_of_a_pod_that_ends_while_somebody_deletes_it() -> None:
+    story = started(2).pod("worker-1", "Failed", exit_code=143, deleting=True)
+    (ended,) = [each for each in story.last if isinstance(each, ReplicaEnded)]
+    assert ended.cause.kind is CauseClass.DELETED_BY_SOMEONE
+    story = started(2).pod("worker-1", "Failed", exit_code=1, deleting=True, own_ends=("pytorch",))
+    (failed,) = [each for each in story.last if isinstance(each, ReplicaFailed)]
+    assert failed.cause.kind is CauseClass.APPLICATION_EXIT
+
+
+def test_the_cause_class_of_a_pod_that_is_gone_says_whether_its_deletion_was_seen() -> None:
+    story = started(2).pod("worker-1", "Running", deleting=True).gone("worker-1")
+    (lost,) = [each for each in story.last if isinstance(each, ReplicaLost)]
+    assert lost.cause.kind is CauseClass.DELETED_BY_SOMEONE
+    (lost,) = [each for each in started(2).gone("worker-1").last if isinstance(each, ReplicaLost)]
+    assert lost.cause.kind is CauseClass.EVIDENCE_LOST
 
 
 RETRYABLE = (130, 137, 143, 138)

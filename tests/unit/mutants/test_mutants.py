@@ -70,7 +70,7 @@ def test_a_mutant_that_says_what_is_no_longer_so_is_stale(one: Mutant, why: str)
         one.check()
 
 
-def running(tmp_path: Path, text: str = "") -> Running:
+def running(tmp_path: Path, text: str = "FAILED tests/a.py::test_b") -> Running:
     output = tmp_path / "output"
     output.write_text(text, encoding="utf-8")
     return Running(process=None, output=output)  # type: ignore[arg-type]
@@ -92,6 +92,11 @@ def test_only_a_test_that_failed_has_killed_a_mutant(
     tmp_path: Path, code: int | None, equivalent: str, outcome: Outcome
 ) -> None:
     assert outcome_of(mutant(equivalent=equivalent), code, running(tmp_path))[0] is outcome
+
+
+def test_a_module_that_cannot_be_imported_is_no_mutant_that_was_killed(tmp_path: Path) -> None:
+    said = "ERROR tests/a.py - NameError: name 'Any' is not defined"
+    assert outcome_of(mutant(), 1, running(tmp_path, said))[0] is Outcome.STALE
 
 
 def test_the_first_test_that_failed_is_named(tmp_path: Path) -> None:

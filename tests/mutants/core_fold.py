@@ -1,0 +1,203 @@
+"""Mutants of what decides and folds, of the phases and of what follows from a state."""
+
+from typing import Final
+
+from tests.mutants.model import Mutant
+
+_FAST: Final = ("tests/scenarios",)
+
+
+def _decide(name: str, old: str, new: str) -> Mutant:
+    return Mutant(f"decide-{name}", "statemachine.decide", old, new, _FAST)
+
+
+def _evolve(name: str, old: str, new: str, equivalent: str = "") -> Mutant:
+    return Mutant(f"evolve-{name}", "statemachine.evolve", old, new, _FAST, equivalent)
+
+
+def _state(name: str, old: str, new: str) -> Mutant:
+    return Mutant(f"state-{name}", "statemachine.state", old, new, _FAST)
+
+
+def _phases(name: str, old: str, new: str) -> Mutant:
+    return Mutant(f"phases-{name}", "statemachine.phases", old, new, _FAST)
+
+
+def _desired(name: str, old: str, new: str) -> Mutant:
+    return Mutant(f"desired-{name}", "statemachine.desired", old, new, _FAST)
+
+
+MUTANTS: Final = (
+    _decide("closed-jobs", "if state.closed or (", "if ("),
+    _decide(
+        "pods-before-their-job", "state.phase is Phase.NEW and not isinstance(seen, JobObserved)", "False"
+    ),
+    _decide("rules-see-the-first-state", "            state = evolve(state, event)\n", ""),
+    _evolve(
+        "row-not-counted",
+        "_requested(state.replicas[event.replica], event.attempt, event.row + 1)",
+        "_requested(state.replicas[event.replica], event.attempt, event.row)",
+    ),
+    _evolve("refusals-go-on-after-a-pod-was-made", '{"refusals": 0} | _taken(state, "create")', "{}"),
+    _evolve(
+        "refusals-end-with-any-report",
+        "{} if replica.uid or not state.refused else",
+        "{} if not state.refused else",
+    ),
+    _evolve(
+        "wait-keeps-the-old-run",
+        "held_until=event.until, running_since=None)",
+        "held_until=event.until)",
+    ),
+    _evolve(
+        "accepted-deletion-is-still-refused",
+        'return _with(state, seen) | (_taken(state, "delete") if deleting else {})',
+        "return _with(state, seen)",
+    ),
+    _evolve(
+        "ended-pods-lose-their-phase",
+        "_ended(replica, event, replica.phase)",
+        "_ended(replica, event, ReplicaPhase.FAILED)",
+    ),
+    _evolve("unknown-without-a-time", "unknown_at=event.at,", "unknown_at=None,"),
+    _evolve("unknown-without-the-write", "unknown_written=event.written_at,", "unknown_written=None,"),
+    _evolve("lost-for-good-is-wanted", ".wanted and not event.for_good", ".wanted"),
+    _evolve("pods-that-leave-never-come-back", "left.wanted and bool(left.leaving)", "False"),
+    _evolve("pods-that-were-deleted-come-back", "left.wanted and bool(left.leaving)", "left.wanted"),
+    _evolve(
+        "unread-write-forgotten",
+        '"unread_written": event.written_at or state.unread_written',
+        '"unread_written": event.written_at',
+    ),
+    _evolve("every-timer-cleared", "if name != event.timer}}", "if name == event.timer}}"),
+    _evolve(
+        "refusals-counted-from-the-last-start",
+        '{"accepted": event.start, "refusals": 0}',
+        '{"accepted": event.start}',
+    ),
+    _evolve(
+        "held-group-forgotten",
+        "held_at = event.at if event.held else known",
+        "held_at = event.at if event.held else None",
+    ),
+    _evolve(
+        "adopted-pods-of-a-job-that-has-ended-stay", '({"cleaned": False} if state.is_final else {})', "{}"
+    ),
+    _evolve(
+        "deleted-jobs-want-pods",
+        'each._replace(wanted=False, leaving=each.leaving or "job deleted")',
+        'each._replace(leaving=each.leaving or "job deleted")',
+    ),
+    _evolve(
+        "deleted-jobs-keep-timers",
+        '{"deleted": True, "replicas": leaving, "timers": {}}',
+        '{"deleted": True, "replicas": leaving}',
+    ),
+    _evolve("other-scale-keeps-the-row", "if event.plan.scale != state.running_plan.scale:", "if False:"),
+    _evolve("new-replicas-are-not-wanted", "replicas[name] = replicas[name]._replace(wanted=True)", "pass"),
+    _evolve(
+        "replicas-beyond-the-scale-begin-anew",
+        "ReplicaState(replica.name, attempt=replica.attempt)",
+        "ReplicaState(replica.name)",
+    ),
+    _evolve(
+        "restarted-replica-has-run",
+        "running_since=None,\n        held_until=None,\n    )",
+        "held_until=None,\n    )",
+    ),
+    _evolve(
+        "run-begins-with-every-report",
+        "running_since=replica.running_since or event.at",
+        "running_since=event.at",
+    ),
+    _evolve(
+        "denied-replica-comes-back", "judged=True, lost_for_good=lost,", "judged=True, lost_for_good=False,"
+    ),
+    _evolve("restart-not-counted", "state.restarts.get(type_, 0) + 1}", "state.restarts.get(type_, 0)}"),
+    _evolve("success-recovers", "recovering=not event.after_success", "recovering=True"),
+    _evolve(
+        "pause-keeps-refusals",
+        '"accepted": state.starts, "refusals": 0, "replicas"',
+        '"accepted": state.starts, "replicas"',
+    ),
+    _evolve(
+        "resume-keeps-the-start",
+        'return entered | {"started_at": event.at, "starts": starts,',
+        'return entered | {"starts": starts,',
+    ),
+    _evolve("end-keeps-timers", '{"completed_at": event.at, "timers": {}, ', '{"completed_at": event.at, '),
+    _evolve("resumed-replicas-have-started", "            started=False,\n", ""),
+    _evolve(
+        "resumed-replicas-keep-their-row",
+        "            row=0,\n            held_until=None,\n        )\n        if",
+        "        )\n        if",
+    ),
+    _evolve(
+        "condition-time-moves",
+        "since = before.changed_at if before and before.status == each.status else event.at",
+        "since = event.at",
+    ),
+    _evolve(
+        "condition-time-stays",
+        "since = old.changed_at if old and old.status == each.status else event.at",
+        "since = old.changed_at if old else event.at",
+    ),
+    _evolve(
+        "first-condition-last",
+        "merged = new | {name: each for name, each in merged.items() if name not in new}",
+        "merged = merged | new",
+    ),
+    _evolve("spared-pods-leave", 'leaving="" if stays else replica.leaving', "leaving=replica.leaving"),
+    _evolve(
+        "dismissed-replica-is-no-longer-hurt",
+        "hurt = replica.recovering or replica.lost_for_good",
+        "hurt = replica.recovering",
+    ),
+    _state("leaving-replicas-are-members", "self.plan.scale if self.plan else 0", "len(self.replicas)"),
+    _state("resumed-at-once", "return self.starts > 1", "return self.starts > 0"),
+    _state(
+        "launcher-is-deleted-while-it-waits",
+        "return ReplicaPhase.CREATING if is_launcher else replica.phase",
+        "return replica.phase",
+    ),
+    _phases(
+        "paused-jobs-are-active", "ACTIVE: Final = frozenset({", "ACTIVE: Final = frozenset({Phase.PAUSED, "
+    ),
+    _phases("unknown-jobs-are-not-active", "Phase.RESUMING, Phase.UNKNOWN})", "Phase.RESUMING})"),
+    _phases(
+        "no-deadline-in-unknown",
+        'Transition("T10", Trigger.DEADLINE_PASSED, _ACTIVE,',
+        'Transition("T10", Trigger.DEADLINE_PASSED, _KNOWN,',
+    ),
+    _phases(
+        "no-pause-in-unknown",
+        'Transition("T14", Trigger.PAUSE_WISHED, _ACTIVE,',
+        'Transition("T14", Trigger.PAUSE_WISHED, _KNOWN,',
+    ),
+    _phases(
+        "no-restart-in-unknown",
+        'Transition("T11", Trigger.RESTART_GRANTED, _ACTIVE,',
+        'Transition("T11", Trigger.RESTART_GRANTED, _KNOWN,',
+    ),
+    _phases(
+        "no-failure-in-unknown",
+        'Transition("T9", Trigger.FAILURE_MET, _ACTIVE,',
+        'Transition("T9", Trigger.FAILURE_MET, _KNOWN,',
+    ),
+    _phases(
+        "nothing-vanishes-in-unknown",
+        'Transition("T18", Trigger.REPLICA_VANISHED, _ACTIVE,',
+        'Transition("T18", Trigger.REPLICA_VANISHED, _KNOWN,',
+    ),
+    _phases(
+        "never-up-from-resuming", "STARTING = (Phase.PENDING, Phase.RESUMING)", "STARTING = (Phase.PENDING,)"
+    ),
+    _phases(
+        "ended-logs-not-learnt-while-paused",
+        "_UNFINISHED = (*_NEW, *_ACTIVE, Phase.PAUSED)",
+        "_UNFINISHED = (*_NEW, *_ACTIVE)",
+    ),
+    _desired("children-of-deleted-jobs", "if state.deleted or state.plan is None:", "if state.plan is None:"),
+    _desired("withdrawn-pods-are-made", "if replica.has_pod and not replica.leaving:", "if replica.has_pod:"),
+    _desired("kind-is-not-asked", "elif kind.keeps(state, child):", "else:"),
+)

@@ -1,0 +1,284 @@
+"""Mutants of the rules that all kinds share: launchers, phases, pauses, pods, queues, restarts, sight, timers."""
+
+from typing import Final
+
+from tests.mutants.model import Mutant
+
+_FAST: Final = ("tests/scenarios",)
+
+
+def _of(rule: str, name: str, old: str, new: str, equivalent: str = "") -> Mutant:
+    return Mutant(f"{rule}-{name}", f"statemachine.rules.{rule}", old, new, _FAST, equivalent)
+
+
+MUTANTS: Final = (
+    _of(
+        "launcher",
+        "workers-need-not-be-ready",
+        "worker.phase is ReplicaPhase.RUNNING and worker.ready and staying",
+        "worker.phase is ReplicaPhase.RUNNING and staying",
+    ),
+    _of(
+        "launcher",
+        "deleted-workers-are-ready",
+        "staying = not worker.leaving and not worker.deleting",
+        "staying = not worker.leaving",
+    ),
+    _of(
+        "launcher",
+        "leaving-workers-are-ready",
+        "staying = not worker.leaving and not worker.deleting",
+        "staying = not worker.deleting",
+    ),
+    _of(
+        "launcher",
+        "leaving-launcher-counts",
+        "return launcher.has_pod and not launcher.leaving",
+        "return launcher.has_pod",
+    ),
+    _of("launcher", "one-ready-worker-is-enough", "return not all(_waits", "return not any(_waits"),
+    _of(
+        "launcher",
+        "launcher-serves-itself",
+        "return has_launcher(state) and replica.name != state.running_plan.primary",
+        "return has_launcher(state)",
+    ),
+    _of("lifecycle", "one-too-many-to-be-up", "len(up) >= plan.min_running", "len(up) > plan.min_running"),
+    _of("lifecycle", "up-without-primary", "return plan.primary in up and", "return"),
+    _of(
+        "lifecycle",
+        "leaving-replicas-are-up",
+        "ReplicaPhase.RUNNING and not each.leaving]",
+        "ReplicaPhase.RUNNING]",
+    ),
+    _of(
+        "lifecycle",
+        "resumed-job-is-pending-again",
+        "Trigger.STATUS_KNOWN_RESUMING if state.resumed else Trigger.STATUS_KNOWN_PENDING",
+        "Trigger.STATUS_KNOWN_PENDING",
+    ),
+    _of(
+        "lifecycle",
+        "recovered-beside-a-lost-one",
+        "any(each.recovering or each.lost_for_good for each in state.members):\n"
+        "        yield ConditionsChanged(at=seen.at, conditions=(words.NO",
+        "any(each.recovering for each in state.members):\n"
+        "        yield ConditionsChanged(at=seen.at, conditions=(words.NO",
+    ),
+    _of(
+        "pause",
+        "paused-before-deletions",
+        "each.has_pod and not (each.deleting or each.ended)",
+        "each.has_pod and each.phase is None",
+    ),
+    _of(
+        "pause", "retry-outlives-a-pause", "for timer in (RETRY, UNREADABLE):", "for timer in (UNREADABLE,):"
+    ),
+    _of(
+        "pause", "unreadable-outlives-a-pause", "for timer in (RETRY, UNREADABLE):", "for timer in (RETRY,):"
+    ),
+    _of(
+        "pause",
+        "rescaled-while-paused",
+        "if not after.anew_on_scale or after.paused or",
+        "if not after.anew_on_scale or",
+    ),
+    _of(
+        "pause",
+        "restarting-replica-does-not-begin-anew",
+        'replica.leaving in ("", "restart")',
+        'replica.leaving == ""',
+    ),
+    _of(
+        "pause",
+        "lowest-replica-leaves-first",
+        "for replica in reversed(list(state.replicas.values())):",
+        "for replica in list(state.replicas.values()):",
+    ),
+    _of(
+        "pause",
+        "paused-replicas-leave-twice",
+        'replica.leaving == "scale" or (replica.leaving and not state.phase.is_active)',
+        'replica.leaving == "scale"',
+    ),
+    _of(
+        "pods",
+        "reports-of-ended-pods-count",
+        "if replica and not replica.ended and _is_current",
+        "if replica and _is_current",
+    ),
+    _of(
+        "pods",
+        "any-name-is-adopted",
+        "    if seen.pod != kind.pod_name(state, replica.name):\n        return\n",
+        "",
+    ),
+    _of(
+        "pods",
+        "adopted-in-a-pause-stays",
+        "    if state.phase is Phase.PAUSED:\n        cause",
+        "    if False:\n        cause",
+    ),
+    _of(
+        "pods",
+        "any-uid-is-current",
+        "return seen.uid == replica.uid and not _is_older",
+        "return not _is_older",
+    ),
+    _of("pods", "any-attempt-is-current", "return seen.attempt == replica.attempt\n", "return True\n"),
+    _of("pods", "late-unknown-counts", "and not _is_older_than_unknown(replica, seen)", ""),
+    _of("pods", "never-seen-is-gone", "bool(seen.uid or replica.leaving)", "True"),
+    _of(
+        "pods",
+        "old-pod-takes-the-new-one-along",
+        "    if replica.uid:\n        return seen.uid == replica.uid\n    return seen",
+        "    return seen",
+    ),
+    _of(
+        "pods",
+        "ready-is-taken-back",
+        "seen.deleting or replica.deleting, seen.ready or replica.ready",
+        "seen.deleting or replica.deleting, seen.ready",
+    ),
+    _of(
+        "pods",
+        "deletion-is-taken-back",
+        "seen.deleting or replica.deleting, seen.ready",
+        "seen.deleting, seen.ready",
+    ),
+    _of(
+        "pods",
+        "deleted-first-fails",
+        "case PodPhase.FAILED if not leaves and not deleted_first:",
+        "case PodPhase.FAILED if not leaves:",
+    ),
+    _of("pods", "sshd-succeeds", "not (deleted_first and only_serves(state, replica))", "True"),
+    _of(
+        "pods",
+        "running-again-after-the-end",
+        "replica.phase in _NOT_YET_RUNNING and not replica.leaving",
+        "not replica.leaving",
+    ),
+    _of(
+        "pods",
+        "leaving-pod-starts",
+        "replica.phase in _NOT_YET_RUNNING and not replica.leaving",
+        "replica.phase in _NOT_YET_RUNNING",
+    ),
+    _of(
+        "pods",
+        "own-end-after-a-known-deletion",
+        "in seen.own_ends and not replica.deleting",
+        "in seen.own_ends",
+    ),
+    _of("pods", "containers-go-back", "_progress(each) >= _progress(old)", "True"),
+    _of(
+        "pods",
+        "restarts-in-place-are-late-news",
+        "return container.restarts, _PROGRESS[container.state]",
+        "return 0, _PROGRESS[container.state]",
+    ),
+    _of(
+        "pods",
+        "leaving-pod-is-lost",
+        "if replica.leaving or replica.phase in _ENDED:",
+        "if replica.phase in _ENDED:",
+    ),
+    _of("pods", "ended-pod-is-lost", "if replica.leaving or replica.phase in _ENDED:", "if replica.leaving:"),
+    _of("queue", "numbers-are-news", '_NUMBERS.sub("", known.message)', "known.message"),
+    _of("queue", "gone-of-another-workload", "known.uid != seen.gone_uid or", ""),
+    _of(
+        "queue",
+        "eviction-is-told-twice",
+        "known is not None and known.evicted_at == evicted.changed_at",
+        "False",
+    ),
+    _of(
+        "queue",
+        "admitted-without-quota",
+        "if _is_true(admitted) and _is_true(reserved):",
+        "if _is_true(admitted):",
+    ),
+    _of("restart", "one-more-than-the-limit", "return _left(state) != 0", "return _left(state) != -1"),
+    _of("restart", "lowered-limit-is-no-limit", "max(0, limit - state.spent)", "limit - state.spent"),
+    _of(
+        "restart",
+        "restarts-while-terminating",
+        "return _has_budget(state) and not state.terminating",
+        "return _has_budget(state)",
+    ),
+    _of(
+        "restart",
+        "terminating-is-exhausted",
+        "exhausted=asked and not _has_budget(state)",
+        "exhausted=asked and not _may_restart(state)",
+    ),
+    _of(
+        "restart",
+        "exhausted-without-asking",
+        "exhausted=asked and not _has_budget(state)",
+        "exhausted=not _has_budget(state)",
+    ),
+    _of("restart", "judged-twice", "or replica.judged or replica.leaving:", "or replica.leaving:"),
+    _of(
+        "restart",
+        "primary-never-succeeds",
+        "case ReplicaPhase.SUCCEEDED if replica.name != state.running_plan.primary:",
+        "case ReplicaPhase.SUCCEEDED:",
+    ),
+    _of(
+        "restart",
+        "no-exit-code-is-permanent",
+        "cause.exit_code is None or kind.is_retryable",
+        "cause.exit_code is not None and kind.is_retryable",
+    ),
+    _of("restart", "budget-after-is-before", "None if left is None else left - 1", "left"),
+    _of(
+        "sight",
+        "same-time-is-later",
+        "return seen.at > noticed_at\n    if",
+        "return seen.at >= noticed_at\n    if",
+    ),
+    _of("sight", "our-clock-decides", "return seen.written_at > written_at", "return seen.at > noticed_at"),
+    _of(
+        "sight",
+        "unknown-is-later-in-the-same-second",
+        "seen.phase is not PodPhase.UNKNOWN and seen.at > noticed_at",
+        "seen.at > noticed_at",
+    ),
+    _of(
+        "timers",
+        "moved-timer-is-due",
+        "and state.timers.get(timer) == seen.due_at",
+        "and timer in state.timers",
+    ),
+    _of("timers", "early-timer-is-due", "        and seen.at >= seen.due_at\n", ""),
+    _of(
+        "timers",
+        "longest-is-no-bound",
+        "min(seconds, LONGEST // timedelta(seconds=1))",
+        "min(seconds, 2 * LONGEST // timedelta(seconds=1))",
+    ),
+    _of("timers", "unreadable-begins-again", "            and UNREADABLE not in state.timers\n", ""),
+    _of("timers", "repeated-loss-counts", "            and _is_another_loss(state, seen)\n", ""),
+    _of(
+        "timers",
+        "unknown-pods-are-readable",
+        "seen.phase is not PodPhase.UNKNOWN and _is_news(state, seen)",
+        "_is_news(state, seen)",
+    ),
+    _of("timers", "ended-primary-is-lost", "if primary.uid and not primary.ended:", "if primary.uid:"),
+    _of(
+        "timers",
+        "late-report-is-news",
+        "due_at is not None and is_later(seen, due_at - UNREADABLE_FOR, state.unread_written)",
+        "due_at is not None",
+    ),
+    _of(
+        "timers",
+        "deadline-of-deleted-jobs",
+        "or state.deleted or state.started_at is None",
+        "or state.started_at is None",
+    ),
+    _of("timers", "deadline-is-set-again-and-again", "elif state.timers.get(DEADLINE) != wished:", "else:"),
+)

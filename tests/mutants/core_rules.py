@@ -1,0 +1,237 @@
+"""Mutants of the rules that all kinds share: admission, back-off, causes, creation, ends."""
+
+from typing import Final
+
+from tests.mutants.model import Mutant
+
+_FAST: Final = ("tests/scenarios",)
+
+
+def _of(rule: str, name: str, old: str, new: str, equivalent: str = "") -> Mutant:
+    return Mutant(f"{rule}-{name}", f"statemachine.rules.{rule}", old, new, _FAST, equivalent)
+
+
+MUTANTS: Final = (
+    _of(
+        "admission",
+        "older-generation-counts",
+        "seen.generation > state.generation and",
+        "seen.generation != state.generation and",
+    ),
+    _of("admission", "wishes-with-a-deletion-count", " and seen.terminating_since is None:", ":"),
+    _of(
+        "admission",
+        "known-end-is-adopted-again",
+        "or not seen.recorded.phase or state.is_final:",
+        "or not seen.recorded.phase:",
+    ),
+    _of("admission", "end-adopted-now", "seen.recorded.completed_at or seen.at", "seen.at"),
+    _of(
+        "admission",
+        "old-labels-count",
+        "if seen.generation >= state.generation and seen.labels",
+        "if seen.labels",
+    ),
+    _of("admission", "invalid-update-is-told-each-time", "if problems != state.ignored:", "if True:"),
+    _of("admission", "frozen-field-is-told-each-time", "if problem not in state.ignored:", "if True:"),
+    _of(
+        "admission",
+        "finished-jobs-change-their-policy",
+        "    if state.is_final:\n        for path",
+        "    if False:\n        for path",
+    ),
+    _of(
+        "admission",
+        "deleted-twice",
+        "state.phase is not Phase.NEW and not state.deleted:",
+        "state.phase is not Phase.NEW:",
+    ),
+    _of(
+        "admission",
+        "terminating-is-told-each-time",
+        "seen.terminating_since is not None and not state.terminating",
+        "seen.terminating_since is not None",
+    ),
+    _of("backoff", "third-waits-once-more", "before - 2, 60", "before - 1, 60"),
+    _of("backoff", "second-does-not-wait", "if before < 2 or", "if before < 3 or"),
+    _of(
+        "backoff",
+        "no-longest-wait",
+        "min(pace.base * 2.0 ** min(before - 2, 60), pace.most)",
+        "pace.base * 2.0 ** min(before - 2, 60)",
+    ),
+    _of("backoff", "row-ends-a-moment-late", "at - since >= timedelta", "at - since > timedelta"),
+    _of("backoff", "row-never-ends", "        return 1\n", "        return replica.row\n"),
+    _of(
+        "backoff",
+        "timer-outlives-the-activity",
+        "(is_due(state, seen, BACKOFF) or not state.phase.is_active)",
+        "is_due(state, seen, BACKOFF)",
+    ),
+    _of(
+        "causes",
+        "init-containers-do-not-count",
+        "each.state is ContainerStatus.TERMINATED and each.exit_code",
+        "each.state is ContainerStatus.TERMINATED and each.exit_code and not each.init",
+    ),
+    _of(
+        "causes",
+        "training-container-not-first",
+        "(each.name != main or each.init, not each.init)",
+        "(not each.init,)",
+    ),
+    _of("causes", "out-of-memory-is-an-exit", 'container.reason == "OOMKilled"', 'container.reason == "OOM"'),
+    _of(
+        "causes",
+        "node-lost-is-a-disruption",
+        "if seen.reason in _NODE_LOST or seen.disruption in _NODE_LOST:",
+        "if seen.reason in _NODE_LOST:",
+    ),
+    _of("causes", "deleted-by-nobody", "if seen.deleting and not training_ended:", "if False:"),
+    _of("causes", "own-end-is-a-deletion", "if seen.deleting and not training_ended:", "if seen.deleting:"),
+    _of(
+        "causes",
+        "loss-is-never-a-deletion",
+        "CauseClass.DELETED_BY_SOMEONE if replica.deleting else CauseClass.EVIDENCE_LOST",
+        "CauseClass.EVIDENCE_LOST",
+    ),
+    _of("creation", "retry-doubles-at-once", "2 ** min(refusals - 1, 6)", "2 ** min(refusals, 6)"),
+    _of(
+        "creation",
+        "deletion-refused-is-told-each-time",
+        "        if is_news(state, seen):\n            yield refused",
+        "        if True:\n            yield refused",
+    ),
+    _of(
+        "creation",
+        "refusals-never-fall-silent",
+        "state.refusals >= SAID_TIMES and not is_news(state, seen)",
+        "False",
+    ),
+    _of("creation", "silent-one-early", "SAID_TIMES: Final = 7", "SAID_TIMES: Final = 6"),
+    _of(
+        "creation",
+        "old-attempt-is-refused",
+        "replica.attempt == seen.attempt and replica.has_pod",
+        "replica.has_pod",
+    ),
+    _of("creation", "made-pod-is-refused", "and replica.has_pod and not replica.uid", "and replica.has_pod"),
+    _of(
+        "creation",
+        "running-job-fails-of-a-refusal",
+        "if not seen.retryable and state.phase in STARTING:",
+        "if not seen.retryable:",
+    ),
+    _of(
+        "creation",
+        "initialized-job-is-not-initialized",
+        " and (state.accepted < state.starts or seen.name_taken):",
+        ":",
+    ),
+    _of(
+        "creation",
+        "name-is-retried-at-once",
+        "delay = NAME_TAKEN_RETRY if seen.name_taken else retry_delay(count)",
+        "delay = retry_delay(count)",
+    ),
+    _of(
+        "creation",
+        "old-pod-that-cannot-start-ends-the-job",
+        "replica.uid != seen.uid or replica.leaving or not replica.ended",
+        "replica.leaving or not replica.ended",
+    ),
+    _of(
+        "creation",
+        "leaving-pods-count-as-made",
+        "(each.uid and not each.leaving) or each.started",
+        "each.uid or each.started",
+    ),
+    _of(
+        "creation",
+        "retry-timer-outlives-acceptance",
+        "    if RETRY in state.timers:\n        yield TimerCleared(timer=RETRY)\n\n\ndef requests",
+        "\n\ndef requests",
+    ),
+    _of(
+        "creation",
+        "pods-of-a-job-that-is-being-deleted",
+        "or state.deleted or state.terminating or _is_emptying(state)",
+        "or state.deleted or _is_emptying(state)",
+    ),
+    _of(
+        "creation",
+        "elastic-pods-meet-old-ones",
+        "or state.terminating or _is_emptying(state)",
+        "or state.terminating",
+    ),
+    _of(
+        "creation",
+        "paused-pods-do-not-hold-up",
+        'each.leaving in ("scale", "pause")',
+        'each.leaving in ("scale",)',
+    ),
+    _of(
+        "creation",
+        "attempt-used-twice",
+        "attempt=replica.attempt + 1, row",
+        "attempt=max(1, replica.attempt), row",
+    ),
+    _of(
+        "creation",
+        "latest-wait-is-woken-for",
+        "if waiting and state.timers.get(BACKOFF) != min(waiting):\n"
+        "        yield TimerSet(timer=BACKOFF, due_at=min(waiting))",
+        "if waiting and state.timers.get(BACKOFF) != max(waiting):\n"
+        "        yield TimerSet(timer=BACKOFF, due_at=max(waiting))",
+    ),
+    _of(
+        "creation",
+        "old-board-takes-the-new-one-away",
+        'known.uid not in ("", seen.gone_uid)',
+        'known.uid == ""',
+    ),
+    _of(
+        "creation",
+        "old-refusal-of-a-board-counts",
+        "if known and known.uid and not known.outdated:\n        return",
+        "if False:\n        return",
+    ),
+    _of(
+        "ending",
+        "leaving-primary-succeeds",
+        "ReplicaPhase.SUCCEEDED and not primary.leaving",
+        "ReplicaPhase.SUCCEEDED",
+    ),
+    _of("ending", "limit-is-not-named", "        if primary.exhausted:", "        if False:"),
+    _of(
+        "ending",
+        "deadline-keeps-running-pods",
+        "unfinished and (past_deadline or plan",
+        "unfinished and (plan",
+    ),
+    _of("ending", "pods-not-made-yet-are-made", "elif not replica.uid:", "elif False:"),
+    _of(
+        "ending",
+        "clean-up-twice",
+        "if not state.is_final or state.cleaned or state.plan is None:",
+        "if not state.is_final or state.plan is None:",
+    ),
+    _of(
+        "ending",
+        "launcher-is-cleaned",
+        "plan.clean_up is CleanUpPolicy.WORKERS and replica.name != plan.primary",
+        "plan.clean_up is CleanUpPolicy.WORKERS",
+    ),
+    _of(
+        "ending",
+        "spared-pods-go",
+        "spared = not _goes_however_it_ends(state.plan, replica)",
+        "spared = False",
+    ),
+    _of(
+        "ending",
+        "closed-before-the-pods-are-gone",
+        "not state.closed and not any(each.has_pod for each in state.replicas.values())",
+        "not state.closed",
+    ),
+)
