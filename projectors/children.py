@@ -352,14 +352,17 @@ class Children:
         return Done.NOT_THERE
 
     def _is_awaited(self, job: JobUid, child: Child) -> bool:
-        """The job's state as it is now still waits for this very pod: writes take time, and it may have been seen."""
+        """The job's state as it is now still waits for this very pod.
+
+        Writes take time: it may have been seen meanwhile, or nobody may want it any more.
+        """
         state = self._states.state(job)
         if state is None or not child.replica:
             return state is not None
         replica = state.replicas.get(child.replica)
-        return (
-            replica is not None and replica.attempt == child.attempt and replica.has_pod and not replica.uid
-        )
+        if replica is None or replica.leaving:
+            return False
+        return replica.attempt == child.attempt and replica.has_pod and not replica.uid
 
     async def _create(self, state: JobState, child: Child) -> Done | WriteRefused:
         manifest = self._marked(state, child)

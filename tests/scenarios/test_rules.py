@@ -12,6 +12,7 @@ from statemachine.events import (
     ReplicaEnded,
     ReplicaFailed,
     ReplicaLost,
+    RestartDenied,
     SpecChanged,
 )
 from statemachine.observations import Container, ContainerStatus
@@ -200,6 +201,22 @@ def test_r8_a_raised_limit_applies_to_later_failures_only() -> None:
     assert story.status["backoffCount"] == 0
     story.pod("worker-2", "Failed")
     assert story.status["backoffCount"] == 1
+
+
+def test_r8_a_limit_lowered_below_what_was_spent_leaves_nothing() -> None:
+    story = started(2, runPolicy={"backoffLimit": 3})
+    for _ in range(2):
+        story.pod("worker-1", "Failed").gone("worker-1").at(story.clock + 700).pod("worker-1", "Running")
+    story.edit(runPolicy={"backoffLimit": 1}).pod("worker-1", "Failed")
+    (denied,) = [each for each in story.last if isinstance(each, RestartDenied)]
+    assert (denied.exhausted, denied.limit) == (True, 1)
+    assert (denied.cause.budget_before, denied.cause.budget_after) == (0, 0)
+    assert (story.status["backoffCount"], story.pods) == (2, ["worker-0.1", "worker-1.3"])
+    story.pod("worker-0", "Failed")
+    assert (story.phase, story.pods[:1]) == (Phase.FAILED, ["worker-0.1"])
+    failed = story.condition("Failed")
+    assert failed is not None
+    assert failed[1] == "BackoffLimitExceeded"
 
 
 def test_r8_the_budget_survives_a_pause() -> None:
