@@ -28,6 +28,7 @@ def main(names: Sequence[str]) -> int:
     if failure:
         print(f"{failure}\n\nthe tests fail without a mutant, see above", file=sys.stderr)
         return 1
+    print("without a mutant all of their tests pass", flush=True)
     results = []
     for verdict in verdicts(chosen, int(os.environ.get("JOBS") or 2)):
         print(

@@ -40,6 +40,7 @@ MUTANTS: Final = (
         "after-failed",
         '    if failed is not None and failed.status == "True":\n        return\n',
         "",
+        equivalent="whatever sets a condition asks the phase table first, and Failed enters a final phase",
     ),
     _of(
         "conditions",
@@ -115,6 +116,7 @@ MUTANTS: Final = (
         "early-expiry",
         "is_due(state, seen, EXPIRY) and seen.at >= wished",
         "is_due(state, seen, EXPIRY)",
+        equivalent="each decision sets the timer to the time that is wished for, so none is due before it",
     ),
     _of(
         "ending",

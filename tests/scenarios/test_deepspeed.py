@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from statemachine.events import ReplicaDismissed
 from statemachine.phases import Phase
 from tests.support.scenario import Story
 
@@ -217,9 +218,20 @@ def test_pausing_and_scaling_at_once_is_pausing() -> None:
     told = story(elastic(3)).all_pods("Running")
     told.edit(elastic={"expectedReplicas": 2}, runMode={"pause": {"enabled": True}})
     assert told.phase is Phase.PAUSED
+    assert dismissed(told) == ["pause"] * 3
     for index in range(3):
         told.gone(f"worker-{index}")
     assert told.pods == []
+
+
+def test_pods_that_leave_for_a_pause_do_not_leave_once_more_for_another_scale() -> None:
+    told = story(elastic(3)).all_pods("Running").pause()
+    assert dismissed(told.edit(elastic={"expectedReplicas": 2})) == []
+
+
+def dismissed(told: Story) -> list[str]:
+    """Why pods leave, by what was decided last."""
+    return [each.why for each in told.last if isinstance(each, ReplicaDismissed)]
 
 
 def test_a_finished_job_is_not_started_anew() -> None:

@@ -180,6 +180,10 @@ def test_t18_sshd_ends_with_0_when_it_is_told_to_which_is_no_end_of_its_own() ->
     assert story.gone("worker-0").pods == ["worker-0.2", "worker-1.1"]
 
 
+def test_t8_exit_code_0_of_a_launcher_that_somebody_deletes_is_success() -> None:
+    assert running().pod("launcher-0", "Succeeded", deleting=True).phase is Phase.SUCCEEDED
+
+
 def test_t18_a_worker_deleted_beside_the_launcher_is_a_failure() -> None:
     story = running().gone("worker-1")
     text = "Replica gpt-worker-1 failed: its pod was deleted."

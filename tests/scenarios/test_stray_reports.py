@@ -1,0 +1,37 @@
+"""Reports of pods that are not the replica's current one: late, of a twin, or of nothing (spec R5, T18)."""
+
+import pytest
+
+from statemachine.events import ReplicaLost
+from tests.support.scenario import Story, workers
+
+
+def test_a_late_report_of_the_pod_before_is_not_of_the_one_that_is_awaited() -> None:
+    story = Story(workers(2)).submit().all_pods("Running").pod("worker-1", "Failed").gone("worker-1")
+    late = story.pod_seen("worker-1", "Running", attempt=1, uid="worker-1.1")
+    assert story.see(late).last == ()
+    assert (story.replica("worker-1").attempt, story.replica("worker-1").uid) == (2, "")
+
+
+def test_a_pod_that_is_awaited_is_not_lost_because_nobody_has_seen_it() -> None:
+    story = Story(workers(1)).submit().gone("worker-0")
+    assert story.last == ()
+    assert story.pods == ["worker-0.1"]
+
+
+def test_a_pod_that_is_to_go_is_gone_when_there_is_none() -> None:
+    story = Story(workers(1)).submit().pause().gone("worker-0")
+    assert not story.replica("worker-0").has_pod
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_the_end_of_another_pod_is_not_that_of_the_current_one(attempt: int) -> None:
+    story = Story(workers(2)).submit().all_pods("Running")
+    assert story.gone("worker-1", uid="another", attempt=attempt).last == ()
+    assert isinstance(story.gone("worker-1", attempt=attempt).last[0], ReplicaLost)
+
+
+def test_a_report_of_before_its_deletion_does_not_take_the_deletion_back() -> None:
+    story = Story(workers(2)).submit().all_pods("Running").pod("worker-1", "Running", deleting=True)
+    assert story.pod("worker-1", "Running").last == ()
+    assert story.replica("worker-1").deleting
