@@ -7,7 +7,7 @@ from tests.mutants.model import Mutant
 _LIFE: Final = (
     "tests/scenarios/test_pytorchjob.py",
     "tests/scenarios",
-    "tests/unit/test_restarts_in_place.py",
+    *("tests/unit/test_restarts_in_place.py", "tests/unit/test_budget.py"),
 )
 _OBJECTS: Final = (
     *(
@@ -179,6 +179,7 @@ MUTANTS: Final = (
         "twice",
         "replica.phase is ReplicaPhase.FAILED and not replica.judged",
         "replica.phase is ReplicaPhase.FAILED",
+        equivalent="a denied restart ends the job at once, and a granted one makes the replica leave",
     ),
     _of("restarts", "beyond-the-scale", "        or not state.running_plan.holds(replica.name)\n", ""),
     _of("restarts", "127-is-retryable", "return exit_code >= 128", "return exit_code >= 127"),

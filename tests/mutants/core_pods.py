@@ -4,7 +4,7 @@ from typing import Final
 
 from tests.mutants.model import Mutant
 
-_FAST: Final = ("tests/scenarios",)
+_FAST: Final = ("tests/scenarios", "tests/unit/test_restarts_in_place.py")
 
 
 def _of(rule: str, name: str, old: str, new: str, equivalent: str = "") -> Mutant:

@@ -385,7 +385,7 @@ def test_a_pod_made_again_does_not_make_earlier_restarts_in_place_too_many() -> 
 
 @pytest.mark.parametrize("seen", [True, False])
 def test_init_containers_that_were_started_again_count_once_the_pod_runs(seen: bool) -> None:
-    story = up(policy="OnFailure", backoffLimit=1)
+    story = up(policy="OnFailure", backoffLimit=2)
     evicted(story, "worker-0").gone("worker-0")
     assert story.phase is Phase.RUNNING
     if seen:
@@ -405,6 +405,15 @@ def test_restarts_of_policy_never_do_not_count() -> None:
 def test_a_limit_that_is_lowered_below_the_restarts_ends_the_job() -> None:
     story = up(policy="OnFailure").pod("worker-0", "Running", containers=running(5))
     assert story.edit(runPolicy={"backoffLimit": 5}).phase is Phase.FAILED
+
+
+def test_a_limit_that_is_lowered_below_the_pods_made_again_leaves_none() -> None:
+    story = up(backoffLimit=3)
+    for replica in ("worker-0", "worker-1"):
+        story.pod(replica, "Failed", exit_code=137).gone(replica).pod(replica, "Running")
+    assert story.edit(runPolicy={"backoffLimit": 1}).phase is Phase.RUNNING
+    assert message(story.pod("worker-0", "Failed", exit_code=137), "Failed") == LIMIT
+    assert story.state.spent == 2
 
 
 def test_past_the_deadline_all_pods_are_deleted() -> None:

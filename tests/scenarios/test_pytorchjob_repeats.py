@@ -59,3 +59,10 @@ def test_a_job_that_has_expired_expires_once() -> None:
     story.pod("worker-0", "Succeeded")
     assert story.last != ()
     assert story.state.timers == {}
+
+
+def test_a_pod_beyond_the_scale_that_failed_elsewhere_costs_nothing() -> None:
+    story = up().scale(1).pod("worker-1", "Running", deleting=True).gone("worker-1")
+    story.pod("worker-1", "Failed", exit_code=137, attempt=4, uid="later")
+    assert (story.replica("worker-1").attempt, story.state.spent) == (4, 0)
+    assert story.phase is Phase.RUNNING

@@ -214,6 +214,15 @@ def test_what_is_missing_in_numbers_is_no_news() -> None:
     assert story.see(workload(story, ("QuotaReserved", "False", "NoMatchingFlavor", "none"), at=5)).last
 
 
+def test_an_admission_whose_quota_was_taken_back_is_none() -> None:
+    story = queued()
+    story.see(admitted(story, 3))
+    taken = (("QuotaReserved", "False", "Pending", "no quota"), ("Admitted", "True", "Admitted", ""))
+    (event,) = story.see(workload(story, *taken, at=5)).last
+    assert isinstance(event, QueueChanged)
+    assert (event.standing, event.reason) == ("waiting", "Pending")
+
+
 def test_the_same_workload_again_is_no_news() -> None:
     story = queued()
     again = evicted(story, 20, "Preempted", PREEMPTED)

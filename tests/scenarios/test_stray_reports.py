@@ -3,6 +3,7 @@
 import pytest
 
 from statemachine.events import ReplicaLost
+from statemachine.state import ReplicaPhase
 from tests.support.scenario import Story, workers
 
 
@@ -35,3 +36,9 @@ def test_a_report_of_before_its_deletion_does_not_take_the_deletion_back() -> No
     story = Story(workers(2)).submit().all_pods("Running").pod("worker-1", "Running", deleting=True)
     assert story.pod("worker-1", "Running").last == ()
     assert story.replica("worker-1").deleting
+
+
+def test_a_pod_that_leaves_keeps_the_phase_it_had_although_it_runs_by_now() -> None:
+    story = Story(workers(2)).submit().all_pods("Pending").pause().pod("worker-0", "Running")
+    assert story.replica("worker-0").phase is ReplicaPhase.PENDING
+    assert not story.replica("worker-0").started
