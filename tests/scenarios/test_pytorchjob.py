@@ -293,7 +293,8 @@ def test_the_code_of_container_pytorch_counts_and_no_other() -> None:
         Container(name="pytorch", state=ContainerStatus.TERMINATED, exit_code=0),
         Container(name="sidecar", state=ContainerStatus.TERMINATED, exit_code=137),
     )
-    assert up().pod("worker-0", "Failed", containers=ends).phase is Phase.FAILED
+    for each in (ends, ends[::-1]):
+        assert up().pod("worker-0", "Failed", containers=each).phase is Phase.FAILED
 
 
 @pytest.mark.parametrize("policy", ["ExitCode", "OnFailure", "Always"])

@@ -1,6 +1,6 @@
 """What a PyTorchJob shows or says again, and what it does not: pods known again, exits, refusals, expiry."""
 
-from statemachine.observations import Container, ContainerStatus
+from statemachine.observations import Container, ContainerStatus, PodGroupObserved
 from statemachine.phases import Phase
 from tests.support.pytorchjob import TorchStory, training
 
@@ -66,3 +66,18 @@ def test_a_pod_beyond_the_scale_that_failed_elsewhere_costs_nothing() -> None:
     story.pod("worker-1", "Failed", exit_code=137, attempt=4, uid="later")
     assert (story.replica("worker-1").attempt, story.state.spent) == (4, 0)
     assert story.phase is Phase.RUNNING
+
+
+def test_only_the_end_of_its_own_group_makes_pods_wait_again() -> None:
+    story = TorchStory(training(), gang_scheduler="volcano").submit().group("Inqueue")
+    gone = PodGroupObserved(job=story.uid, at=story.now, name="retry", uid="", gone_uid="group-0", phase="")
+    assert story.see(gone).last == (), "an earlier one"
+    story.see(gone.model_copy(update={"gone_uid": "group-1"}))
+    assert story.gone("worker-0", uid="worker-0.1").pods == ["master-0.1", "worker-1.1"]
+
+
+def test_a_group_that_goes_with_a_suspension_lets_no_pod_in_after_it() -> None:
+    story = TorchStory(training(), gang_scheduler="volcano").submit().group("Running").up().suspend()
+    assert story.group("Running").last == (), "it is being deleted"
+    assert story.all_gone().suspend(on=False).pods == []
+    assert len(story.group("Inqueue", uid="group-2").pods) == 3

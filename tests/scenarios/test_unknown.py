@@ -61,3 +61,9 @@ def test_t16_a_timer_of_something_else_does_not_make_an_old_loss_news_again() ->
     story.at(20).unreadable("worker-0", **lost).at(30).pod("worker-0", "Running")
     story.edit(runPolicy={"activeDeadlineSeconds": 1800})
     assert "unreadable" not in story.at(40).unreadable("worker-0", **lost).state.timers
+
+
+def test_t17_a_report_of_the_same_moment_is_not_a_later_one() -> None:
+    story = unknown()
+    assert story.pod("worker-0", "Running").last == ()
+    assert story.at(10).pod("worker-0", "Running").phase is Phase.RUNNING
