@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.mutants.model import Mutant, Stale
-from tests.mutants.table import Outcome, Verdict
+from tests.mutants.table import TIMEOUT, Outcome, Verdict
 
 LIMIT: Final = 120.0
 """Seconds after which a mutant counts as killed: something waits for what it no longer does."""
@@ -150,10 +150,10 @@ def outcome_of(mutant: Mutant, code: int | None, running: Running) -> tuple[Outc
         case 1 | None if mutant.equivalent:
             return (
                 Outcome.STALE,
-                f"said to be equivalent, and {running.first_failure or 'a timeout'} tells it",
+                f"said to be equivalent, and {running.first_failure or TIMEOUT} tells it",
             )
         case None:
-            return Outcome.KILLED, "timeout"
+            return Outcome.KILLED, TIMEOUT
         case 1 if "::" in running.first_failure:
             return Outcome.KILLED, running.first_failure
         case _ if code == UNUSED:

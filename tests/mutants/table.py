@@ -11,6 +11,9 @@ from tests.mutants.model import Mutant
 ENOUGH: Final = 0.95
 """The share of mutants that has to be killed, of those that a test could tell from the product."""
 
+TIMEOUT: Final = "timeout"
+"""Why a mutant is killed whose tests do not end: on a machine that is busy with other things that says little."""
+
 
 class Outcome(StrEnum):
     """What came of one mutant."""
@@ -53,6 +56,8 @@ def table(verdicts: Sequence[Verdict]) -> str:
     for outcome in (Outcome.SURVIVED, Outcome.STALE, Outcome.EQUIVALENT):
         some = [verdict for verdict in verdicts if verdict.outcome is outcome]
         lines += [f"{outcome}: {verdict.mutant.name}: {verdict.why}".rstrip(": ") for verdict in some]
+    slow = [verdict.mutant.name for verdict in verdicts if verdict.why == TIMEOUT]
+    lines += [f"killed because it did not end: {name}" for name in slow]
     return "\n".join(lines)
 
 

@@ -13,7 +13,7 @@ from tests.mutants.model import ROOT, Mutant, Stale
 from tests.mutants.plugin import UNUSED, VARIABLE
 from tests.mutants.run import UNUSED as UNUSED_HERE
 from tests.mutants.run import Running, outcome_of
-from tests.mutants.table import ENOUGH, Outcome, Verdict, good, record, share, table
+from tests.mutants.table import ENOUGH, TIMEOUT, Outcome, Verdict, good, record, share, table
 
 
 def mutant(old: str = "return _left(state) != 0", new: str = "return True", equivalent: str = "") -> Mutant:
@@ -120,9 +120,14 @@ def test_nineteen_of_twenty_are_enough_and_equivalents_do_not_count() -> None:
 
 
 def test_the_table_names_what_was_not_killed() -> None:
-    verdicts = [Verdict(mutant(), Outcome.SURVIVED), Verdict(mutant(), Outcome.EQUIVALENT, "a reason")]
+    verdicts = [
+        Verdict(mutant(), Outcome.SURVIVED),
+        Verdict(mutant(), Outcome.EQUIVALENT, "a reason"),
+        Verdict(mutant(), Outcome.KILLED, TIMEOUT),
+    ]
     assert "\nsurvived: m\n" in table(verdicts)
     assert "\nequivalent: m: a reason" in table(verdicts)
+    assert table(verdicts).endswith("killed because it did not end: m")
     assert json.loads(json.dumps(record(verdicts)))["mutants"][1]["why"] == "a reason"
 
 
