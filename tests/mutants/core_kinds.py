@@ -24,9 +24,12 @@ _COLOSSAL: Final = (
 )
 
 
-def _of(module: str, name: str, old: str, new: str, tests: tuple[str, ...]) -> Mutant:
+def _of(
+    module: str, name: str, old: str, new: str, tests: tuple[str, ...], *, equivalent: str = ""
+) -> Mutant:
     """A mutant of `module` of `statemachine.kinds`."""
-    return Mutant(f"{module.replace('.', '-')}-{name}", f"statemachine.kinds.{module}", old, new, tests)
+    whole = f"statemachine.kinds.{module}"
+    return Mutant(f"{module.replace('.', '-')}-{name}", whole, old, new, tests, equivalent)
 
 
 MUTANTS: Final = (
@@ -140,6 +143,7 @@ MUTANTS: Final = (
         '    if torchrun.rdzv_backend == "c10d":\n',
         "    if True:\n",
         _OBJECTS,
+        equivalent="a job with another rendezvous is admitted only with an endpoint of its own, and that one wins",
     ),
     _of(
         "pytorchtrainingjob.children",

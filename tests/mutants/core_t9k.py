@@ -80,7 +80,7 @@ MUTANTS: Final = (
         "scale-is-never-ignored",
         "if draft.old is not None and not is_elastic(draft.spec) and",
         "if False and",
-        _RULES,
+        _LIFE,
     ),
     _t9k("elastic", "least-of-zero", "low >= 1 and", "low >= 0 and", _RULES),
     _t9k(

@@ -240,3 +240,11 @@ def test_it_is_closed_when_the_object_and_the_pods_are_gone() -> None:
     story = restarted().terminate().delete().gone("worker-0").gone("worker-1")
     assert story.state.closed
     assert isinstance(story.state, JobState)
+
+
+def test_a_count_below_nought_is_not_believed() -> None:
+    status = Story(workers(1)).submit().all_pods("Running").status
+    status["backoffCount"] = -3
+    status["tasks"][0]["restartCount"] = -1
+    story = Story(workers(1)).adopt(status)
+    assert (story.state.spent, dict(story.state.restarts)) == (0, {"worker": 0})

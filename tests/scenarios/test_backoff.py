@@ -6,7 +6,7 @@ from statemachine.events import ReplicaDelayed, ReplicaRequested
 from statemachine.phases import Phase
 from statemachine.state import ReplicaPhase
 from tests.support.pytorchjob import TorchStory, training
-from tests.support.scenario import Story, workers
+from tests.support.scenario import START, Story, workers
 
 UNLIMITED = {"backoffLimit": 100}
 
@@ -46,6 +46,15 @@ def test_r8_restarts_wait_as_replacements_do() -> None:
     assert ("BackOff", "replica mnist-7ac1b-worker-1 is started again in 10s") in story.announced()
     assert story.timer("backoff").pods == ["worker-0.1", "worker-1.3"]
     assert "backoff" not in story.state.timers
+
+
+def test_r9_a_wait_that_is_over_when_the_job_ends_asks_for_no_pod() -> None:
+    story = started()
+    story.gone("worker-1").pod("worker-1", "Running").gone("worker-1")
+    due = story.state.timers["backoff"]
+    story.at((due - START).total_seconds()).pod("worker-0", "Succeeded")
+    assert story.phase is Phase.SUCCEEDED
+    assert not [each for each in story.last if isinstance(each, ReplicaRequested)]
 
 
 def test_r8_the_wait_begins_when_the_pod_before_is_gone() -> None:

@@ -7,7 +7,7 @@ from tests.support.scenario import Story, workers
 def test_a_pod_that_is_seen_before_its_job_says_nothing() -> None:
     known, unknown = Story(workers(1)).submit(), Story(workers(1))
     assert unknown.see(known.pod_seen("worker-0", "Running")).last == ()
-    assert unknown.state.replicas == {}
+    assert (unknown.state.replicas, unknown.status) == ({}, {})
 
 
 def test_of_a_deleted_job_no_pod_is_wanted_and_no_timer_runs() -> None:

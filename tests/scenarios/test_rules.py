@@ -446,6 +446,17 @@ def condition(type_: str, value: str, message: str) -> dict[str, str]:
     }
 
 
+def test_r7_containers_are_shown_with_exit_code_0_and_init_containers_are_not() -> None:
+    ends = (
+        Container(name="prepare", state=ContainerStatus.TERMINATED, exit_code=0, init=True),
+        Container(name="pytorch", state=ContainerStatus.TERMINATED, exit_code=0),
+    )
+    story = started(2).pod("worker-1", "Succeeded", containers=ends)
+    assert story.status["tasks"][0]["replicas"][1]["containers"] == [
+        {"name": "pytorch", "state": "Terminated", "exitCode": 0}
+    ]
+
+
 def test_r6_the_time_of_a_condition_moves_only_with_its_status() -> None:
     story = (
         started(2).at(10).pod("worker-1", "Failed").at(20).gone("worker-1").at(30).pod("worker-1", "Running")

@@ -105,3 +105,8 @@ def test_without_a_limit_nothing_is_left_or_lacking() -> None:
 
 def _seconds(at: datetime) -> float:
     return (at - START).total_seconds()
+
+
+def test_a_limit_below_what_was_used_leaves_none() -> None:
+    assert [Budget(limit, 2).left for limit in (3, 2, 1, 0)] == [1, 0, 0, 0]
+    assert Budget(None, 2).left is None

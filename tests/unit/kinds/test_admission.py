@@ -227,6 +227,25 @@ def test_edits_inside_templates_are_no_problem_but_have_no_effect() -> None:
     assert (found.spec, found.changes) == (old, {})
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [({"priority": 1}, {"priority": True}), ({"priority": 1}, {}), ({}, {"priority": 1})],
+    ids=["other type", "taken away", "added"],
+)
+def test_an_edit_inside_a_template_is_one_whatever_it_does(old: dict[str, Any], new: dict[str, Any]) -> None:
+    was, now = ({"type": "worker", "template": template(container(), **each)} for each in (old, new))
+    path = "spec.replicaSpecs[0].template.spec.priority"
+    found = admit(spec(now), spec(was))
+    assert (found.frozen, found.changes) == ((path,), {})
+
+
+def test_a_field_is_fixed_by_its_whole_name() -> None:
+    kind = KINDS[0]
+    assert kind.fixed_when_finished({"spec.runPolicy.backoffLimit": 1}) == ("spec.runPolicy",)
+    assert kind.fixed_when_finished({"spec.runPolicy": None}) == ("spec.runPolicy",)
+    assert kind.fixed_when_finished({"spec.runPolicyOfAnother": 1}) == ()
+
+
 def test_a_refused_update_changes_nothing() -> None:
     old = spec()
     found = admit(spec(replicas("worker", 2), runMode={"pause": {"enabled": True}}), old)

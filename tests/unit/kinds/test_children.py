@@ -186,7 +186,10 @@ def test_generated_variables_come_first_and_replace_the_user_s() -> None:
 
 def test_unbuffered_output_is_the_user_s_choice() -> None:
     own = [{"name": "PYTHONUNBUFFERED", "value": "0"}]
-    assert env(pod(state(spec(replicas("worker", 1, container(env=own))))))["PYTHONUNBUFFERED"] == "0"
+    made = pod(state(spec(replicas("worker", 1, container(env=own)))))
+    assert env(made)["PYTHONUNBUFFERED"] == "0"
+    names = [each["name"] for each in made["spec"]["containers"][0]["env"]]
+    assert names.count("PYTHONUNBUFFERED") == 1
 
 
 def test_the_container_named_python_trains_then_pytorch_then_the_first() -> None:

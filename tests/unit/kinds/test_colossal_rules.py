@@ -205,6 +205,7 @@ def test_ca4_warns_of_what_the_launcher_program_refuses(first: str, suspicious: 
         ([], []),
         (["--max_restarts=3", "--rdzv_id", "7"], []),
         (["--no-python"], []),
+        (["--no-python", "--max_restarts", "3"], []),
         (["a"], [0]),
         (["--tee=3", "x"], [1]),
         (["--a", "b", "c"], [2]),
@@ -244,6 +245,8 @@ def test_ca7_paths_are_absolute(field: str) -> None:
     [
         ("/root/.ssh", None, True),
         ("/root/.ssh/", None, True),
+        ("/root/.ssh/keys", None, True),
+        ("/root/.ssh2", None, False),
         ("/keys", "/keys", True),
         ("/root/.ssh", "/keys", False),
         ("/t9k/hostfile", None, True),

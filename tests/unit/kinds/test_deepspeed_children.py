@@ -9,6 +9,7 @@ import pytest
 from statemachine.kind import SSH_KEYS
 from statemachine.kinds import kind_of
 from statemachine.kinds.deepspeedjob.launch import script
+from statemachine.kinds.deepspeedjob.roles import slots_per_worker
 from tests.unit.kinds.build import API, Spec, children, env, pod, pods, template
 from tests.unit.kinds.deepspeed import DEBUG, ELASTIC, KIND, RUN, container, spec, state, worker
 
@@ -95,12 +96,18 @@ def test_the_hostfile_has_a_line_a_worker() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "slots"), [({"nvidia.com/gpu": "4"}, 4), ({"nvidia.com/gpu": 0}, 1), ({}, 1)]
+    ("limits", "slots"),
+    [({"nvidia.com/gpu": "4"}, 4), ({"nvidia.com/gpu": 0}, 1), ({}, 1)],
 )
 def test_slots_are_the_gpus_unless_said(limits: dict[str, Any], slots: int) -> None:
     workers = worker(1, {"name": "sidecar", "image": "i"}, container(resources={"limits": limits}))
     assert hosts(spec(workers)) == f"gpt-worker-0 slots={slots}\n"
     assert hosts(spec(workers, config={**RUN, "slotsPerWorker": 3})) == "gpt-worker-0 slots=3\n"
+
+
+def test_a_worker_has_a_slot_although_its_job_was_admitted_with_half_a_gpu() -> None:
+    half = worker(1, container(resources={"limits": {"nvidia.com/gpu": "500m"}}))
+    assert slots_per_worker(spec(half)) == 1
 
 
 def test_services_have_the_ports_of_ssh_and_of_the_master() -> None:

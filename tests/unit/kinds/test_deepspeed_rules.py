@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from statemachine.kinds.deepspeedjob.options import options
 from tests.unit.kinds.build import Spec, merged, notices, template, texts
 from tests.unit.kinds.deepspeed import (
     DEBUG,
@@ -336,3 +337,11 @@ def test_g19_workers_are_bounded() -> None:
         "G19",
         "spec.worker.replicas: Invalid value: 10001: must be less than or equal to 10000",
     )
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("--master_p=1", "--master_port"), ("--mas=1", "--mas"), ("--unheard_of=1", "--unheard_of")],
+)
+def test_a_beginning_of_an_option_stands_for_the_only_one_that_begins_so(word: str, name: str) -> None:
+    assert list(options([word])) == [(name, "1")]

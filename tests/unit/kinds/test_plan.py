@@ -41,6 +41,12 @@ def test_without_a_wish_an_elastic_job_has_the_fewest() -> None:
     assert plan(spec(replicas("worker", 9), **TORCHRUN, elastic=elastic)).scale == 4
 
 
+def test_elastic_without_torchrun_counts_for_nothing() -> None:
+    elastic = {"enabled": True, "minReplicas": 1, "maxReplicas": 10, "expectedReplicas": 7}
+    found = plan(spec(replicas("worker", 2), elastic=elastic))
+    assert (found.scale, found.min_running) == (2, None)
+
+
 def test_elastic_switched_off_counts_for_nothing() -> None:
     elastic = {"minReplicas": 4, "maxReplicas": 10, "expectedReplicas": 7}
     found = plan(spec(replicas("worker", 2), elastic=elastic))

@@ -281,6 +281,12 @@ def test_g15_warns_of_shared_memory_above_the_memory_limit(size: str | None, war
     assert notices(found) == ([("SharedMemoryTooLarge", message)] if warned else [])
 
 
+def test_g15_says_nothing_of_a_volume_on_disk() -> None:
+    volume = {"name": "scratch", "emptyDir": {"sizeLimit": "2Gi"}}
+    trains = container(resources={"limits": {"memory": "1Gi"}})
+    assert notices(admit(spec({"type": "worker", "template": template(trains, volumes=[volume])}))) == []
+
+
 def test_g16_warns_of_variables_that_the_controller_sets() -> None:
     own = [
         {"name": "MASTER_ADDR", "value": "me"},
