@@ -219,7 +219,8 @@ class Children:
         if not unconfirmed:
             return again
         later = self._confirming.again(job)
-        return later if again is None else min(again, later)
+        # without a write `again` is but the look for what the watches missed: each visit reads the job object
+        return later if again is None or not dones else min(again, later)
 
     async def _left_in_quarantine(self, job: JobUid) -> bool:
         """Nothing can be decided about the job, and its object is gone: what it owns is to go, as with any owner."""

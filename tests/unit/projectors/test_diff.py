@@ -285,6 +285,24 @@ def test_everything_goes_with_a_deleted_job() -> None:
     assert sorted(each.ref.kind for each in found if isinstance(each, Delete)) == ["Pod", "Service"]
 
 
+def test_what_goes_already_is_not_deleted_again() -> None:
+    story = running()
+    other = service(story)
+    meta = {**other["metadata"], "name": "mnist-7ac1b-worker-1", "deletionTimestamp": "2024-01-09T15:00:00Z"}
+    assert writes(story, [service(story), pod(), {**other, "metadata": meta}]) == []
+
+
+def test_children_of_a_deleted_job_are_deleted_as_they_were_listed_and_released_after_that() -> None:
+    """They may be left as orphans meanwhile; and a release would be a change of the version."""
+    story, there = running(), pod()
+    there["metadata"]["resourceVersion"] = "17"
+    found = writes(story.pod("worker-0", "Failed", exit_code=1).delete(), [there])
+    assert found == [
+        Delete(Ref.of(there), "worker-0.1", "17"),
+        Release(Ref.of(there), "worker-0.1"),
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     ["\N{SUPERSCRIPT TWO}", "\N{ARABIC-INDIC DIGIT TWO}", "9" * 5000, "-1", ""],

@@ -113,6 +113,22 @@ async def test_events_of_a_job_that_is_not_folded_yet_are_about_it_all_the_same(
     assert {(event.about.name, event.uid) for event in cluster.events.values()} == {("mnist", UID)}
 
 
+async def test_who_takes_over_again_does_not_repeat_what_somebody_else_has_said_meanwhile(
+    story: Story, cluster: Taking
+) -> None:
+    drafts = [Draft(story.uid, Seq(seq), body) for seq, body in enumerate(story.bodies, start=1)]
+    log = MemoryLog()
+    await log.append(drafts[:1])
+    events = projector(log, cluster, story.state)
+    await events.advance()
+    await log.append(drafts[1:])
+    await projector(log, cluster, story.state).advance()
+    asked = list(cluster.asked)
+    events.forget()
+    await events.advance()
+    assert cluster.asked == asked
+
+
 async def test_a_cluster_out_of_reach_is_said_as_such_and_nothing_is_lost(
     story: Story, log: MemoryLog, cluster: Taking
 ) -> None:

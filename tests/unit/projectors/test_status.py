@@ -268,6 +268,45 @@ def test_what_another_process_may_have_written_meanwhile_is_not_written_again() 
     lived(what, restarted())
 
 
+def test_an_entry_that_is_read_a_second_time_is_not_shown_again() -> None:
+    async def what(life: Life) -> None:
+        for _ in range(2):
+            life.entry()
+            await asyncio.sleep(60)
+            life._noted, life._state = 0, JobState(uid=UID)
+        assert states(life) == ["Created", "Running", "Restarting", "Running"]
+
+    lived(what, restarted())
+
+
+def test_a_write_that_failed_does_not_pass_over_what_is_told_after_it() -> None:
+    """A visit may know a state whose entries have not been told one by one yet."""
+
+    async def what(life: Life) -> None:
+        life.cluster.errors = [ClusterUnavailable("no answer")]
+        life.queue.add(UID)
+        await asyncio.sleep(0.015)
+        life.entry()
+        await asyncio.sleep(60)
+        assert states(life) == ["Created", "Running", "Restarting", "Running"]
+
+    lived(what, restarted())
+
+
+def test_a_visit_for_another_reason_does_not_take_a_late_report_for_a_foreign_status() -> None:
+    async def what(life: Life) -> None:
+        life.entry()
+        await asyncio.sleep(1)
+        life.shown(FOREIGN)
+        life.queue.add(UID)
+        await asyncio.sleep(1)
+        life.shown(life.story.status)
+        await asyncio.sleep(60)
+        assert len(life.cluster.writes) == 1
+
+    lived(what)
+
+
 def test_a_write_that_failed_is_done_again() -> None:
     async def what(life: Life) -> None:
         life.cluster.errors = [ClusterUnavailable("no answer")] * 3

@@ -5,6 +5,8 @@ import random
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
+import pytest
+
 from projectors.workqueue import WorkQueue
 from statemachine.errors import ClusterUnavailable
 from statemachine.ids import JobUid
@@ -123,3 +125,74 @@ def test_a_visit_may_ask_to_come_back() -> None:
 
     visits_of(visit, use)
     assert times == [0.0, 60.0, 120.0]
+
+
+def times_of(use: Callable[[WorkQueue], Awaitable[None]], failures: int = 0) -> list[float]:
+    """When A was visited, whose first `failures` visits fail."""
+    times: list[float] = []
+
+    async def visit(_: JobUid) -> None:
+        times.append(asyncio.get_running_loop().time())
+        if len(times) <= failures:
+            raise ClusterUnavailable("try again")
+
+    visits_of(visit, use)
+    return times
+
+
+@pytest.mark.parametrize("delays", [(60.0, 5.0), (5.0, 60.0), (60.0, 5.0, 60.0)])
+def test_of_several_wishes_the_earliest_counts_and_the_others_are_no_visits(
+    delays: tuple[float, ...],
+) -> None:
+    async def use(queue: WorkQueue) -> None:
+        for delay in delays:
+            queue.add_after(A, delay)
+
+    assert times_of(use) == [5.0]
+
+
+def test_a_key_that_fails_for_ever_is_tried_at_least_every_thirty_seconds() -> None:
+    async def use(queue: WorkQueue) -> None:
+        queue.add(A)
+
+    gaps = [later - earlier for earlier, later in pairwise(times_of(use, failures=60))]
+    assert len(gaps) == 60
+    assert all(15 <= gap <= 30 for gap in gaps[12:])
+
+
+def test_a_visit_that_succeeds_begins_the_back_off_anew() -> None:
+    times: list[float] = []
+
+    async def visit(_: JobUid) -> None:
+        times.append(asyncio.get_running_loop().time())
+        if len(times) not in (9, 11):
+            raise ClusterUnavailable("try again")
+
+    async def use(queue: WorkQueue) -> None:
+        queue.add(A)
+        await asyncio.sleep(1000)
+        queue.add(A)
+
+    visits_of(visit, use)
+    assert times[9] == 1000.0
+    assert times[10] - times[9] <= 0.05
+
+
+def test_finishing_waits_for_the_visit_in_hand_and_begins_no_other() -> None:
+    visited: list[JobUid] = []
+
+    async def visit(key: JobUid) -> None:
+        await asyncio.sleep(10)
+        visited.append(key)
+
+    async def use(queue: WorkQueue) -> None:
+        queue.add(A)
+        await asyncio.sleep(1)
+        finishing = asyncio.create_task(queue.finish())
+        await asyncio.sleep(1)
+        queue.add(B)
+        await finishing
+        assert visited == [A]
+
+    queue = visits_of(visit, use)
+    assert (visited, queue.visits) == ([A], 1)

@@ -1,0 +1,119 @@
+"""Pods that no job will ever ask about: released at the second look, and only those."""
+
+from collections.abc import Callable
+
+import pytest
+
+from k8s_bridge.memory import MemoryCluster
+from k8s_bridge.port import EVIDENCE, Manifest, Ref
+from projectors.sweeper import Sweeper
+from statemachine.errors import Conflict, Missing, Refused
+from statemachine.ids import JobUid, Seq
+from statemachine.state import JobState
+
+JOB = JobUid("job-1")
+
+
+class Known:
+    """The states of a log."""
+
+    def __init__(self, *states: JobState) -> None:
+        self._states = {each.uid: each for each in states}
+
+    def state(self, job: JobUid) -> JobState | None:
+        return self._states.get(job)
+
+    def seq(self, _: JobUid) -> Seq:
+        raise AssertionError
+
+    def is_forgotten(self, _: JobUid) -> bool:
+        raise AssertionError
+
+    def quarantined(self, _: JobUid) -> None:
+        raise AssertionError
+
+    async def fresh(self, _: JobUid) -> None:
+        raise AssertionError
+
+
+def orphan(cluster: MemoryCluster, name: str = "p", job: str = JOB) -> Manifest:
+    """A pod of a job whose object is gone, with the evidence finalizer."""
+    owner = {"apiVersion": "x/v1", "kind": "X", "name": "x", "uid": job, "controller": True}
+    meta = {"name": name, "namespace": "demo", "finalizers": [EVIDENCE], "ownerReferences": [owner]}
+    spec = {"containers": [{"name": "main", "image": "x"}]}
+    return cluster.objects.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+
+
+def is_held(cluster: MemoryCluster, pod: Manifest) -> bool:
+    return EVIDENCE in (cluster.objects.get(Ref.of(pod))["metadata"].get("finalizers") or ())
+
+
+def sweeper(cluster: MemoryCluster, *states: JobState, mine: Callable[[JobUid], bool] = bool) -> Sweeper:
+    return Sweeper(Known(*states), cluster, mine)
+
+
+async def test_an_orphan_is_released_at_the_second_look() -> None:
+    """At the first its job may be a new one, of which the watch of jobs has not spoken yet."""
+    cluster = MemoryCluster()
+    pod, sweeps = orphan(cluster), sweeper(cluster)
+    await sweeps.sweep()
+    assert (is_held(cluster, pod), sweeps.found, sweeps.released) == (True, 1, 0)
+    await sweeps.sweep()
+    assert (is_held(cluster, pod), sweeps.found, sweeps.released) == (False, 1, 1)
+    await sweeps.sweep()
+    assert (sweeps.found, sweeps.released) == (0, 1)
+
+
+async def test_two_looks_that_do_not_follow_each_other_are_not_two() -> None:
+    cluster = MemoryCluster()
+    pod, states = orphan(cluster), Known()
+    sweeps = Sweeper(states, cluster)
+    await sweeps.sweep()
+    states._states[JOB] = JobState(JOB)
+    await sweeps.sweep()
+    del states._states[JOB]
+    await sweeps.sweep()
+    assert is_held(cluster, pod)
+    await sweeps.sweep()
+    assert not is_held(cluster, pod)
+
+
+@pytest.mark.parametrize(("closed", "stays"), [(False, True), (True, False)])
+async def test_a_pod_of_a_job_that_the_log_still_follows_is_left_to_that(closed: bool, stays: bool) -> None:
+    cluster = MemoryCluster()
+    pod, sweeps = orphan(cluster), sweeper(cluster, JobState(JOB, deleted=closed, closed=closed))
+    for _ in range(3):
+        await sweeps.sweep()
+    assert is_held(cluster, pod) is stays
+
+
+async def test_a_pod_of_a_job_of_another_process_is_left_to_that() -> None:
+    cluster = MemoryCluster()
+    pod, sweeps = orphan(cluster), sweeper(cluster, mine=lambda job: job != JOB)
+    for _ in range(3):
+        await sweeps.sweep()
+    assert is_held(cluster, pod)
+    assert sweeps.found == 0
+
+
+async def test_an_orphan_is_released_by_its_uid() -> None:
+    cluster, uids = MemoryCluster(), []
+
+    async def release(ref: Ref, uid: str) -> None:
+        uids.append(uid)
+
+    cluster.release = release  # type: ignore[method-assign]
+    pod, sweeps = orphan(cluster), sweeper(cluster)
+    for _ in range(2):
+        await sweeps.sweep()
+    assert uids == [pod["metadata"]["uid"]]
+
+
+@pytest.mark.parametrize("error", [Missing("gone"), Conflict("another uid"), Refused(403, "Forbidden", "no")])
+async def test_an_orphan_that_cannot_be_released_does_not_keep_the_others(error: Exception) -> None:
+    cluster = MemoryCluster()
+    first, second, sweeps = orphan(cluster, "a"), orphan(cluster, "b"), sweeper(cluster)
+    await sweeps.sweep()
+    cluster.faults.fail_next(error, verbs=("release",))  # type: ignore[arg-type]
+    await sweeps.sweep()
+    assert (is_held(cluster, first), is_held(cluster, second), sweeps.released) == (True, False, 1)
