@@ -1,0 +1,229 @@
+"""Mutants of the projector of children."""
+
+from typing import Final
+
+from tests.mutants.model import Mutant
+
+_CHILDREN: Final = "projectors.children"
+
+_AT: Final = "tests/unit/projectors/"
+_ON_CHILDREN: Final = (_AT + "test_children.py",)
+_ON_CALLS: Final = (_AT + "test_calls.py", _AT + "test_creations.py")
+_ON_ADOPTION: Final = (_AT + "test_adoption.py",)
+_ON_CONFIRMING: Final = (_AT + "test_confirming.py",)
+_ON_GENERATED: Final = (_AT + "test_generated_children.py",)
+
+MUTANTS: Final[tuple[Mutant, ...]] = (
+    Mutant(
+        "children-with-the-state-of-before-the-list",
+        _CHILDREN,
+        "        # not older than what is there: a pod of it may be gone by now\n"
+        "        state = self._states.state(job) or state\n",
+        "",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-made-without-asking-for-the-latest",
+        _CHILDREN,
+        "if any(map(_needs_the_latest, writes)):",
+        "if False:",
+        (*_ON_CALLS, _AT + "test_behind.py"),
+    ),
+    Mutant(
+        "children-doubtful-deletion-without-the-latest",
+        _CHILDREN,
+        "isinstance(write, Create | Report) or (isinstance(write, Delete) and write.doubtful)",
+        "isinstance(write, Create | Report)",
+        (_AT + "test_behind.py",),
+    ),
+    Mutant(
+        "children-no-look-for-a-lost-secret",
+        _CHILDREN,
+        "            live = await self._still_there(wished, live)\n",
+        "",
+        (*_ON_CALLS, *_ON_GENERATED),
+    ),
+    Mutant(
+        "children-made-unconfirmed",
+        _CHILDREN,
+        "writes = [each for each in writes if not _makes(each)]",
+        "writes = list(writes)",
+        _ON_CONFIRMING,
+    ),
+    Mutant(
+        "children-unconfirmed-not-read-again",
+        _CHILDREN,
+        "return later if again is None or not dones else min(again, later)",
+        "return again",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-refused-kind-in-full-batches",
+        _CHILDREN,
+        "size = 1 if (namespace, kind) in self._refusing else _FIRST_BATCH",
+        "size = _FIRST_BATCH",
+        _ON_CHILDREN,
+    ),
+    Mutant("children-batches-do-not-grow", _CHILDREN, "size *= 2", "size *= 1", _ON_CALLS),
+    Mutant(
+        "children-go-on-after-a-refusal",
+        _CHILDREN,
+        "            if Done.REFUSED in dones:\n                break",
+        "            if False:\n                break",
+        (*_ON_CALLS, *_ON_CHILDREN),
+    ),
+    Mutant(
+        "children-report-the-refusal-that-may-pass",
+        _CHILDREN,
+        "min(refused, key=lambda each: each.retryable)",
+        "max(refused, key=lambda each: each.retryable)",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-quarantined-job-of-an-old-name-keeps-pods",
+        _CHILDREN,
+        'return bool(there["metadata"]["uid"] != job)',
+        "return False",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-conflict-ends-the-visit",
+        _CHILDREN,
+        "except (Missing, Conflict):\n                dones.append(Done.NOT_THERE)",
+        "except Missing:\n                dones.append(Done.NOT_THERE)",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-vanished-pod-reported-at-once",
+        _CHILDREN,
+        "if now - made.missing_since >= _REPORTED_WITHIN:",
+        "if True:",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-labels-not-put-back",
+        _CHILDREN,
+        "                await self._make_visible(found, manifest)\n",
+        "",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-unconfirmed-read-every-ten-seconds",
+        _CHILDREN,
+        "if again is None or not dones else",
+        "if again is None else",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-take-a-pod-of-another-controller",
+        _CHILDREN,
+        "if child.replica and may_be_taken_back(found, manifest):",
+        "if child.replica:",
+        _ON_ADOPTION,
+    ),
+    Mutant(
+        "children-unreachable-cluster-is-final",
+        _CHILDREN,
+        "return self._refusal(state, child, 503, str(error))",
+        "return self._refusal(state, child, 422, str(error))",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-quota-is-final",
+        _CHILDREN,
+        "frozenset({403, 404, 408, 409, 429})",
+        "frozenset({404, 408, 409, 429})",
+        (*_ON_CALLS, *_ON_CHILDREN),
+    ),
+    Mutant(
+        "children-server-error-is-final",
+        _CHILDREN,
+        "status in _RETRYABLE or status >= 500",
+        "status in _RETRYABLE or status > 500",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-finalizer-on-everything",
+        _CHILDREN,
+        'if self._evidence and child.kind == "Pod":',
+        "if self._evidence:",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-values-of-another-job",
+        _CHILDREN,
+        'if job["metadata"]["uid"] != state.uid:',
+        "if False:",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-delete-without-uid",
+        _CHILDREN,
+        "self._cluster.delete(ref, uid=uid, version=version)",
+        "self._cluster.delete(ref, version=version)",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-delete-without-version",
+        _CHILDREN,
+        "self._cluster.delete(ref, uid=uid, version=version)",
+        "self._cluster.delete(ref, uid=uid)",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-update-without-uid",
+        _CHILDREN,
+        "self._cluster.patch(ref, merge, uid=uid)",
+        "self._cluster.patch(ref, merge)",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-release-without-uid",
+        _CHILDREN,
+        "self._cluster.release(ref, uid)",
+        'self._cluster.release(ref, "")',
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-refused-deletion-not-retried",
+        _CHILDREN,
+        "            raise ClusterUnavailable(error.message) from error\n",
+        "            return\n",
+        (*_ON_CALLS, *_ON_CHILDREN),
+    ),
+    Mutant(
+        "children-report-of-another-object",
+        _CHILDREN,
+        'if found["metadata"]["uid"] == uid:\n            for seen in',
+        "if True:\n            for seen in",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-take-back-what-is-controlled-by-now",
+        _CHILDREN,
+        'found["metadata"]["uid"] == uid and not is_controlled(found)',
+        'found["metadata"]["uid"] == uid',
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-secret-made-twice",
+        _CHILDREN,
+        "with suppress(Missing):\n            found = Ref.of(",
+        "with suppress(Missing, Conflict):\n            found = Ref.of(",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "children-unheard-pod-not-looked-for",
+        _CHILDREN,
+        "return _UNHEARD_AGAIN if Done.MADE in dones or _waits_for_a_report(state) else None",
+        "return None",
+        _ON_CHILDREN,
+    ),
+    Mutant(
+        "children-optional-refusal-blocks",
+        _CHILDREN,
+        "Done.REFUSED if not batch[0].child.optional else Done.OPTIONAL_REFUSED",
+        "Done.REFUSED",
+        _ON_CALLS,
+    ),
+)

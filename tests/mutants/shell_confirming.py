@@ -1,0 +1,121 @@
+"""Mutants of what the projector of children asks before it makes or takes back anything."""
+
+from typing import Final
+
+from tests.mutants.model import Mutant
+
+_CONFIRMING: Final = "projectors.confirming"
+_TAKING_BACK: Final = "projectors.taking_back"
+
+_AT: Final = "tests/unit/projectors/"
+_ON_CALLS: Final = (_AT + "test_calls.py", _AT + "test_creations.py")
+_ON_ADOPTION: Final = (_AT + "test_adoption.py",)
+_ON_CONFIRMING: Final = (_AT + "test_confirming.py",)
+
+MUTANTS: Final[tuple[Mutant, ...]] = (
+    Mutant(
+        "confirming-another-spec-confirmed",
+        _CONFIRMING,
+        "look.verdict is Verdict.CONFIRMED and look.spec is state.spec",
+        "look.verdict is Verdict.CONFIRMED",
+        _ON_CONFIRMING,
+    ),
+    Mutant(
+        "confirming-asks-often",
+        _CONFIRMING,
+        "return _FIRST if look.refusals == 1 else _LATER",
+        "return _FIRST",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "confirming-terminating-job-confirmed",
+        _CONFIRMING,
+        "if seen.terminating_since is not None:",
+        "if False:",
+        _ON_CONFIRMING,
+    ),
+    Mutant(
+        "confirming-same-generation-is-ahead",
+        _CONFIRMING,
+        "if seen.generation > state.generation:",
+        "if seen.generation >= state.generation:",
+        _ON_CONFIRMING,
+    ),
+    Mutant(
+        "confirming-another-place",
+        _CONFIRMING,
+        "seen.job != state.uid or _place(seen) != _place(state)",
+        "seen.job != state.uid",
+        _ON_CONFIRMING,
+    ),
+    Mutant(
+        "confirming-another-uid",
+        _CONFIRMING,
+        "not isinstance(seen, JobObserved) or seen.job != state.uid or",
+        "not isinstance(seen, JobObserved) or",
+        _ON_CONFIRMING,
+    ),
+    Mutant(
+        "confirming-a-longer-list",
+        _CONFIRMING,
+        "len(part) == len(whole) and all(map(within, part, whole))",
+        "all(map(within, part, whole))",
+        _ON_CONFIRMING,
+    ),
+    Mutant(
+        "confirming-true-is-one",
+        _CONFIRMING,
+        "part == whole and isinstance(part, bool) is isinstance(whole, bool)",
+        "part == whole",
+        _ON_CONFIRMING,
+    ),
+    Mutant(
+        "confirming-any-update-ignored",
+        _CONFIRMING,
+        "return paths == {problem.path for problem in state.ignored}",
+        "return True",
+        _ON_CONFIRMING,
+    ),
+    Mutant(
+        "confirming-refusal-not-counted",
+        _CONFIRMING,
+        "return sum(look.verdict is Verdict.REFUSED for look in self._looks.values())",
+        "return len(self._looks)",
+        (*_ON_CONFIRMING, *_ON_CALLS),
+    ),
+    Mutant(
+        "taking-back-for-a-job-that-goes",
+        _TAKING_BACK,
+        ' or "deletionTimestamp" in job["metadata"]',
+        "",
+        (*_ON_ADOPTION, *_ON_CALLS),
+    ),
+    Mutant(
+        "taking-back-without-version",
+        _TAKING_BACK,
+        '        "resourceVersion": meta["resourceVersion"],\n',
+        "",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "taking-back-finalizer-on-a-terminating-pod",
+        _TAKING_BACK,
+        'if evidence and "deletionTimestamp" not in meta:',
+        "if evidence:",
+        _ON_CALLS,
+    ),
+    Mutant(
+        "taking-back-without-attempt",
+        _TAKING_BACK,
+        "if attempt > attempt_of(found):",
+        "if False:",
+        (*_ON_ADOPTION, *_ON_CALLS),
+    ),
+    Mutant(
+        "taking-back-without-labels",
+        _TAKING_BACK,
+        "not is_controlled(found) and all(has.get(key) == value for key, value in wants.items())",
+        "not is_controlled(found)",
+        _ON_CALLS,
+    ),
+)
