@@ -127,4 +127,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "verdict.difference = found",
         _ON_VERIFY,
     ),
+    Mutant(
+        "verify-snapshot-of-another-state", _VERIFY, "        if not same:", "        if False:", _ON_VERIFY
+    ),
 )

@@ -156,4 +156,11 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "except Refused as error:\n            return\n            raise",
         _ON_EXPIRY,
     ),
+    Mutant(
+        "queue-back-off-is-not-forgotten",
+        _QUEUE,
+        "        self._failures.pop(key, None)\n",
+        "",
+        _ON_QUEUE,
+    ),
 )
