@@ -261,3 +261,30 @@ def test_nothing_is_fresh_while_the_log_cannot_be_read() -> None:
             await follower.fresh(JOB)
 
     simulated(story())
+
+
+def test_fresh_looks_anew_whenever_it_is_asked_anew() -> None:
+    async def story() -> None:
+        log = MemoryLog()
+        async with following(log) as follower:
+            reader = follower._reads[0].reader
+            for number in (1, 2, 3):
+                await asyncio.sleep(1)
+                await log.append(history(3)[number - 1 : number])
+                await follower.fresh(JOB)
+                assert reader.tracked(JOB).seq == number
+
+    simulated(story())
+
+
+def test_a_record_that_is_not_accepted_is_said_to_whoever_has_to_pass_it() -> None:
+    async def story() -> None:
+        log, calls = MemoryLog(), []
+        async with following(log) as follower:
+            follower.refused_listeners.append(lambda: calls.append("refused"))
+            follower.listeners.append(lambda _: calls.append("accepted"))
+            await log.append([*history(2), *history(5)[4:], *history(1, OTHER)])
+            await follower.fresh(JOB)
+        assert calls == ["accepted", "accepted", "refused", "accepted"]
+
+    simulated(story())

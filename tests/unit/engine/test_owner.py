@@ -68,6 +68,18 @@ async def test_an_entry_of_another_writer_is_folded_in_and_the_batch_decided_aga
     assert first.reader.tracked(seen[0].job).seq == 3
 
 
+async def test_entries_that_another_writer_put_in_between_are_folded_in_their_place() -> None:
+    """Of another job, so that nothing conflicts."""
+    log = MemoryLog()
+    first, second = (Owner(log, Reader(), LoopClock(START)) for _ in range(2))
+    seen, others = causes(life("u1")), causes(life("u2"))
+    await first.take(placeless(seen[:1]))
+    await second.take(placeless(others[:2]))
+    folded = await first.take(placeless(seen[1:2]))
+    assert [each.record.position for each in folded] == [2, 3, 4]
+    assert first.reader.tracked(others[0].job).seq == 2
+
+
 async def test_a_log_that_cannot_be_written_changes_nothing() -> None:
     class Full(MemoryLog):
         async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
@@ -111,6 +123,20 @@ async def test_a_decision_that_does_not_fit_into_the_log_is_a_dead_letter_and_th
     assert [record.job for record in await records(log) if record.job != "u1"] == ["u2"]
     assert owner.reader.tracked(large[0].job).state.phase is Phase.FAILED
     caplog.clear()
+
+
+async def test_a_decision_that_just_fits_into_the_log_is_written() -> None:
+    wide, seen = MemoryLog(), placeless(causes(life())[:1])
+    await Owner(wide, Reader(), LoopClock(START)).take(seen)
+    (record,) = await records(wide)
+
+    class Tight(MemoryLog):
+        entry_limit = len(record.body)
+
+    log = Tight()
+    await Owner(log, Reader(), LoopClock(START)).take(seen)
+    assert await records(log) == [record]
+    assert await log.dead_letters() == []
 
 
 async def test_a_job_in_quarantine_gets_no_entries_and_loses_no_observation() -> None:

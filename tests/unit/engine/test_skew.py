@@ -186,6 +186,22 @@ def test_an_answer_that_comes_late_does_not_replace_a_newer_one() -> None:
     run_simulated(main(), seed=1)
 
 
+def test_an_answer_that_took_hours_does_not_excuse_a_clock_that_is_behind() -> None:
+    async def main() -> None:
+        scene = Scene(Bent(-HOUR))
+        slow = scene.check.begin()
+        stamped = scene.clock.true.now()
+        await asyncio.sleep(1)
+        quick = scene.check.begin()
+        scene.check.note(quick, scene.clock.true.now())
+        assert not scene.check.is_trusted
+        await asyncio.sleep(7200)
+        scene.check.note(slow, stamped)
+        assert not scene.check.is_trusted
+
+    run_simulated(main(), seed=1)
+
+
 def test_the_date_of_an_answer_is_read_and_any_other_text_is_not() -> None:
     from k8s_bridge.apiserver.api import date_of
 

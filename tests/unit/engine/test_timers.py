@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from statemachine.engine.clock import LoopClock
 from statemachine.engine.timers import Timers
@@ -65,3 +65,39 @@ def test_a_timer_of_the_past_fires_at_once() -> None:
     found = fired(use)
     assert [each.timer for each in found] == ["retry"]
     assert found[0].at - START < timedelta(seconds=1)
+
+
+def test_a_timer_that_is_set_while_nothing_is_due_fires_when_it_is() -> None:
+    async def use(timers: Timers) -> None:
+        timers.sync(UID, {"deadline": START + timedelta(hours=1)}, {})
+        await asyncio.sleep(1)
+        timers.sync(UID, {"retry": START + timedelta(seconds=5)}, {})
+
+    (found,) = fired(use)
+    assert found.at - START < timedelta(seconds=5.1)
+
+
+def test_a_clock_that_jumps_ahead_is_noticed_within_half_a_minute() -> None:
+    class Jumping(LoopClock):
+        jump = timedelta()
+
+        def now(self) -> datetime:
+            return super().now() + self.jump
+
+    async def main() -> None:
+        clock, late = Jumping(START), asyncio.Event()
+
+        async def sink(_: TimerFired) -> None:
+            late.set()
+
+        timers = Timers(clock, sink)
+        timers.sync(UID, {"deadline": START + timedelta(hours=1)}, {})
+        task = asyncio.create_task(timers.run())
+        await asyncio.sleep(40)
+        clock.jump = timedelta(hours=1)
+        async with asyncio.timeout(31):
+            await late.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    run_simulated(main(), seed=1)

@@ -11,6 +11,7 @@ from projectors.verify import Verification
 from statemachine import decide
 from statemachine.engine.clock import LoopClock
 from statemachine.engine.step import Owner, Seen
+from statemachine.engine.undecided import Failure, fallback
 from statemachine.errors import LogUnavailable
 from statemachine.events import Announced, Event
 from statemachine.kind import Kind
@@ -19,7 +20,7 @@ from statemachine.log.codec import decode
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import DeadLetter, Draft, Record
 from statemachine.log.reader import Reader
-from statemachine.observations import JobGone, Observation, PodObserved
+from statemachine.observations import JobGone, Observation, PodObserved, Recorded
 from statemachine.phases import Phase
 from statemachine.state import JobState
 from tests.support.scenario import START, Story, workers
@@ -105,6 +106,46 @@ async def test_it_is_said_once_however_often_it_is_noticed(
     await taken(log, later)
     assert (await log.dead_letters(), await log.end()) == (letters, entries)
     assert caplog.records == []
+
+
+async def test_it_is_said_once_also_when_it_is_noticed_of_another_pod_later(
+    only_pods: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = MemoryLog()
+    owner = await taken(log, life("u1")[:2])
+    entries = await log.end()
+    await owner.take([Seen(life("u1")[2])])
+    assert len(await log.dead_letters()) == (2 if only_pods else 3)
+    assert await log.end() == entries
+    caplog.clear()
+
+
+async def test_what_was_retried_and_fails_again_is_a_letter_again(
+    only_pods: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = MemoryLog()
+    await taken(log, life("u1"))
+    before = await log.dead_letters()
+    for each in before:
+        await log.note_retry(each, START)
+    await taken(log, life("u1"))
+    assert len(await log.dead_letters()) == 2 * len(before)
+    caplog.clear()
+
+
+def test_nothing_is_written_of_a_job_that_has_ended() -> None:
+    story = Story(workers(1)).submit().pod("worker-0", "Running").pod("worker-0", "Succeeded")
+    assert story.phase is Phase.SUCCEEDED
+    assert fallback(story.state, Failure(life("u1")[1], KeyError("made up"))) == ()
+    going_on = Story(workers(1)).submit().pod("worker-0", "Running")
+    assert fallback(going_on.state, Failure(life("u1")[1], KeyError("made up"))) != ()
+
+
+def test_a_job_whose_pods_may_run_already_does_not_fail_because_of_us() -> None:
+    seen = Story(workers(1)).submit().entries[0].cause
+    adopted = seen.model_copy(update={"recorded": Recorded()})
+    assert fallback(JobState(seen.job), Failure(seen, KeyError("made up"))) != ()
+    assert fallback(JobState(seen.job), Failure(adopted, KeyError("made up"))) == ()
 
 
 class Letterbox(MemoryLog):

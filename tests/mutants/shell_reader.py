@@ -1,0 +1,231 @@
+"""Mutants of what reads a log: reader, codec, auditor, copies."""
+
+from typing import Final
+
+from tests.mutants.model import Mutant
+
+_READER: Final = "statemachine.log.reader"
+_CODEC: Final = "statemachine.log.codec"
+_AUDIT: Final = "statemachine.log.audit"
+_COPYING: Final = "statemachine.log.copying"
+
+_AT: Final = "tests/unit/log/"
+_ON_READER: Final = (_AT + "test_reader.py",)
+_ON_ENDED: Final = ("tests/unit/engine/test_ended_jobs.py",)
+_ON_CODEC: Final = (_AT + "test_codec.py",)
+_ON_AUDIT: Final = (_AT + "test_audit.py",)
+_ON_COPYING: Final = (_AT + "test_copying.py",)
+
+MUTANTS: Final[tuple[Mutant, ...]] = (
+    Mutant(
+        "reader-hole-accepted",
+        _READER,
+        "if record.seq != last.seq + 1:",
+        "if record.seq < last.seq + 1:",
+        _ON_READER,
+    ),
+    Mutant("reader-broken-chain-accepted", _READER, "if entry.prev != last.head:", "if False:", _ON_READER),
+    Mutant(
+        "reader-entry-behind-the-end-accepted",
+        _READER,
+        "        if last.state.closed:\n            self._refuse",
+        "        if False:\n            self._refuse",
+        _ON_ENDED,
+    ),
+    Mutant(
+        "reader-goes-on-in-quarantine",
+        _READER,
+        "        if last.quarantined:\n            self._skip",
+        "        if False:\n            self._skip",
+        _ON_READER,
+    ),
+    Mutant(
+        "reader-place-of-another-log-believed",
+        _READER,
+        "source = last.source if record.moved else entry.source or last.source",
+        "source = entry.source or last.source",
+        _ON_COPYING,
+    ),
+    Mutant(
+        "reader-repeat-casts-doubt",
+        _READER,
+        "if record.seq > last.seq and not last.suspicious and not last.state.closed:",
+        "if not last.suspicious and not last.state.closed:",
+        _ON_READER,
+    ),
+    Mutant(
+        "reader-late-record-goes-back",
+        _READER,
+        "        self.position = max(self.position, record.position)\n"
+        "        last = self.tracked(record.job)\n"
+        "        try:",
+        "        self.position = record.position\n        last = self.tracked(record.job)\n        try:",
+        _ON_READER,
+        "Records come in the order of their positions: no reader is given one that goes back.",
+    ),
+    Mutant(
+        "reader-snapshot-of-another-layout-read",
+        _READER,
+        "if snapshot.version != STATE_VERSION:",
+        "if snapshot.version > STATE_VERSION:",
+        _ON_READER,
+    ),
+    Mutant(
+        "reader-snapshot-ahead-read-twice",
+        _READER,
+        "if record.seq > (ahead.get(record.job) or closed.get(record.job, 0)):",
+        "if True:",
+        _ON_READER,
+    ),
+    Mutant(
+        "reader-useless-snapshot-covers",
+        _READER,
+        "if record.position <= covered and record.job not in useless:",
+        "if record.position <= covered:",
+        _ON_READER,
+    ),
+    Mutant(
+        "reader-moved-on-job-counts-as-saved",
+        _READER,
+        "if each.seq == last.seq and (each.closed",
+        "if (each.closed",
+        _ON_READER,
+    ),
+    Mutant(
+        "reader-doubtful-job-has-a-snapshot",
+        _READER,
+        "        if _doubtful(last):\n"
+        '            return Snapshot(job, last.seq, last.head, UNUSABLE, b"", last.source)\n',
+        "",
+        _ON_READER,
+    ),
+    Mutant(
+        "reader-forgets-the-newest",
+        _READER,
+        "self._forget(next(iter(self._closed)))",
+        "self._forget(next(reversed(self._closed)))",
+        _ON_ENDED,
+    ),
+    Mutant(
+        "reader-keeps-one-more",
+        _READER,
+        "while len(self._closed) > self._keeps:",
+        "while len(self._closed) > self._keeps + 1:",
+        _ON_ENDED,
+    ),
+    Mutant(
+        "reader-unmarked-closed-snapshot-not-saved",
+        _READER,
+        "if state.closed and not each.closed:",
+        "if False:",
+        _ON_ENDED,
+    ),
+    Mutant(
+        "reader-past-ends-late", _READER, "record.seq > upto_seq)", "record.seq > upto_seq + 1)", _ON_READER
+    ),
+    Mutant(
+        "reader-past-goes-on-behind-a-clock",
+        _READER,
+        "            break\n        reader.accept(record)",
+        "            continue\n        reader.accept(record)",
+        _ON_READER,
+    ),
+    Mutant(
+        "reader-moment-itself-is-later",
+        _READER,
+        "return decode(record.body).seen_at > time",
+        "return decode(record.body).seen_at >= time",
+        _ON_READER,
+    ),
+    Mutant(
+        "reader-entry-of-another-job",
+        _READER,
+        "if entry.seq != record.seq or entry.job != record.job:",
+        "if entry.seq != record.seq:",
+        _ON_READER,
+    ),
+    Mutant(
+        "reader-one-bad-history-ends-all",
+        _READER,
+        "        except Exception as error:  # noqa: BLE001 - whatever a history does to evolve",
+        "        except ZeroDivisionError as error:  # whatever",
+        _ON_READER,
+    ),
+    Mutant(
+        "reader-places-stay-in-a-new-topic",
+        _READER,
+        "                self._jobs[job] = each._replace(source=0)\n",
+        "",
+        ("tests/unit/engine/test_lanes.py",),
+    ),
+    Mutant(
+        "codec-defaults-written",
+        _CODEC,
+        "head = entry.__pydantic_serializer__.to_json(entry, exclude_defaults=True, exclude=_HEAD_ONLY)",
+        "head = entry.__pydantic_serializer__.to_json(entry, exclude=_HEAD_ONLY)",
+        _ON_CODEC,
+    ),
+    Mutant(
+        "codec-event-without-version",
+        _CODEC,
+        """b'{"type":"%b","v":%d' % (each.type.encode(), each.v)""",
+        """b'{"type":"%b"' % each.type.encode()""",
+        _ON_CODEC,
+    ),
+    Mutant("codec-present-entry-lifted", _CODEC, "if lifted == raw:", "if False:", _ON_CODEC),
+    Mutant(
+        "audit-branch-told-of-each-entry",
+        _AUDIT,
+        "        if known:\n            return None\n",
+        "",
+        _ON_AUDIT,
+    ),
+    Mutant(
+        "audit-unreadable-entry-breaks-the-chain",
+        _AUDIT,
+        "        if record.seq == last + 1:\n"
+        "            self.heads[record.job] = record.seq, own\n"
+        "        return _flaw",
+        "        return _flaw",
+        _ON_AUDIT,
+    ),
+    Mutant(
+        "audit-numbers-not-looked-at",
+        _AUDIT,
+        "if prev == head and record.seq == last + 1:",
+        "if prev == head:",
+        _ON_AUDIT,
+    ),
+    Mutant("copy-entries-not-marked", _COPYING, "record.body, moved=True)", "record.body)", _ON_COPYING),
+    Mutant(
+        "copy-not-looked-at-again",
+        _COPYING,
+        "    _compare(wanted, await hashes(*target.logs))\n",
+        "",
+        _ON_COPYING,
+    ),
+    Mutant(
+        "copy-other-beginning-accepted",
+        _COPYING,
+        "                _compare({record.job: own}, {record.job: known[: len(own)]})\n",
+        "                pass\n",
+        _ON_COPYING,
+    ),
+    Mutant(
+        "copy-letters-again", _COPYING, "        if there[_said(each)]:\n", "        if False:\n", _ON_COPYING
+    ),
+    Mutant(
+        "copy-one-letter-for-two",
+        _COPYING,
+        "            there[_said(each)] -= 1\n",
+        "            pass\n",
+        _ON_COPYING,
+    ),
+    Mutant(
+        "copy-last-entries-left",
+        _COPYING,
+        "    await _write(target.logs, waiting, least=1)\n",
+        "",
+        _ON_COPYING,
+    ),
+)
