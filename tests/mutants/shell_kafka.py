@@ -264,20 +264,6 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_LANES,
     ),
     Mutant(
-        "lanes-lost-partition-is-no-failure",
-        _LANES,
-        "if isinstance(error, OwnerLost) and not self._settled:",
-        "if isinstance(error, OwnerLost):",
-        _ON_LANES,
-    ),
-    Mutant(
-        "lanes-dead-lane-stays",
-        _LANES,
-        "if lane is not None and (lane.is_dead or not wanted):",
-        "if lane is not None and not wanted:",
-        _ON_LANES,
-    ),
-    Mutant(
         "lanes-taking-over-looks-like-waiting",
         _LANES,
         "return not (self.is_ready and self._settled) and not self._changing.locked()",

@@ -133,7 +133,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _FILE,
         "path = path.resolve()  # one store has one lock, whatever it is called by",
         "pass",
-        _ON_FILE,
+        _ON_STORE,
     ),
     Mutant(
         "store-lock-kept-after-a-failure",
@@ -143,9 +143,9 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_FILE,
     ),
     Mutant("store-name-not-durable", _FILE, "        os.fsync(place)\n", "        pass\n", _ON_FILE),
-    Mutant("store-readable-by-others", _LOCK, "PRIVATE = 0o600", "PRIVATE = 0o644", _ON_FILE),
+    Mutant("store-readable-by-others", _LOCK, "PRIVATE = 0o600", "PRIVATE = 0o644", _ON_STORE),
     Mutant(
-        "store-lock-waits", _LOCK, "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", _ON_FILE
+        "store-lock-waits", _LOCK, "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", _ON_STORE
     ),
     Mutant(
         "store-full-disk-is-a-broken-file",
@@ -173,7 +173,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _STORE,
         "        return [outcome for each in group for outcome in self._do([each])]",
         "        return [self._failed(StoreUnusable(str(self.path))) for _ in group]",
-        _ON_STORE,
+        _ON_FILE,
     ),
     Mutant(
         "store-read-leaves-a-transaction",
@@ -187,20 +187,6 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _STORE,
         "        while self._group is not None:\n            await asyncio.wait([self._group])",
         "        while False:\n            await asyncio.wait([self._group])",
-        _ON_STORE,
-    ),
-    Mutant(
-        "store-waiting-work-never-starts",
-        _STORE,
-        "        if self._waiting:\n            self._start()\n        for call",
-        "        for call",
-        _ON_STORE,
-    ),
-    Mutant(
-        "store-cancelled-caller-breaks-the-group",
-        _STORE,
-        "            if call.answer.done():\n                continue",
-        "            if False:\n                continue",
         _ON_STORE,
     ),
     Mutant(

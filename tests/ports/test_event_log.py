@@ -88,6 +88,14 @@ async def test_of_an_append_with_a_taken_seq_nothing_is_written(log: EventLog) -
     assert [(each.job, each.seq) for each in await records(log)] == [(JOB, 1)]
 
 
+async def test_what_stood_in_a_refused_append_can_be_appended(log: EventLog) -> None:
+    await log.append(drafts((JOB, 1)))
+    with pytest.raises(SeqConflict):
+        await log.append(drafts((OTHER, 1), (JOB, 1)))
+    await log.append(drafts((OTHER, 1), (JOB, 2)))
+    assert [(each.job, each.seq) for each in await records(log)] == [(JOB, 1), (OTHER, 1), (JOB, 2)]
+
+
 async def test_one_append_cannot_take_a_seq_twice(log: EventLog) -> None:
     with pytest.raises(SeqConflict) as refused:
         await log.append(drafts((JOB, 1), (JOB, 1)))

@@ -91,6 +91,16 @@ async def test_an_acknowledgement_that_comes_twice_takes_nothing_else_away(inbox
     assert read(await inbox.take(10)) == [seen(2)]
 
 
+async def test_acknowledgements_that_come_late_and_out_of_order_take_nothing_else_away(inbox: Inbox) -> None:
+    await inbox.put([seen(1), seen(2)])
+    early, late = (await inbox.take(1)).token, (await inbox.take(2)).token
+    for token in (late, early):
+        await inbox.ack(token)
+    await inbox.put([seen(3), seen(4)])
+    await inbox.ack(late)
+    assert read(await inbox.take(10)) == [seen(3), seen(4)]
+
+
 async def test_what_is_put_between_take_and_acknowledgement_stays(inbox: Inbox) -> None:
     await inbox.put([seen(1)])
     taken = await inbox.take(10)

@@ -489,6 +489,20 @@ def test_who_lets_go_decides_what_is_in_hand_drops_the_rest_and_saves() -> None:
     told(story)
 
 
+def test_what_could_not_be_decided_before_the_partition_was_let_go_is_not_acknowledged() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        world.logs[0].broken = LogUnavailable("disk full")
+        acknowledged: list[tuple[int, Position]] = []
+        world.lanes.ack_listeners.append(lambda *each: acknowledged.append(each))
+        await world.put(births(3))
+        await asyncio.sleep(1)
+        await world.lanes.own([])
+        assert (acknowledged, world.lanes.counts["decided"]) == ([], 0)
+
+    told(story)
+
+
 def test_letting_go_takes_no_longer_than_its_grace_and_frees_who_waits_to_put() -> None:
     async def story(world: World) -> None:
         await world.lanes.own([0])

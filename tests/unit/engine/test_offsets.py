@@ -1,9 +1,10 @@
 """A feed that lives and brings nothing: said in a sentence, then ended, for the worker to begin anew."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import pytest
+from aiokafka import TopicPartition
 
 from statemachine.engine.clock import LoopClock
 from statemachine.engine.kafka.lanes import Lanes
@@ -13,7 +14,7 @@ from statemachine.ids import JobUid, Position
 from statemachine.log.inbox import posted
 from statemachine.log.kafka.address import Address
 from statemachine.log.memory import MemoryLog
-from statemachine.log.port import EventLog
+from statemachine.log.port import Draft, EventLog, Record
 from statemachine.observations import Observation
 from tests.support.scenario import START, Story, workers
 from tests.support.simulated import run_simulated
@@ -133,3 +134,88 @@ def test_a_member_that_takes_over_for_long_is_left_to_it() -> None:
         await lanes.close()
 
     run_simulated(whole(), 1)
+
+
+def test_a_member_that_nothing_is_left_to_joins_anew() -> None:
+    async def story(_: Known, lanes: Lanes, watching: "asyncio.Task[None]") -> None:
+        await lanes.own([])
+        await asyncio.wait([watching], timeout=10)
+        with pytest.raises(LogUnavailable, match=r"no partition of jobledger\.observations is left"):
+            watching.result()
+
+    watched(story)
+
+
+def test_a_topic_that_ends_before_what_was_read_was_made_anew() -> None:
+    async def story(offsets: Known, _: Lanes, watching: "asyncio.Task[None]") -> None:
+        offsets.found[0] = 4
+        await asyncio.wait([watching], timeout=10)
+        with pytest.raises(LogUnavailable, match="ends at 4, and 5 was read already"):
+            watching.result()
+
+    watched(story)
+
+
+def test_a_feed_that_waits_for_room_is_not_stuck() -> None:
+    class Slow(MemoryLog):
+        async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+            await asyncio.sleep(3600)
+            return await super().append(drafts)
+
+    async def slow(_: int) -> EventLog:
+        return Slow()
+
+    async def whole() -> None:
+        offsets, lanes = Known(), Lanes(slow, LoopClock(START), lambda _: 1)
+        offsets.found[1] = 10_000
+        await lanes.own([1])
+        lanes.begin(1, 0, 10_000)
+
+        async def feed() -> None:
+            for place in range(1, 10_001):
+                await lanes.put(1, place, posted(again))
+
+        again = seen()
+        feeding, watching = asyncio.create_task(feed()), asyncio.create_task(offsets.watch(lanes))
+        await asyncio.sleep(120)
+        assert (lanes.room(1), lanes.stalls, watching.done()) == (0, [], False)
+        for each in (feeding, watching):
+            each.cancel()
+        await lanes.close()
+
+    run_simulated(whole(), 1)
+
+
+class Brokers:
+    """What brokers say of a partition and of the place of a group in it."""
+
+    def __init__(self, oldest: int, committed: int | None, newest: int) -> None:
+        self.oldest, self.place, self.newest = oldest, committed, newest
+
+    async def beginning_offsets(self, parts: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(parts, self.oldest)
+
+    async def committed(self, _: TopicPartition) -> int | None:
+        return self.place
+
+    async def end_offsets(self, parts: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(parts, self.newest)
+
+
+@pytest.mark.parametrize(
+    ("oldest", "committed", "newest", "begins"),
+    [
+        pytest.param(3, 5, 9, 5, id="where the group stands"),
+        pytest.param(3, 9, 9, 9, id="at the end"),
+        pytest.param(3, 3, 9, 3, id="at the beginning"),
+        pytest.param(3, 1, 9, 3, id="what lay before was deleted"),
+        pytest.param(3, None, 9, 3, id="nobody has read it"),
+        pytest.param(0, 50, 9, 0, id="the place is one of a topic that was deleted"),
+    ],
+)
+async def test_a_partition_is_read_on_from_a_place_that_it_has(
+    oldest: int, committed: int | None, newest: int, begins: int
+) -> None:
+    offsets = Offsets(Address(("127.0.0.1:1",)))
+    offsets._consumer = Brokers(oldest, committed, newest)
+    assert await offsets.begins([0]) == {0: begins}

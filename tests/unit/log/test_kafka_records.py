@@ -182,6 +182,8 @@ def test_a_retry_is_a_record_of_its_own_and_no_letter_is_one() -> None:
     assert retry_of(arrived(letter_row(letter))) is None
     for headers in ([], [("retried", b"7")], [("retried", b"x"), ("retried-at", b"2024-01-01T00:00:00Z")]):
         assert retry_of(arrived(Row(b"job", None, headers))) is None
+    row = retry_row(letter, WHEN)
+    assert retry_of(arrived(row._replace(value=b"{}"))) is None, "whatever has a body is a letter"
 
 
 def test_a_dead_letter_that_no_record_can_hold_is_cut_off_and_says_so() -> None:

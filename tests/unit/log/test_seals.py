@@ -1,5 +1,6 @@
 """Snapshots of a store that has a key: what no holder of it has made is not used, and the log says the same."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
@@ -303,7 +304,39 @@ async def test_a_save_that_fails_leaves_what_was_there(store: Path, monkeypatch:
         assert (await log.saved()).covered == reader.position
 
 
+async def test_what_is_saved_after_a_save_whose_caller_was_cancelled_holds(store: Path) -> None:
+    """The cancelled one is made all the same."""
+    async with opened(store) as log:
+        reader = Reader(keeps=0)
+        await reader.recover(log)
+        owner = Owner(log, reader, LoopClock(START))
+        await save(log, reader)
+        await owner.take([Seen(each) for each in causes(life(LIVE).at(9).pod("worker-0", "Succeeded"))])
+        cancelled = asyncio.create_task(log.save_snapshots(reader.position, reader.unsaved()))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        await asyncio.gather(cancelled, return_exceptions=True)
+        await save(log, reader)
+    start = await started(store)
+    assert start.refused == 0
+    async with opened(store) as log:
+        assert (await log.saved()).covered == await log.end()
+
+
 async def test_a_closed_job_keeps_its_state_for_whoever_reads_all(store: Path) -> None:
     async with opened(store) as log:
         _, snapshots = await log.snapshots()
     assert {each.job: each.closed for each in snapshots} == {DONE: False, LIVE: False, GONE: True}
+
+
+def test_a_mac_is_of_its_key_its_value_and_its_scope() -> None:
+    """Where a key ends and its value begins counts, too; and what one partition has saved says nothing in another."""
+    one = Seal(KEY, "jobs/0")
+    marks = [
+        one.mark(b"ab", b"c"),
+        one.mark(b"a", b"bc"),
+        Seal(KEY, "jobs/1").mark(b"ab", b"c"),
+        Seal(ANOTHER, "jobs/0").mark(b"ab", b"c"),
+    ]
+    assert len({each.mac for each in marks}) == len(marks)
+    assert len({each.member for each in marks}) == len(marks)

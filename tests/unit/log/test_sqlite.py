@@ -10,11 +10,11 @@ import pytest
 
 from statemachine.errors import InvariantBroken, SeqConflict, StoreInUse, StoreUnusable
 from statemachine.ids import JobUid
-from statemachine.log.port import Draft
+from statemachine.log.port import DeadLetter, Draft
 from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from statemachine.log.store import SqliteStore
-from tests.support.logs import JOB, OTHER, history, records
+from tests.support.logs import JOB, OTHER, START, history, records
 from tests.support.stores import by_hand, filled, writing
 
 
@@ -46,9 +46,15 @@ async def test_a_closed_store_is_one_file_and_its_lock(path: Path) -> None:
     assert sorted(each.name for each in path.parent.iterdir()) == ["store.db", "store.db.lock"]
 
 
-async def test_a_new_store_is_readable_by_its_owner_only(path: Path, log: SqliteLog) -> None:
-    await log.append(history(1))
+async def test_a_new_store_is_readable_by_its_owner_only(path: Path) -> None:
+    before = os.umask(0)
+    try:
+        log = await SqliteLog.open(path)
+        await log.append(history(1))
+    finally:
+        os.umask(before)
     assert {each.stat().st_mode & 0o777 for each in path.parent.iterdir()} == {0o600}
+    await log.close()
 
 
 async def test_an_empty_file_becomes_a_store(path: Path) -> None:
@@ -178,6 +184,28 @@ async def test_an_append_whose_caller_was_cancelled_is_made_and_harms_nobody(log
         await log.append(history(1))
 
 
+async def test_an_append_whose_caller_was_cancelled_harms_nobody_in_the_same_transaction(
+    log: SqliteLog,
+) -> None:
+    first, *together = [asyncio.ensure_future(log.append(history(1, JobUid(f"job-{n}")))) for n in range(4)]
+    await asyncio.sleep(0)
+    together[0].cancel()
+    async with asyncio.timeout(60):
+        made = await asyncio.gather(first, *together[1:])
+    assert [len(each) for each in made] == [1, 1, 1]
+    assert await log.end() == 4
+
+
+async def test_a_store_of_an_older_release_has_no_retries(path: Path) -> None:
+    log = await SqliteLog.open(path)
+    await log.add_dead_letter(DeadLetter(START, JOB, b"x", "why"))
+    await log.close()
+    by_hand(path, "DROP TABLE retries")
+    reader = await SqliteLog.open(path, read_only=True)
+    assert [(each.observation, each.retried_at) for each in await reader.dead_letters()] == [(b"x", None)]
+    await reader.close()
+
+
 async def test_close_waits_for_what_was_asked_before(path: Path) -> None:
     log = await SqliteLog.open(path)
     appends = [asyncio.ensure_future(log.append(history(1, JobUid(f"job-{n}")))) for n in range(30)]
@@ -228,6 +256,18 @@ async def test_snapshots_deleted_by_hand_lose_nothing(path: Path) -> None:
     await log.close()
     by_hand(path, "DELETE FROM snapshots")
     assert (await recovered(path)).tracked(JOB).state == reader.tracked(JOB).state
+
+
+async def test_a_snapshot_deleted_by_hand_is_missed_and_its_job_folded(path: Path) -> None:
+    await filled(path, *history(3), *history(2, OTHER))
+    log, reader = await SqliteLog.open(path), Reader()
+    await reader.recover(log)
+    await log.save_snapshots(reader.position, reader.unsaved())
+    await log.close()
+    by_hand(path, "DELETE FROM snapshots WHERE job = ?", OTHER)
+    again = await recovered(path)
+    assert again.tracked(OTHER).state == reader.tracked(OTHER).state
+    assert again.tracked(OTHER).seq == 2
 
 
 async def test_an_entry_edited_with_sql_breaks_the_chain_and_not_the_store(path: Path) -> None:

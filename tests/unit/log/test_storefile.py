@@ -7,17 +7,20 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import pytest
 
-from statemachine.errors import LogUnavailable, StoreUnusable
+from statemachine.errors import LogUnavailable, StoreFull, StoreUnusable
 from statemachine.ids import JobUid
 from statemachine.log.port import Draft
 from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
-from statemachine.log.storefile import FORMAT
+from statemachine.log.store import SqliteStore
+from statemachine.log.storefile import FORMAT, _make_durable, translated
 from tests.support.logs import JOB, OTHER, history, records
 from tests.support.stores import by_hand, filled, writing
 
@@ -173,6 +176,64 @@ async def test_a_place_that_could_not_be_opened_is_free_again(path: Path) -> Non
         await SqliteLog.open(path)
     path.unlink()
     await filled(path)
+
+
+async def test_a_store_that_was_refused_is_free_again(path: Path) -> None:
+    await filled(path)
+    by_hand(path, "UPDATE meta SET value = ? WHERE key = 'format'", str(FORMAT + 1))
+    with pytest.raises(StoreUnusable, match="format"):
+        await SqliteLog.open(path)
+    by_hand(path, "UPDATE meta SET value = ? WHERE key = 'format'", str(FORMAT))
+    await filled(path, *history(4)[3:])
+
+
+# ---- what is durable ----
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["owner", "beside"])
+async def test_whoever_writes_a_store_waits_until_the_disk_has_it(path: Path, beside: bool) -> None:
+    """NORMAL would lose the last commits of a write-ahead log in a power cut. Source: SQLite, PRAGMA synchronous."""
+    store = await SqliteStore.open(path, beside=beside)
+    pragmas = ("journal_mode", "synchronous", "fullfsync")
+    values = [await store.read(partial(_pragma, each)) for each in pragmas]
+    assert values == ["wal", 2, 1]
+    await store.close()
+
+
+def _pragma(name: str, db: sqlite3.Connection) -> object:
+    return db.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+async def test_the_name_of_a_new_store_is_durable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync, synced = os.fsync, []
+
+    def noted(descriptor: int) -> None:
+        synced.append(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    await filled(path)
+    assert path.parent.stat().st_ino in synced
+
+
+def test_where_no_log_can_be_written_ahead_is_no_store(path: Path) -> None:
+    with (
+        closing(sqlite3.connect(":memory:")) as db,
+        pytest.raises(StoreUnusable, match="cannot hold a store"),
+    ):
+        _make_durable(db, path)
+
+
+@pytest.mark.parametrize("free", [0, 1 << 30])
+def test_a_failed_write_is_said_to_lack_room_where_there_is_none(
+    path: Path, monkeypatch: pytest.MonkeyPatch, free: int
+) -> None:
+    """Also where SQLite speaks of an error of the disk, or cannot make the files beside the store."""
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free))
+    for code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = code
+        assert isinstance(translated(error, path), StoreFull) is (free == 0)
 
 
 # ---- damage ----
