@@ -126,6 +126,17 @@ async def test_an_ended_pod_stays_as_it_ended(cluster: MemoryCluster) -> None:
     assert code(await cluster.get(POD)) == 9
 
 
+@pytest.mark.parametrize(("ended", "grace"), [(True, 0), (False, 30)])
+async def test_only_processes_that_run_are_given_time_to_end(
+    cluster: MemoryCluster, ended: bool, grace: int
+) -> None:
+    await cluster.create(pod(evidence=True, start_seconds="0"))
+    if ended:
+        cluster.end_pod("demo", POD.name)
+    await cluster.delete(POD)
+    assert (await cluster.get(POD))["metadata"]["deletionGracePeriodSeconds"] == grace
+
+
 async def test_a_destroyed_status_makes_a_pod_unreadable(cluster: MemoryCluster) -> None:
     owner = await cluster.create(job())
     await cluster.create(pod(owner))

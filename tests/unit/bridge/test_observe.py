@@ -176,6 +176,33 @@ def test_a_container_without_an_exit_code_has_none() -> None:
     assert found.containers[0].exit_code is None
 
 
+@pytest.mark.parametrize(
+    ("code", "known"),
+    [
+        (0, 0),
+        (137, 137),
+        (-1073741819, -1073741819),
+        ((1 << 32) - 1, (1 << 32) - 1),
+        (1 << 32, None),
+        (-(1 << 31) - 1, None),
+        (True, None),
+        ("1", None),
+    ],
+)
+def test_an_exit_code_is_a_number_that_a_system_can_give(code: object, known: int | None) -> None:
+    state = {"terminated": {"exitCode": code}}
+    found = seen(a_pod({"phase": "Failed", "containerStatuses": [{"name": "a", "state": state}]}))
+    assert isinstance(found, PodObserved)
+    assert found.containers[0].exit_code == known
+
+
+@pytest.mark.parametrize("status", ["True", "False", "Unknown"])
+def test_a_pod_is_ready_when_its_condition_is_true(status: str) -> None:
+    found = seen(a_pod({"phase": "Running", "conditions": [{"type": "Ready", "status": status}]}))
+    assert isinstance(found, PodObserved)
+    assert found.ready is (status == "True")
+
+
 def test_a_disruption_is_the_reason_of_its_condition() -> None:
     conditions = [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]
     found = seen(a_pod({"phase": "Failed", "reason": "Preempted", "conditions": conditions}))

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from k8s_bridge.attended import Attended
 from k8s_bridge.backoff import backoff
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Change, Cluster, Synced, Verb
@@ -54,7 +55,7 @@ def added(raw: dict[str, Any]) -> Change:
 
 @asynccontextmanager
 async def following(
-    *watches: Script, known: Known | None = None, silence: float | None = None
+    *watches: Script, known: Known | None = None, silence: float | None = None, **more: Any
 ) -> AsyncIterator[tuple[list[Observation], list[float], Bridge]]:
     """What was observed and how long was waited, once the last watch has told everything."""
     told: list[Observation] = []
@@ -68,13 +69,15 @@ async def following(
         await asyncio.sleep(0)
 
     cluster = Scripted(*watches)
-    bridge = Bridge(cast(Cluster, cluster), sink, known or {}, silence, sleep, lambda: 0.0)
+    bridge = Bridge(cast(Cluster, cluster), sink, known or {}, silence, sleep, lambda: 0.0, **more)
     task = asyncio.create_task(bridge.run())
     await until(lambda: cluster.opened == len(watches) and (bridge.progress.synced or not watches[-1]))
-    yield told, waits, bridge
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    try:
+        yield told, waits, bridge
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 KNOWN: Known = {J1: {(W0, 1): P1}}
@@ -269,3 +272,56 @@ async def test_a_late_report_of_an_older_version_does_not_hide_that_the_pod_is_s
     async with following(reports) as (told, _, bridge):
         assert [type(each) for each in told[1:]] == [PodUnreadable, PodObserved, PodObserved]
         assert bridge.progress.skipped == 0
+
+
+async def test_a_pod_stays_the_replica_that_it_was_first_seen_as() -> None:
+    """Labels and annotations can be edited."""
+    labels = {**POD["metadata"]["labels"], "replica-index": "7"}
+    edited = {**POD, "metadata": {**POD["metadata"], "labels": labels}, "status": {"phase": "Failed"}}
+    async with following([added(JOB), added(POD), added(edited), Synced(AT)]) as (told, _, _):
+        pods = [each for each in told if isinstance(each, PodObserved)]
+        assert [(each.replica, each.phase) for each in pods] == [(W0, "Running"), (W0, "Failed")]
+
+
+async def test_jobs_that_are_not_attended_are_not_spoken_of() -> None:
+    attended = Attended(namespaces=("elsewhere",))
+    async with following([added(JOB), Synced(AT)], attended=attended) as (told, _, _):
+        assert told == []
+
+
+@pytest.mark.parametrize(
+    ("known", "listing", "says"),
+    [
+        ("", True, True),
+        ("", False, True),
+        ("PyTorchTrainingJob", True, True),
+        ("PyTorchTrainingJob", False, False),
+    ],
+)
+async def test_the_status_of_a_job_is_told_where_the_log_may_have_lost_it(
+    known: str, listing: bool, says: bool
+) -> None:
+    ended = {**JOB, "status": {"phase": "Succeeded"}}
+    script: Script = [added(ended), Synced(AT)] if listing else [Synced(AT), added(ended)]
+    async with following(script, kind_of=lambda _: known) as (told, _, _):
+        await until(lambda: bool(told))
+        (seen,) = told
+        assert isinstance(seen, JobObserved)
+        assert (seen.recorded is not None) is says
+
+
+async def test_a_pod_that_lost_its_controller_is_not_gone_but_looked_at() -> None:
+    """It may be taken back."""
+    touched: list[JobUid] = []
+    stripped = {**POD, "metadata": {**POD["metadata"], "ownerReferences": []}}
+    script: Script = [added(JOB), added(POD), added(stripped), Synced(AT)]
+    async with following(script, touched=touched.append) as (told, _, _):
+        assert [each for each in told if isinstance(each, PodGone)] == []
+        assert touched == [J1]
+
+
+async def test_a_pod_that_somebody_else_controls_now_is_gone() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "x", "uid": "x", "controller": True}
+    taken = {**POD, "metadata": {**POD["metadata"], "ownerReferences": [owner]}}
+    async with following([added(JOB), added(POD), added(taken), Synced(AT)]) as (told, _, _):
+        assert [each.uid for each in told if isinstance(each, PodGone)] == [P1]

@@ -295,6 +295,26 @@ async def test_a_deletion_carries_the_uid_and_takes_what_is_owned_along(
     }
 
 
+async def test_a_deletion_of_one_version_says_which(server: Server, cluster: ApiServerCluster) -> None:
+    server.on("DELETE", POD_PATH, Answer(body=status(200, uid="p-1")))
+    await cluster.delete(POD_REF, uid="p-1", version="4")
+    [sent] = server.asked("DELETE", POD_PATH)
+    assert sent.body["preconditions"] == {"uid": "p-1", "resourceVersion": "4"}
+
+
+async def test_a_patch_carries_the_uid_and_nothing_that_it_cannot_change(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    server.on("PATCH", POD_PATH, Answer(body=child(POD, "p-1", 20)))
+    wish = {
+        "metadata": {"labels": {"a": "b"}, "generation": 9, "resourceVersion": "4"},
+        "status": {"phase": "x"},
+    }
+    await cluster.patch(POD_REF, wish, uid="p-1")
+    [sent] = server.asked("PATCH", POD_PATH)
+    assert sent.body == {"metadata": {"labels": {"a": "b"}, "resourceVersion": "4", "uid": "p-1"}}
+
+
 @pytest.mark.parametrize(("grace", "seconds"), [(0, 0), (0.2, 1), (1.0, 1), (29.5, 30)])
 async def test_processes_get_at_least_the_time_that_was_meant(
     server: Server, cluster: ApiServerCluster, grace: float, seconds: int

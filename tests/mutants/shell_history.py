@@ -1,0 +1,179 @@
+"""Mutants of the history view on SQLite: projector, statements, queries, list."""
+
+from typing import Final
+
+from tests.mutants.model import Mutant
+
+_PROJECTOR: Final = "projectors.history.projector"
+_SQLITE: Final = "projectors.history.sqlite"
+_QUERIES: Final = "projectors.history.queries"
+_LISTING: Final = "projectors.history.listing"
+
+_ON_VIEW: Final = ("tests/ports/test_history_view.py",)
+_ON_LISTING: Final = ("tests/ports/test_history_listing.py",)
+_ON_SQLITE: Final = ("tests/unit/test_history_sqlite.py", *_ON_VIEW)
+
+MUTANTS: Final[tuple[Mutant, ...]] = (
+    Mutant(
+        "history-entries-again",
+        _PROJECTOR,
+        "new = [step for step in steps if step[0].position > found.position]",
+        "new = list(steps)",
+        _ON_VIEW,
+    ),
+    Mutant(
+        "history-view-set-back-not-noticed",
+        _PROJECTOR,
+        "fits = found.position >= since",
+        "fits = True",
+        _ON_VIEW,
+    ),
+    Mutant(
+        "history-reader-kept-after-a-failure",
+        _PROJECTOR,
+        "        self._reader = None  # should this fail half-way, the reader would be ahead of the rows\n",
+        "",
+        _ON_VIEW,
+    ),
+    Mutant(
+        "history-of-another-log-not-refused",
+        _PROJECTOR,
+        "        if reached > end:\n",
+        "        if False:\n",
+        _ON_VIEW,
+    ),
+    Mutant(
+        "history-clock-changes-the-order",
+        _PROJECTOR,
+        "began_at = max(latest, entry.seen_at)",
+        "began_at = entry.seen_at",
+        _ON_VIEW,
+    ),
+    Mutant(
+        "history-position-goes-back",
+        _PROJECTOR,
+        "max(upto, found.position), latest)",
+        "upto, latest)",
+        _ON_VIEW,
+    ),
+    Mutant(
+        "history-closed-job-stays-listed",
+        _PROJECTOR,
+        "Statement(UNLIST, [(step[2].uid,) for step in last.values() if step[2].closed])",
+        "Statement(UNLIST, [])",
+        _ON_LISTING,
+    ),
+    Mutant(
+        "history-closed-job-is-listed",
+        _PROJECTOR,
+        "here = [step for step in last.values() if not step[2].closed]",
+        "here = list(last.values())",
+        _ON_LISTING,
+        "Whatever is listed of closed jobs is taken off the list by the next statement.",
+    ),
+    Mutant(
+        "history-labels-not-replaced",
+        _PROJECTOR,
+        "Statement(UNLABEL, [(state.uid,) for state in labelled])",
+        "Statement(UNLABEL, [])",
+        (*_ON_LISTING, "tests/ports/test_history_known_labels.py", *_ON_VIEW),
+    ),
+    Mutant(
+        "history-zero-characters",
+        _PROJECTOR,
+        'return said.replace("\\0", "\\N{REPLACEMENT CHARACTER}")',
+        "return said",
+        _ON_VIEW,
+    ),
+    Mutant(
+        "history-other-layout-read", _SQLITE, "return found == [(LAYOUT,)]", "return bool(found)", _ON_SQLITE
+    ),
+    Mutant(
+        "history-instants-of-other-zones",
+        _SQLITE,
+        'return instant.astimezone(UTC).isoformat(timespec="microseconds")',
+        "return instant.isoformat()",
+        _ON_VIEW,
+    ),
+    Mutant(
+        "history-read-only-store-made",
+        _SQLITE,
+        "        if self.store.read_only:\n",
+        "        if False:\n",
+        _ON_SQLITE,
+    ),
+    Mutant(
+        "history-oldest-of-a-name",
+        _QUERIES,
+        '_NEWEST: Final = "ORDER BY began_at DESC, partition DESC, first_position DESC"',
+        '_NEWEST: Final = "ORDER BY began_at, partition, first_position"',
+        _ON_VIEW,
+    ),
+    Mutant(
+        "history-page-begins-with-the-last-row",
+        _QUERIES,
+        "(began_at, partition, first_position) < ({places})",
+        "(began_at, partition, first_position) <= ({places})",
+        _ON_VIEW,
+    ),
+    Mutant(
+        "history-entries-from-the-one-asked-behind",
+        _QUERIES,
+        "WHERE job = $1 AND seq > $2",
+        "WHERE job = $1 AND seq >= $2",
+        _ON_VIEW,
+    ),
+    Mutant(
+        "history-page-without-partitions",
+        _QUERIES,
+        'conditions.append(f"(began_at, partition, first_position) < ({places})")',
+        'conditions.append(f"(began_at, -partition, first_position) < ({places})")',
+        _ON_VIEW,
+    ),
+    Mutant("list-no-kind-is-all", _LISTING, 'if wanted else "1 = 0"', 'if wanted else "1 = 1"', _ON_LISTING),
+    Mutant(
+        "list-text-is-a-pattern",
+        _LISTING,
+        '        text = text.replace(special, f"!{special}")\n',
+        "        pass\n",
+        _ON_LISTING,
+    ),
+    Mutant(
+        "list-error-is-a-phase", _LISTING, '["is_error"] if ERROR in wanted.phases else []', "[]", _ON_LISTING
+    ),
+    Mutant(
+        "list-total-of-a-full-page",
+        _LISTING,
+        "if len(uids) == size or (start and not uids):",
+        "if start and not uids:",
+        _ON_LISTING,
+    ),
+    Mutant(
+        "list-total-behind-the-end",
+        _LISTING,
+        "if len(uids) == size or (start and not uids):",
+        "if len(uids) == size:",
+        _ON_LISTING,
+    ),
+    Mutant(
+        "list-ties-in-any-order",
+        _LISTING,
+        "ORDER BY {column} {way}, uid {way} {limits}",
+        "ORDER BY {column} {way} {limits}",
+        _ON_LISTING,
+    ),
+    Mutant(
+        "list-part-of-a-resource-name",
+        _LISTING,
+        'named = [_contains(f" {each} ") for each in wanted.resources]',
+        "named = [_contains(each) for each in wanted.resources]",
+        _ON_LISTING,
+    ),
+    Mutant(
+        "list-few-labels-not-looked-at",
+        _LISTING,
+        "            where.parts.append(is_of_few(few, where.place))\n",
+        "            pass\n",
+        _ON_LISTING,
+    ),
+)

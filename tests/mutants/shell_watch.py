@@ -1,0 +1,364 @@
+"""Mutants of what watches say, and of clusters without an API server: bridge, observations, objects, pods."""
+
+from typing import Final
+
+from tests.mutants.model import Mutant
+
+_WATCHERS: Final = "k8s_bridge.watchers"
+_OBSERVE: Final = "k8s_bridge.observe"
+_OBJECTS: Final = "k8s_bridge.objects"
+_STORED: Final = "k8s_bridge.stored"
+_MEMORY: Final = "k8s_bridge.memory"
+_RESTARTS: Final = "k8s_bridge.local.restarts"
+_ATTENDED: Final = "k8s_bridge.attended"
+
+_AT: Final = "tests/unit/bridge/"
+_ON_WATCHERS: Final = (_AT + "test_watchers.py",)
+_ON_OBSERVE: Final = (_AT + "test_observe.py",)
+_ON_OBJECTS: Final = (_AT + "test_objects.py", _AT + "test_memory.py")
+_PORT: Final = "tests/ports/test_cluster.py::"
+_ON_MEMORY: Final = (_AT + "test_memory.py",)
+_ON_RESTARTS: Final = (_AT + "test_local_restarts.py",)
+_ON_ATTENDED: Final = (_AT + "test_attended.py",)
+
+MUTANTS: Final[tuple[Mutant, ...]] = (
+    Mutant(
+        "watchers-same-report-passed-on-again",
+        _WATCHERS,
+        "        if track is not None and track.told == mark:\n",
+        "        if False:\n",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "watchers-change-counts-before-it-was-taken",
+        _WATCHERS,
+        "        await self.sink(observation)\n        written_at",
+        "        self._tracks[uid] = _Track(_gone(observation), mark)\n"
+        "        await self.sink(observation)\n"
+        "        written_at",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "watchers-older-report-is-the-last",
+        _WATCHERS,
+        "if track is not None and written_at and track.written_at and written_at < track.written_at:",
+        "if False:",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "watchers-pods-vanish-before-jobs",
+        _WATCHERS,
+        "vanished.sort(key=lambda uid: not isinstance",
+        "vanished.sort(key=lambda uid: isinstance",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "watchers-vanished-not-told",
+        _WATCHERS,
+        'await self.sink(track.gone.model_copy(update={"at": synced.at}))',
+        "pass",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "watchers-gone-told-twice",
+        _WATCHERS,
+        "            if track.told != _fingerprint(track.gone):\n",
+        "            if True:\n",
+        _ON_WATCHERS,
+        "A report that an object is gone takes its track away: nothing that is said to be gone is tracked.",
+    ),
+    Mutant(
+        "watchers-withheld-jobs-are-gone",
+        _WATCHERS,
+        "        if not self._withheld or not isinstance(gone, JobGone):\n"
+        "            return False\n"
+        "        return",
+        "        return False\n        return",
+        (_AT + "apiserver/test_watching.py",),
+    ),
+    Mutant(
+        "watchers-pod-becomes-another-replica",
+        _WATCHERS,
+        "            observation = _as_known(observation, track.gone)\n",
+        "            pass\n",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "watchers-foreign-jobs-observed",
+        _WATCHERS,
+        "        if not self._is_attended(item.object):\n            return\n",
+        "",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "watchers-record-of-a-known-job",
+        _WATCHERS,
+        "        if known and self._listed is None:\n            return seen\n",
+        "",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "watchers-back-off-of-a-busy-server-ignored",
+        _WATCHERS,
+        "await self.sleep(max(wait, backoff(",
+        "await self.sleep(min(wait, backoff(",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "watchers-bookmarks-are-silence",
+        _WATCHERS,
+        "                if signs == before:\n",
+        "                if True:\n",
+        ("tests/unit/wiring/test_silent_watch.py", *_ON_WATCHERS),
+    ),
+    Mutant(
+        "watchers-deleted-object-still-listed",
+        _WATCHERS,
+        "                self._listed.discard(uid)\n",
+        "                pass\n",
+        _ON_WATCHERS,
+        "What is listed is looked up by the uids of tracks, and a deleted object has none.",
+    ),
+    Mutant(
+        "watchers-taken-pod-is-gone-at-once",
+        _WATCHERS,
+        "            and not is_controlled(item.object)\n",
+        "            and False\n",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "observe-end-of-a-deleted-pod-lost",
+        _OBSERVE,
+        "found = (_end(change), pod(change))",
+        "found = (pod(change),)",
+        _ON_OBSERVE,
+    ),
+    Mutant(
+        "observe-end-after-the-deletion",
+        _OBSERVE,
+        "found = (_end(change), pod(change))",
+        "found = (pod(change), _end(change))",
+        _ON_OBSERVE,
+    ),
+    Mutant(
+        "observe-any-owner-controls",
+        _OBSERVE,
+        'if each.get("controller") is True and is_job(each):',
+        "if is_job(each):",
+        _ON_OBSERVE,
+    ),
+    Mutant(
+        "observe-owner-of-another-group",
+        _OBSERVE,
+        'if each.get("controller") is True and is_job(each):',
+        'if each.get("controller") is True:',
+        _ON_OBSERVE,
+    ),
+    Mutant(
+        "observe-false-disruption",
+        _OBSERVE,
+        'each.get("type") == "DisruptionTarget" and each.get("status") == "True"',
+        'each.get("type") == "DisruptionTarget"',
+        _ON_OBSERVE,
+    ),
+    Mutant(
+        "observe-not-ready-is-ready",
+        _OBSERVE,
+        'each.get("type") == "Ready" and each.get("status") == "True" for each',
+        'each.get("type") == "Ready" for each',
+        _ON_OBSERVE,
+    ),
+    Mutant(
+        "observe-end-explained-by-a-start",
+        _OBSERVE,
+        "        if phase not in _ENDED:\n            found",
+        "        if True:\n            found",
+        _ON_OBSERVE,
+    ),
+    Mutant(
+        "observe-exit-code-of-any-size",
+        _OBSERVE,
+        "return code if type(code) is int and -(1 << 31) <= code < 1 << 32 else None",
+        "return code if isinstance(code, int) else None",
+        _ON_OBSERVE,
+    ),
+    Mutant(
+        "observe-pod-without-attempt",
+        _OBSERVE,
+        "if phase is None or attempt is None:",
+        "if phase is None:",
+        _ON_OBSERVE,
+    ),
+    Mutant(
+        "observe-own-ends-of-a-running-pod",
+        _OBSERVE,
+        "own_ends=tuple(_own_ends(meta, status)) if phase in _ENDED else (),",
+        "own_ends=tuple(_own_ends(meta, status)),",
+        _ON_OBSERVE,
+    ),
+    Mutant(
+        "observe-oldest-change",
+        _OBSERVE,
+        "return max((each for each in times if each is not None), default=None)",
+        "return min((each for each in times if each is not None), default=None)",
+        _ON_OBSERVE,
+    ),
+    Mutant(
+        "objects-uid-not-compared",
+        _OBJECTS,
+        "if uid and found.uid != uid:",
+        "if False:",
+        (_PORT + "test_delete_of_another_uid_conflicts",),
+    ),
+    Mutant(
+        "objects-version-of-a-deletion-not-compared",
+        _OBJECTS,
+        'if version and meta["resourceVersion"] != version:',
+        "if False:",
+        (_PORT + "test_delete_of_an_older_version_conflicts",),
+    ),
+    Mutant(
+        "objects-version-of-a-patch-not-compared",
+        _OBJECTS,
+        'if new["metadata"].get("resourceVersion", version) != version:',
+        "if False:",
+        (_PORT + "test_patch_of_an_older_version_conflicts",),
+    ),
+    Mutant(
+        "objects-older-status-written",
+        _OBJECTS,
+        "if seq >= old.status_seq:",
+        "if True:",
+        (_PORT + "test_a_status_of_a_lower_seq_is_not_written",),
+    ),
+    Mutant(
+        "objects-second-deletion-gives-more-time",
+        _OBJECTS,
+        'given >= meta["deletionGracePeriodSeconds"]',
+        "False",
+        _ON_OBJECTS,
+    ),
+    Mutant(
+        "objects-generation-of-any-patch",
+        _OBJECTS,
+        'if new.get("spec") != old.object.get("spec"):',
+        "if True:",
+        (
+            _PORT + "test_patch_of_the_spec_raises_the_generation",
+            _PORT + "test_patch_merges_and_null_removes",
+        ),
+    ),
+    Mutant(
+        "objects-patch-writes-the-status",
+        _OBJECTS,
+        'if key != "status"}',
+        "if True}",
+        (_PORT + "test_patch_leaves_the_status_alone",),
+    ),
+    Mutant(
+        "objects-held-object-is-gone",
+        _STORED,
+        'if "deletionTimestamp" not in meta or meta.get("finalizers"):',
+        'if "deletionTimestamp" not in meta:',
+        (_PORT + "test_an_object_with_a_finalizer_stays_until_it_is_off",),
+    ),
+    Mutant(
+        "objects-running-pod-is-gone",
+        _STORED,
+        'return stored.object["kind"] == "Pod" and not stored.ended',
+        "return False",
+        (_PORT + "test_a_deleted_pod_is_marked_and_goes_when_its_processes_are_gone",),
+    ),
+    Mutant(
+        "objects-ended-pod-has-time",
+        _STORED,
+        'given = 0 if manifest["kind"] != "Pod" or over else grace',
+        'given = 0 if manifest["kind"] != "Pod" else grace',
+        _ON_OBJECTS,
+    ),
+    Mutant(
+        "objects-change-of-owner-not-indexed",
+        _OBJECTS,
+        "        elif _owners(old) == _owners(new):\n",
+        "        elif True:\n",
+        _ON_OBJECTS,
+    ),
+    Mutant(
+        "memory-ended-pod-runs-again",
+        _MEMORY,
+        "or _has_ended(pod):\n            return\n        self.objects.set_status(ref, uid, moved",
+        "or False:\n            return\n        self.objects.set_status(ref, uid, moved",
+        _ON_MEMORY,
+    ),
+    Mutant(
+        "memory-stopped-pod-succeeds",
+        _MEMORY,
+        "codes = (143,) * len",
+        "codes = (0,) * len",
+        (_PORT + "test_the_last_form_of_a_deleted_pod_tells_its_exit_code",),
+    ),
+    Mutant(
+        "memory-late-script-meets-the-next-pod",
+        _MEMORY,
+        'if pod is None or pod["metadata"]["uid"] != uid or _has_ended(pod):',
+        "if pod is None or _has_ended(pod):",
+        _ON_MEMORY,
+        "The timer of a pod is cancelled when the pod goes, so nothing of it comes later.",
+    ),
+    Mutant(
+        "restarts-init-container-again-and-again",
+        _RESTARTS,
+        'return not ended.well or (policy == "Always" and not init)',
+        'return not ended.well or policy == "Always"',
+        _ON_RESTARTS,
+    ),
+    Mutant(
+        "restarts-hopeless-container",
+        _RESTARTS,
+        "if ended.reason in (NEVER, CANNOT_START) or policy",
+        "if policy",
+        _ON_RESTARTS,
+    ),
+    Mutant(
+        "restarts-first-one-waits",
+        _RESTARTS,
+        "        short -= 1  # the first restart of all does not wait\n",
+        "        pass\n",
+        _ON_RESTARTS,
+    ),
+    Mutant(
+        "restarts-long-run-counts",
+        _RESTARTS,
+        "        if run.was_long:\n            break\n",
+        "",
+        _ON_RESTARTS,
+    ),
+    Mutant(
+        "restarts-wait-without-bound",
+        _RESTARTS,
+        "return min(_MOST, first * 2.0 ** (short - 1))",
+        "return max(0.0, first * 2.0 ** (short - 1))",
+        _ON_RESTARTS,
+    ),
+    Mutant(
+        "attended-opt-in-kind-without-a-word",
+        _ATTENDED,
+        "        if said is None:\n            return ()\n",
+        "        if said is None:\n            return everywhere\n",
+        _ON_ATTENDED,
+    ),
+    Mutant(
+        "attended-namespace-of-others",
+        _ATTENDED,
+        "tuple(each for each in said.namespaces if self._is_ours(each))",
+        "tuple(said.namespaces)",
+        _ON_ATTENDED,
+    ),
+    Mutant(
+        "attended-owned-kind-not-switched-on",
+        _ATTENDED,
+        "if each.when is None or settings.get(each.when[0]) == each.when[1])",
+        "if True)",
+        _ON_ATTENDED,
+    ),
+)

@@ -1,0 +1,162 @@
+"""The level projectors behind their queues: whose jobs are visited, when, and with how much of the past."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from jobledger.telemetry.instruments import Instruments
+from jobledger.wiring.levels import Levels
+from k8s_bridge.env_values import EnvValues
+from k8s_bridge.memory import MemoryCluster, counted_uids
+from k8s_bridge.port import Ref
+from projectors.base import Quarantine
+from statemachine.engine.clock import LoopClock
+from statemachine.ids import JobUid, Seq
+from statemachine.log.port import Record
+from statemachine.log.reader import Folded, Reader
+from statemachine.observations import Observation
+from statemachine.state import JobState
+from tests.support.scenario import API, KIND, START, UID, Story, workers
+from tests.support.simulated import on_simulated_time
+
+
+class Latest:
+    """The states of a reader."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def state(self, job: JobUid) -> JobState | None:
+        tracked = self._reader.tracked(job)
+        return tracked.state if tracked.seq else None
+
+    def seq(self, job: JobUid) -> Seq:
+        return self._reader.tracked(job).seq
+
+    def is_forgotten(self, _: JobUid) -> bool:
+        return False
+
+    def quarantined(self, _: JobUid) -> Quarantine | None:
+        return None
+
+    async def fresh(self, _: JobUid) -> None:
+        return
+
+
+class Written(MemoryCluster):
+    """Writes down the phases of the statuses that are written."""
+
+    def __init__(self, clock: LoopClock) -> None:
+        uids, first = counted_uids(), [UID]
+        super().__init__(clock=clock.now, new_uid=lambda: str(first.pop()) if first else uids())
+        self.phases: list[str] = []
+
+    async def patch_status(self, ref: Ref, uid: str, status: Mapping[str, Any], seq: int) -> None:
+        self.phases.append(status["phase"])
+        await super().patch_status(ref, uid, status, seq)
+
+
+class Scene:
+    """A job in a cluster, and the levels of a process that has it, or has not."""
+
+    def __init__(self, story: Story, *, mine: bool = True) -> None:
+        self.story, self.reader = story, Reader()
+        clock = LoopClock(START)
+        self.cluster = Written(clock)
+        meta = {"name": story.name, "namespace": "demo"}
+        self.cluster.objects.create({"apiVersion": API, "kind": KIND, "metadata": meta, "spec": story.spec})
+        self.levels = Levels(
+            Latest(self.reader),
+            self.cluster,
+            self._observe,
+            clock,
+            lambda _: mine,
+            evidence=True,
+            workers=1,
+            jitter=random.Random(1),
+            instruments=Instruments(),
+            generators={},
+            env_values=EnvValues(),
+        )
+
+    async def _observe(self, _: Observation) -> None:
+        return
+
+    def fold(self) -> Folded:
+        """The next entry of the story is folded in, and told."""
+        seq = self.reader.tracked(UID).seq + 1
+        folded = self.reader.accept(Record(seq, UID, seq, self.story.bodies[seq - 1]))
+        assert folded is not None
+        self.levels.entry(folded)
+        return folded
+
+    def pods(self) -> int:
+        return len(list(self.cluster.objects.peek_all("Pod")))
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The queues work, as what exists is known."""
+        self.levels.cluster_listed()
+        tasks = [asyncio.create_task(loop) for _, loop in self.levels.loops()]
+        try:
+            yield
+        finally:
+            for each in tasks:
+                each.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@on_simulated_time
+async def test_a_job_of_this_process_gets_its_pods_and_its_status() -> None:
+    scene = Scene(Story(workers(1)).submit())
+    scene.fold()
+    async with scene.running():
+        await asyncio.sleep(5)
+    assert (scene.pods(), scene.cluster.phases) == (1, ["Pending"])
+
+
+@on_simulated_time
+async def test_a_job_of_another_process_is_left_to_that() -> None:
+    scene = Scene(Story(workers(1)).submit(), mine=False)
+    scene.fold()
+    async with scene.running():
+        await asyncio.sleep(5)
+    assert (scene.pods(), scene.cluster.phases) == (0, [])
+    assert scene.levels.children.visits == 1
+
+
+@on_simulated_time
+async def test_what_somebody_waits_for_is_visited_at_once_and_the_rest_in_a_moment() -> None:
+    scene = Scene(Story(workers(2)).submit().all_pods("Running").pod("worker-1", "Succeeded"))
+    scene.fold()
+    assert scene.levels.children.depth == 1, "pods are waited for"
+    async with scene.running():
+        await asyncio.sleep(5)
+        before = scene.levels.children.visits
+        for _ in range(3):
+            scene.fold()
+        assert scene.levels.children.depth == 0, "that a finished pod is let go is not"
+        await asyncio.sleep(0.5)
+        assert scene.levels.children.visits == before
+        await asyncio.sleep(1)
+        assert scene.levels.children.visits == before + 1
+
+
+@on_simulated_time
+async def test_who_takes_a_job_over_shows_its_latest_status_alone() -> None:
+    """Whoever had it may have shown the others."""
+    story = Story(workers(1)).submit().pod("worker-0", "Running").pause()
+    phases = []
+    for is_taken in (False, True):
+        scene = Scene(story)
+        for _ in story.entries:
+            scene.fold()
+        if is_taken:
+            scene.levels.shared([UID])
+        async with scene.running():
+            await asyncio.sleep(30)
+        phases.append(scene.cluster.phases)
+    assert phases[0][:2] == ["Pending", "Running"]
+    assert phases[1] == phases[0][-1:]
