@@ -321,13 +321,6 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_REFLECTOR,
     ),
     Mutant(
-        "reflector-refused-watch-spins",
-        _REFLECTOR,
-        "if asyncio.get_running_loop().time() - began < 1.0:",
-        "if False:",
-        _ON_REFLECTOR,
-    ),
-    Mutant(
         "reflector-expired-again-and-again-at-once",
         _REFLECTOR,
         "if self._expirations > 1 else 0.0",

@@ -60,7 +60,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _LEVELS,
         "            self.children.add(seen.job)\n\n    def noticed",
         "            pass\n\n    def noticed",
-        _ON_SPREAD,
+        _ON_LEVELS,
     ),
     Mutant(
         "levels-takeover-with-old-changes", _LEVELS, "        self._status.begin_anew()\n", "", _ON_LEVELS

@@ -60,9 +60,11 @@ async def running(log: Log) -> AsyncIterator[tuple[Engine, Reader]]:
     engine = Engine(log, Owner(log, reader, clock), clock)
     await engine.start()
     task = asyncio.create_task(engine.run())
-    yield engine, reader
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    try:
+        yield engine, reader
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 @on_simulated_time

@@ -8,7 +8,7 @@ from subprocess import PIPE, Popen
 import pytest
 
 from jobledger.wiring import embedded
-from jobledger.wiring.keys import beside, key_of
+from jobledger.wiring.keys import _make, beside, key_of
 from jobledger.wiring.ledger import ledger_of
 from jobledger.wiring.roles import ALL, Role
 from statemachine.errors import ConfigError, StoreUnusable
@@ -79,6 +79,16 @@ def test_where_none_can_be_made_is_told() -> None:
 
 def test_a_folder_that_is_not_there_is_left_to_the_store_to_tell(tmp_path: Path) -> None:
     assert key_of(None, tmp_path / "absent" / "ledger.db", ALL) is None
+
+
+def test_who_comes_second_with_a_key_takes_the_first_ones(store: Path) -> None:
+    """Both have looked, and there was none."""
+    file = beside(store)
+    _make(file)
+    key = file.read_bytes()
+    _make(file)
+    assert file.read_bytes() == key
+    assert [each.name for each in file.parent.iterdir()] == [file.name]
 
 
 def test_those_who_make_it_at_once_agree(store: Path) -> None:

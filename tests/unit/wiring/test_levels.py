@@ -145,6 +145,22 @@ async def test_what_somebody_waits_for_is_visited_at_once_and_the_rest_in_a_mome
 
 
 @on_simulated_time
+async def test_a_report_that_changes_nothing_is_a_reason_to_look_at_the_children() -> None:
+    """It may be of a child that nobody asks for: at once where that is known, in a second where others decide."""
+    story = Story(workers(1)).submit()
+    scene = Scene(story)
+    scene.levels.silent(story.pod_seen("worker-0", "Running"))
+    assert scene.levels.children.depth == 1
+    late = Scene(story)
+    late.levels.noticed(story.pod_seen("worker-0", "Running"))
+    assert late.levels.children.depth == 0
+    await asyncio.sleep(1.1)
+    assert late.levels.children.depth == 1
+    scene.levels.silent(story.entries[0].cause)
+    assert scene.levels.statuses.depth == 0
+
+
+@on_simulated_time
 async def test_who_takes_a_job_over_shows_its_latest_status_alone() -> None:
     """Whoever had it may have shown the others."""
     story = Story(workers(1)).submit().pod("worker-0", "Running").pause()

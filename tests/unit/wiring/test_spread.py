@@ -159,6 +159,20 @@ async def test_what_was_left_in_the_inbox_is_decided_by_a_process_of_all_roles()
 
 
 @on_simulated_time
+async def test_what_was_left_in_the_inbox_is_decided_before_anything_else_begins() -> None:
+    world = World()
+    seen = Story(workers(1), uid="job-put").submit().entries[0].cause
+    await world.inbox.put([seen])
+    controller = world.controller(ALL)
+    at_start: list[bool] = []
+    task = asyncio.create_task(controller.run(lambda: at_start.append(seen.job in controller.reader)))
+    await until(lambda: bool(at_start))
+    assert at_start == [True]
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+@on_simulated_time
 async def test_nothing_is_written_before_the_cluster_has_been_listed() -> None:
     """A visit that took an incomplete list for what exists would make everything twice."""
     world = World()

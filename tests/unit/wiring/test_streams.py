@@ -3,6 +3,7 @@
 import asyncio
 
 from jobledger.wiring.streams import Followed, Streams
+from statemachine.errors import JobledgerError, LogUnavailable, ViewUnavailable
 from tests.support.simulated import run_simulated
 
 
@@ -40,5 +41,47 @@ def test_a_view_is_brought_on_while_it_is_ours_and_forgotten_when_it_is_somebody
         assert view.calls == ["forget", "advance", "forget"]
         for loop in loops:
             loop.cancel()
+
+    run_simulated(story(), 1)
+
+
+def test_a_log_that_grows_while_a_view_is_brought_on_is_read_once_more() -> None:
+    class Slow(View):
+        async def advance(self) -> None:
+            await super().advance()
+            await asyncio.sleep(1)
+
+    async def story() -> None:
+        view = Slow()
+        views = Streams([Followed(view, lambda: 7, lambda: True)])
+        loops = [asyncio.create_task(loop) for _, loop in views.loops()]
+        await asyncio.sleep(0.5)
+        views.grown()
+        await asyncio.sleep(10)
+        assert view.calls == ["advance", "advance"]
+        for loop in loops:
+            loop.cancel()
+
+    run_simulated(story(), 1)
+
+
+def test_who_only_catches_up_does_not_wait_for_a_database_but_for_a_log() -> None:
+    class Away(View):
+        def __init__(self, *errors: JobledgerError) -> None:
+            super().__init__()
+            self.errors = list(errors)
+
+        async def advance(self) -> None:
+            await super().advance()
+            if self.errors:
+                raise self.errors.pop(0)
+
+    async def story() -> None:
+        database = Away(*[ViewUnavailable("the database is away")] * 1000)
+        log = Away(*[LogUnavailable("the log is away")] * 3)
+        views = Streams([Followed(each, lambda: 7, lambda: True) for each in (database, log)])
+        async with asyncio.timeout(60):
+            await views.catch_up()
+        assert (len(database.calls), len(log.calls)) == (1, 4)
 
     run_simulated(story(), 1)

@@ -68,6 +68,19 @@ def test_a_silent_holder_is_replaced_after_the_duration_wherever_its_clock_stood
     simulated(main())
 
 
+def test_whoever_takes_a_lease_from_another_counts_that_and_whoever_renews_it_does_not() -> None:
+    async def main() -> None:
+        server, spans = Server(), dict[str, tuple[float, float]]()
+        counts = []
+        for name in ("one", "one", "two"):
+            await hold(lease(server, name), 5 * FAST.retry, spans)
+            assert server.lease is not None
+            counts.append(server.lease["spec"]["leaseTransitions"])
+        assert counts == [0, 1, 2], "one that was given back is nobody's"
+
+    simulated(main())
+
+
 def test_a_holder_whose_clock_is_an_hour_late_keeps_it_by_renewing() -> None:
     async def main() -> None:
         server, spans = Server(), dict[str, tuple[float, float]]()
