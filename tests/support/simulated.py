@@ -51,7 +51,9 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         return self.passed
 
 
-def run_simulated(coro: Coroutine[Any, Any, T], seed: int) -> T:
+def run_simulated(
+    coro: Coroutine[Any, Any, T], seed: int, loop: Callable[[], SimulatedLoop] = SimulatedLoop
+) -> T:
     """What `coro` returns, run to its end on simulated time; the module `random` starts from `seed`.
 
     Raises:
@@ -60,7 +62,7 @@ def run_simulated(coro: Coroutine[Any, Any, T], seed: int) -> T:
     before = random.getstate()
     random.seed(seed)
     try:
-        with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        with asyncio.Runner(loop_factory=loop) as runner:
             return runner.run(coro)
     finally:
         random.setstate(before)
