@@ -99,7 +99,18 @@ class _Call:
 
 
 class ProcessLoop(SimulatedLoop):
-    """A simulated loop for several processes."""
+    """A simulated loop for several processes. It holds their tasks: those of one that was killed wait for nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.set_task_factory(self._made)
+
+    def _made(self, loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> "asyncio.Task[Any]":
+        task = asyncio.Task(work, loop=loop, **options)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     def call_soon(
         self,
@@ -108,7 +119,7 @@ class ProcessLoop(SimulatedLoop):
         context: Context | None = None,
     ) -> asyncio.Handle:
         """See the base class."""
-        call = _Call(callback, args, context or copy_context())
+        call = _Call(callback, args, copy_context() if context is None else context)
         call.handle = super().call_soon(call, context=call.context)
         return call.handle
 
@@ -120,6 +131,6 @@ class ProcessLoop(SimulatedLoop):
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """See the base class."""
-        call = _Call(callback, args, context or copy_context())
+        call = _Call(callback, args, copy_context() if context is None else context)
         call.handle = timer = super().call_at(when, call, context=call.context)
         return timer

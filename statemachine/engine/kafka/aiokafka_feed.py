@@ -167,9 +167,11 @@ class _Dealt(ConsumerRebalanceListener):  # type: ignore[misc, unused-ignore]
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Called when the group has dealt out."""
         partitions = frozenset(each.partition for each in assigned)
-        self._taking_over = self._tasks.create_task(
-            self._feed.assigned(self._offsets, partitions), name="take over"
-        )
+        taking_over = self._feed.assigned(self._offsets, partitions)
+        try:
+            self._taking_over = self._tasks.create_task(taking_over, name="take over")
+        except RuntimeError:  # the feed ends, and has not left the group yet: others will have them
+            taking_over.close()
 
 
 def posted(

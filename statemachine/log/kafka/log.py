@@ -337,5 +337,11 @@ class KafkaLog:
         """`work` is done to its end, also if whoever asked for it is cancelled meanwhile."""
         task = asyncio.create_task(work, name=f"write to {self}")
         self._works.add(task)
-        task.add_done_callback(self._works.discard)
+        task.add_done_callback(self._done)
         return await asyncio.shield(task)
+
+    def _done(self, task: "asyncio.Task[Any]") -> None:
+        """Where nobody waits any more, nobody else would look at why it failed, and asyncio would complain."""
+        self._works.discard(task)
+        if not task.cancelled():
+            task.exception()

@@ -37,7 +37,7 @@ class Brokers:
         self._topics: dict[str, list[ModelPartition]] = {}
         self._loop = asyncio.get_running_loop()
         self._back: list[Callable[[], None]] = []
-        self.groups = Groups(self.later, self._loop.time, self._parts)
+        self.groups = Groups(self.later, self._loop.time, self.parts)
         self.transactions = Transactions(self.later, self._lag, self.groups.keep)
 
     # ---- there and away ------------------------------------------------------------------------------------------
@@ -101,7 +101,8 @@ class Brokers:
                 for each in partitions:
                     each.compact()
 
-    def _parts(self, topic: str) -> Sequence[TopicPartition]:
+    def parts(self, topic: str) -> Sequence[TopicPartition]:
+        """The partitions of a topic, in their order."""
         return [each.tp for each in self._topics.get(topic, ())]
 
     # ---- requests ------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from aiokafka import TopicPartition
 from aiokafka.errors import (
     IllegalGenerationError,
     KafkaConnectionError,
-    KafkaError,
     RebalanceInProgressError,
     RequestTimedOutError,
     UnknownMemberIdError,
@@ -137,5 +136,5 @@ class Membership:
             return
         try:
             await tell(self._holder.assignment() if partitions is None else partitions)
-        except KafkaError:
+        except Exception:
             log.exception("a listener failed", extra={"action": what})

@@ -63,6 +63,8 @@ class Link:
     """Nothing gets through any more, at once: the process is dead."""
     is_down: bool = False
     """Nothing gets through at the moment."""
+    moment: Callable[[], None] = field(default=lambda: None)
+    """Called whenever a request is sent, and when it was done and is not answered yet: where a process may end."""
 
 
 _LINKS: dict[str, Link] = {}
@@ -105,6 +107,7 @@ class Wire:
         if link.is_cut:
             raise KafkaConnectionError("this process is dead")
         chance = brokers.chance
+        link.moment()
         if brokers.is_away or link.is_down or chance.random() < odds.refused:
             await asyncio.sleep(0.01)
             raise KafkaConnectionError("connection refused")
@@ -115,6 +118,7 @@ class Wire:
             if brokers.is_away:
                 return
             reply = _done(work)
+            link.moment()
             if answered:
                 brokers.soon(_flight(chance.random(), odds), lambda: _settle(answer, reply))
 

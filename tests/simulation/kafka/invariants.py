@@ -1,0 +1,220 @@
+"""What must hold of the partitioned log. Each function yields a sentence for each thing that does not."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, cast
+
+from statemachine.decide import decide
+from statemachine.engine.step import Owner, Seen
+from statemachine.ids import JobUid, Position
+from statemachine.log.codec import decode_observation, encode_state
+from statemachine.log.kafka.layout import DEAD_LETTERS, EVENTS, JOBS, OBSERVATIONS
+from statemachine.log.kafka.log import KafkaLog
+from statemachine.log.kafka.records import Message, record_of
+from statemachine.log.memory import MemoryLog
+from statemachine.log.port import Record
+from statemachine.log.reader import Reader
+from statemachine.observations import Observation
+from statemachine.state import JobState
+from tests.simulation.invariants import OF_HISTORIES, Story
+from tests.simulation.kafka.world import Still, World
+from tests.simulation.world import World as Whole
+from tests.support.kafka_model.partitions import ModelPartition
+
+Findings = Iterator[str]
+
+Places = dict[Position, Observation]
+
+
+def records(partition: ModelPartition) -> list[Record]:
+    """What a read_committed consumer reads of the events."""
+    return [record_of(cast(Message, each.message)) for each in partition.visible()]
+
+
+def observations(partition: ModelPartition) -> Places:
+    """What was put, by place."""
+    messages = [each.message for each in partition.visible() if each.message is not None]
+    return {each.offset + 1: decode_observation(each.value or b"") for each in messages}
+
+
+def stories(entries: Sequence[Record]) -> dict[JobUid, Story]:
+    """The histories of the jobs of one partition."""
+    found: dict[JobUid, list[Record]] = {}
+    for record in entries:
+        found.setdefault(record.job, []).append(record)
+    return {job: Story(each) for job, each in found.items()}
+
+
+# ---- at any time -------------------------------------------------------------------------------------------------
+
+
+def numbers_go_on(world: World) -> Findings:
+    """Of every job the entries are 1, 2, 3 … in the order in which they stand, as far as there are any."""
+    for partition in world.parts(EVENTS.name):
+        last: dict[JobUid, int] = {}
+        for record in records(partition):
+            if record.seq != last.get(record.job, 0) + 1:
+                yield f"{partition.tp}: entry {record.seq} of {record.job} stands behind {last.get(record.job)}"
+            last[record.job] = record.seq
+
+
+def an_epoch_has_one_writer(world: World) -> Findings:
+    """An epoch was given to one client, and what stands in a partition under it is that client's."""
+    given: dict[tuple[int, int], str] = {}
+    for deed in world.brokers.transactions.deeds:
+        if deed.what == "init":
+            before = given.setdefault(deed.writer[:2], deed.writer.client)
+            if before != deed.writer.client:
+                yield f"epoch {deed.writer.epoch} of {deed.transactional_id} has {before} and {deed.writer.client}"
+    for topic in (EVENTS.name, JOBS.name):
+        for partition in world.parts(topic):
+            for stored in partition.visible():
+                if stored.writer is not None and given[stored.writer[:2]] != stored.writer.client:
+                    yield f"{partition.tp}: {stored.writer} wrote {stored.message}"
+
+
+def epochs_go_up(world: World) -> Findings:
+    """Behind an entry of one writer stands none of a writer before it."""
+    for partition in world.parts(EVENTS.name):
+        epochs = [each.writer.epoch for each in partition.visible() if each.writer is not None]
+        if epochs != sorted(epochs):
+            yield f"{partition.tp}: the epochs of its entries are {epochs}"
+
+
+def no_fenced_writer_commits(world: World) -> Findings:
+    """A commit was granted to the last client that had become the writer."""
+    owners: dict[str, str] = {}
+    for what, name, writer in world.brokers.transactions.deeds:
+        if what == "init":
+            owners[name] = writer.client
+        elif owners.get(name) != writer.client:
+            yield f"{writer} committed in {name}, which {owners.get(name)} writes"
+
+
+def nothing_broke(world: World) -> Findings:
+    """No error was logged, no engine died."""
+    yield from world.broken
+
+
+AT_ANY_TIME: Final = (
+    numbers_go_on,
+    an_epoch_has_one_writer,
+    epochs_go_up,
+    no_fenced_writer_commits,
+    nothing_broke,
+)
+
+
+# ---- at rest -----------------------------------------------------------------------------------------------------
+
+
+def histories_hold(world: World) -> Findings:
+    """All that must hold of a history holds of each."""
+    for partition in world.parts(EVENTS.name):
+        for job, story in stories(records(partition)).items():
+            for law in OF_HISTORIES:
+                for finding in law(cast(Whole, None), story):  # they look at no world
+                    yield f"{partition.tp}: {law.__name__}: {job}: {finding}"
+
+
+def jobs_stay_in_their_partition(world: World) -> Findings:
+    """No job has entries in two partitions."""
+    seen: dict[JobUid, int] = {}
+    for partition in world.parts(EVENTS.name):
+        for record in records(partition):
+            number = partition.tp.partition
+            if seen.setdefault(record.job, number) != number:
+                yield f"{record.job} has entries in partitions {seen[record.job]} and {number}"
+
+
+def every_observation_is_decided_once(world: World) -> Findings:
+    """Each caused one entry, or changes nothing in a state that the job was in when its turn had come."""
+    for posted, decided in zip(world.parts(OBSERVATIONS.name), world.parts(EVENTS.name), strict=True):
+        found, histories = observations(posted), stories(records(decided))
+        for story in histories.values():
+            for _, entry, _ in story.steps:
+                if entry.source and found.get(entry.source) != entry.cause:
+                    yield f"{decided.tp}: entry {entry.seq} of {entry.job} says that it is of place {entry.source}"
+        for job in {each.job for each in found.values()}:
+            yield from _decided_once(job, found, histories.get(job))
+
+
+def _decided_once(job: JobUid, found: Places, story: Story | None) -> Findings:
+    steps = story.steps if story else []
+    sources = [entry.source for _, entry, _ in steps if entry.source]
+    if sources != sorted(set(sources)):
+        yield f"{job}: observations were decided in the order {sources}"
+    for place, seen in found.items():
+        if seen.job == job and place not in sources and not _is_silent(seen, place, job, story):
+            yield f"{job}: what stands at place {place} was not decided: {seen}"
+
+
+def _is_silent(seen: Observation, place: Position, job: JobUid, story: Story | None) -> bool:
+    """It changes nothing in one of the states between the entries of the observations before and behind it."""
+    states = [JobState(job)]
+    for _, entry, after in story.steps if story else ():
+        if entry.source > place:
+            break
+        states = [after] if entry.source else [*states, after]
+    return any(not decide(state, seen) for state in states)
+
+
+def letters_are_empty(world: World) -> Findings:
+    """Nothing lies among the dead letters: all that was put can be decided."""
+    for partition in world.parts(DEAD_LETTERS.name):
+        yield from (f"{partition.tp}: {each.message}" for each in partition.visible())
+
+
+def what_was_told_is_there(world: World) -> Findings:
+    """What an engine has told its listeners is in the log, as it was told."""
+    there = {(each.job, each.seq): each for part in world.parts(EVENTS.name) for each in records(part)}
+    for each in world.told:
+        if there.get((each.job, each.seq)) != each:
+            yield f"entry {each.seq} of {each.job} was told, and the log has {there.get((each.job, each.seq))}"
+
+
+AT_REST: Final[tuple[Callable[[World], Findings], ...]] = (
+    histories_hold,
+    jobs_stay_in_their_partition,
+    every_observation_is_decided_once,
+    letters_are_empty,
+    what_was_told_is_there,
+)
+
+
+# ---- at rest, by asking the product ------------------------------------------------------------------------------
+
+
+async def one_engine_would_have_written_the_same(world: World) -> list[str]:
+    """With a clock that stands: byte for byte what one engine writes that nothing ever happens to."""
+    if world.is_timed:
+        return []
+    wrong = []
+    for posted, decided in zip(world.parts(OBSERVATIONS.name), world.parts(EVENTS.name), strict=True):
+        log = MemoryLog()
+        batch = [Seen(each, place) for place, each in observations(posted).items()]
+        await Owner(log, Reader(), Still()).take(batch)
+        wanted = [(each.job, each.seq, each.body) for each in log._records]
+        there = [(each.job, each.seq, each.body) for each in records(decided)]
+        if there != wanted:
+            wrong.append(f"{decided.tp}: there is {there}, one engine writes {wanted}")
+    return wrong
+
+
+async def snapshots_say_what_the_log_says(world: World) -> list[str]:
+    """Who begins with the snapshots, and who folds all entries, believe the same."""
+    wrong = []
+    for partition in world.parts(EVENTS.name):
+        whole = Reader()
+        for record in records(partition):
+            whole.accept(record)
+        log = await KafkaLog.open(world.address, partition.tp.partition, read_only=True)
+        recovered = Reader()
+        await recovered.recover(log)
+        await log.close()
+        for job in whole.jobs:
+            one, other = whole.tracked(job), recovered.tracked(job)
+            same = (one.seq, one.head, one.source) == (other.seq, other.head, other.source)
+            closed = one.state.closed and other.state.closed
+            if not closed and not (same and encode_state(one.state) == encode_state(other.state)):
+                wrong.append(f"{partition.tp}: {job}: folded {one}, by the snapshots {other}")
+    return wrong

@@ -1,0 +1,128 @@
+"""One seed of engines on the partitioned log, from its first observation to its last check."""
+
+import asyncio
+import gc
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+from unittest.mock import patch
+
+from statemachine.engine import embedded
+from tests.simulation.kafka import invariants
+from tests.simulation.kafka.faults import calm, chaos
+from tests.simulation.kafka.world import World
+from tests.simulation.world import Broken
+from tests.support.kafka_model.installed import installed
+from tests.support.processes import ProcessLoop
+from tests.support.simulated import Deadlock, run_simulated
+
+_LOOK: Final = 2.0
+"""Seconds between two looks at what must hold at any time."""
+
+_NEVER_DONE: Final = 600.0
+"""Seconds of calm after which all must have been decided: sessions, pauses and time-outs are over long before."""
+
+_SNAPSHOT_EVERY: Final = 12
+"""Entries; few, so that seeds have snapshots."""
+
+
+def simulate(seed: int, *, fences: bool = True) -> World:
+    """The world of `seed` after its end.
+
+    Raises:
+        Broken: something that must hold did not; the message has the story, and how to see it again.
+    """
+    worlds: list[World] = []
+    with installed(), patch.object(embedded, "_SNAPSHOT_EVERY", _SNAPSHOT_EVERY), _quiet():
+        try:
+            run_simulated(_live(seed, fences, worlds), seed, ProcessLoop)
+        except (Broken, Deadlock) as error:
+            story = "\n".join(worlds[0].notes)
+            again = f"make sim SEED={seed} ARGS='-k kafka'"
+            raise Broken(f"{error}\n\nagain: {again}\n\nwhat was done:\n{story}") from error
+    gc.unfreeze()  # readers that recover freeze what is there: of many seeds that would be all garbage
+    return worlds[0]
+
+
+async def _live(seed: int, fences: bool, worlds: list[World]) -> None:
+    world = World(seed, fences)
+    worlds.append(world)
+    root, handler = logging.getLogger(), world.listen()
+    root.addHandler(handler)
+    try:
+        await _story(world)
+    finally:
+        root.removeHandler(handler)
+        for each in world.engines:
+            each.kill()
+        for each in world.engines:
+            await each.process.bury()
+
+
+async def _story(world: World) -> None:
+    await world.make_topics()
+    keeper = asyncio.create_task(world.keep_running(), name="keeper")
+    looking = asyncio.create_task(_look(world), name="invariants")
+    observing = world.bridge.start(world.observe())
+    await chaos(world)
+    calm(world)
+    await observing
+    await _settle(world)
+    keeper.cancel()
+    looking.cancel()
+    for each in world.running():
+        each.stop()
+        await asyncio.wait([each.process.task or keeper])
+    await asyncio.wait([looking])
+    if not looking.cancelled():
+        looking.result()
+    await _check(world)
+
+
+async def _look(world: World) -> None:
+    while True:
+        await asyncio.sleep(_LOOK)
+        _demand(
+            "at any time",
+            [each for law in invariants.AT_ANY_TIME for each in _named(law.__name__, law(world))],
+        )
+
+
+async def _settle(world: World) -> None:
+    """All that was put is decided, and nothing more is written."""
+    loop = asyncio.get_running_loop()
+    limit, before = loop.time() + _NEVER_DONE, -1
+    while not world.is_all_decided() or world.entries() != before:
+        before = world.entries()
+        await asyncio.sleep(world.session)
+        if loop.time() > limit:
+            raise Broken(f"not all was decided in {_NEVER_DONE:.0f} s of calm")
+
+
+async def _check(world: World) -> None:
+    laws = (*invariants.AT_ANY_TIME, *invariants.AT_REST)
+    wrong = [each for law in laws for each in _named(law.__name__, law(world))]
+    wrong += _named("one engine", iter(await invariants.one_engine_would_have_written_the_same(world)))
+    wrong += _named("snapshots", iter(await invariants.snapshots_say_what_the_log_says(world)))
+    _demand("at rest", wrong)
+
+
+def _named(law: str, findings: Iterator[str]) -> Iterator[str]:
+    return (f"{law}: {each}" for each in findings)
+
+
+def _demand(when: str, wrong: list[str]) -> None:
+    if wrong:
+        raise Broken("\n".join([f"{when}:", *wrong]))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What is below an error costs nothing."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)

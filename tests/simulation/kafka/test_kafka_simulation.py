@@ -1,0 +1,51 @@
+"""Engines on the partitioned log: whatever happens to them and to brokers, each observation is decided once.
+
+`JOBLEDGER_SIM_KAFKA_SEEDS` says how many seeds; `JOBLEDGER_SIM_FIRST` and `JOBLEDGER_SIM_SEED` as for other families.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import pytest
+
+from tests.simulation.kafka.faults import FAULTS
+from tests.simulation.kafka.run import simulate
+from tests.support import seeds as seeding
+
+_CHUNK: Final = 25
+"""Seeds of a test, which takes some eight seconds of processor time."""
+
+_SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_KAFKA_SEEDS") or _CHUNK)
+_FIRST: Final = seeding.seed(0, "JOBLEDGER_SIM_FIRST")
+_ONE: Final = os.environ.get("JOBLEDGER_SIM_SEED")
+
+_SUDDEN: Final = ("killed at a request", "frozen at a request")
+_ENDS: Final = ("OwnerLost", "LogUnavailable")
+
+
+def _chunks() -> list[Sequence[int]]:
+    if _ONE:
+        return [(int(_ONE),)]
+    end = _FIRST + max(1, _SEEDS)
+    return [range(first, min(first + _CHUNK, end)) for first in range(_FIRST, end, _CHUNK)]
+
+
+@pytest.mark.parametrize("seeds", _chunks(), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+def test_every_observation_is_decided_once_whatever_happens(seeds: Sequence[int]) -> None:
+    did: Counter[str] = Counter()
+    for seed in seeds:
+        world = simulate(seed)
+        did += world.did
+        for each in world.engines:
+            did += each.worker.endings
+    if len(seeds) == _CHUNK:
+        wanted = [*(each.__name__ for each in FAULTS), *_SUDDEN, *_ENDS, "repeats", "put again"]
+        assert not [each for each in wanted if not did[each]], f"these faults never came: {did}"
+
+
+@pytest.mark.parametrize("seed", [3, 8])
+def test_the_same_seed_writes_the_same_bytes(seed: int) -> None:
+    first, second = ([each.body for each in simulate(seed).told] for _ in range(2))
+    assert first == second

@@ -1,0 +1,97 @@
+"""The simulation of the partitioned log can fail: with a broken contract or a broken product, promises break."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from statemachine.engine.kafka.aiokafka_feed import AiokafkaFeed
+from statemachine.engine.kafka.lanes import Lanes
+from statemachine.ids import Position
+from statemachine.log.inbox import Posted
+from statemachine.log.kafka.log import KafkaLog
+from statemachine.log.kafka.snapshots import Snapshots
+from tests.simulation.kafka import invariants
+from tests.simulation.kafka.run import simulate
+from tests.simulation.world import Broken
+
+Breaking = Callable[[pytest.MonkeyPatch], None]
+
+_ENOUGH = 60
+
+
+def an_owner_does_not_wait_for_what_was_committed_before(patch: pytest.MonkeyPatch) -> None:
+    """The product is broken: markers come a little later than the yes to a commit."""
+
+    async def at_once(_: KafkaLog) -> None:
+        return
+
+    patch.setattr(KafkaLog, "_settle", at_once)
+
+
+def observations_are_acknowledged_before_they_are_decided(patch: pytest.MonkeyPatch) -> None:
+    """The product is broken: what was in hand when an engine was killed is lost."""
+    put = Lanes.put
+
+    async def early(self: Lanes, partition: int, place: Position, post: Posted) -> None:
+        await put(self, partition, place, post)
+        self._acked(partition, place)
+
+    patch.setattr(Lanes, "put", early)
+
+
+def nobody_acknowledges(patch: pytest.MonkeyPatch) -> None:
+    """The product is broken: no group ever says that it is at the end."""
+
+    async def nothing(_: AiokafkaFeed, __: Any) -> None:
+        return
+
+    patch.setattr(AiokafkaFeed, "_commit", nothing)
+
+
+def snapshots_claim_more_than_they_cover(patch: pytest.MonkeyPatch) -> None:
+    """The product is broken: who recovers leaves out entries that are in no snapshot."""
+    save = Snapshots.save
+
+    async def more(
+        self: Snapshots, writer: Any, position: Position, snapshots: Any, source: Position
+    ) -> None:
+        await save(self, writer, position + 3, snapshots, source)
+
+    patch.setattr(Snapshots, "save", more)
+
+
+@pytest.mark.parametrize(
+    ("breaking", "law"),
+    [
+        (an_owner_does_not_wait_for_what_was_committed_before, "numbers_go_on|is_decided_once"),
+        (observations_are_acknowledged_before_they_are_decided, "every_observation_is_decided_once"),
+        (nobody_acknowledges, "not all was decided in"),
+        (snapshots_claim_more_than_they_cover, "snapshots|numbers_go_on|not all was decided"),
+    ],
+)
+def test_what_is_broken_breaks_a_promise(
+    breaking: Breaking, law: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaking(monkeypatch)
+    with pytest.raises(Broken, match=law):
+        _simulate_many()
+
+
+def test_without_fencing_in_the_model_a_zombie_writes_a_second_history(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where nobody compares epochs: that is what fencing is for."""
+    monkeypatch.setattr(invariants, "AT_ANY_TIME", (invariants.numbers_go_on,))
+    with pytest.raises(Broken, match="numbers_go_on"):
+        _simulate_many(fences=False)
+
+
+def test_without_fencing_in_the_model_an_epoch_has_two_writers() -> None:
+    with pytest.raises(Broken, match="an_epoch_has_one_writer"):
+        _simulate_many(fences=False)
+
+
+def _simulate_many(*, fences: bool = True) -> None:
+    for seed in range(_ENOUGH):
+        simulate(seed, fences=fences)

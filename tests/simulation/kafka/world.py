@@ -1,0 +1,231 @@
+"""Engines, a bridge and the model of Kafka, all of one seed, on simulated time.
+
+Each engine is a process with the product's worker, feed, lanes and log as they are; only the clients of Kafka are the
+model's. The bridge puts what is observed of the jobs into the outbox, again and again until that is taken.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+from typing import Final
+
+from statemachine.engine.clock import Clock, LoopClock
+from statemachine.engine.kafka.offsets import GROUP
+from statemachine.engine.kafka.worker import Worker
+from statemachine.errors import LogUnavailable
+from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.layout import EVENTS, OBSERVATIONS
+from statemachine.log.kafka.outbox import KafkaOutbox
+from statemachine.log.kafka.topics import apply
+from statemachine.log.port import Record
+from statemachine.log.reader import Folded
+from statemachine.observations import Observation
+from tests.simulation.kafka.lives import life
+from tests.support.kafka_model.brokers import START, Brokers
+from tests.support.kafka_model.partitions import ModelPartition
+from tests.support.kafka_model.wire import Link, Odds, linked
+from tests.support.processes import Process
+
+_AGAIN: Final = 0.3
+"""Seconds until the bridge puts again what was not taken."""
+
+
+class Still:
+    """A clock that stands: no timer fires, and what is decided depends on the observations alone."""
+
+    def now(self) -> datetime:
+        """The beginning."""
+        return START
+
+
+class Engine:
+    """One engine, from its start until it has ended or was killed."""
+
+    def __init__(self, world: "World", number: int) -> None:
+        self.world = world
+        self.process = Process(f"engine-{number}")
+        server = f"{self.process.name}:9092"
+        self.link = Link(world.brokers, self.process.name, world.odds, moment=self._moment)
+        linked(server, self.link)
+        self.worker = Worker(Address((server,)), "aiokafka", world.clock, session=world.session)
+        self.worker.listeners.append(self._tell)
+        self.process.start(self._run())
+
+    async def _run(self) -> None:
+        try:
+            await self.worker.run()
+        except Exception as error:  # noqa: BLE001 - whatever ends an engine is a finding
+            self.world.broken.append(f"{self.process.name} died: {error!r}")
+
+    def _tell(self, folded: Folded) -> None:
+        if not self.process.is_killed:
+            self.world.told.append(folded.record)
+
+    def _moment(self) -> None:
+        if self.process.is_running and not self.process.is_frozen:
+            self.world.at_request(self)
+
+    def kill(self) -> None:
+        """As `kill -9`: nothing it had not sent is ever sent."""
+        self.process.kill()
+        self.link.is_cut = True
+
+    def stop(self) -> None:
+        """As `kill -15`: it hands over."""
+        if self.process.task is not None:
+            self.process.task.cancel()
+
+    @property
+    def is_running(self) -> bool:
+        """It lives, even if it does nothing at the moment."""
+        return self.process.is_running
+
+
+@dataclass
+class World:
+    """Everything that belongs to one seed. To be made in the running loop. `fences`: the model does, as it has to."""
+
+    seed: int
+    fences: bool = True
+    chance: Random = field(init=False)
+    odds: Odds = field(default_factory=Odds)
+    broken: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    did: Counter[str] = field(default_factory=Counter)
+    """How often each fault came."""
+    told: list[Record] = field(default_factory=list)
+    """What engines have told their listeners, as decided and durable."""
+    engines: list[Engine] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        chance = self.chance = Random(self.seed)
+        self.brokers = Brokers(chance)
+        self.brokers.transactions.fences = self.fences
+        self.address = Address(("operator:9092",))
+        linked("operator:9092", Link(self.brokers, "operator"))
+        self.bridge = Process("bridge")
+        linked("bridge:9092", Link(self.brokers, "bridge", self.odds))
+        self.partitions = chance.choice((2, 3, 4))
+        self.wanted = chance.choice((2, 2, 3))
+        """How many engines there are, when all is well."""
+        self.session = chance.choice((3.0, 6.0))
+        self.is_timed = self.seed % 2 == 1
+        self.clock: Clock = LoopClock(START) if self.is_timed else Still()
+        self.sudden = 0.0
+        """How likely an engine ends, or stands still, at a request of it."""
+        self._count = 0
+
+    # ---- engines -------------------------------------------------------------------------------------------------
+
+    def start_engine(self) -> Engine:
+        """One more engine."""
+        self._count += 1
+        engine = Engine(self, self._count)
+        self.engines.append(engine)
+        self.note(f"{engine.process.name} starts")
+        return engine
+
+    def running(self) -> list[Engine]:
+        """The engines that live, frozen ones too."""
+        return [each for each in self.engines if each.is_running]
+
+    async def keep_running(self) -> None:
+        """There are as many engines as there should be, a moment after one has gone."""
+        while True:
+            if len(self.running()) < self.wanted:
+                self.start_engine()
+            await asyncio.sleep(self.chance.expovariate(1 / 2))
+
+    def at_request(self, engine: Engine) -> None:
+        """The engine asks brokers for something, or was heard: a moment at which it may end, or stand still."""
+        if self.chance.random() < self.sudden:
+            if self.chance.random() < 0.5:
+                self.did["killed at a request"] += 1
+                self.note(f"{engine.process.name} is killed at a request")
+                engine.kill()
+            else:
+                self.did["frozen at a request"] += 1
+                self.freeze(engine)
+
+    def freeze(self, engine: Engine) -> None:
+        """The engine stands still for a while, often until others have taken over."""
+        seconds = self.session * self.chance.choice((0.3, 1.5, 3.0)) * (0.5 + self.chance.random())
+        self.note(f"{engine.process.name} stands still for {seconds:.1f} s")
+        engine.process.freeze()
+        self.brokers.soon(seconds, engine.process.resume)
+
+    # ---- the bridge ----------------------------------------------------------------------------------------------
+
+    async def make_topics(self) -> None:
+        """The ledger has its topics."""
+        await apply(self.address, partitions=self.partitions, replication=1)
+
+    async def observe(self) -> None:
+        """The bridge puts what is observed when it is, some of it twice, and what was not taken once more."""
+        count = self.chance.randint(3, 8)
+        lives = [life(self.chance, f"job-{number}", self.chance.uniform(0, 20)) for number in range(count)]
+        coming = sorted((each for one in lives for each in one), key=lambda each: each.at)
+        loop, begun = asyncio.get_running_loop(), asyncio.get_running_loop().time()
+        outbox: KafkaOutbox | None = None
+        while coming:
+            due = (coming[0].at - START).total_seconds() - (loop.time() - begun)
+            await asyncio.sleep(max(0.0, due) + self.chance.expovariate(5.0))
+            batch = [coming.pop(0) for _ in range(min(len(coming), self.chance.choice((1, 1, 3, 10))))]
+            outbox = await self._put(outbox, batch)
+            if self.chance.random() < 0.1:
+                self.did["repeats"] += 1
+                outbox = await self._put(outbox, [self.chance.choice(batch)])
+
+    async def _put(self, outbox: KafkaOutbox | None, batch: Sequence[Observation]) -> KafkaOutbox:
+        while True:
+            try:
+                outbox = outbox or await KafkaOutbox.open(Address(("bridge:9092",)))
+                await outbox.put(batch)
+            except LogUnavailable:
+                self.did["put again"] += 1
+                await asyncio.sleep(_AGAIN)
+            else:
+                return outbox
+
+    # ---- what there is -------------------------------------------------------------------------------------------
+
+    def parts(self, topic: str) -> Iterator[ModelPartition]:
+        """The partitions of a topic of the ledger."""
+        yield from map(self.brokers.partition, self.brokers.parts(self.address.topic(topic)))
+
+    def is_all_decided(self) -> bool:
+        """The group is at the end of all observations, by its own account."""
+        group = self.address.topic(GROUP)
+        return all(
+            (self.brokers.groups.committed(group, each.tp) or 0) == each.end
+            for each in self.parts(OBSERVATIONS.name)
+        )
+
+    def entries(self) -> int:
+        """How many entries anybody can read."""
+        return sum(len(each.visible()) for each in self.parts(EVENTS.name))
+
+    def note(self, text: str) -> None:
+        """Something was done to the system: part of the story that a failure prints."""
+        self.notes.append(f"{asyncio.get_running_loop().time():8.3f} {text}")
+
+    def listen(self) -> logging.Handler:
+        """Errors that are logged from now on are findings."""
+        return _Errors(self.broken)
+
+
+class _Errors(logging.Handler):
+    """Whatever is logged as an error is a finding."""
+
+    def __init__(self, broken: list[str]) -> None:
+        super().__init__(logging.ERROR)
+        self._broken = broken
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the line."""
+        error = record.exc_info[1] if record.exc_info else None
+        self._broken.append(f"logged: {record.getMessage()}: {error!r}")
