@@ -111,7 +111,7 @@ count: $(VENV)/.stamp ## how many tests and assertions there are; BASE=REVISION 
 	@$(PY) -m tests.gate count $(BASE)
 
 sim: $(VENV)/.stamp ## more simulated runs: SEEDS=10000, or one again: SEED=123
-	@JOBLEDGER_SIM_SEEDS='$(SEEDS)' $(if $(SEED),JOBLEDGER_SIM_SEED='$(SEED)') \
+	@JOBLEDGER_SIM_SEEDS='$(SEEDS)' JOBLEDGER_SIM_KAFKA_SEEDS='$(SEEDS)' $(if $(SEED),JOBLEDGER_SIM_SEED='$(SEED)') \
 	    $(PY) -m pytest --timeout=0 $(call spread,2) tests/simulation $(ARGS)
 
 fire: $(VENV)/.stamp ## jobs on a real API server while everything is killed: JOBS=200 KILLS=50 APISERVER_KILLS=10 SEED=1 LOG=kafka ROLES=apart

@@ -41,7 +41,16 @@ NOT_SETTINGS: Final = frozenset(
     for name in (
         *("REQUIRE_ALL", "REAL_STARTS", "TEST_WORKERS", "BASE"),
         *("SCREENSHOTS", "KUBECONFIG", "TOOLS", "CONTAINER_ID"),
-        *("FRESH_SEEDS", "SEED", "SIM_SEEDS", "SIM_FIRST", "SIM_SEED", "KILLS", "FULL_SIZE"),
+        *(
+            "FRESH_SEEDS",
+            "SEED",
+            "SIM_SEEDS",
+            "SIM_KAFKA_SEEDS",
+            "SIM_FIRST",
+            "SIM_SEED",
+            "KILLS",
+            "FULL_SIZE",
+        ),
         *(
             "FIRE_LOG",
             "FIRE_ROLES",

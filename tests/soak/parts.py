@@ -33,7 +33,7 @@ PARTS: Final = (
         "simulation",
         "10,000 seeds that nobody has tried",
         _pytest("-n", "2", "tests/simulation"),
-        {**_FRESH, "JOBLEDGER_SIM_SEEDS": "10000"},
+        {**_FRESH, "JOBLEDGER_SIM_SEEDS": "10000", "JOBLEDGER_SIM_KAFKA_SEEDS": "2000"},
     ),
     Part(
         "properties",

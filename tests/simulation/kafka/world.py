@@ -30,6 +30,9 @@ from tests.support.kafka_model.partitions import ModelPartition
 from tests.support.kafka_model.wire import Link, Odds, linked
 from tests.support.processes import Process
 
+_WRITES: Final = 10.0
+"""How much likelier an engine ends at a request that writes than at any other: there are few of them."""
+
 _AGAIN: Final = 0.3
 """Seconds until the bridge puts again what was not taken."""
 
@@ -65,9 +68,9 @@ class Engine:
         if not self.process.is_killed:
             self.world.told.append(folded.record)
 
-    def _moment(self) -> None:
+    def _moment(self, produces: bool) -> None:
         if self.process.is_running and not self.process.is_frozen:
-            self.world.at_request(self)
+            self.world.at_request(self, _WRITES if produces else 1.0)
 
     def kill(self) -> None:
         """As `kill -9`: nothing it had not sent is ever sent."""
@@ -140,9 +143,9 @@ class World:
                 self.start_engine()
             await asyncio.sleep(self.chance.expovariate(1 / 2))
 
-    def at_request(self, engine: Engine) -> None:
+    def at_request(self, engine: Engine, weight: float) -> None:
         """The engine asks brokers for something, or was heard: a moment at which it may end, or stand still."""
-        if self.chance.random() < self.sudden:
+        if self.chance.random() < self.sudden * weight:
             if self.chance.random() < 0.5:
                 self.did["killed at a request"] += 1
                 self.note(f"{engine.process.name} is killed at a request")

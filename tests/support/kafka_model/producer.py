@@ -102,7 +102,7 @@ class ModelProducer:
         transaction_timeout_ms: int = 60_000,
         **_: Any,
     ) -> None:
-        self.client = Wire(bootstrap_servers)
+        self.client = Wire(bootstrap_servers, produces=True)
         self._id, self._timeout = transactional_id, transaction_timeout_ms / 1000
         self._name = f"{self.client.link.name}-{next(_clients)}"
         self._sender = _Sender()

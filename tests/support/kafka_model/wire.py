@@ -63,8 +63,11 @@ class Link:
     """Nothing gets through any more, at once: the process is dead."""
     is_down: bool = False
     """Nothing gets through at the moment."""
-    moment: Callable[[], None] = field(default=lambda: None)
-    """Called whenever a request is sent, and when it was done and is not answered yet: where a process may end."""
+    moment: Callable[[bool], None] = field(default=lambda _: None)
+    """Called whenever a request is sent, and when it was done and is not answered yet: where a process may end.
+
+    It is told whether the request is one of a producer.
+    """
 
 
 _LINKS: dict[str, Link] = {}
@@ -83,11 +86,11 @@ def unlinked() -> None:
 class Wire:
     """The connections of one client. Its errors are those of aiokafka."""
 
-    def __init__(self, servers: Sequence[str] | str) -> None:
+    def __init__(self, servers: Sequence[str] | str, *, produces: bool = False) -> None:
         first = servers if isinstance(servers, str) else servers[0]
         if first not in _LINKS:
             raise KafkaConnectionError(f"nobody listens at {first}")
-        self.link = _LINKS[first]
+        self.link, self._produces = _LINKS[first], produces
         self.brokers = self.link.brokers
         self.hosts: Sequence[tuple[str, int, int]] = ()
         """None: whoever wants to know what is wrong with them has nobody to ask."""
@@ -107,7 +110,7 @@ class Wire:
         if link.is_cut:
             raise KafkaConnectionError("this process is dead")
         chance = brokers.chance
-        link.moment()
+        link.moment(self._produces)
         if brokers.is_away or link.is_down or chance.random() < odds.refused:
             await asyncio.sleep(0.01)
             raise KafkaConnectionError("connection refused")
@@ -118,7 +121,7 @@ class Wire:
             if brokers.is_away:
                 return
             reply = _done(work)
-            link.moment()
+            link.moment(self._produces)
             if answered:
                 brokers.soon(_flight(chance.random(), odds), lambda: _settle(answer, reply))
 

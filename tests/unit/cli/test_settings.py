@@ -74,6 +74,7 @@ def test_a_misspelled_variable_is_refused_with_the_nearest_name(monkeypatch: pyt
         "TEST_WORKERS",
         "BASE",
         "SIM_SEEDS",
+        "SIM_KAFKA_SEEDS",
         "SIM_FIRST",
         "SIM_SEED",
         "KILLS",

@@ -1,0 +1,30 @@
+"""What the feed does with what its group deals out, at the edges of its life."""
+
+import asyncio
+
+from aiokafka import TopicPartition
+
+from statemachine.engine.clock import LoopClock
+from statemachine.engine.kafka.aiokafka_feed import AiokafkaFeed, _Dealt
+from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.kafka.offsets import Offsets
+from statemachine.log.kafka.address import Address
+from statemachine.log.port import EventLog
+from tests.support.scenario import START
+from tests.support.simulated import on_simulated_time
+
+ADDRESS = Address(("127.0.0.1:1",))
+
+
+async def _no_log(_: int) -> EventLog:
+    raise AssertionError("no log is opened")
+
+
+@on_simulated_time
+async def test_what_is_dealt_to_a_feed_that_has_ended_is_left_to_others() -> None:
+    """It leaves the group a moment later; aiokafka logs as an error whatever comes out of a listener."""
+    lanes = Lanes(_no_log, LoopClock(START), lambda _: 0)
+    async with asyncio.TaskGroup() as tasks:
+        dealt = _Dealt(AiokafkaFeed(ADDRESS, lanes), None, Offsets(ADDRESS), tasks)
+    await dealt.on_partitions_assigned([TopicPartition("jobledger.observations", 0)])
+    assert not lanes.partitions
