@@ -64,8 +64,8 @@ class Stage:
         whole = f"{self.address.prefix}.{group}" if group else None
         made = await self._started(clients.consumer(self.address, whole, wait=0.05, isolation=isolation))
         made.assign(parts)
-        for each in parts:
-            made.seek(each, 0)
+        for tp in parts:
+            made.seek(tp, 0)
         return made
 
     async def member(self) -> "Member":
@@ -78,7 +78,7 @@ class Stage:
 
     async def close(self) -> None:
         """Nothing that was opened is open any more."""
-        await asyncio.gather(*(clients.stopped(each) for each in self._opened))
+        await asyncio.gather(*(clients.stopped(client) for client in self._opened))
 
     async def _started(self, client: Any) -> Any:
         self._opened.append(client)
@@ -107,7 +107,7 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc, unused-ignore]
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Called when the group has dealt out."""
-        self.shares.append(frozenset(each.partition for each in assigned))
+        self.shares.append(frozenset(tp.partition for tp in assigned))
 
 
 def on_the_model(server: str = "model:9092") -> Stage:
@@ -168,9 +168,9 @@ async def values(reader: Any, tp: TopicPartition) -> Sequence[bytes]:
     """All that the reader may read of a partition now, from its beginning."""
     end = (await reader.end_offsets([tp]))[tp]
     reader.seek(tp, 0)
-    found: list[bytes] = []
+    texts: list[bytes] = []
     async with asyncio.timeout(PATIENCE):
         while await reader.position(tp) < end:
             for messages in (await reader.getmany(tp, timeout_ms=50)).values():
-                found += [each.value for each in messages]
-    return found
+                texts += [message.value for message in messages]
+    return texts

@@ -43,8 +43,8 @@ async def write(writer: Any, tp: TopicPartition, *texts: bytes) -> list[int]:
 async def send(writer: Any, tp: TopicPartition, *texts: bytes) -> list[int]:
     """One batch; the offsets of its records."""
     batch = writer.create_batch()
-    for each in texts:
-        batch.append(timestamp=None, key=b"key", value=each, headers=[("name", each)])
+    for text in texts:
+        batch.append(timestamp=None, key=b"key", value=text, headers=[("name", text)])
     first = (await (await writer.send_batch(batch, tp.topic, partition=tp.partition))).offset
     return list(range(first, first + len(texts)))
 
@@ -53,7 +53,7 @@ async def send(writer: Any, tp: TopicPartition, *texts: bytes) -> list[int]:
 
 
 @on_stage
-async def test_a_confirmed_record_is_read_as_it_was_sent_at_the_offset_that_was_told(stage: Stage) -> None:
+async def test_a_confirmed_record_is_read_as_it_was_sent_at_the_offset_that_was_given(stage: Stage) -> None:
     sender, tp = await stage.sender(), stage.events
     said = await sender.send_and_wait(tp.topic, b"value", b"key", tp.partition, headers=[("name", b"text")])
     reader = await stage.reader(tp)
@@ -66,8 +66,8 @@ async def test_a_confirmed_record_is_read_as_it_was_sent_at_the_offset_that_was_
 @on_stage
 async def test_records_without_transactions_have_no_gaps(stage: Stage) -> None:
     sender, tp = await stage.sender(), stage.events
-    said = [await sender.send_and_wait(tp.topic, b"%d" % each, b"key", tp.partition) for each in range(5)]
-    assert [each.offset for each in said] == [0, 1, 2, 3, 4]
+    said = [await sender.send_and_wait(tp.topic, b"%d" % number, b"key", tp.partition) for number in range(5)]
+    assert [record.offset for record in said] == [0, 1, 2, 3, 4]
 
 
 @on_stage
@@ -317,9 +317,9 @@ async def test_a_place_behind_the_end_is_an_error(stage: Stage) -> None:
 
 async def anything(reader: Any, tp: TopicPartition) -> list[Any]:
     """What comes first of a partition."""
-    while not (found := await reader.getmany(tp, timeout_ms=50)):
+    while not (messages := await reader.getmany(tp, timeout_ms=50)):
         pass
-    return list(found[tp])
+    return list(messages[tp])
 
 
 # ---- members of groups -------------------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ async def test_a_member_that_was_put_out_still_holds_its_share_and_cannot_commit
     zombie.attentive.clear()
     other = await stage.member()
     await until(lambda: other.share == {0, 1})
-    assert {each.partition for each in zombie.consumer.assignment()} == {0, 1}
+    assert {tp.partition for tp in zombie.consumer.assignment()} == {0, 1}
     tp = TopicPartition(stage.observations, 0)
     with pytest.raises(CommitFailedError):
         await zombie.consumer.commit({tp: OffsetAndMetadata(7, "")})
@@ -367,7 +367,7 @@ async def test_a_member_goes_on_where_its_group_is(stage: Stage) -> None:
     await one.consumer.stop()
     other = await stage.member()
     await until(lambda: other.share == {0, 1})
-    assert [each.value for each in await anything(other.consumer, tp)] == [b"2", b"3"]
+    assert [message.value for message in await anything(other.consumer, tp)] == [b"2", b"3"]
 
 
 @on_stage
@@ -385,7 +385,7 @@ async def test_a_partition_that_is_not_dealt_to_a_member_gives_and_takes_nothing
 async def test_a_partition_that_is_taken_while_a_transaction_is_open_has_the_entries_of_the_next_owner_alone(
     stage: Stage,
 ) -> None:
-    """A lane decides, its member is put out, and whoever has the partition next opens the log before it commits."""
+    """A lane decides, its member is put out, and the next owner of the partition opens the log before it commits."""
     zombie, tp = await stage.member(), stage.events
     await until(lambda: zombie.share == {0, 1})
     old = await stage.writer("0")

@@ -31,7 +31,7 @@ def _sized(prefix: str, **sizes: int) -> dict[str, str]:
 PARTS: Final = (
     Part(
         "simulation",
-        "10,000 seeds that nobody has tried",
+        "10,000 seeds, and 2,000 of engines on Kafka, that nobody has tried",
         _pytest("-n", "2", "tests/simulation"),
         {**_FRESH, "JOBLEDGER_SIM_SEEDS": "10000", "JOBLEDGER_SIM_KAFKA_SEEDS": "2000"},
     ),

@@ -22,7 +22,7 @@ async def chaos(world: World) -> None:
     world.odds.slow = chance.choice((0.001, 0.01, 0.1))
     world.brokers.marker_lag = chance.choice((0.002, 0.05, 0.5))
     world.sudden = chance.choice((0.0, 0.001, 0.004))
-    faults = [each for each in FAULTS if chance.random() < 0.6] or list(FAULTS)
+    faults = [fault for fault in FAULTS if chance.random() < 0.6] or list(FAULTS)
     pause = chance.choice((1.0, 3.0))
     ends = loop.time() + chance.uniform(15, 40)
     while loop.time() < ends:
@@ -38,9 +38,9 @@ def calm(world: World) -> None:
     world.odds.calm()
     world.sudden = 0.0
     world.brokers.come_back()
-    for each in world.engines:
-        each.link.is_down = False
-        each.process.resume()
+    for engine in world.engines:
+        engine.link.is_down = False
+        engine.process.resume()
 
 
 async def kill(world: World) -> None:

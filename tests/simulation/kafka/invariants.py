@@ -27,21 +27,21 @@ Places = dict[Position, Observation]
 
 def records(partition: ModelPartition) -> list[Record]:
     """What a read_committed consumer reads of the events."""
-    return [record_of(cast(Message, each.message)) for each in partition.visible()]
+    return [record_of(cast(Message, stored.message)) for stored in partition.visible()]
 
 
 def observations(partition: ModelPartition) -> Places:
     """What was put, by place."""
-    messages = [each.message for each in partition.visible() if each.message is not None]
-    return {each.offset + 1: decode_observation(each.value or b"") for each in messages}
+    messages = [stored.message for stored in partition.visible() if stored.message is not None]
+    return {stored.offset + 1: decode_observation(stored.value or b"") for stored in messages}
 
 
 def stories(entries: Sequence[Record]) -> dict[JobUid, Story]:
     """The histories of the jobs of one partition."""
-    found: dict[JobUid, list[Record]] = {}
+    jobs: dict[JobUid, list[Record]] = {}
     for record in entries:
-        found.setdefault(record.job, []).append(record)
-    return {job: Story(each) for job, each in found.items()}
+        jobs.setdefault(record.job, []).append(record)
+    return {job: Story(entries_of_job) for job, entries_of_job in jobs.items()}
 
 
 # ---- at any time -------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def an_epoch_has_one_writer(world: World) -> Findings:
 def epochs_go_up(world: World) -> Findings:
     """Behind an entry of one writer stands none of a writer before it."""
     for partition in world.parts(EVENTS.name):
-        epochs = [each.writer.epoch for each in partition.visible() if each.writer is not None]
+        epochs = [stored.writer.epoch for stored in partition.visible() if stored.writer is not None]
         if epochs != sorted(epochs):
             yield f"{partition.tp}: the epochs of its entries are {epochs}"
 
@@ -118,58 +118,60 @@ def histories_hold(world: World) -> Findings:
 
 def jobs_stay_in_their_partition(world: World) -> Findings:
     """No job has entries in two partitions."""
-    seen: dict[JobUid, int] = {}
+    homes: dict[JobUid, int] = {}
     for partition in world.parts(EVENTS.name):
         for record in records(partition):
             number = partition.tp.partition
-            if seen.setdefault(record.job, number) != number:
-                yield f"{record.job} has entries in partitions {seen[record.job]} and {number}"
+            if homes.setdefault(record.job, number) != number:
+                yield f"{record.job} has entries in partitions {homes[record.job]} and {number}"
 
 
 def every_observation_is_decided_once(world: World) -> Findings:
     """Each caused one entry, or changes nothing in a state that the job was in when its turn had come."""
     for posted, decided in zip(world.parts(OBSERVATIONS.name), world.parts(EVENTS.name), strict=True):
-        found, histories = observations(posted), stories(records(decided))
+        places, histories = observations(posted), stories(records(decided))
         for story in histories.values():
             for _, entry, _ in story.steps:
-                if entry.source and found.get(entry.source) != entry.cause:
+                if entry.source and places.get(entry.source) != entry.cause:
                     yield f"{decided.tp}: entry {entry.seq} of {entry.job} says that it is of place {entry.source}"
-        for job in {each.job for each in found.values()}:
-            yield from _decided_once(job, found, histories.get(job))
+        for job in {observation.job for observation in places.values()}:
+            yield from _decided_once(job, places, histories.get(job))
 
 
-def _decided_once(job: JobUid, found: Places, story: Story | None) -> Findings:
+def _decided_once(job: JobUid, places: Places, story: Story | None) -> Findings:
     steps = story.steps if story else []
     sources = [entry.source for _, entry, _ in steps if entry.source]
     if sources != sorted(set(sources)):
         yield f"{job}: observations were decided in the order {sources}"
-    for place, seen in found.items():
-        if seen.job == job and place not in sources and not _is_silent(seen, place, job, story):
-            yield f"{job}: what stands at place {place} was not decided: {seen}"
+    for place, observation in places.items():
+        if observation.job == job and place not in sources and not _is_silent(observation, place, job, story):
+            yield f"{job}: what stands at place {place} was not decided: {observation}"
 
 
-def _is_silent(seen: Observation, place: Position, job: JobUid, story: Story | None) -> bool:
+def _is_silent(observation: Observation, place: Position, job: JobUid, story: Story | None) -> bool:
     """It changes nothing in one of the states between the entries of the observations before and behind it."""
     states = [JobState(job)]
     for _, entry, after in story.steps if story else ():
         if entry.source > place:
             break
         states = [after] if entry.source else [*states, after]
-    return any(not decide(state, seen) for state in states)
+    return any(not decide(state, observation) for state in states)
 
 
 def letters_are_empty(world: World) -> Findings:
     """Nothing lies among the dead letters: all that was put can be decided."""
     for partition in world.parts(DEAD_LETTERS.name):
-        yield from (f"{partition.tp}: {each.message}" for each in partition.visible())
+        yield from (f"{partition.tp}: {stored.message}" for stored in partition.visible())
 
 
-def what_was_told_is_there(world: World) -> Findings:
-    """What an engine has told its listeners is in the log, as it was told."""
-    there = {(each.job, each.seq): each for part in world.parts(EVENTS.name) for each in records(part)}
-    for each in world.told:
-        if there.get((each.job, each.seq)) != each:
-            yield f"entry {each.seq} of {each.job} was told, and the log has {there.get((each.job, each.seq))}"
+def what_was_announced_is_there(world: World) -> Findings:
+    """What an engine has announced to its listeners is in the log, as it was announced."""
+    there = {
+        (record.job, record.seq): record for part in world.parts(EVENTS.name) for record in records(part)
+    }
+    for record in world.announced:
+        if (kept := there.get((record.job, record.seq))) != record:
+            yield f"entry {record.seq} of {record.job} was announced, and the log has {kept}"
 
 
 AT_REST: Final[tuple[Callable[[World], Findings], ...]] = (
@@ -177,7 +179,7 @@ AT_REST: Final[tuple[Callable[[World], Findings], ...]] = (
     jobs_stay_in_their_partition,
     every_observation_is_decided_once,
     letters_are_empty,
-    what_was_told_is_there,
+    what_was_announced_is_there,
 )
 
 
@@ -191,10 +193,10 @@ async def one_engine_would_have_written_the_same(world: World) -> list[str]:
     wrong = []
     for posted, decided in zip(world.parts(OBSERVATIONS.name), world.parts(EVENTS.name), strict=True):
         log = MemoryLog()
-        batch = [Seen(each, place) for place, each in observations(posted).items()]
+        batch = [Seen(observation, place) for place, observation in observations(posted).items()]
         await Owner(log, Reader(), Still()).take(batch)
-        wanted = [(each.job, each.seq, each.body) for each in log._records]
-        there = [(each.job, each.seq, each.body) for each in records(decided)]
+        wanted = [(record.job, record.seq, record.body) for record in log._records]
+        there = [(record.job, record.seq, record.body) for record in records(decided)]
         if there != wanted:
             wrong.append(f"{decided.tp}: there is {there}, one engine writes {wanted}")
     return wrong

@@ -13,15 +13,15 @@ _DEADLINES: Final = (4, 12, 40)
 class Life(Story):
     """A job, and all that was observed of it, also what changed nothing."""
 
-    seen: list[Observation]
+    observed: list[Observation]
 
     def __init__(self, spec: dict[str, Any], uid: str) -> None:
         super().__init__(spec, name=uid, uid=uid)
-        self.seen = []
+        self.observed = []
 
     def see(self, seen: Observation) -> "Life":
         """See Story."""
-        self.seen.append(seen)
+        self.observed.append(seen)
         return super().see(seen)
 
 
@@ -40,7 +40,7 @@ def life(chance: Random, uid: str, begin: float) -> list[Observation]:
         story.at(round(story.clock + 1, 3)).delete()
         for name in story.state.running_plan.replicas():
             story.gone(name)
-    return story.seen
+    return story.observed
 
 
 def _replica(chance: Random, story: Life) -> str:
@@ -77,7 +77,7 @@ def _refuse(_: Random, story: Life) -> None:
 
 
 def _repeat(chance: Random, story: Life) -> None:
-    story.see(chance.choice(story.seen))
+    story.see(chance.choice(story.observed))
 
 
 _STEPS: Final[tuple[Callable[[Random, Life], None], ...]] = (

@@ -54,10 +54,10 @@ async def _live(seed: int, fences: bool, worlds: list[World]) -> None:
         await _story(world)
     finally:
         root.removeHandler(handler)
-        for each in world.engines:
-            each.kill()
-        for each in world.engines:
-            await each.process.bury()
+        for engine in world.engines:
+            engine.kill()
+        for engine in world.engines:
+            await engine.process.bury()
 
 
 async def _story(world: World) -> None:
@@ -71,9 +71,9 @@ async def _story(world: World) -> None:
     await _settle(world)
     keeper.cancel()
     looking.cancel()
-    for each in world.running():
-        each.stop()
-        await asyncio.wait([each.process.task or keeper])
+    for engine in world.running():
+        engine.stop()
+        await asyncio.wait([engine.process.task or keeper])
     await asyncio.wait([looking])
     if not looking.cancelled():
         looking.result()
@@ -85,7 +85,7 @@ async def _look(world: World) -> None:
         await asyncio.sleep(_LOOK)
         _demand(
             "at any time",
-            [each for law in invariants.AT_ANY_TIME for each in _named(law.__name__, law(world))],
+            [finding for law in invariants.AT_ANY_TIME for finding in _named(law.__name__, law(world))],
         )
 
 
@@ -102,14 +102,14 @@ async def _settle(world: World) -> None:
 
 async def _check(world: World) -> None:
     laws = (*invariants.AT_ANY_TIME, *invariants.AT_REST)
-    wrong = [each for law in laws for each in _named(law.__name__, law(world))]
+    wrong = [finding for law in laws for finding in _named(law.__name__, law(world))]
     wrong += _named("one engine", iter(await invariants.one_engine_would_have_written_the_same(world)))
     wrong += _named("snapshots", iter(await invariants.snapshots_say_what_the_log_says(world)))
     _demand("at rest", wrong)
 
 
 def _named(law: str, findings: Iterator[str]) -> Iterator[str]:
-    return (f"{law}: {each}" for each in findings)
+    return (f"{law}: {finding}" for finding in findings)
 
 
 def _demand(when: str, wrong: list[str]) -> None:

@@ -23,7 +23,10 @@ def test_compaction_keeps_the_last_committed_record_of_a_key_at_its_offset() -> 
     before = partition.end
     partition.compact()
     messages, position = partition.read(0, 100, committed=True)
-    assert [(each.offset, each.key, each.value) for each in messages] == [(2, b"b", b"1"), (4, b"a", b"2")]
+    assert [(message.offset, message.key, message.value) for message in messages] == [
+        (2, b"b", b"1"),
+        (4, b"a", b"2"),
+    ]
     assert position == partition.end == before
 
 
@@ -33,10 +36,10 @@ def test_compaction_leaves_alone_what_stands_behind_an_open_transaction() -> Non
     partition.mark(WRITER, committed=True)
     partition.append([Row(b"a", b"2")], 2, 0, WRITER, transactional=True)
     partition.compact()
-    assert [each.value for each in partition.read(0, 100, committed=True)[0]] == [b"1"]
+    assert [message.value for message in partition.read(0, 100, committed=True)[0]] == [b"1"]
     partition.mark(WRITER, committed=True)
     partition.compact()
-    assert [each.value for each in partition.read(0, 100, committed=True)[0]] == [b"2"]
+    assert [message.value for message in partition.read(0, 100, committed=True)[0]] == [b"2"]
 
 
 def test_a_batch_that_is_sent_again_is_appended_once() -> None:

@@ -38,14 +38,14 @@ def test_every_observation_is_decided_once_whatever_happens(seeds: Sequence[int]
     for seed in seeds:
         world = simulate(seed)
         did += world.did
-        for each in world.engines:
-            did += each.worker.endings
+        for engine in world.engines:
+            did += engine.worker.endings
     if len(seeds) == _CHUNK:
-        wanted = [*(each.__name__ for each in FAULTS), *_SUDDEN, *_ENDS, "repeats", "put again"]
-        assert not [each for each in wanted if not did[each]], f"these faults never came: {did}"
+        wanted = [*(fault.__name__ for fault in FAULTS), *_SUDDEN, *_ENDS, "repeats", "put again"]
+        assert not [name for name in wanted if not did[name]], f"these faults never came: {did}"
 
 
 @pytest.mark.parametrize("seed", [3, 8])
 def test_the_same_seed_writes_the_same_bytes(seed: int) -> None:
-    first, second = ([each.body for each in simulate(seed).told] for _ in range(2))
+    first, second = ([record.body for record in simulate(seed).announced] for _ in range(2))
     assert first == second

@@ -66,7 +66,7 @@ class Engine:
 
     def _tell(self, folded: Folded) -> None:
         if not self.process.is_killed:
-            self.world.told.append(folded.record)
+            self.world.announced.append(folded.record)
 
     def _moment(self, produces: bool) -> None:
         if self.process.is_running and not self.process.is_frozen:
@@ -100,8 +100,8 @@ class World:
     notes: list[str] = field(default_factory=list)
     did: Counter[str] = field(default_factory=Counter)
     """How often each fault came."""
-    told: list[Record] = field(default_factory=list)
-    """What engines have told their listeners, as decided and durable."""
+    announced: list[Record] = field(default_factory=list)
+    """What listeners of engines have heard, as decided and durable."""
     engines: list[Engine] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -134,7 +134,7 @@ class World:
 
     def running(self) -> list[Engine]:
         """The engines that live, frozen ones too."""
-        return [each for each in self.engines if each.is_running]
+        return [engine for engine in self.engines if engine.is_running]
 
     async def keep_running(self) -> None:
         """There are as many engines as there should be, a moment after one has gone."""
@@ -171,7 +171,9 @@ class World:
         """The bridge puts what is observed when it is, some of it twice, and what was not taken once more."""
         count = self.chance.randint(3, 8)
         lives = [life(self.chance, f"job-{number}", self.chance.uniform(0, 20)) for number in range(count)]
-        coming = sorted((each for one in lives for each in one), key=lambda each: each.at)
+        coming = sorted(
+            (observation for one in lives for observation in one), key=lambda observation: observation.at
+        )
         loop, begun = asyncio.get_running_loop(), asyncio.get_running_loop().time()
         outbox: KafkaOutbox | None = None
         while coming:
@@ -204,13 +206,13 @@ class World:
         """The group is at the end of all observations, by its own account."""
         group = self.address.topic(GROUP)
         return all(
-            (self.brokers.groups.committed(group, each.tp) or 0) == each.end
-            for each in self.parts(OBSERVATIONS.name)
+            (self.brokers.groups.committed(group, partition.tp) or 0) == partition.end
+            for partition in self.parts(OBSERVATIONS.name)
         )
 
     def entries(self) -> int:
         """How many entries anybody can read."""
-        return sum(len(each.visible()) for each in self.parts(EVENTS.name))
+        return sum(len(partition.visible()) for partition in self.parts(EVENTS.name))
 
     def note(self, text: str) -> None:
         """Something was done to the system: part of the story that a failure prints."""

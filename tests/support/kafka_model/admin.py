@@ -28,14 +28,15 @@ class ModelAdmin:
 
     async def describe_topics(self) -> list[dict[str, Any]]:
         """Every topic with its partitions."""
-        found = await self._client.answered(self._client.brokers.topics)
-        return [{"topic": name, "partitions": _parts(count)} for name, count in found.items()]
+        counts = await self._client.answered(self._client.brokers.topics)
+        return [{"topic": name, "partitions": _parts(count)} for name, count in counts.items()]
 
     async def describe_configs(self, resources: Iterable[Any]) -> list[Any]:
         """The topics' own settings, as brokers spell them."""
         settings = await self._client.answered(lambda: self._client.brokers.settings)
         answers = [
-            (0, None, each.resource_type, each.name, _entries(settings[each.name])) for each in resources
+            (0, None, resource.resource_type, resource.name, _entries(settings[resource.name]))
+            for resource in resources
         ]
         return [SimpleNamespace(resources=answers)]
 
@@ -47,11 +48,13 @@ class ModelAdmin:
         """Those that are not there yet."""
         brokers, wanted = self._client.brokers, list(topics)
         made = await self._client.answered(
-            lambda: [brokers.create(each.name, each.num_partitions, each.topic_configs) for each in wanted]
+            lambda: [
+                brokers.create(topic.name, topic.num_partitions, topic.topic_configs) for topic in wanted
+            ]
         )
-        codes = [0 if each else TopicAlreadyExistsError.errno for each in made]
+        codes = [0 if is_new else TopicAlreadyExistsError.errno for is_new in made]
         return SimpleNamespace(
-            topic_errors=[(each.name, code, None) for each, code in zip(wanted, codes, strict=True)]
+            topic_errors=[(topic.name, code, None) for topic, code in zip(wanted, codes, strict=True)]
         )
 
 

@@ -29,7 +29,7 @@ class Brokers:
         self.chance = chance
         self.is_away = False
         self.context = Context()
-        """That of no process: what brokers do is done whoever is frozen."""
+        """That of no process: what brokers do is done also while processes are frozen."""
         self.marker_lag = 0.005
         """Mean seconds until a partition hears that a transaction has ended."""
         self.settings: dict[str, Mapping[str, str]] = {}
@@ -50,8 +50,8 @@ class Brokers:
         """They answer again, and do what they had put off."""
         self.is_away = False
         back, self._back = self._back, []
-        for each in back:
-            self.soon(0.0, each)
+        for call in back:
+            self.soon(0.0, call)
 
     def later(self, seconds: float, call: Callable[[], None]) -> None:
         """`call` is made in so many seconds; while they are away, when they are back."""
@@ -84,26 +84,26 @@ class Brokers:
 
     def topics(self) -> Mapping[str, int]:
         """How many partitions each has."""
-        return {name: len(each) for name, each in self._topics.items()}
+        return {name: len(parts) for name, parts in self._topics.items()}
 
     def partition(self, tp: TopicPartition) -> ModelPartition:
         """Raises UnknownTopicOrPartitionError."""
-        found = self._topics.get(tp.topic, [])
+        parts = self._topics.get(tp.topic, [])
         number: int = tp.partition
-        if number >= len(found):
+        if number >= len(parts):
             raise UnknownTopicOrPartitionError(tp.topic)
-        return found[number]
+        return parts[number]
 
     def compact(self) -> None:
         """What has to be compacted is, as far as that goes."""
         for topic, partitions in self._topics.items():
             if self.settings[topic].get("cleanup.policy") == COMPACT:
-                for each in partitions:
-                    each.compact()
+                for partition in partitions:
+                    partition.compact()
 
     def parts(self, topic: str) -> Sequence[TopicPartition]:
         """The partitions of a topic, in their order."""
-        return [each.tp for each in self._topics.get(topic, ())]
+        return [partition.tp for partition in self._topics.get(topic, ())]
 
     # ---- requests ------------------------------------------------------------------------------------------------
 

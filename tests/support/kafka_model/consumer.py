@@ -99,7 +99,7 @@ class ModelConsumer:
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """It has exactly these, whatever a group says."""
-        self._places = {each: _Place() for each in partitions}
+        self._places = {tp: _Place() for tp in partitions}
 
     def assignment(self) -> frozenset[TopicPartition]:
         """What it has."""
@@ -119,13 +119,13 @@ class ModelConsumer:
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Nothing of them is given."""
-        for each in partitions:
-            self._place(each).is_paused = True
+        for tp in partitions:
+            self._place(tp).is_paused = True
 
     def resume(self, *partitions: TopicPartition) -> None:
         """They are given again."""
-        for each in partitions:
-            self._place(each).is_paused = False
+        for tp in partitions:
+            self._place(tp).is_paused = False
 
     async def position(self, partition: TopicPartition) -> int:
         """The offset of the next record that it gives."""
@@ -154,8 +154,8 @@ class ModelConsumer:
     async def _bounds(self, ask: Any) -> dict[TopicPartition, int]:
         try:
             async with asyncio.timeout(REQUEST):
-                found: dict[TopicPartition, int] = await self._client.answered(ask)
-                return found
+                answer: dict[TopicPartition, int] = await self._client.answered(ask)
+                return answer
         except TimeoutError:
             raise KafkaTimeoutError("no answer in time") from None
 
@@ -214,10 +214,10 @@ class ModelConsumer:
                 raise ConsumerStoppedError
             ready = {tp: self._place(tp) for tp in partitions or self.assignment()}
             ready = {tp: place for tp, place in ready.items() if not place.is_paused}
-            found = await self._fetch(ready, max_records or 500) if ready else {}
+            messages = await self._fetch(ready, max_records or 500) if ready else {}
             left = until - loop.time()
-            if found or left <= 0:
-                return found
+            if messages or left <= 0:
+                return messages
             await self._news(ready, left)
 
     async def _fetch(

@@ -36,7 +36,7 @@ class Manner(NamedTuple):
 class _Member:
     id: str
     manner: Manner
-    seen_at: float
+    heard_at: float
     joining: "asyncio.Future[Share] | None" = None
 
 
@@ -77,7 +77,7 @@ class Groups:
                 f"member-{self._count}", manner, self._now()
             )
             self._expect(name, group, known)
-        known.joining, known.seen_at = joining, self._now()
+        known.joining, known.heard_at = joining, self._now()
         self._deal_anew(group)
         self._deal(group)
         return joining
@@ -85,7 +85,7 @@ class Groups:
     def beat(self, name: str, member: str, generation: int) -> None:
         """The member lives. Raises UnknownMemberIdError, IllegalGenerationError, RebalanceInProgressError."""
         group = self._group(name)
-        self._of(group, member, generation).seen_at = self._now()
+        self._of(group, member, generation).heard_at = self._now()
         if group.is_dealing:
             raise RebalanceInProgressError
 
@@ -140,7 +140,7 @@ class Groups:
         def look() -> None:
             if group.members.get(member.id) is not member:
                 return
-            silent = self._now() - member.seen_at
+            silent = self._now() - member.heard_at
             if member.joining is None and silent >= member.manner.session:
                 self.leave(name, member.id)
                 return
@@ -158,23 +158,23 @@ class Groups:
 
         def late() -> None:
             if group.is_dealing and group.round == number:
-                group.members = {id_: each for id_, each in group.members.items() if each.joining}
+                group.members = {id_: member for id_, member in group.members.items() if member.joining}
                 self._deal(group)
 
-        self._later(max(each.manner.rebalance for each in group.members.values()), late)
+        self._later(max(member.manner.rebalance for member in group.members.values()), late)
 
     def _deal(self, group: _Group) -> None:
         """Everybody has joined: partitions go round."""
-        if not group.is_dealing or not all(each.joining for each in group.members.values()):
+        if not group.is_dealing or not all(member.joining for member in group.members.values()):
             return
         group.is_dealing = False
         group.generation += 1
         members = [group.members[id_] for id_ in sorted(group.members)]
-        topics = sorted({topic for each in members for topic in each.manner.topics})
-        shares: dict[str, set[TopicPartition]] = {each.id: set() for each in members}
+        topics = sorted({topic for member in members for topic in member.manner.topics})
+        shares: dict[str, set[TopicPartition]] = {member.id: set() for member in members}
         for index, tp in enumerate(tp for topic in topics for tp in self._parts(topic)):
             shares[members[index % len(members)].id].add(tp)
-        for each in members:
-            joining, each.joining, each.seen_at = each.joining, None, self._now()
+        for member in members:
+            joining, member.joining, member.heard_at = member.joining, None, self._now()
             if joining is not None and not joining.done():
-                joining.set_result(Share(each.id, group.generation, frozenset(shares[each.id])))
+                joining.set_result(Share(member.id, group.generation, frozenset(shares[member.id])))

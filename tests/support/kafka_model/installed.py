@@ -26,13 +26,13 @@ _NAMES: Final = {
 def installed() -> Iterator[None]:
     """Clients that the product makes in the block are the model's."""
     patches = [patch(name, made) for name, made in _NAMES.items()]
-    for each in patches:
-        each.start()
+    for patched in patches:
+        patched.start()
     try:
         yield
     finally:
-        for each in patches:
-            each.stop()
+        for patched in patches:
+            patched.stop()
         unlinked()
 
 

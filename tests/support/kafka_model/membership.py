@@ -74,13 +74,13 @@ class Membership:
 
     async def _take_part(self, manner: Manner) -> None:
         while not self._is_ending.is_set():
-            await self._told("revoked", self._listener and self._listener.on_partitions_revoked)
+            await self._notify("revoked", self._listener and self._listener.on_partitions_revoked)
             share = await self._joined(manner)
             if share is None:
                 return
             self.member, self.generation = share.member, share.generation
             await self._holder.dealt(share.partitions)
-            await self._told(
+            await self._notify(
                 "assigned", self._listener and self._listener.on_partitions_assigned, share.partitions
             )
             await self._live()
@@ -128,7 +128,7 @@ class Membership:
             except (KafkaConnectionError, RequestTimedOutError):
                 pause = BACKOFF
 
-    async def _told(
+    async def _notify(
         self, what: str, tell: Callable[[Iterable[TopicPartition]], Any] | None, partitions: Any = None
     ) -> None:
         """The listener has heard; what it raises is logged, as aiokafka does."""

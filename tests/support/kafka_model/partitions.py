@@ -135,12 +135,14 @@ class ModelPartition:
     def compact(self) -> None:
         """Of each key only the last committed record stays, of what is stable; markers of it go."""
         stable = self.last_stable
-        last = {each.message.key: each.offset for each in self.log if each.is_visible and each.message}
+        last = {
+            stored.message.key: stored.offset for stored in self.log if stored.is_visible and stored.message
+        }
         self.log = [
-            each
-            for each in self.log
-            if each.offset >= stable
-            or (each.is_visible and each.message and last[each.message.key] == each.offset)
+            stored
+            for stored in self.log
+            if stored.offset >= stable
+            or (stored.is_visible and stored.message and last[stored.message.key] == stored.offset)
         ]
 
     # ---- reading -------------------------------------------------------------------------------------------------
@@ -148,7 +150,7 @@ class ModelPartition:
     @property
     def last_stable(self) -> int:
         """The offset of the first record of a transaction that is open; else the end."""
-        return min((each.begin for each in self._parts.values()), default=self.end)
+        return min((part.begin for part in self._parts.values()), default=self.end)
 
     def bound(self, *, committed: bool) -> int:
         """How far a consumer may read."""
@@ -164,18 +166,18 @@ class ModelPartition:
         messages: list[Message] = []
         limit, position = self.bound(committed=committed), start
         for index in range(bisect_left(self.log, start, key=attrgetter("offset")), len(self.log)):
-            each = self.log[index]
-            if each.offset >= limit or len(messages) == most:
-                return messages, max(position, min(each.offset, limit))
-            if each.message is not None and (each.is_visible or not committed):
-                messages.append(each.message)
-            position = each.offset + 1
+            stored = self.log[index]
+            if stored.offset >= limit or len(messages) == most:
+                return messages, max(position, min(stored.offset, limit))
+            if stored.message is not None and (stored.is_visible or not committed):
+                messages.append(stored.message)
+            position = stored.offset + 1
         return messages, max(position, limit)
 
     def visible(self) -> list[Stored]:
         """What a read_committed consumer would get now, from the beginning."""
         stable = self.last_stable
-        return [each for each in self.log if each.is_visible and each.offset < stable]
+        return [stored for stored in self.log if stored.is_visible and stored.offset < stable]
 
     def when_changed(self, call: Callable[[], None]) -> None:
         """`call` is called once, at the next change."""

@@ -183,7 +183,7 @@ class ModelProducer:
         if self._id is not None:
             self._txn_manager.maybe_add_partition_to_txn(tp)
         task = self._sender.work(self._deliver(tp, list(rows), next(_batches)))
-        self._sent = [*(each for each in self._sent if not each.done()), task]
+        self._sent = [*(sent for sent in self._sent if not sent.done()), task]
         return task
 
     async def _deliver(self, tp: TopicPartition, rows: Sequence[Row], batch: int) -> RecordMetadata:
@@ -285,4 +285,4 @@ class _Fatal:
 
 def offsets_of(offsets: Mapping[TopicPartition, OffsetAndMetadata | int]) -> dict[TopicPartition, int]:
     """The offsets alone."""
-    return {tp: each if isinstance(each, int) else each.offset for tp, each in offsets.items()}
+    return {tp: place if isinstance(place, int) else place.offset for tp, place in offsets.items()}

@@ -1,7 +1,7 @@
 """The coordinator of transactions: who may write under a transactional id, and what becomes of what was begun.
 
-It says yes to a commit before the markers are in the partitions, and whoever asks for the id meanwhile waits. Source:
-Kafka, KIP-98; TransactionCoordinator (states and their answers).
+It says yes to a commit before the markers are in the partitions, and a client that asks for the id meanwhile waits.
+Source: Kafka, KIP-98; TransactionCoordinator (states and their answers).
 """
 
 import itertools
@@ -168,4 +168,4 @@ class Transactions:
     def open_ids(self) -> Iterable[str]:
         """Those whose transaction has not ended."""
         busy = (State.ONGOING, State.COMMITTING, State.ABORTING)
-        return [name for name, each in self._ids.items() if each.state in busy]
+        return [name for name, known in self._ids.items() if known.state in busy]

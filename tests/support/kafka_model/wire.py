@@ -1,7 +1,7 @@
 """The way from a client to the brokers and back: it takes time, and requests and answers get lost, or come late.
 
-A client finds its `Link` by the server it is told: each process of a simulation has a server name of its own, behind
-which are the same brokers.
+A client gets its `Link` by the server that it is given: processes of a simulation have server names of their own, and
+behind all of them are the same brokers.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class Link:
     moment: Callable[[bool], None] = field(default=lambda _: None)
     """Called whenever a request is sent, and when it was done and is not answered yet: where a process may end.
 
-    It is told whether the request is one of a producer.
+    It gets whether the request is one of a producer.
     """
 
 
@@ -74,7 +74,7 @@ _LINKS: dict[str, Link] = {}
 
 
 def linked(server: str, link: Link) -> None:
-    """Clients that are told of `server` use the link."""
+    """Clients that are given `server` use the link."""
     _LINKS[server] = link
 
 
@@ -93,7 +93,7 @@ class Wire:
         self.link, self._produces = _LINKS[first], produces
         self.brokers = self.link.brokers
         self.hosts: Sequence[tuple[str, int, int]] = ()
-        """None: whoever wants to know what is wrong with them has nobody to ask."""
+        """None: a client that asks what is wrong with them asks nobody."""
         self._security_protocol = "PLAINTEXT"
 
     async def close(self) -> None:
