@@ -9,7 +9,7 @@ PY        := $(VENV)/bin/python
 
 # What a recipe hands on: `make test ARGS="-k pause -x"`, `make run ARGS=--help`.
 ARGS  ?=
-# Simulated runs of `make sim`; SEED picks one of them instead.
+# Simulated runs of `make sim`, of each family; SEED picks one of them instead.
 SEEDS ?= 2000
 SEED  ?=
 # The size of `make fire` (LOG: sqlite or kafka, else both) and of `make chaos`.
@@ -110,9 +110,9 @@ museum: $(VENV)/.stamp ## the mistakes of the field: write docs/field-mistakes.m
 count: $(VENV)/.stamp ## how many tests and assertions there are; BASE=REVISION shows where that differs
 	@$(PY) -m tests.gate count $(BASE)
 
-sim: $(VENV)/.stamp ## more simulated runs: SEEDS=10000, or one again: SEED=123
+sim: $(VENV)/.stamp ## more simulated runs and what they met: SEEDS=10000 of each family, or one again: SEED=123
 	@JOBLEDGER_SIM_SEEDS='$(SEEDS)' JOBLEDGER_SIM_KAFKA_SEEDS='$(SEEDS)' $(if $(SEED),JOBLEDGER_SIM_SEED='$(SEED)') \
-	    $(PY) -m pytest --timeout=0 $(call spread,2) tests/simulation $(ARGS)
+	    $(PY) -m tests.simulation $(call spread,2) $(ARGS)
 
 fire: $(VENV)/.stamp ## jobs on a real API server while everything is killed: JOBS=200 KILLS=50 APISERVER_KILLS=10 SEED=1 LOG=kafka ROLES=apart
 	@JOBLEDGER_FIRE_JOBS='$(JOBS)' JOBLEDGER_FIRE_KILLS='$(KILLS)' JOBLEDGER_FIRE_SEED='$(SEED)' \

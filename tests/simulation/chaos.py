@@ -11,6 +11,7 @@ from k8s_bridge.port import Manifest, Ref
 from statemachine.log.codec import decode
 from statemachine.observations import TensorBoardObserved
 from tests.simulation.shapes import EXIT_CODES
+from tests.simulation.steps import named
 from tests.simulation.world import World
 from tests.support.faults import Odds
 
@@ -40,19 +41,31 @@ def odds(chance: Random) -> Odds:
 
 async def chaos(world: World) -> None:
     """For a while something happens every few seconds; then the weather is calm for ever."""
-    chance, loop = world.chance, asyncio.get_running_loop()
+    chance, loop = Random(f"{world.seed} chaos"), asyncio.get_running_loop()
     world.weather.odds = odds(chance)
     actions = [each for each in ACTIONS if chance.random() < 0.5] or [edit_spec]
     pause = chance.choice((0.5, 2.0, 6.0))
     ends = loop.time() + chance.uniform(5, 45)
     while loop.time() < ends:
         await asyncio.sleep(chance.expovariate(1 / pause))
-        await chance.choice(actions)(world)
+        await world.diary.perform(world, named(chance.choice(actions)), chance.getrandbits(32))
+    await calm(world)
+
+
+async def calm(world: World) -> None:
+    """The weather is calm for ever."""
+    world.diary.calm_at = asyncio.get_running_loop().time()
+    world.weather.fate.aim = None
     world.weather.odds.calm()
     world.weather.log_down_until = world.weather.cluster_down_until = 0.0
     world.clock.mend()
     await world.end_zombies()
     world.note("calm")
+
+
+async def submit(world: World) -> None:
+    """Somebody creates a job, under the next name."""
+    await world.submit(f"job{sum(step.name == 'submit' for step in world.diary.steps) - 1}")
 
 
 async def crash(world: World) -> None:

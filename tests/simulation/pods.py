@@ -1,5 +1,6 @@
 """What really happened to the pods, whatever the controllers believe: the cluster's own record."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from k8s_bridge.env_values import needs_values
@@ -65,6 +66,10 @@ class PodRegister:
             self.twins += [f"{life.uid} follows {each.uid} as {life.key}" for each in twins]
         earlier.append(life)
         self.pods[life.uid] = life
+
+    def of_attempt(self, key: Key) -> Sequence[PodLife]:
+        """All pods that were made for the attempt."""
+        return self._of_attempt.get(key, ())
 
     def _knowable(self, pod: PodLife) -> bool:
         """Its existence could not be missed: something held it until it was seen, or it was seen."""

@@ -2,32 +2,60 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from random import Random
+from typing import Any
 
-from statemachine.ids import JobUid
 from statemachine.log.codec import decode
 from statemachine.observations import Observation
-from tests.simulation.chaos import chaos
-from tests.simulation.invariants import Story, check_end, check_log, check_rest, stories
+from tests.simulation import chaos
+from tests.simulation.coverage import Coverage
+from tests.simulation.crash_points import POINTS, aimed
+from tests.simulation.invariants import Watch, demand
 from tests.simulation.shapes import PYTORCH, Shape
+from tests.simulation.steps import Script
 from tests.simulation.world import Broken, World
+from tests.support.fate import Fate
 from tests.support.faults import LATEST
 from tests.support.simulated import Deadlock, run_simulated
 
 
-def simulate(seed: int, shape: Shape = PYTORCH) -> World:
-    """The world of `seed` after its end, with jobs of this shape.
+class Failed(Broken):
+    """A world that did what it must never do, as it was then."""
+
+    def __init__(self, text: str, world: World) -> None:
+        super().__init__(text)
+        self.world = world
+
+
+def simulate(
+    seed: int,
+    shape: Shape = PYTORCH,
+    make: Callable[[int, Shape], World] = World,
+    *,
+    script: Script | None = None,
+    coverage: Coverage | None = None,
+) -> World:
+    """The world of `seed` after its end, with jobs of this shape; `make` says which family of worlds it is of.
+
+    What is done to it is drawn from the seed, or stands in a `script`. `coverage` gets what was met on the way.
 
     Raises:
-        Broken: something that must hold did not; the message has the story, and how to see it again.
+        Failed: something that must hold did not; the message has the story, and how to see it again.
     """
-    world = World(seed, shape)
+    world = make(seed, shape)
+    world.weather.fate = (
+        script.fate if script else Fate(Random(f"{seed} faults"), aimed(Random(f"{seed} aim")))
+    )
     with _errors_are_findings(world):
         try:
-            run_simulated(_live(world), seed)
+            watch = run_simulated(_watched(world, script), seed)
         except (Broken, Deadlock) as error:
-            raise Broken(f"{error}\n\nagain: make sim SEED={seed}\n\n{story(world)}") from error
+            again = "" if script else f"again: make sim SEED={seed}\n\n"
+            raise Failed(f"{error}\n\n{again}{story(world)}", world) from error
+    if coverage is not None:
+        coverage.add(world, watch.tally)
     return world
 
 
@@ -44,36 +72,57 @@ def _errors_are_findings(world: World) -> Iterator[None]:
         logging.disable(before)
 
 
-async def _live(world: World) -> None:
+async def _watched(world: World, script: Script | None) -> Watch:
+    """The whole life of a world, which ends early if a step of it is wrong."""
+    watch = Watch(world)
+    life = asyncio.create_task(_live(world, watch, script), name="life")
+    either: list[asyncio.Future[Any]] = [life, watch.failed]
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    world.diary.calm_at = world.diary.calm_at or asyncio.get_running_loop().time()
+    if watch.failed.done():
+        life.cancel()
+        raise Broken("\n".join(watch.failed.result()))
+    await life
+    unknown = sorted(world.weather.passages.passed.keys() - POINTS.keys())
+    demand("a process can die", [f"where no crash point is named: {unknown}"] if unknown else [])
+    return watch
+
+
+async def _live(world: World, watch: Watch, script: Script | None) -> None:
     keeper = asyncio.create_task(world.keep_running(), name="keeper")
-    users = asyncio.create_task(_submit(world), name="users")
-    await chaos(world)
-    await users
-    await _resync(world, await _rest(world))
-    await _clear(world)
+    if script is None:
+        users = asyncio.create_task(_submit(world), name="users")
+        await chaos.chaos(world)
+        await users
+    else:
+        await world.diary.play(world, script)
+        await chaos.calm(world)
+    await _rest(world, watch)
+    await _resync(world, watch)
+    await _clear(world, watch)
     keeper.cancel()
     await world.end_processes()
 
 
 async def _submit(world: World) -> None:
-    for number in range(world.chance.randint(1, 3)):
-        await world.submit(f"job{number}")
-        await asyncio.sleep(world.chance.expovariate(1 / 3))
+    chance = Random(f"{world.seed} users")
+    for _ in range(chance.randint(1, 3)):
+        await world.diary.perform(world, "submit", chance.getrandbits(32))
+        await asyncio.sleep(chance.expovariate(1 / 3))
 
 
-async def _rest(world: World) -> Mapping[JobUid, Story]:
+async def _rest(world: World, watch: Watch) -> None:
     """No fault any more: the watches have told everything, and everything has been done."""
     await asyncio.sleep(LATEST)
     world.cluster.drop_watches()
-    if world.process is not None and (world.harmed or world.usurped or world.weather.late_unseen):
+    if world.process is not None and (world.harmed or world.weather.late_unseen):
+        watch.tally.excuse("controller killed before rest")
         world.process.kill()  # what no watch tells of is seen at the next visit
     await world.settle()
-    told = stories(world)
-    _demand("at rest", [*check_log(world, told), *check_rest(world, told)])
-    return told
+    watch.check_rest("at rest")
 
 
-async def _resync(world: World, told: Mapping[JobUid, Story]) -> None:
+async def _resync(world: World, watch: Watch) -> None:
     """Everything is observed once more, by a controller that remembers nothing: it says nothing."""
     before = sum(1 for _ in world.records()), world.changes
     if world.process is not None:
@@ -81,21 +130,15 @@ async def _resync(world: World, told: Mapping[JobUid, Story]) -> None:
         world.process.kill()
     await world.settle()
     after = sum(1 for _ in world.records()), world.changes
-    if before != after:
-        _demand("after a resync", [f"{before} entries and changes became {after}"])
-    _demand("after a resync", check_rest(world, told))
+    demand("after a resync", [f"{before} entries and changes became {after}"] if before != after else [])
+    watch.check_rest("after a resync")
 
 
-async def _clear(world: World) -> None:
+async def _clear(world: World, watch: Watch) -> None:
     for job in world.live_jobs():
         world.delete(job)
     await world.settle()
-    _demand("after the deletion of all jobs", check_end(world))
-
-
-def _demand(when: str, found: list[str]) -> None:
-    if found:
-        raise Broken("\n".join([f"{when}:", *found]))
+    watch.check_end("after the deletion of all jobs")
 
 
 def story(world: World) -> str:

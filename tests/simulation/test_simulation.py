@@ -1,8 +1,9 @@
 """Seeds → the whole system on simulated time, with faults. A failure prints the command that repeats it.
 
-`JOBLEDGER_SIM_SEEDS` says how many seeds, `JOBLEDGER_SIM_FIRST` with which one they begin (0, or a random one where
-fresh seeds are asked for), `JOBLEDGER_SIM_SEED` picks one. A test is fifty seeds: enough of them to share out, few to
-report. Its name has the first and the last of them.
+`JOBLEDGER_SIM_SEEDS` says how many seeds of each family, `JOBLEDGER_SIM_FIRST` with which one they begin (0, or a
+random one where fresh seeds are asked for), `JOBLEDGER_SIM_SEED` picks one. A test is fifty seeds: enough of them to
+share out, few to report. Its name has the first and the last of them. A seed
+that fails is made short, see `tests.simulation.shrink`.
 """
 
 import os
@@ -12,14 +13,17 @@ from typing import Final
 import pytest
 
 from tests.simulation import chaos
+from tests.simulation.coverage import COVERAGE
 from tests.simulation.deepspeed_shapes import DEEPSPEED
 from tests.simulation.launcher_shapes import LAUNCHER
-from tests.simulation.run import simulate
+from tests.simulation.run import Failed, simulate
 from tests.simulation.shapes import PYTORCH, Shape
+from tests.simulation.shrink import shrunk
 from tests.simulation.torch_shapes import TORCH
+from tests.simulation.world import Broken
 from tests.support import seeds as seeding
 
-_SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 200)
+_SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 75)
 _FIRST: Final = seeding.seed(0, "JOBLEDGER_SIM_FIRST")
 _ONE: Final = os.environ.get("JOBLEDGER_SIM_SEED")
 _CHUNK: Final = 50
@@ -37,12 +41,14 @@ def _seeds(number: int) -> pytest.MarkDecorator:
 
 
 all_seeds: Final = _seeds(max(1, _SEEDS))
-some_seeds: Final = _seeds(max(1, _SEEDS // 4))
 
 
 def _simulate(seeds: Sequence[int], shape: Shape = PYTORCH) -> None:
     for seed in seeds:
-        simulate(seed, shape)
+        try:
+            simulate(seed, shape, coverage=COVERAGE)
+        except Failed as error:
+            raise Broken(f"{error}\n\n{shrunk(error)}") from None
 
 
 @all_seeds
@@ -50,7 +56,7 @@ def test_whatever_happens_the_promises_hold(seeds: Sequence[int]) -> None:
     _simulate(seeds)
 
 
-@some_seeds
+@all_seeds
 def test_pods_that_are_removed_by_force_while_the_log_is_down_are_not_made_twice(
     seeds: Sequence[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,7 +71,7 @@ def test_a_pod_that_was_removed_by_force_before_any_report_of_it_has_no_twin(
     simulate(6423)
 
 
-@some_seeds
+@all_seeds
 def test_sight_that_was_lost_is_regained_although_the_clock_is_put_back(
     monkeypatch: pytest.MonkeyPatch, seeds: Sequence[int]
 ) -> None:
@@ -73,17 +79,17 @@ def test_sight_that_was_lost_is_regained_although_the_clock_is_put_back(
     _simulate(seeds)
 
 
-@some_seeds
+@all_seeds
 def test_launchers_come_after_their_workers_whatever_happens(seeds: Sequence[int]) -> None:
     _simulate(seeds, LAUNCHER)
 
 
-@some_seeds
+@all_seeds
 def test_workers_of_two_scales_do_not_meet_whatever_happens(seeds: Sequence[int]) -> None:
     _simulate(seeds, DEEPSPEED)
 
 
-@some_seeds
+@all_seeds
 def test_the_promises_hold_for_jobs_of_kubeflow_s(seeds: Sequence[int]) -> None:
     _simulate(seeds, TORCH)
 

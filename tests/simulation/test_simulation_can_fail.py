@@ -14,8 +14,9 @@ from statemachine.ids import JobUid, PodUid, ReplicaName, Seq
 from statemachine.log.port import Record
 from statemachine.rules import creation
 from tests.simulation import chaos
+from tests.simulation.at_rest import no_end_is_lost
 from tests.simulation.deepspeed_shapes import DEEPSPEED
-from tests.simulation.invariants import Story, no_end_is_lost
+from tests.simulation.histories import Story
 from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.pods import PodLife
 from tests.simulation.run import simulate
@@ -85,11 +86,11 @@ def test_the_end_of_a_second_pod_of_an_attempt_is_missed_in_the_log(is_told: boo
     ended = told.state.replicas[ReplicaName("worker-0")].uid
     told.pod("worker-0", "Failed", exit_code=1)
     bodies = enumerate(told.bodies, start=1)
-    story = Story([Record(seq, told.uid, Seq(seq), body) for seq, body in bodies])
+    story = Story.of(Record(seq, told.uid, Seq(seq), body) for seq, body in bodies)
     pod = ended if is_told else PodUid("a-second-one")
     life = PodLife(pod, (told.uid, ReplicaName("worker-0"), 1), held=True, unexpected=False, ended="Failed")
     world.pods.pods[pod] = life
-    assert bool(list(no_end_is_lost(world, story))) is not is_told
+    assert [verdict is None for verdict in no_end_is_lost(world, story)] == [is_told]
 
 
 def _simulate_many(shape: Shape = PYTORCH) -> None:

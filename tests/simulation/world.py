@@ -23,6 +23,7 @@ from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Record
 from tests.simulation.pods import PodRegister
 from tests.simulation.shapes import NAMESPACE, PYTORCH, Shape
+from tests.simulation.steps import Chance, Diary
 from tests.support.faults import FaultyCluster, FaultyLog, JumpingClock, Life, Odds, Weather
 
 START: Final = datetime(2024, 1, 9, 15, 0, tzinfo=UTC)
@@ -124,7 +125,8 @@ class World:
     jobs: list[Ref] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        chance = self.chance = Random(self.seed)
+        chance = self.chance = Chance(self.seed)
+        self.diary = Diary()
         self.conceals = self.seed % 2 == 1
         """Values of environment variables stay out of the log."""
         self.clock = JumpingClock(START)

@@ -7,6 +7,7 @@ ends in `CancelledError`, so that whatever its tasks still do in `finally` reach
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
@@ -21,6 +22,7 @@ from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.memory import MemoryLog
 from statemachine.log.polling import polled
 from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot
+from tests.support.fate import Fate, Passages
 
 
 @dataclass
@@ -94,6 +96,10 @@ class Weather:
 
     def __init__(self, chance: Random, odds: Odds) -> None:
         self.chance, self.odds = chance, odds
+        self.happened: Counter[str] = Counter()
+        """How often each fault happened, by its name in the list of faults."""
+        self.until: dict[str, float] = {}
+        """By name of a fault that lasts: until when (the loop's time) every call meets it."""
         self.log_down_until = 0.0
         self.cluster_down_until = 0.0
         self.denied_until: dict[str, float] = {}
@@ -109,19 +115,39 @@ class Weather:
         """
         self.unexpected = False
         """A create takes effect right now that was given up, or is that of a controller believed dead."""
+        self.disowned: set[str] = set()
+        """uids of the pods that a controller released or deleted that was believed dead."""
+        self.fate = Fate(chance)
+        self.passages = Passages()
+        self._seed = chance.random()
+        self._ways: dict[str, Random] = {}
 
     def denies(self, verb: str, kind: str) -> bool:
         """A policy that somebody has made denies such a write."""
         return kind == "Pod" and asyncio.get_running_loop().time() < self.denied_until.get(verb, 0.0)
 
-    def happens(self, odds: float) -> bool:
-        """True once in 1/`odds` calls. Draws nothing for what never happens."""
-        return odds > 0 and self.chance.random() < odds
+    def strikes(self, fault: str) -> bool:
+        """The fault of this name happens now, by its odds or because it lasts; then it is counted."""
+        lasts = asyncio.get_running_loop().time() < self.until.get(fault, 0.0)
+        if not lasts and not self.fate.strikes(fault, getattr(self.odds, fault)):
+            return False
+        self.happened[fault] += 1
+        return True
+
+    def way(self, point: str) -> float:
+        """Seconds that a call takes which passes the point: drawn for each point by itself.
+
+        So that one call more or less does not change how long all others take.
+        """
+        ways = self._ways.get(point)
+        if ways is None:
+            ways = self._ways[point] = Random(f"{self._seed} {point}")
+        return ways.expovariate(1 / self.odds.slow)
 
     def delays(self, _: Change) -> tuple[float, ...]:
         """When a change reaches a watch, and how often: a `Disturbance` of the memory cluster."""
-        late = self.chance.expovariate(1 / _WATCHES_LAG) if self.happens(self.odds.late) else 0.0
-        if self.happens(self.odds.twice):
+        late = self.chance.expovariate(1 / _WATCHES_LAG) if self.strikes("late") else 0.0
+        if self.strikes("twice"):
             return late, self.chance.expovariate(1 / _WATCHES_LAG)
         return (late,)
 
@@ -140,12 +166,21 @@ class Life:
         """Nothing that this process still tries to do has any effect."""
         self.alive = False
 
-    async def travel(self) -> None:
-        """A call is on its way, there or back. The process may die meanwhile, or now."""
+    async def travel(self, point: str = "") -> None:
+        """A call is on its way, there or back. The process may die meanwhile, or now, if the point has a name."""
         self.check()
-        await asyncio.sleep(self.weather.chance.expovariate(1 / self.weather.odds.slow))
+        await asyncio.sleep(self.weather.way(point))
         self.check()
-        if self.weather.happens(self.weather.odds.crash / 2):
+        if point:
+            self.pass_by(point)
+
+    def pass_by(self, point: str) -> None:
+        """The process is at this point (one of `tests.simulation.crash_points`), and may die there."""
+        weather = self.weather
+        weather.passages.passed[point] += 1
+        if weather.fate.dies(point, weather.odds.crash / 2):
+            weather.passages.died[point] += 1
+            weather.happened["crash"] += 1
             self.kill()
             self._ended()
             self.check()
@@ -162,10 +197,11 @@ class FaultyLog:
     def __init__(self, log: MemoryLog, life: Life) -> None:
         self._log, self._life, self._weather = log, life, life.weather
 
-    async def _meet(self) -> None:
-        await self._life.travel()
+    async def _meet(self, point: str = "") -> None:
+        await self._life.travel(point)
         down = asyncio.get_running_loop().time() < self._weather.log_down_until
-        if down or self._weather.happens(self._weather.odds.log_fails):
+        if down or self._weather.strikes("log_fails"):
+            self._life.pass_by("after the log did not answer")
             raise LogUnavailable("the log does not answer")
 
     @property
@@ -190,10 +226,12 @@ class FaultyLog:
 
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """See EventLog."""
-        await self._meet()
+        await self._meet("before append")
         records = await self._log.append(drafts)
-        await self._life.travel()
-        if self._weather.happens(self._weather.odds.log_lost_reply):
+        self._weather.passages.stepped()
+        await self._life.travel("after append")
+        if self._weather.strikes("log_lost_reply"):
+            self._life.pass_by("after a lost reply of the log")
             raise LogUnavailable("connection reset; the outcome is unknown")
         return records
 
@@ -201,10 +239,11 @@ class FaultyLog:
         self, after: Position = 0, *, job: JobUid | None = None, after_seq: Seq = 0
     ) -> AsyncIterator[Sequence[Record]]:
         """See EventLog."""
-        await self._meet()
+        await self._meet("before scan")
         async for batch in self._log.scan(after, job=job, after_seq=after_seq):
             yield batch
             self._life.check()
+            self._life.pass_by("after a batch of scan")
 
     async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
         """See EventLog."""
@@ -213,59 +252,68 @@ class FaultyLog:
 
     async def end(self) -> Position:
         """See EventLog."""
-        await self._meet()
-        return await self._log.end()
+        await self._meet("before end")
+        found = await self._log.end()
+        await self._life.travel("after end")
+        return found
 
     async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
         """See EventLog."""
-        await self._meet()
+        await self._meet("before snapshots")
         return await self._log.snapshots()
 
     async def saved(self) -> Saved:
         """See EventLog."""
-        await self._meet()
-        return await self._log.saved()
+        await self._meet("before saved")
+        found = await self._log.saved()
+        await self._life.travel("after saved")
+        return found
 
     async def save_snapshots(
         self, position: Position, snapshots: Sequence[Snapshot], source: Position = 0
     ) -> None:
         """See EventLog."""
-        await self._meet()
+        await self._meet("before save_snapshots")
         await self._log.save_snapshots(position, snapshots, source)
+        await self._life.travel("after save_snapshots")
 
     async def drop_snapshots(self) -> None:
         """See EventLog."""
-        await self._meet()
+        await self._meet("before drop_snapshots")
         await self._log.drop_snapshots()
 
     async def checkpoint(self, reader: str) -> Position:
         """See EventLog."""
-        await self._meet()
-        return await self._log.checkpoint(reader)
+        await self._meet("before checkpoint")
+        found = await self._log.checkpoint(reader)
+        await self._life.travel("after checkpoint")
+        return found
 
     async def save_checkpoint(self, reader: str, position: Position) -> None:
         """See EventLog."""
-        await self._meet()
+        await self._meet("before save_checkpoint")
         await self._log.save_checkpoint(reader, position)
+        await self._life.travel("after save_checkpoint")
 
     async def add_dead_letter(self, letter: DeadLetter) -> None:
         """See EventLog."""
-        await self._meet()
+        await self._meet("before add_dead_letter")
         await self._log.add_dead_letter(letter)
+        await self._life.travel("after add_dead_letter")
 
     async def note_retry(self, letter: DeadLetter, at: datetime) -> None:
         """See EventLog."""
-        await self._meet()
+        await self._meet("before note_retry")
         await self._log.note_retry(letter, at)
 
     async def dead_letters(self) -> Sequence[DeadLetter]:
         """See EventLog."""
-        await self._meet()
+        await self._meet("before dead_letters")
         return await self._log.dead_letters()
 
     async def dead_letter_count(self) -> int:
         """See EventLog."""
-        await self._meet()
+        await self._meet("before dead_letter_count")
         return await self._log.dead_letter_count()
 
     async def close(self) -> None:
@@ -278,48 +326,53 @@ class FaultyCluster:
     def __init__(self, cluster: MemoryCluster, life: Life) -> None:
         self._cluster, self._life, self._weather = cluster, life, life.weather
 
-    async def _meet(self) -> None:
-        await self._life.travel()
+    async def _meet(self, point: str = "") -> None:
+        await self._life.travel(point)
         down = asyncio.get_running_loop().time() < self._weather.cluster_down_until
-        if down or self._weather.happens(self._weather.odds.unavailable):
+        if down or self._weather.strikes("unavailable"):
+            self._life.pass_by("after the cluster did not answer")
             raise ClusterUnavailable("the server is currently unable to handle the request")
 
-    async def _done(self) -> None:
-        await self._life.travel()
-        if self._weather.happens(self._weather.odds.lost_reply):
+    async def _done(self, point: str = "") -> None:
+        await self._life.travel(point)
+        if self._weather.strikes("lost_reply"):
+            self._life.pass_by("after a lost reply of the cluster")
             raise ClusterUnavailable("connection reset; the outcome is unknown")
 
     async def watch(self) -> AsyncIterator[Change | Synced]:
         """See Cluster. The list takes time; then changes come as the cluster tells them."""
-        await self._meet()
+        await self._meet("before watch")
         items = self._cluster.watch()
         try:
             async for item in items:
                 self._life.check()
+                self._life.pass_by(_watched("before", item))
                 yield item
                 self._life.check()
-                if self._weather.happens(self._weather.odds.expired):
+                self._life.pass_by(_watched("after", item))
+                if self._weather.strikes("expired"):
+                    self._life.pass_by("after a watch expired")
                     raise Expired("the watch is too far behind; list again")
         finally:
             await items.aclose()  # type: ignore[attr-defined]
 
     async def get(self, ref: Ref) -> Manifest:
         """See Cluster."""
-        await self._meet()
+        await self._meet(f"before get {thing(ref.kind, _READ)}")
         found = await self._cluster.get(ref)
-        await self._life.travel()
+        await self._life.travel(f"after get {thing(ref.kind, _READ)}")
         return found
 
     async def list(self, api_version: str, kind: str, namespace: str | None = None) -> Sequence[Manifest]:
         """See Cluster."""
-        await self._meet()
+        await self._meet("before list")
         return await self._cluster.list(api_version, kind, namespace)
 
     async def children(self, namespace: str, owner: str, also: Collection[str] = ()) -> Sequence[Manifest]:
         """See Cluster. What is answered was true a moment ago."""
-        await self._meet()
+        await self._meet("before children")
         found = await self._cluster.children(namespace, owner, also)
-        await self._life.travel()
+        await self._life.travel("after children")
         return found
 
     def owners(self) -> Collection[str]:
@@ -328,19 +381,21 @@ class FaultyCluster:
 
     async def create(self, manifest: Manifest) -> Manifest:
         """See Cluster."""
-        await self._meet()
+        await self._meet(f"before create {thing(manifest['kind'])}")
         if (error := self._refusal(manifest)) is not None:
+            self._life.pass_by("after a refused create")
             raise error
-        if self._weather.happens(self._weather.odds.done_late):
+        if self._weather.strikes("done_late"):
             after = self._weather.chance.uniform(0, LATEST)
             asyncio.get_running_loop().call_later(after, self._create_late, manifest)
+            self._life.pass_by("after a create that was given up")
             raise ClusterUnavailable("time-out; the outcome is unknown")
         self._weather.unexpected = self._life.superseded
         try:
             stored = await self._cluster.create(manifest)
         finally:
             self._weather.unexpected = False
-        await self._done()
+        await self._done(f"after create {thing(manifest['kind'])}")
         return stored
 
     def _create_late(self, manifest: Manifest) -> None:
@@ -355,71 +410,78 @@ class FaultyCluster:
         self._weather.late_unseen |= manifest["kind"] not in ("Pod", "TensorBoard")
 
     def _refusal(self, manifest: Manifest) -> ClusterError | None:
-        odds, name = self._weather.odds, manifest["metadata"]["name"]
-        if self._weather.happens(odds.invalid):
+        name = manifest["metadata"]["name"]
+        if self._weather.strikes("invalid"):
             return Refused(422, "Invalid", f'{manifest["kind"]} "{name}" is invalid: spec: Invalid value')
-        if self._weather.denies("create", manifest["kind"]) or self._weather.happens(odds.quota):
+        if self._weather.denies("create", manifest["kind"]) or self._weather.strikes("quota"):
             return Refused(403, "Forbidden", "exceeded quota: pods=10, used: pods=10, limited: pods=10")
-        if self._weather.happens(odds.conflict):
+        if self._weather.strikes("conflict"):
             return Conflict(f'{manifest["kind"]} "{name}" already exists')
         return None
 
     async def patch(self, ref: Ref, merge: Mapping[str, Any], *, uid: str = "") -> Manifest:
         """See Cluster."""
-        await self._meet()
-        if self._weather.happens(self._weather.odds.invalid):
+        await self._meet(f"before patch {thing(ref.kind, _PATCHED)}")
+        if self._weather.strikes("invalid"):
+            self._life.pass_by("after a refused patch")
             raise Refused(422, "Invalid", f'{ref.kind} "{ref.name}" is invalid: spec: Invalid value')
         stored = await self._cluster.patch(ref, merge, uid=uid)
-        await self._done()
+        await self._done(f"after patch {thing(ref.kind, _PATCHED)}")
         return stored
 
     async def patch_status(self, ref: Ref, uid: str, status: Mapping[str, Any], seq: int) -> None:
         """See Cluster."""
-        await self._meet()
+        await self._meet("before patch_status")
         await self._cluster.patch_status(ref, uid, status, seq)
-        await self._done()
+        await self._done("after patch_status")
 
     async def delete(self, ref: Ref, *, uid: str = "", version: str = "", grace: float | None = None) -> None:
         """See Cluster."""
-        await self._meet()
+        await self._meet(f"before delete {thing(ref.kind)}")
         denied = self._weather.denies("delete", ref.kind)
-        if denied or self._weather.happens(self._weather.odds.quota):
+        if denied or self._weather.strikes("quota"):
+            self._life.pass_by("after a refused delete")
             raise Refused(
                 403, "Forbidden", f'admission webhook denied the deletion of {ref.kind} "{ref.name}"'
             )
         found = self._cluster.objects.peek(ref)
         await self._cluster.delete(ref, uid=uid, version=version, grace=grace)
-        if found is not None and not self._life.superseded:
-            self._weather.deleted.add(found["metadata"]["uid"])
-        await self._done()
+        if found is not None:
+            known = self._weather.disowned if self._life.superseded else self._weather.deleted
+            known.add(found["metadata"]["uid"])
+        await self._done(f"after delete {thing(ref.kind)}")
 
     async def orphans(self) -> Sequence[Manifest]:
         """See Cluster."""
-        await self._meet()
-        return await self._cluster.orphans()
+        await self._meet("before orphans")
+        found = await self._cluster.orphans()
+        self._life.pass_by("after orphans")
+        return found
 
     async def release(self, ref: Ref, uid: str) -> None:
         """See Cluster."""
-        await self._meet()
+        await self._meet("before release")
+        if self._life.superseded:
+            self._weather.disowned.add(uid)
         await self._cluster.release(ref, uid)
-        await self._done()
+        await self._done("after release")
 
     async def emit(self, event: JobEvent) -> None:
         """See Cluster."""
-        await self._meet()
+        await self._meet("before emit")
         await self._cluster.emit(event)
-        await self._done()
+        await self._done("after emit")
 
     async def events(self, namespace: str, job_uid: str) -> Sequence[JobEvent]:
         """See Cluster."""
-        await self._meet()
+        await self._meet("before events")
         return await self._cluster.events(namespace, job_uid)
 
     async def events_about(
         self, namespace: str, uids: Collection[str], names: Collection[tuple[str, str]] = ()
     ) -> Sequence[Happening]:
         """See Cluster."""
-        await self._meet()
+        await self._meet("before events_about")
         return await self._cluster.events_about(namespace, uids, names)
 
     def logs(
@@ -439,3 +501,30 @@ class FaultyCluster:
 
     async def close(self) -> None:
         """See Cluster."""
+
+
+CHILDREN: Final = (
+    "Pod",
+    "Service",
+    "PodGroup",
+    "TensorBoard",
+    "Secret",
+    "ConfigMap",
+    "HorizontalPodAutoscaler",
+)
+_READ: Final = ("Pod", "Service", "Secret")
+_PATCHED: Final = ("Pod",)
+
+
+def thing(kind: str, named: Collection[str] = CHILDREN) -> str:
+    """What points of death call an object: kinds of jobs are one, and so are children that are not `named`."""
+    if kind in named:
+        return kind
+    return "another child" if kind in CHILDREN else "job"
+
+
+def _watched(when: str, item: Change | Synced) -> str:
+    """The point before or after a process has taken in what a watch brings."""
+    if isinstance(item, Synced):
+        return f"{when} the end of the list"
+    return f"{when} news of a {thing(item.object['kind'])}"

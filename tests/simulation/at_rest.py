@@ -1,0 +1,299 @@
+"""Invariants of a system at rest: of each job, of the whole, and of what is left when every job was deleted."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from k8s_bridge.port import EVIDENCE, Manifest, Ref
+from statemachine import events as e
+from statemachine.decide import decide
+from statemachine.desired import desired
+from statemachine.ids import ATTEMPT, JobUid, short_hash
+from statemachine.log.audit import verify
+from statemachine.log.codec import encode_state
+from statemachine.log.reader import Reader
+from statemachine.observations import TensorBoardObserved, WriteRefused
+from statemachine.rules.launcher import is_held_back
+from statemachine.state import STATE_VERSION, JobState, ReplicaPhase
+from statemachine.status import status
+from tests.simulation.histories import Story
+from tests.simulation.of_changes import is_stray
+from tests.simulation.verdicts import Excuse, Verdicts
+from tests.simulation.world import World
+
+Stories = Mapping[JobUid, Story]
+
+
+def _live(world: World, job: JobUid) -> list[Manifest]:
+    return [each for ns in ("demo",) for each in world.cluster.objects.peek_children(ns, job)]
+
+
+def _is_there(world: World, state: JobState) -> Manifest | None:
+    ref = Ref(state.api_version, state.object_kind, state.namespace, state.name)
+    found = world.cluster.objects.peek(ref)
+    return found if found and found["metadata"]["uid"] == state.uid else None
+
+
+def live_is_desired(world: World, story: Story) -> Verdicts:
+    """At rest exactly the desired children exist, the pods in the attempt that is asked for."""
+    there = sorted(
+        (each["kind"], each["metadata"]["name"], _attempt(each)) for each in _live(world, story.state.uid)
+    )
+    wanted = sorted((each.kind, each.name, each.attempt) for each in desired(story.state))
+    if story.state.is_final:  # it may have ended before all was made, or lost something since
+        needed = [each for each in wanted if each in there or each[0] in ("Pod", "TensorBoard")]
+        if needed != wanted:
+            yield Excuse("ended before all was made")
+        wanted = needed
+    yield None if there == wanted else f"there are {there}, desired {wanted}"
+
+
+def replicas_have_come_to_rest(world: World, story: Story) -> Verdicts:
+    """No replica is on its way, and every pod is the one that the log knows."""
+    for replica in story.state.replicas.values():
+        asked_for = replica.has_pod or is_held_back(story.state, replica)
+        moves = replica.leaving or (replica.wanted and not asked_for)
+        yield f"{replica.name} has not come to rest: {replica}" if moves else None
+    for each in _live(world, story.state.uid):
+        if each["kind"] == "Pod":
+            ok = _known_uid(story.state, each) == each["metadata"]["uid"]
+            meta = each["metadata"]
+            yield None if ok else f"{meta['name']} is {meta['uid']}, which the log does not know"
+
+
+def _attempt(manifest: Manifest) -> int:
+    return int(manifest["metadata"].get("annotations", {}).get(ATTEMPT, 0))
+
+
+def _known_uid(state: JobState, pod: Manifest) -> str:
+    labels = pod["metadata"]["labels"]
+    replica = state.replicas.get(f"{labels['replica-type']}-{labels['replica-index']}")  # type: ignore[call-overload]
+    return "" if replica is None else str(replica.uid)
+
+
+def nothing_is_stuck(world: World, story: Story) -> Verdicts:
+    """No object that was deleted is still there, least of all for its evidence."""
+    for each in _live(world, story.state.uid):
+        meta = each["metadata"]
+        held = " held for evidence" if EVIDENCE in meta.get("finalizers", ()) else ""
+        stuck = "deletionTimestamp" in meta
+        yield f"{each['kind']} {meta['name']} {meta['uid']} is deleted for ever{held}" if stuck else None
+
+
+def status_is_folded(world: World, story: Story) -> Verdicts:
+    """The status on the object is the one that the log tells."""
+    there = _is_there(world, story.state)
+    if there is None:
+        yield None if story.state.deleted else "the object is gone, and the log does not know"
+        return
+    told = status(story.state)
+    ok = there.get("status") == told
+    yield None if ok else f"the object says {there.get('status')}, the log {told}"
+
+
+def living_pods_are_counted(world: World, story: Story) -> Verdicts:
+    """The log knows as Running or Pending as many pods as there are that have not ended."""
+    if any(each.phase is ReplicaPhase.UNKNOWN for each in story.state.replicas.values()):
+        yield Excuse("pod out of sight")
+        return
+    pods = [each for each in _live(world, story.state.uid) if each["kind"] == "Pod"]
+    living = sum(each["status"]["phase"] in ("Pending", "Running") for each in pods)
+    told = sum(each.has_pod and not each.ended for each in story.state.replicas.values())
+    yield None if living == told else f"{living} pods live, the log counts {told}"
+
+
+def announced_once(world: World, story: Story) -> Verdicts:
+    """Each announcement is one Kubernetes Event, of the time of its entry."""
+    state = story.state
+    told = Counter(
+        (
+            f"{state.name}.{short_hash(state.uid)}.{step.entry.seq}.{number}",
+            said.reason,
+            said.message,
+            step.entry.seen_at,
+        )
+        for step in story.steps
+        for number, said in enumerate(each for each in step.entry.events if isinstance(each, e.Announced))
+    )
+    kept = world.cluster.kept_events.of(state.namespace, state.uid)
+    there = Counter((each.name, each.reason, each.message, each.at) for each in kept)
+    yield None if told == there else f"missing {told - there}, too many {there - told}"
+
+
+def no_end_is_lost(world: World, story: Story) -> Verdicts:
+    """A pod that was held for its evidence and ended has its end in the log."""
+    for pod in world.pods.pods.values():
+        if pod.key[0] != story.state.uid or not pod.ended or not pod.held or story.state.closed:
+            continue
+        if pod.uid in story.ends:
+            yield None
+        elif pod.uid in world.pods.forced:
+            yield Excuse("evidence removed by force")
+        elif is_stray(world, pod):
+            yield Excuse("stray pod")
+        else:
+            yield f"{pod.uid} ended ({pod.ended}), and the log does not say so"
+
+
+def own_deletions_are_known(world: World, story: Story) -> Verdicts:
+    """What a controller deletes is in the log before the call, and so never mistaken for somebody's doing."""
+    mistaken = (e.CauseClass.DELETED_BY_SOMEONE, e.CauseClass.EVIDENCE_LOST)
+    ours = world.weather.deleted - world.pods.deleted_by_others
+    for _, event in story.events():
+        if isinstance(event, e.ReplicaLost | e.ReplicaEnded) and event.uid in ours:
+            wrong = event.cause.kind in mistaken
+            yield f"{event.uid} was deleted by a controller, not: {event.cause.kind}" if wrong else None
+
+
+def repeats_say_nothing(_: World, story: Story) -> Verdicts:
+    """Whatever was observed, seen again, changes nothing: deliveries come twice, and late."""
+    if any(each.phase is ReplicaPhase.UNKNOWN for each in story.state.replicas.values()):
+        yield Excuse("pod out of sight")
+        return
+    for step in story.steps:
+        if isinstance(step.entry.cause, WriteRefused | TensorBoardObserved):
+            yield Excuse("report of the present")
+        else:
+            said = decide(story.state, step.entry.cause)
+            yield f"the cause of entry {step.entry.seq}, seen again, says {said}" if said else None
+
+
+def replay_gives_the_state(world: World, story: Story) -> Verdicts:
+    """A reader from the first entry on, and the controller that lives, believe the same."""
+    reader = Reader()
+    for record in story.records:
+        reader.accept(record)
+    folded = reader.tracked(story.state.uid)
+    ok = not folded.quarantined and encode_state(folded.state) == encode_state(story.state)
+    yield None if ok else f"replayed: {folded}"
+    if world.process is None:
+        return
+    held = world.process.controller.reader.tracked(story.state.uid)
+    if held.forgotten:
+        ok = (held.seq, held.state.closed) == (folded.seq, folded.state.closed)
+        yield None if ok else f"the controller forgot the job at entry {held.seq}, the log is at {folded.seq}"
+    elif (held.seq, held.head) != (folded.seq, folded.head):
+        yield f"the controller is at entry {held.seq}, the log at {folded.seq}"
+    else:
+        ok = encode_state(held.state) == encode_state(folded.state)
+        yield None if ok else f"the controller holds {held.state}, the log tells {folded.state}"
+
+
+def snapshots_are_folds(world: World, story: Story) -> Verdicts:
+    """What is saved of a job is the state after the entry that it names."""
+    saved = world.log._snapshots.get(story.state.uid)
+    if saved is None or saved.version != STATE_VERSION:
+        return
+    if not 0 < saved.seq <= len(story.steps):
+        yield f"the snapshot is of entry {saved.seq}, the log ends with {len(story.steps)}"
+    elif saved.body:
+        ok = saved.body == encode_state(story.steps[saved.seq - 1].after)
+        yield None if ok else f"the snapshot of entry {saved.seq} is {saved.body!r}"
+
+
+OF_JOBS: Final = (
+    live_is_desired,
+    replicas_have_come_to_rest,
+    nothing_is_stuck,
+    status_is_folded,
+    living_pods_are_counted,
+    announced_once,
+    no_end_is_lost,
+    own_deletions_are_known,
+    repeats_say_nothing,
+    replay_gives_the_state,
+    snapshots_are_folds,
+)
+
+
+# ---- of the whole -----------------------------------------------------------------------------------------
+
+
+def nothing_was_logged(world: World, _: Stories) -> Verdicts:
+    """No error was logged, and no controller died."""
+    yield None
+    yield from world.broken
+
+
+def no_letter_is_dead(world: World, _: Stories) -> Verdicts:
+    """Nothing lies among the dead letters."""
+    yield None
+    for letter in world.log._letters:
+        yield f"dead letter: {letter.error}: {letter.observation!r}"
+
+
+def no_key_is_told(world: World, _: Stories) -> Verdicts:
+    """Nothing that a Secret holds is in an entry of the log or in the status of a job."""
+    secrets = list(world.cluster.objects.peek_all("Secret"))
+    kept = {value.encode() for secret in secrets for value in secret["data"].values()}
+    told = [record.body for record in world.records()]
+    told += [repr(job.get("status")).encode() for job in world.live_jobs()]
+    if kept:
+        wrong = any(value in text for value in kept for text in told)
+        yield "a key of a Secret is in the log, or in a status" if wrong else None
+
+
+def jobs_are_known(world: World, stories: Stories) -> Verdicts:
+    """Every job object is in the log."""
+    for job in world.live_jobs():
+        meta = job["metadata"]
+        yield None if meta["uid"] in stories else f"job {meta['name']} {meta['uid']} is not in the log"
+
+
+def the_log_is_sound(world: World, _: Stories) -> Verdicts:
+    """An auditor who reads the whole log finds no flaw in it."""
+    yield None
+    yield from (f"entry {flaw.seq} of {flaw.job}: {flaw.reason}" for flaw in verify(world.records()))
+
+
+def nobody_lags(world: World, _: Stories) -> Verdicts:
+    """What the controller says of itself: everything is projected, nothing fails."""
+    if world.process is not None:
+        behind = {name: lag for name, lag in world.process.controller.lags.items() if lag}
+        error = world.process.controller.log_error
+        yield f"the projectors lag: {behind}, the log: {error!r}" if behind or error else None
+
+
+OF_THE_WHOLE: Final = (
+    nothing_was_logged,
+    no_letter_is_dead,
+    no_key_is_told,
+    jobs_are_known,
+    the_log_is_sound,
+    nobody_lags,
+)
+
+
+# ---- when every job object has been deleted ---------------------------------------------------------------
+
+
+def jobs_end_closed(_: World, stories: Stories) -> Verdicts:
+    """Every job is closed in the log."""
+    for job, story in stories.items():
+        yield None if story.state.closed else f"job {job} is not closed: {story.state.replicas}"
+
+
+def nothing_remains(world: World, _: Stories) -> Verdicts:
+    """Nothing that was made for a job is left."""
+    yield None
+    for kind in (
+        "Pod",
+        "Service",
+        "PodGroup",
+        "TensorBoard",
+        "Secret",
+        "ConfigMap",
+        "HorizontalPodAutoscaler",
+    ):
+        for each in world.cluster.objects.peek_all(kind):
+            yield f"{kind} {each['metadata']['name']} {each['metadata']['uid']} remains"
+
+
+OF_THE_END: Final = (
+    nothing_was_logged,
+    no_letter_is_dead,
+    jobs_end_closed,
+    nothing_remains,
+    the_log_is_sound,
+)
+"""The last two jobs of an invariant: that nothing is left, and that nothing went wrong on the way there."""

@@ -1,0 +1,124 @@
+"""Every point at which a process can die, by name: the boundaries of each effect, and of what it takes in.
+
+"before" is on the way there, when nothing has been done; "after" is on the way back, when it has been done and the
+process does not know. What lies between two of them is between an observation and the entry, an entry and the write
+that it asks for, or the halves of what belongs together: a snapshot and the checkpoint, a pod and its Service.
+
+Half of all seeds aim at one point (`aimed`), the more of them the seldomer it is passed.
+"""
+
+from collections.abc import Mapping
+from random import Random
+from typing import Final
+
+from tests.support.fate import Aim
+
+_OFTEN: Final = (
+    "before append",
+    "after append",
+    "before saved",
+    "after saved",
+    "before scan",
+    "after a batch of scan",
+    "before checkpoint",
+    "after checkpoint",
+    "before save_checkpoint",
+    "after save_checkpoint",
+    "before watch",
+    "before the end of the list",
+    "after the end of the list",
+    "before news of a job",
+    "after news of a job",
+    "before news of a Pod",
+    "after news of a Pod",
+    "before children",
+    "after children",
+    "before get job",
+    "after get job",
+    "before create Pod",
+    "after create Pod",
+    "before create Service",
+    "after create Service",
+    "before delete Pod",
+    "after delete Pod",
+    "before release",
+    "after release",
+    "before patch_status",
+    "after patch_status",
+    "before emit",
+    "after emit",
+    "before orphans",
+    "after orphans",
+)
+_SOMETIMES: Final = (
+    "after the log did not answer",
+    "after a lost reply of the log",
+    "after the cluster did not answer",
+    "after a lost reply of the cluster",
+    "after a refused create",
+    "after a refused delete",
+    "after a create that was given up",
+    "after a watch expired",
+    "before save_snapshots",
+    "after save_snapshots",
+    "before delete Service",
+    "after delete Service",
+    "before create Secret",
+    "after create Secret",
+    "before delete Secret",
+    "after delete Secret",
+    "before create ConfigMap",
+    "after create ConfigMap",
+    "before delete ConfigMap",
+    "after delete ConfigMap",
+    "before get Secret",
+    "after get Secret",
+    "before get Pod",
+    "after get Pod",
+)
+_SELDOM: Final = (
+    "before delete job",
+    "after delete job",
+    "before get Service",
+    "after get Service",
+    "before get another child",
+    "after get another child",
+    "before patch another child",
+    "after patch another child",
+    "before create PodGroup",
+    "after create PodGroup",
+    "before delete PodGroup",
+    "after delete PodGroup",
+    "before create TensorBoard",
+    "after create TensorBoard",
+    "before delete TensorBoard",
+    "after delete TensorBoard",
+    "before news of a PodGroup",
+    "after news of a PodGroup",
+    "before news of a TensorBoard",
+    "after news of a TensorBoard",
+    "before create HorizontalPodAutoscaler",
+    "after create HorizontalPodAutoscaler",
+    "before delete HorizontalPodAutoscaler",
+    "after delete HorizontalPodAutoscaler",
+)
+POINTS: Final[Mapping[str, int]] = {
+    **dict.fromkeys(_OFTEN, 1),
+    **dict.fromkeys(_SOMETIMES, 3),
+    **dict.fromkeys(_SELDOM, 12),
+}
+"""Each point, and its share of the seeds that aim at one."""
+
+LEAST: Final = 50
+"""Deaths at each point in 10,000 seeds."""
+
+_NAMES: Final = tuple(POINTS)
+_SHARES: Final = tuple(POINTS.values())
+
+
+def aimed(chance: Random) -> Aim | None:
+    """Where a process of this seed dies in any case, if it comes there while the chaos lasts."""
+    if chance.random() < 0.5:
+        return None
+    (point,) = chance.choices(_NAMES, _SHARES)
+    return Aim(point, 1 if POINTS[point] > 1 else 1 + int(chance.expovariate(1 / 3)))

@@ -1,0 +1,75 @@
+"""The history of a job as the log grows: each entry with the states around it, folded once."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from statemachine import events as e
+from statemachine.evolve import evolve
+from statemachine.ids import JobUid, PodUid, ReplicaName
+from statemachine.log.codec import decode
+from statemachine.log.entry import Entry
+from statemachine.log.port import Record
+from statemachine.state import JobState
+
+_ENDS = (e.ReplicaFailed, e.ReplicaSucceeded, e.ReplicaEnded)
+
+
+class Told(NamedTuple):
+    """An entry: the state that it met, and each of its events with the state that the event met."""
+
+    record: Record
+    entry: Entry
+    before: JobState
+    after: JobState
+    events: tuple[tuple[JobState, e.Event], ...]
+
+
+class Story:
+    """One job's history."""
+
+    def __init__(self, job: JobUid) -> None:
+        self.state = JobState(job)
+        self.steps: list[Told] = []
+        self.ends: set[PodUid] = set()
+        """Pods whose end the log tells."""
+        self.asked: dict[ReplicaName, int] = {}
+        """The last attempt of each replica that the log asked for, or took over."""
+        self.made: dict[PodUid, tuple[ReplicaName, int]] = {}
+        """Replica and attempt of each pod that the log tells of."""
+        self.counts: defaultdict[str, Counter[object]] = defaultdict(Counter)
+        """What rules remember from entry to entry, by a name of their own."""
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> "Story":
+        """That of one job, whole."""
+        every = list(records)
+        story = cls(every[0].job)
+        for record in every:
+            story.add(record)
+        return story
+
+    @property
+    def records(self) -> list[Record]:
+        """Its part of the log."""
+        return [told.record for told in self.steps]
+
+    def add(self, record: Record) -> Told:
+        """The next entry."""
+        entry, met, state = decode(record.body), [], self.state
+        for event in entry.events:
+            met.append((state, event))
+            state = evolve(state, event)
+            if isinstance(event, _ENDS):
+                self.ends.add(event.uid)
+            elif isinstance(event, e.ReplicaRequested | e.ReplicaAdopted):
+                self.asked[event.replica] = event.attempt
+        told = Told(record, entry, self.state, state, tuple(met))
+        self.steps.append(told)
+        self.state = state
+        return told
+
+    def events(self) -> Iterator[tuple[JobState, e.Event]]:
+        """Each event with the state that it met."""
+        for told in self.steps:
+            yield from told.events

@@ -1,0 +1,264 @@
+"""Invariants of every entry, examined right after it was appended, until the last job is gone."""
+
+from typing import Final
+
+from statemachine import events as e
+from statemachine.decide import decide
+from statemachine.kinds.pytorchjob.ending import EXPIRY
+from statemachine.log.codec import encode, entry_hash
+from statemachine.observations import TimerFired
+from statemachine.phases import Trigger, allows, step
+from statemachine.rules.launcher import has_launcher, is_launched
+from statemachine.rules.words import CHILD_REFUSED
+from statemachine.spec import Launch
+from statemachine.state import JobState, ReplicaPhase
+from tests.simulation.histories import Story, Told
+from tests.simulation.verdicts import Verdicts
+from tests.simulation.world import World
+
+_REFUSALS: Final = 8
+"""The waits between tries are at their longest by then."""
+
+_LIFE_SIGNS: Final = (
+    e.ReplicaCreated,
+    e.ReplicaReleased,
+    e.ReplicaUpdated,
+    e.ReplicaEnded,
+    e.PhaseEntered,
+)
+
+
+def numbers_have_no_holes(_: World, story: Story, told: Told) -> Verdicts:
+    """1, 2, 3 … in log order."""
+    ok = told.record.seq == len(story.steps)
+    yield None if ok else f"entry {told.record.seq} is number {len(story.steps)}"
+
+
+def entries_are_chained(_: World, story: Story, told: Told) -> Verdicts:
+    """Each entry names the one before it by hash."""
+    if len(story.steps) > 1:
+        before = entry_hash(story.steps[-2].record.body)
+        yield None if told.entry.prev == before else f"entry {told.record.seq} names {told.entry.prev}"
+
+
+def entries_tell_something(_: World, __: Story, told: Told) -> Verdicts:
+    """What changes nothing is not written."""
+    yield None if told.events else f"entry {told.record.seq} is empty: {told.entry.cause!r}"
+
+
+def nothing_follows_the_last(_: World, __: Story, told: Told) -> Verdicts:
+    """A closed job has no further entry, and only one whose object is gone is closed."""
+    if told.before.closed:
+        yield f"entry {told.record.seq} follows the closing of the job"
+    elif told.after.closed:
+        there = [each.name for each in told.after.replicas.values() if each.has_pod]
+        ok = told.after.deleted and not there
+        yield None if ok else f"closed with {there}, object deleted: {told.after.deleted}"
+
+
+def values_stay_out_of_the_log(world: World, _: Story, told: Told) -> Verdicts:
+    """Where values of variables are concealed, no entry has one in clear."""
+    if world.conceals:
+        literal = b'"value":"0.1"' in told.record.body  # the one that jobs of the simulation have
+        yield f"entry {told.record.seq} has a literal value: {told.record.body!r}" if literal else None
+
+
+def deciding_again_says_the_same(_: World, __: Story, told: Told) -> Verdicts:
+    """The recorded cause, decided on the state before it, gives the recorded bytes."""
+    entry = told.entry
+    again = encode(entry.model_copy(update={"events": decide(told.before, entry.cause)}))
+    ok = again == told.record.body
+    yield None if ok else f"entry {told.record.seq} is {told.record.body!r}, decided again {again!r}"
+
+
+def phases_move_along_the_table(_: World, __: Story, told: Told) -> Verdicts:
+    """Every change of phase is a row of spec R5; final phases are never left."""
+    for before, event in told.events:
+        if isinstance(event, e.PhaseEntered):
+            if before.is_final or not allows(before.phase, event.trigger):
+                yield f"{before.phase} was left by {event.trigger}"
+            else:
+                ok = step(before.phase, event.trigger) is event.phase
+                yield None if ok else f"{event.trigger} led from {before.phase} to {event.phase}"
+
+
+def final_phases_absorb(_: World, __: Story, told: Told) -> Verdicts:
+    """Phase and conditions of a job that has ended stay as they are; that its pods cannot be deleted is said."""
+
+    def said(state: JobState) -> object:
+        return state.phase, [each for each in state.conditions if each.type != CHILD_REFUSED]
+
+    if told.before.is_final:
+        ok = said(told.after) == said(told.before)
+        yield None if ok else f"entry {told.entry.seq} changed an ended job: {told.after.phase}"
+
+
+def restarts_are_counted_once(_: World, story: Story, told: Told) -> Verdicts:
+    """One unit of budget for each restart, numbered in order."""
+    granted = story.counts["restarts"]
+    for before, event in told.events:
+        if isinstance(event, e.JobAdopted):
+            granted["adopted"] = event.spent or 0
+        elif isinstance(event, e.RestartScheduled):
+            granted["granted"] += 1
+            ok = event.spent == before.spent + 1 == granted.total()
+            yield None if ok else f"restart {event.spent} after {before.spent}, {dict(granted)}"
+    after = told.after
+    if after.spent:
+        ok = after.spent == granted.total() == sum(after.restarts.values())
+        yield None if ok else f"{dict(granted)}, spent {after.spent}, by type {dict(after.restarts)}"
+
+
+def budgets_are_kept(_: World, __: Story, told: Told) -> Verdicts:
+    """No restart is granted above the limit that holds then, and the limit that is told is that one."""
+    for before, event in told.events:
+        if isinstance(event, e.RestartScheduled):
+            limit = before.running_plan.backoff_limit
+            over = event.limit != limit or (limit is not None and event.spent > limit)
+            yield f"restart {event.spent} of {event.limit}, the limit was {limit}" if over else None
+
+
+def every_failure_is_judged_once(_: World, story: Story, told: Told) -> Verdicts:
+    """Exactly one verdict for each failed pod of an active job, in the same entry, and none for any other."""
+    verdicts, failures = story.counts["verdicts"], story.counts["failures"]
+    for before, event in told.events:
+        match event:
+            case e.ReplicaFailed() if allows(before.phase, Trigger.RESTART_GRANTED):
+                failures[event.uid] += 1
+            case e.RestartScheduled(after_success=False):
+                verdicts[event.cause.pod_uid] += 1
+            case e.RestartDenied() if event.cause.exit_code != 0:
+                verdicts[event.cause.pod_uid] += 1
+            case _:
+                continue
+        ok = failures[event_uid(event)] <= 1 and verdicts[event_uid(event)] <= 1
+        yield None if ok else f"failures {dict(failures)}, verdicts {dict(verdicts)}"
+    if failures != verdicts:
+        yield f"entry {told.record.seq}: failures {dict(failures)}, verdicts {dict(verdicts)}"
+
+
+def event_uid(event: e.ReplicaFailed | e.RestartScheduled | e.RestartDenied) -> str:
+    """The pod that a failure or its verdict is about."""
+    return event.uid if isinstance(event, e.ReplicaFailed) else event.cause.pod_uid
+
+
+def attempts_count_up(_: World, story: Story, told: Told) -> Verdicts:
+    """A replica's attempts are 1, 2, 3 …: none is asked for twice."""
+    asked = story.counts["asked"]
+    for _before, event in told.events:
+        if isinstance(event, e.ReplicaRequested):
+            asked[event.replica] += 1
+            ok = event.attempt == asked[event.replica]
+            yield (
+                None
+                if ok
+                else f"{event.replica} was asked for as {event.attempt}, not {asked[event.replica]}"
+            )
+
+
+def a_pod_is_of_one_attempt(_: World, story: Story, told: Told) -> Verdicts:
+    """No pod is told of as made for a second replica, or for a second attempt of its own."""
+    for before, event in told.events:
+        if isinstance(event, e.ReplicaCreated):
+            now = event.replica, before.replicas[event.replica].attempt
+            first = story.made.setdefault(event.uid, now)
+            yield None if first == now else f"{event.uid} is told of as {now}, and was {first}"
+
+
+def an_end_is_told_once(_: World, story: Story, told: Told) -> Verdicts:
+    """A pod ends in the log once, by its own end; a lost one may still turn out to have ended."""
+    ends = story.counts["ends"]
+    for _before, event in told.events:
+        if isinstance(event, e.ReplicaFailed | e.ReplicaSucceeded | e.ReplicaEnded):
+            ends[event.uid] += 1
+            yield None if ends[event.uid] == 1 else f"the end of {event.uid} is told {ends[event.uid]} times"
+
+
+def launchers_come_when_workers_wait(_: World, __: Story, told: Told) -> Verdicts:
+    """A launcher is asked for once all workers are Running and Ready, and no worker is asked for after it."""
+    for before, event in told.events:
+        if not isinstance(event, e.ReplicaRequested) or not has_launcher(before):
+            continue
+        plan = before.running_plan
+        if plan.launch is not Launch.WHEN_READY:
+            continue
+        if event.replica != plan.primary:
+            yield f"{event.replica} was asked for after the launcher" if is_launched(before) else None
+            continue
+        waiting = [each for each in before.members if each.name != plan.primary]
+        ok = all(each.ready and each.phase is ReplicaPhase.RUNNING for each in waiting)
+        yield None if ok else f"the launcher was asked for while the workers are {waiting}"
+
+
+def pods_of_two_scales_do_not_meet(_: World, story: Story, told: Told) -> Verdicts:
+    """Where another scale starts all anew, no pod is asked for while one of another scale is there."""
+    scales = story.counts["scales"]
+    for before, event in told.events:
+        if not isinstance(event, e.ReplicaRequested):
+            continue
+        scale = scales[event.replica] = before.running_plan.scale
+        if before.running_plan.anew_on_scale:
+            there = [each.name for each in before.replicas.values() if each.has_pod]
+            met = {name: scales[name] for name in there if scales[name] != scale}
+            yield f"{event.replica} was asked for at scale {scale} while there were {met}" if met else None
+
+
+def timers_end(_: World, __: Story, told: Told) -> Verdicts:
+    """A job that has ended waits for nothing but the time at which it is deleted for its age."""
+    if told.after.is_final or told.after.deleted:
+        waits = told.after.timers.keys() - (() if told.after.deleted else {EXPIRY})
+        yield f"{told.after.phase}, and waits for {sorted(waits)}" if waits else None
+
+
+def timers_fire_when_due(_: World, __: Story, told: Told) -> Verdicts:
+    """A timer that fired was set, for that time, and not for a later one."""
+    cause = told.entry.cause
+    if isinstance(cause, TimerFired):
+        due = told.before.timers.get(cause.timer)
+        ok = due is not None and cause.due_at == due <= cause.at
+        yield None if ok else f"{cause.timer} fired at {cause.at}, and was set for {due}"
+
+
+def deletions_are_of_known_pods(_: World, __: Story, told: Told) -> Verdicts:
+    """A replica is dismissed, or restarted, only while it has a pod or is asked for."""
+    for before, event in told.events:
+        if isinstance(event, e.ReplicaDismissed | e.RestartScheduled):
+            ok = event.replica in before.replicas
+            yield None if ok else f"{event.type} of {event.replica}, which is not there"
+
+
+def refusals_are_said_seldom(_: World, story: Story, told: Told) -> Verdicts:
+    """While the cluster takes nothing, the same refusal is in the history a few times, however often it is met."""
+    said = story.counts["said"]
+    for _before, event in told.events:
+        if isinstance(event, _LIFE_SIGNS):
+            said.clear()
+        elif isinstance(event, e.ChildRefused):
+            refusal = event.verb, event.kind, event.cause.reason
+            said[refusal] += 1
+            ok = said[refusal] <= (1 if event.verb == "delete" else _REFUSALS)
+            yield None if ok else f"{refusal} is said {said[refusal]} times"
+
+
+OF_ENTRIES: Final = (
+    numbers_have_no_holes,
+    entries_are_chained,
+    entries_tell_something,
+    nothing_follows_the_last,
+    values_stay_out_of_the_log,
+    deciding_again_says_the_same,
+    phases_move_along_the_table,
+    final_phases_absorb,
+    restarts_are_counted_once,
+    budgets_are_kept,
+    every_failure_is_judged_once,
+    attempts_count_up,
+    a_pod_is_of_one_attempt,
+    an_end_is_told_once,
+    launchers_come_when_workers_wait,
+    pods_of_two_scales_do_not_meet,
+    timers_end,
+    timers_fire_when_due,
+    deletions_are_of_known_pods,
+    refusals_are_said_seldom,
+)

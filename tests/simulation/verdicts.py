@@ -1,0 +1,67 @@
+"""What an invariant says, and how often each said something.
+
+An invariant yields a verdict for each thing that it examined: None if it holds, a sentence if it does not, or an
+`Excuse` where it does not have to. One that yields nothing has examined nothing; a run that never came to a case of
+it has not tested it, which the table of a long run shows.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+
+class Excuse(NamedTuple):
+    """Why something does not have to hold here: the name of an exemption, one of EXEMPTIONS."""
+
+    name: str
+
+
+class Exemption(NamedTuple):
+    """Why something does not have to hold, and in what share of all seeds at most."""
+
+    why: str
+    at_most: float
+
+
+EXEMPTIONS: Final = {
+    "stray pod": Exemption(
+        "made, released or deleted by a controller believed dead, or made when its create had been given up",
+        0.05,
+    ),
+    "evidence removed by force": Exemption("somebody removed the pod, whatever held it", 0.5),
+    "ended before all was made": Exemption("a job that has ended gets no new Services", 0.5),
+    "pod out of sight": Exemption("any report of a pod that nobody can see is news", 0.05),
+    "report of the present": Exemption("refusals and TensorBoards go to and fro: an old report is news", 0.8),
+    "controller killed before rest": Exemption(
+        "an object that no watch tells of was made or deleted, so that only the next visit sees it", 0.4
+    ),
+}
+"""Every exemption by name. A run in which one of them is used in more seeds than it may fails."""
+
+Verdicts = Iterator[str | Excuse | None]
+
+
+@dataclass
+class Tally:
+    """How often each invariant examined something, and how often each exemption was used."""
+
+    examined: Counter[str] = field(default_factory=Counter)
+    excused: Counter[str] = field(default_factory=Counter)
+
+    def judge(self, rule: Any, about: str, verdicts: Verdicts) -> list[str]:
+        """What does not hold, each sentence with the name of the rule; everything is counted."""
+        wrong = []
+        for verdict in verdicts:
+            self.examined[rule.__name__] += 1
+            if isinstance(verdict, Excuse):
+                self.excuse(verdict.name)
+            elif verdict is not None:
+                wrong.append(f"{rule.__name__}: {about}: {verdict}")
+        return wrong
+
+    def excuse(self, name: str) -> None:
+        """An exemption was used."""
+        if name not in EXEMPTIONS:
+            raise KeyError(f"no exemption is called {name!r}")
+        self.excused[name] += 1

@@ -1,0 +1,89 @@
+"""What decides which faults happen: chance, or a script. Whatever happened is noted, and can be played again.
+
+A fault is known by its name and by how many times it could have happened before: the third "quota" is the same
+call in the same run. So a run is repeated, or parts of it are left out, without the random numbers that made it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final, NamedTuple
+
+DEATH: Final = "dies at "
+"""Before the name of the point where a process dies."""
+
+
+class Fault(NamedTuple):
+    """What happened at the `nth` (from 1) opportunity that it had."""
+
+    name: str
+    nth: int
+
+
+class Aim(NamedTuple):
+    """A process is to die when it passes this point for the `nth` time."""
+
+    point: str
+    nth: int
+
+
+class Fate:
+    """Faults by their odds. `aim`: where a process dies in any case, as long as that is set."""
+
+    def __init__(self, chance: Random, aim: Aim | None = None) -> None:
+        self._chance, self.aim = chance, aim
+        self.opportunities: Counter[str] = Counter()
+        self.happened: list[Fault] = []
+
+    def strikes(self, name: str, odds: float) -> bool:
+        """The fault happens, once in 1/`odds` calls."""
+        self.opportunities[name] += 1
+        return self._note(name, self._wants(name, odds))
+
+    def dies(self, point: str, odds: float) -> bool:
+        """A process that passes the point dies there."""
+        name = DEATH + point
+        self.opportunities[name] += 1
+        aimed = self.aim == (point, self.opportunities[name])
+        return self._note(name, aimed or self._wants(name, odds))
+
+    def _wants(self, name: str, odds: float) -> bool:
+        return odds > 0 and self._chance.random() < odds
+
+    def _note(self, name: str, happens: bool) -> bool:
+        if happens:
+            self.happened.append(Fault(name, self.opportunities[name]))
+        return happens
+
+
+class Script(Fate):
+    """Exactly these faults happen, whatever the odds; the times at which they can are counted alike."""
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        super().__init__(Random(0))
+        self._faults = frozenset(faults)
+
+    def strikes(self, name: str, odds: float) -> bool:
+        """The script has it."""
+        return super().strikes(name, 1.0)
+
+    def dies(self, point: str, odds: float) -> bool:
+        """The script has it."""
+        return super().dies(point, 1.0)
+
+    def _wants(self, name: str, odds: float) -> bool:
+        return (name, self.opportunities[name]) in self._faults
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass
+class Passages:
+    """What a run keeps count of at the boundaries where a process can die; `stepped` is called after each append."""
+
+    passed: Counter[str] = field(default_factory=Counter)
+    died: Counter[str] = field(default_factory=Counter)
+    stepped: Callable[[], None] = _nothing
