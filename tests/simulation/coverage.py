@@ -8,7 +8,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final
 
@@ -47,7 +47,7 @@ class Coverage:
     def write(self) -> None:
         """Leave the counts in the folder of the run, if there is one."""
         if self.seeds and (folder := os.environ.get(FOLDER)):
-            Path(folder, f"{os.getpid()}.json").write_text(json.dumps(asdict(self)))
+            Path(folder, f"{os.getpid()}.json").write_text(json.dumps(vars(self)))
 
     @classmethod
     def read(cls, folder: Path) -> "Coverage":
