@@ -169,7 +169,7 @@ def _pod(
     )
     held = EVIDENCE in manifest["metadata"].get("finalizers", ())
     releases: list[Write] = []
-    if held and _is_unheard_of(state, replica, manifest):
+    if held and not retired and _is_unheard_of(state, replica, manifest):
         releases = [Hold(uid)]
     elif held and (retired or _end_is_known(replica, manifest)):
         releases = [Release(Ref.of(manifest), uid)]
