@@ -144,7 +144,10 @@ def test_a_pod_of_an_earlier_attempt_is_let_go_although_the_log_has_not_heard_of
     """Its create took effect when it was given up; as long as it stays, its name is taken for the next attempt."""
     story = running().pod("worker-0", "Running", deleting=True).gone("worker-0")
     assert story.state.replicas[ReplicaName("worker-0")].attempt == 2
-    live = [service(story), pod(attempt=1, uid="a-late-one", deleting=True, grace=0, status={"phase": "Failed"})]
+    live = [
+        service(story),
+        pod(attempt=1, uid="a-late-one", deleting=True, grace=0, status={"phase": "Failed"}),
+    ]
     assert [type(each) for each in writes(story, live)] == [Release]
 
 
