@@ -296,4 +296,4 @@ OF_THE_END: Final = (
     nothing_remains,
     the_log_is_sound,
 )
-"""The last two jobs of an invariant: that nothing is left, and that nothing went wrong on the way there."""
+"""That nothing is left, and that nothing went wrong on the way there."""

@@ -15,7 +15,7 @@ from tests.simulation.world import Broken, World
 from tests.support.fate import Fault
 
 SECONDS: Final = 60.0
-"""For so long a script is made shorter; what has been reached by then is good enough."""
+"""Of processor time: for so long a script is made shorter, and what has been reached by then is good enough."""
 
 
 def failing(error: BaseException) -> frozenset[str]:
@@ -29,7 +29,7 @@ class Shrinking:
 
     def __init__(self, world: World, wanted: frozenset[str], seconds: float = SECONDS) -> None:
         self._seed, self._shape, self._make, self._wanted = world.seed, world.shape, type(world), wanted
-        self._until = time.monotonic() + seconds
+        self._until = time.process_time() + seconds
         self.plays = 0
 
     def shortest(self, script: Script) -> Script | None:
@@ -42,7 +42,7 @@ class Shrinking:
     def _by_halves(self, script: Script) -> Script:
         """ddmin: complements of ever smaller pieces, until no single part can be left out."""
         parts, pieces = list(script.parts), 2
-        while len(parts) > 1 and time.monotonic() < self._until:
+        while len(parts) > 1 and time.process_time() < self._until:
             size = -(-len(parts) // pieces)
             for start in range(0, len(parts), size):
                 rest = parts[:start] + parts[start + size :]
@@ -62,7 +62,7 @@ class Shrinking:
         return early if early.calm_at < script.calm_at and self._fails(early) else script
 
     def _fails(self, script: Script) -> bool:
-        if time.monotonic() > self._until:
+        if time.process_time() > self._until:
             return False
         self.plays += 1
         try:

@@ -99,7 +99,7 @@ class Diary:
         """What has been done so far, and what went wrong."""
         weather = world.weather
         parts: tuple[Part, ...] = (*self.steps, *weather.fate.happened)
-        return Script(parts, weather.odds.slow, self.calm_at or asyncio.get_running_loop().time())
+        return Script(parts, weather.odds.slow, self.calm_at)
 
 
 async def _done(world: "World", name: str) -> None:

@@ -1,0 +1,76 @@
+"""A failing seed is made short, and what is printed fails again when it is pasted."""
+
+from importlib import import_module
+
+import pytest
+
+from projectors import diff
+from tests.simulation import chaos
+from tests.simulation.replay import replay
+from tests.simulation.run import Failed, simulate
+from tests.simulation.shrink import failing, shrunk
+from tests.simulation.steps import Script, Step
+from tests.simulation.world import Broken
+from tests.support.fate import Fault
+
+_MANY = 30
+_MOST = 5
+"""Lines that tell how evidence is lost: a job, a pod that is deleted, a controller that is not there."""
+
+
+def evidence_is_released_early(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(diff, "_end_is_known", lambda *_: True)
+
+
+def first_failure() -> Failed:
+    for seed in range(_MANY):
+        try:
+            simulate(seed)
+        except Failed as error:
+            return error
+    raise AssertionError(f"none of {_MANY} seeds fails")
+
+
+def pasted(source: str) -> None:
+    """Runs the printed test."""
+    names = {"replay": replay, "Step": Step, "Fault": Fault}
+    exec(source, names)  # noqa: S102 - that it can be pasted and run is what is tested
+    (test,) = (each for name, each in names.items() if name.startswith("test_"))
+    assert callable(test)
+    test()
+
+
+def test_a_failing_seed_is_printed_as_a_short_test_that_fails_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence_is_released_early(monkeypatch)
+    error = first_failure()
+    told = shrunk(error)
+    source = told[told.index("def test_") :]
+    assert source.count("Step(") + source.count("Fault(") <= _MOST
+    with pytest.raises(Broken) as again:
+        pasted(source)
+    assert failing(again.value) & failing(error)
+    monkeypatch.undo()
+    pasted(source)
+
+
+def test_a_script_of_all_that_was_done_is_the_same_run() -> None:
+    drawn = simulate(17)
+    script = drawn.diary.script(drawn)
+    assert any(isinstance(part, Step) for part in script.parts)
+    assert any(isinstance(part, Fault) for part in script.parts)
+    played = simulate(17, script=script)
+    assert [record.body for record in played.records()] == [record.body for record in drawn.records()]
+
+
+def test_a_budget_that_is_not_kept_needs_only_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("statemachine.rules.restart"), "_has_budget", lambda _: True)
+    monkeypatch.setattr(chaos, "ACTIONS", (chaos.end_pod, chaos.drop_watches))
+    error = first_failure()
+    assert failing(error) == {"budgets_are_kept"}
+    told = shrunk(error)
+    assert told.count("Step(") + told.count("Fault(") <= _MOST
+
+
+def test_no_step_is_left_out_of_a_script() -> None:
+    parts = (Step(2.0, "crash", 1), Fault("quota", 3), Step(1.0, "submit", 2))
+    assert Script(parts, 0.01, 3.0).steps == [parts[2], parts[0]]
