@@ -6,7 +6,6 @@ process of its own, beside one that looks at an empty store.
 
 import argparse
 import asyncio
-import gc
 import json
 import os
 import subprocess
@@ -112,7 +111,6 @@ async def _look(store: Path) -> dict[str, float]:
 
 def _resident() -> float:
     """Bytes of this process that are in memory now."""
-    gc.collect()
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 

@@ -1,7 +1,8 @@
 """What a controller keeps in memory of jobs that have ended and were deleted: `python -m tests.soak.memory`.
 
 Jobs are submitted, succeed and are deleted, in rounds, in one process with its log in a file. The growth of the
-process after the first rounds, divided by the jobs, must stay below a bound; exit code 1 if it does not.
+process after the first rounds, divided by the jobs, must stay below a bound; exit code 1 if it does not. Nobody
+collects garbage but Python by itself, as in a controller: what hangs together in cycles counts until then.
 """
 
 import asyncio
@@ -28,8 +29,9 @@ WARM_UP: Final = 3
 JOBS: Final = 1_000
 """In a round."""
 
-BOUND: Final = 4.0
-"""KB a job: twice the Events and logs that the simulated cluster keeps. Of the job itself 0.2 KB stay."""
+BOUND: Final = 6.0
+"""KB a job: twice the Events and logs that the simulated cluster keeps, and what waits for the collector. Of the job
+itself 0.2 KB stay."""
 
 
 async def growth() -> float:
@@ -41,9 +43,9 @@ async def growth() -> float:
         async with running(Controller(log, cluster, WallClock())):
             for number in range(ROUNDS):
                 await _live_and_die(cluster, number)
-                gc.collect()
                 sizes.append(_resident())
                 print(f"after {(number + 1) * JOBS:,} jobs: {sizes[-1] / 1024:.1f} MiB", flush=True)
+            print(f"{gc.collect():,} objects in cycles had not been collected yet", flush=True)
         await cluster.close()
         await log.close()
     return (sizes[-1] - sizes[WARM_UP - 1]) / ((ROUNDS - WARM_UP) * JOBS)

@@ -1,7 +1,6 @@
 """What is known of children: the last version of each living object, whoever reported it and in which order."""
 
 import copy
-import gc
 import tracemalloc
 from dataclasses import dataclass, field
 from typing import Any
@@ -206,7 +205,6 @@ def test_a_pod_takes_less_than_a_kilobyte() -> None:
         index = Index()
         for line in lines:
             index.put(from_json(line, cache_strings="keys"))
-        gc.collect()
         used, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
