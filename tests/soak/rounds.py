@@ -82,7 +82,7 @@ def begin(parts: Sequence[Part], folder: Path) -> list[Rounds]:
 
 def keep(rounds: Iterable[Rounds], folder: Path, *, ended: bool) -> None:
     """Writes what was done; whole, or as it was before."""
-    done = {one.part.name: [asdict(each) for each in one.rounds] for one in rounds}
+    done = {one.part.name: [asdict(ended) for ended in one.rounds] for one in rounds}
     draft = folder / f"{_FILE}.part"
     draft.write_text(json.dumps({"ended": ended, "rounds": done}, indent=1) + "\n", encoding="utf-8")
     draft.replace(folder / _FILE)

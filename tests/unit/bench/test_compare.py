@@ -11,7 +11,7 @@ Times = Callable[[str], float]
 
 
 class Machine:
-    """Measures as it is told, and knows in which order it was asked."""
+    """Measures what it is given, and knows in which order it was asked."""
 
     def __init__(self, **seconds: Iterator[float] | float) -> None:
         self.asked: list[tuple[str, str]] = []
