@@ -143,7 +143,8 @@ def on_stage(
     def run(stage: Stage, *arguments: P.args, **fixtures: P.kwargs) -> None:
         async def whole() -> None:
             try:
-                await test(stage, *arguments, **fixtures)
+                async with asyncio.timeout(2 * PATIENCE):
+                    await test(stage, *arguments, **fixtures)
             finally:
                 await stage.close()
 

@@ -10,7 +10,6 @@ from aiokafka.errors import (
     CommitFailedError,
     IllegalStateError,
     InvalidProducerEpoch,
-    KafkaError,
     OffsetOutOfRangeError,
     ProducerFenced,
 )
@@ -19,7 +18,7 @@ from statemachine.log.kafka import clients
 from tests.ports.kafka_contract import Stage, on_real_brokers, on_stage, on_the_model, until, values
 from tests.support.kafka_model.installed import installed
 
-FENCED = (ProducerFenced, InvalidProducerEpoch, KafkaError)
+FENCED = (ProducerFenced, InvalidProducerEpoch, *clients.FAILURES)
 """How a fenced producer fails: the first time by its own name, later as one that has failed."""
 
 
@@ -356,6 +355,24 @@ async def test_a_member_that_was_put_out_still_holds_its_share_and_cannot_commit
 
 
 @on_stage
+async def test_a_member_gets_nothing_while_its_group_deals_out_anew(stage: Stage) -> None:
+    member, sender = await stage.member(), await stage.sender()
+    await until(lambda: member.share == {0, 1})
+    member.attentive.clear()
+    other = await stage.member()
+    await until(lambda: other.share == {0, 1})
+    for number in (0, 1):
+        await sender.send_and_wait(stage.observations, b"news", b"key", number)
+    parts = [TopicPartition(stage.observations, number) for number in (0, 1)]
+    getting = asyncio.ensure_future(member.consumer.getmany(*parts, timeout_ms=5000))
+    done, _ = await asyncio.wait([getting], timeout=0.5)
+    assert not done
+    member.attentive.set()
+    (messages,) = (await getting).values()
+    assert {message.partition for message in messages} == member.share
+
+
+@on_stage
 async def test_a_member_goes_on_where_its_group_is(stage: Stage) -> None:
     sender = await stage.sender()
     for number in range(4):
@@ -375,8 +392,7 @@ async def test_a_partition_that_is_not_dealt_to_a_member_gives_and_takes_nothing
     member = await stage.member()
     await until(lambda: member.share == {0, 1})
     other = TopicPartition(stage.observations, 7)
-    with pytest.raises(IllegalStateError):
-        await member.consumer.getmany(other, timeout_ms=50)
+    assert not await member.consumer.getmany(other, timeout_ms=50)
     with pytest.raises(IllegalStateError):
         await member.consumer.commit({other: OffsetAndMetadata(1, "")})
 

@@ -75,6 +75,8 @@ class ModelConsumer:
         self._session = session_timeout_ms / 1000
         self._rebalance = (rebalance_timeout_ms or session_timeout_ms) / 1000
         self._places: dict[TopicPartition, _Place] | None = None
+        self._dealt = asyncio.Event()
+        """Not set while the group deals out anew: nothing is given meanwhile."""
 
     # ---- life ----------------------------------------------------------------------------------------------------
 
@@ -100,6 +102,7 @@ class ModelConsumer:
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """It has exactly these, whatever a group says."""
         self._places = {tp: _Place() for tp in partitions}
+        self._dealt.set()
 
     def assignment(self) -> frozenset[TopicPartition]:
         """What it has."""
@@ -183,12 +186,17 @@ class ModelConsumer:
         except (UnknownMemberIdError, IllegalGenerationError) as error:
             raise CommitFailedError(str(error)) from error
 
+    def dealing(self) -> None:
+        """The group deals out anew; it holds what it has until then."""
+        self._dealt.clear()
+
     async def dealt(self, partitions: Iterable[TopicPartition]) -> None:
         """The group has dealt it these; it goes on where the group is, or as its setting says."""
         places = {}
         for tp in sorted(partitions):
             places[tp] = _Place(await self._begin(tp))
         self._places = places
+        self._dealt.set()
 
     async def _begin(self, tp: TopicPartition) -> int:
         committed = await self.committed(tp)
@@ -203,16 +211,19 @@ class ModelConsumer:
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[Message]]:
-        """What comes within the time, of these partitions or of all.
+        """What comes within the time, of these partitions or of all; nothing of one that it has not.
 
-        Raises ConsumerStoppedError, IllegalStateError, OffsetOutOfRangeError.
+        While its group deals out anew it waits for that, however long. Raises ConsumerStoppedError,
+        OffsetOutOfRangeError.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_ms / 1000
         while True:
             if self._closed:
                 raise ConsumerStoppedError
-            ready = {tp: self._place(tp) for tp in partitions or self.assignment()}
+            await self._dealt.wait()
+            wanted = frozenset(partitions) or self.assignment()
+            ready = {tp: self._place(tp) for tp in sorted(wanted & self.assignment())}
             ready = {tp: place for tp, place in ready.items() if not place.is_paused}
             messages = await self._fetch(ready, max_records or 500) if ready else {}
             left = until - loop.time()

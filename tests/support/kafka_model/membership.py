@@ -28,6 +28,9 @@ class Holder(Protocol):
     def assignment(self) -> Iterable[TopicPartition]:
         """What it has."""
 
+    def dealing(self) -> None:
+        """It gives nothing until it has its next share."""
+
     async def dealt(self, partitions: Iterable[TopicPartition]) -> None:
         """It has these from now on."""
 
@@ -74,6 +77,7 @@ class Membership:
 
     async def _take_part(self, manner: Manner) -> None:
         while not self._is_ending.is_set():
+            self._holder.dealing()
             await self._notify("revoked", self._listener and self._listener.on_partitions_revoked)
             share = await self._joined(manner)
             if share is None:
