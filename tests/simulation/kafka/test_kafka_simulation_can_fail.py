@@ -14,6 +14,7 @@ from statemachine.log.kafka.snapshots import Snapshots
 from tests.simulation.kafka import invariants
 from tests.simulation.kafka.run import simulate
 from tests.simulation.world import Broken
+from tests.support.kafka_model.brokers import Brokers
 
 Breaking = Callable[[pytest.MonkeyPatch], None]
 
@@ -27,6 +28,7 @@ def an_owner_does_not_wait_for_what_was_committed_before(patch: pytest.MonkeyPat
         return
 
     patch.setattr(KafkaLog, "_settle", at_once)
+    patch.setattr(Brokers, "_lag", lambda _: 1.0)
 
 
 def observations_are_acknowledged_before_they_are_decided(patch: pytest.MonkeyPatch) -> None:
