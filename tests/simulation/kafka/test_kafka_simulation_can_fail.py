@@ -9,26 +9,14 @@ from statemachine.engine.kafka.aiokafka_feed import AiokafkaFeed
 from statemachine.engine.kafka.lanes import Lanes
 from statemachine.ids import Position
 from statemachine.log.inbox import Posted
-from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.kafka.snapshots import Snapshots
 from tests.simulation.kafka import invariants
 from tests.simulation.kafka.run import simulate
 from tests.simulation.world import Broken
-from tests.support.kafka_model.brokers import Brokers
 
 Breaking = Callable[[pytest.MonkeyPatch], None]
 
-_ENOUGH = 60
-
-
-def an_owner_does_not_wait_for_what_was_committed_before(patch: pytest.MonkeyPatch) -> None:
-    """The product is broken: markers come a little later than the yes to a commit."""
-
-    async def at_once(_: KafkaLog) -> None:
-        return
-
-    patch.setattr(KafkaLog, "_settle", at_once)
-    patch.setattr(Brokers, "_lag", lambda _: 1.0)
+_ENOUGH = 30
 
 
 def observations_are_acknowledged_before_they_are_decided(patch: pytest.MonkeyPatch) -> None:
@@ -66,7 +54,6 @@ def snapshots_claim_more_than_they_cover(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("breaking", "law"),
     [
-        (an_owner_does_not_wait_for_what_was_committed_before, "numbers_go_on|is_decided_once"),
         (observations_are_acknowledged_before_they_are_decided, "every_observation_is_decided_once"),
         (nobody_acknowledges, "not all was decided in"),
         (snapshots_claim_more_than_they_cover, "snapshots|numbers_go_on|not all was decided"),
