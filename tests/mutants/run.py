@@ -24,7 +24,10 @@ from tests.mutants.model import Mutant, Stale
 from tests.mutants.table import TIMEOUT, Outcome, Verdict
 
 LIMIT: Final = 120.0
-"""Seconds after which a mutant counts as killed: something waits for what it no longer does."""
+"""Seconds after which a mutant counts as killed: something waits for what it no longer does.
+
+On a machine that is busy with other things as many times more as processes wait for each processor.
+"""
 
 UNUSED: Final = 90
 """As in the plugin, which is not imported here."""
@@ -51,7 +54,8 @@ class Running:
     @property
     def left(self) -> float:
         """Seconds until it is given up."""
-        return max(0.0, self.since + LIMIT - time.monotonic())
+        busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        return max(0.0, self.since + LIMIT * busy - time.monotonic())
 
     @property
     def first_failure(self) -> str:
