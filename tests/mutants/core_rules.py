@@ -201,6 +201,7 @@ MUTANTS: Final = (
         "leaving-primary-succeeds",
         "ReplicaPhase.SUCCEEDED and not primary.leaving",
         "ReplicaPhase.SUCCEEDED",
+        equivalent="a primary that succeeded ends the job at once, and one that leaves keeps the phase it had",
     ),
     _of("ending", "limit-is-not-named", "        if primary.exhausted:", "        if False:"),
     _of(
