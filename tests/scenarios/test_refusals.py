@@ -99,3 +99,9 @@ def test_a_refusal_of_a_pod_that_exists_is_old_news() -> None:
 def test_a_refusal_of_a_pod_that_leaves_ends_nothing(status: int) -> None:
     story = Story(workers(2)).submit().pause()
     assert story.refused(status_=status, replica="worker-1", attempt=1).phase is Phase.PAUSED
+
+
+def test_t5_a_job_that_was_initialized_stays_so_when_a_later_pod_is_refused() -> None:
+    story = Story(workers(2)).submit().all_pods("Running").gone("worker-1")
+    assert quota(story).conditions["Initialized"] == "True"
+    assert wait(story) == 1

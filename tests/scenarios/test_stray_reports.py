@@ -3,6 +3,7 @@
 import pytest
 
 from statemachine.events import ReplicaLost
+from statemachine.observations import CANNOT_START
 from statemachine.state import ReplicaPhase
 from tests.support.scenario import Story, workers
 
@@ -42,3 +43,10 @@ def test_a_pod_that_leaves_keeps_the_phase_it_had_although_it_runs_by_now() -> N
     story = Story(workers(2)).submit().all_pods("Pending").pause().pod("worker-0", "Running")
     assert story.replica("worker-0").phase is ReplicaPhase.PENDING
     assert not story.replica("worker-0").started
+
+
+def test_t6_a_late_report_of_a_pod_that_could_not_start_does_not_end_the_job() -> None:
+    story = Story(workers(2)).submit().all_pods("Running").pod("worker-1", "Failed").gone("worker-1")
+    story.pod("worker-1", "Running").pod("worker-1", "Succeeded")
+    late = story.pod_seen("worker-1", "Failed", uid="worker-1.1", attempt=1, reason=CANNOT_START)
+    assert story.see(late).last == ()
