@@ -50,13 +50,6 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_VIEW,
     ),
     Mutant(
-        "history-position-goes-back",
-        _PROJECTOR,
-        "max(upto, found.position), latest)",
-        "upto, latest)",
-        _ON_VIEW,
-    ),
-    Mutant(
         "history-closed-job-stays-listed",
         _PROJECTOR,
         "Statement(UNLIST, [(step[2].uid,) for step in last.values() if step[2].closed])",
@@ -121,13 +114,6 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _QUERIES,
         "WHERE job = $1 AND seq > $2",
         "WHERE job = $1 AND seq >= $2",
-        _ON_VIEW,
-    ),
-    Mutant(
-        "history-page-without-partitions",
-        _QUERIES,
-        'conditions.append(f"(began_at, partition, first_position) < ({places})")',
-        'conditions.append(f"(began_at, -partition, first_position) < ({places})")',
         _ON_VIEW,
     ),
     Mutant("list-no-kind-is-all", _LISTING, 'if wanted else "1 = 0"', 'if wanted else "1 = 1"', _ON_LISTING),

@@ -247,6 +247,16 @@ async def test_labels_that_change_later_are_found_and_the_old_ones_are_not(datab
     assert found == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
 
 
+async def test_a_job_that_is_closed_is_not_listed_any_more(database: Database) -> None:
+    log = MemoryLog()
+    life = job("u1", "alpha", "team-a", [JobDeleted(at=at(2)), JobClosed()])
+    projector = HistoryProjector(log, database)
+    for draft, count in zip(life, (1, 0), strict=True):
+        await log.append([draft])
+        await projector.advance()
+        assert (await projector.history.listing.page(Wanted())).total == count
+
+
 async def test_a_job_that_is_being_deleted_says_so(projector: HistoryProjector) -> None:
     rows = (await projector.history.listing.page(Wanted())).rows
     assert {each.name for each in rows if each.shown["deleting"]} == {"leaving"}

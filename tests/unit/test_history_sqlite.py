@@ -1,11 +1,13 @@
 """The history view in a SQLite store: full disks, other layouts, and readers beside whoever writes."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
 from projectors.history import History, HistoryProjector, SqliteDatabase
+from projectors.history.sqlite import text
 from statemachine.errors import LogUnavailable, StoreUnusable
 from statemachine.log.sqlite import SqliteLog
 from statemachine.log.store import SqliteStore
@@ -72,3 +74,13 @@ async def test_a_store_without_a_view_says_so_to_its_readers(log: SqliteLog) -> 
     with pytest.raises(StoreUnusable, match="no history"):
         await History(SqliteDatabase(store)).prepare()
     await store.close()
+
+
+def test_texts_of_instants_are_in_the_order_of_time_whatever_their_zone() -> None:
+    noon = datetime(2024, 1, 9, 12, tzinfo=UTC)
+    instants = [noon + timedelta(microseconds=step) for step in (-1, 0, 1, 1_000_000)]
+    texts = [
+        text(each.astimezone(timezone(timedelta(hours=hours)))) for each in instants for hours in (-11, 0, 13)
+    ]
+    assert texts == sorted(texts)
+    assert len(set(texts)) == len(instants), "an instant has one text"

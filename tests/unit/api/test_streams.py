@@ -9,9 +9,10 @@ import pytest
 from starlette.requests import Request
 
 from jobledger.api.rights import Right, Still, still_may
-from jobledger.api.streams import Closing, log_response, watch_response
+from jobledger.api.streams import PATIENCE, RECHECK, Closing, log_response, watch_response
 from jobledger.errors import NoRight, Unauthenticated
 from statemachine.errors import ClusterUnavailable
+from tests.support.simulated import run_simulated
 
 WATCH = Right("watch", "batch.tensorstack.dev", "pytorchtrainingjobs", "team")
 
@@ -96,3 +97,25 @@ async def test_a_log_says_why_it_ends_before_it_breaks_off() -> None:
     assert b'is not sent any further: "ada" has no right' in bytes(await anext(sent))  # type: ignore[arg-type]
     with pytest.raises(NoRight):
         await anext(sent)
+
+
+def test_a_stream_ends_when_nobody_could_say_for_a_minute_whether_it_may_go_on() -> None:
+    async def unanswered() -> None:
+        raise ClusterUnavailable("no answer")
+
+    async def silent() -> AsyncIterator[str]:
+        await asyncio.Event().wait()
+        yield ""
+
+    async def listen() -> None:
+        async with asyncio.timeout(600):
+            async for _ in Closing().until(silent(), still=unanswered):
+                pass
+
+    async def main() -> None:
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(ClusterUnavailable):
+            await listen()
+        assert PATIENCE < asyncio.get_running_loop().time() - began < PATIENCE + 2 * RECHECK + 1
+
+    run_simulated(main(), 1)

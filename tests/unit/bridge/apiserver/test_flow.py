@@ -93,6 +93,22 @@ def test_what_is_behind_has_all_places_but_a_few_while_there_is_little_else() ->
     simulated(main())
 
 
+def test_what_is_behind_keeps_to_its_share_while_others_are_many_though_places_are_free() -> None:
+    async def main() -> None:
+        gate = Gate(20)
+        first, behind = Load(gate), Load(gate)
+        requests = [asyncio.create_task(first.request(seconds=10)) for _ in range(8)]
+        await asyncio.sleep(0)
+        requests += [asyncio.create_task(behind.request(seconds=20, behind=True)) for _ in range(12)]
+        await asyncio.sleep(5)
+        assert (first.inside, behind.inside) == (8, 2), "a tenth of the places"
+        await asyncio.sleep(6)
+        assert (first.inside, behind.inside) == (0, 12)
+        await asyncio.gather(*requests)
+
+    simulated(main())
+
+
 def test_a_request_behind_that_is_cancelled_leaves_its_place() -> None:
     async def main() -> None:
         gate = Gate(2)

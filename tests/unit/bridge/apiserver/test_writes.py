@@ -437,6 +437,14 @@ async def test_a_status_of_a_lower_seq_sends_nothing(server: Server, cluster: Ap
     assert len(server.asked("PATCH", STATUS_PATH)) == 1
 
 
+async def test_a_status_of_the_same_seq_is_written_again(server: Server, cluster: ApiServerCluster) -> None:
+    """Somebody else may have written over it."""
+    server.on("PATCH", STATUS_PATH, Answer(body=child(JOB, "j-1", 11)))
+    for _ in range(2):
+        await cluster.patch_status(REF, "j-1", {"phase": "Running"}, 5)
+    assert len(server.asked("PATCH", STATUS_PATH)) == 2
+
+
 @pytest.mark.parametrize("answer", [no(422, "test failed", "Invalid"), no(409, "modified", "Conflict")])
 async def test_a_status_of_a_job_that_changed_is_written_at_the_next_try(
     server: Server, cluster: ApiServerCluster, answer: Answer
