@@ -86,7 +86,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _SQLITE,
         'return instant.astimezone(UTC).isoformat(timespec="microseconds")',
         "return instant.isoformat()",
-        _ON_VIEW,
+        _ON_SQLITE,
     ),
     Mutant(
         "history-read-only-store-made",

@@ -288,13 +288,6 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "cache-without-bound", _CACHE, "while len(self._answers) > self._most:", "while False:", _ON_REVIEWS
     ),
     Mutant(
-        "streams-of-who-may-not-any-more",
-        _FEEDS,
-        "                if refused.done():  # before anything that has come meanwhile\n",
-        "                if False:\n",
-        _ON_FEEDS,
-    ),
-    Mutant(
         "streams-outage-counts-as-a-right",
         _FEEDS,
         "                if time() - confirmed > PATIENCE:\n",
