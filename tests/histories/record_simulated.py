@@ -7,13 +7,12 @@ lives are kept as bytes.
 """
 
 import argparse
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from tests.histories import archive
 from tests.histories.archive import Life, life_of
-from tests.histories.features import features
+from tests.histories.choosing import Told, chosen
 from tests.simulation.deepspeed_shapes import DEEPSPEED
 from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.run import simulate
@@ -28,16 +27,6 @@ SEEDS: Final = 400
 LIVES: Final = 200
 """Lives of each family that are taken."""
 
-_OFTEN: Final = 5
-"""What so many of the lives taken show is not looked for any more."""
-
-
-class Told(NamedTuple):
-    """One job's entries, and of which seed it is."""
-
-    name: str
-    bodies: tuple[bytes, ...]
-
 
 def told(shape: Shape, seeds: Iterable[int]) -> Iterator[Told]:
     """Every job of these seeds, in the order of their first entries."""
@@ -47,23 +36,6 @@ def told(shape: Shape, seeds: Iterable[int]) -> Iterator[Told]:
             jobs.setdefault(record.job, []).append(record.body)
         for number, bodies in enumerate(jobs.values()):
             yield Told(f"{shape.kinds[0].lower()}-{seed}-{number}", tuple(bodies))
-
-
-def chosen(candidates: Sequence[Told], number: int) -> list[Told]:
-    """So many of them, in their order: what shows rare things first."""
-    shows = {life.name: features(life.bodies) for life in candidates}
-    shown: Counter[str] = Counter()
-    taken: set[str] = set()
-    for name, words in shows.items():
-        if len(taken) < number and any(shown[word] < _OFTEN for word in words):
-            taken.add(name)
-            shown.update(words)
-    alike = {shows[name] for name in taken}
-    for name, words in shows.items():
-        if len(taken) < number and words not in alike:
-            taken.add(name)
-            alike.add(words)
-    return [life for life in candidates if life.name in taken]
 
 
 def simulated(shape: Shape, seeds: Iterable[int], number: int) -> list[Life]:

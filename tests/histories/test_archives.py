@@ -15,6 +15,7 @@ from statemachine.phases import Phase
 from tests.histories import archive, record_simulated
 from tests.histories.archive import Life, archives, life_of, read
 from tests.histories.checking import problems
+from tests.histories.choosing import chosen
 from tests.histories.features import census
 from tests.simulation.shapes import PYTORCH
 
@@ -111,7 +112,7 @@ def test_the_same_seeds_record_the_same_lives(
 
 def test_a_life_that_shows_something_rare_is_chosen_before_one_that_shows_nothing_new() -> None:
     candidates = list(record_simulated.told(PYTORCH, range(6)))
-    few = record_simulated.chosen(candidates, 4)
+    few = chosen(candidates, 4)
     both = census(life.bodies for life in few), census(life.bodies for life in candidates[:4])
     assert len(few) == 4
     assert len(both[0]["event"]) >= len(both[1]["event"])
