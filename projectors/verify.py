@@ -27,7 +27,7 @@ from statemachine.observations import JobObserved
 from statemachine.state import STATE_VERSION, JobState
 
 LATE: Final = timedelta(minutes=1)
-"""So much earlier than the entry before it an entry may have been noticed without a warning: reports are late."""
+"""An entry may be observed so much earlier than the entry before it without a warning: reports are late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def _doubts(last: Entry | None, entry: Entry) -> Iterator[str]:
         yield f"it was decided by policy {entry.policy}, and the entry before it by {last.policy}"
     if last.seen_at - entry.seen_at > LATE:
         back = (last.seen_at - entry.seen_at).total_seconds()
-        yield f"it was noticed {back:.0f} s before the entry before it: a clock was put back, or a report is old"
+        yield f"it was observed {back:.0f} s before the entry before it: a clock was put back, or a report is old"
 
 
 def _says_what_its_cause_says(entry: Entry) -> bool:

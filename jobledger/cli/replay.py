@@ -150,7 +150,7 @@ def _summary(verdicts: Sequence["Verdict"], wrong: int) -> str:
     again = sum(each.decided_again for each in verdicts)
     folded = sum(each.only_folded for each in verdicts)
     snapshots = sum(each.snapshots for each in verdicts)
-    warnings = sum(len(each.warnings) for each in verdicts)
+    warnings = sum(len(verdict.warnings) for verdict in verdicts)
     head = f"{common.plural(wrong, 'job')} of {len(verdicts)} not as recorded" if wrong else "ok"
     counts = [
         common.plural(len(verdicts), "job"),

@@ -10,14 +10,14 @@ _OFTEN: Final = 5
 """What so many of the lives taken show is not looked for any more."""
 
 
-class Told(NamedTuple):
+class Candidate(NamedTuple):
     """One job's entries, and the name of the life that they are."""
 
     name: str
     bodies: tuple[bytes, ...]
 
 
-def chosen(candidates: Sequence[Told], number: int) -> list[Told]:
+def chosen(candidates: Sequence[Candidate], number: int) -> list[Candidate]:
     """So many of them, in their order: what shows rare things first."""
     shows = {life.name: features(life.bodies) for life in candidates}
     shown: Counter[str] = Counter()

@@ -110,20 +110,20 @@ def _fields(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
             yield f"{new['type']}.~{field}"
 
 
-def unapproved(found: Sequence[Sign], allowed: Sequence[Approval]) -> list[str]:
+def unapproved(differing: Sequence[Sign], allowed: Sequence[Approval]) -> list[str]:
     """Differences that no approval covers."""
     return [
         f"{sign.place} (policy {sign.policy}): {sign.sign}"
-        for sign in found
+        for sign in differing
         if not any(approval.covers(sign) for approval in allowed)
     ]
 
 
-def stale(found: Sequence[Sign], allowed: Sequence[Approval]) -> list[str]:
+def stale(differing: Sequence[Sign], allowed: Sequence[Approval]) -> list[str]:
     """Approvals, or single signs or policies of them, that no difference needs."""
     result = []
     for approval in allowed:
-        covered = [sign for sign in found if approval.covers(sign)]
+        covered = [sign for sign in differing if approval.covers(sign)]
         missing = sorted(approval.differs - {sign.sign for sign in covered})
         idle = sorted(approval.policies - {sign.policy for sign in covered})
         if missing or idle:

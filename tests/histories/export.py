@@ -19,7 +19,7 @@ from statemachine.log.port import ReadableLog
 from tests.histories import archive
 from tests.histories.archive import Life, life_of
 from tests.histories.checking import problems
-from tests.histories.choosing import Told, chosen
+from tests.histories.choosing import Candidate, chosen
 
 LIVES: Final = 100
 """Lives that are taken of a log."""
@@ -63,7 +63,9 @@ def export(store: str, path: Path, number: int) -> tuple[list[Life], list[str]]:
     url = store if ":" in store else None
     settings = Settings() if url else Settings(store=Path(store))
     lives, refused = publishable(histories.reading(settings, jobs_in, url).values())
-    taken = {told.name for told in chosen([Told(life.name, life.bodies) for life in lives], number)}
+    taken = {
+        candidate.name for candidate in chosen([Candidate(life.name, life.bodies) for life in lives], number)
+    }
     kept = [life for life in lives if life.name in taken]
     archive.write(path, kept)
     return kept, refused

@@ -28,7 +28,7 @@ def features(bodies: Iterable[bytes]) -> frozenset[str]:
 
 def census(lives: Iterable[Iterable[bytes]]) -> dict[str, Counter[str]]:
     """Class → feature → how many lives show it."""
-    table: dict[str, Counter[str]] = {each: Counter() for each in CLASSES}
+    table: dict[str, Counter[str]] = {name: Counter() for name in CLASSES}
     for bodies in lives:
         for feature in features(bodies):
             table[feature.split(" ", 1)[0]][feature.split(" ", 1)[1]] += 1

@@ -12,7 +12,7 @@ from typing import Final
 
 from tests.histories import archive
 from tests.histories.archive import Life, life_of
-from tests.histories.choosing import Told, chosen
+from tests.histories.choosing import Candidate, chosen
 from tests.simulation.deepspeed_shapes import DEEPSPEED
 from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.run import simulate
@@ -22,25 +22,25 @@ from tests.simulation.torch_shapes import TORCH
 FAMILIES: Final[tuple[Shape, ...]] = (PYTORCH, LAUNCHER, DEEPSPEED, TORCH)
 
 SEEDS: Final = 400
-"""Seeds of each family that are looked at."""
+"""Seeds of each family that are examined."""
 
 LIVES: Final = 200
 """Lives of each family that are taken."""
 
 
-def told(shape: Shape, seeds: Iterable[int]) -> Iterator[Told]:
+def candidates_of(shape: Shape, seeds: Iterable[int]) -> Iterator[Candidate]:
     """Every job of these seeds, in the order of their first entries."""
     for seed in seeds:
         jobs: dict[str, list[bytes]] = {}
         for record in simulate(seed, shape).records():
             jobs.setdefault(record.job, []).append(record.body)
         for number, bodies in enumerate(jobs.values()):
-            yield Told(f"{shape.kinds[0].lower()}-{seed}-{number}", tuple(bodies))
+            yield Candidate(f"{shape.kinds[0].lower()}-{seed}-{number}", tuple(bodies))
 
 
 def simulated(shape: Shape, seeds: Iterable[int], number: int) -> list[Life]:
     """So many lives of the family, out of these seeds."""
-    return [life_of(*life) for life in chosen(list(told(shape, seeds)), number)]
+    return [life_of(*life) for life in chosen(list(candidates_of(shape, seeds)), number)]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -18,7 +18,7 @@ WORKER = replica_name("worker", 0)
 
 
 @pytest.fixture(scope="module")
-def found() -> Sequence[Sign]:
+def differing() -> Sequence[Sign]:
     """Every difference between what any recorded history says and what is decided today."""
     folders = [
         sign
@@ -34,12 +34,12 @@ def _of_archive(path: Path) -> list[Sign]:
     return [sign for life in archive.read(path) for sign in decided_again(f"{name}/{life.name}", life.bodies)]
 
 
-def test_every_difference_from_an_older_policy_is_approved(found: Sequence[Sign]) -> None:
-    assert unapproved(found, approvals()) == []
+def test_every_difference_from_an_older_policy_is_approved(differing: Sequence[Sign]) -> None:
+    assert unapproved(differing, approvals()) == []
 
 
-def test_every_approval_is_needed_and_has_a_reason(found: Sequence[Sign]) -> None:
-    assert stale(found, approvals()) == []
+def test_every_approval_is_needed_and_has_a_reason(differing: Sequence[Sign]) -> None:
+    assert stale(differing, approvals()) == []
     assert [str(approval) for approval in approvals() if len(approval.reason) < 20] == []
 
 
@@ -52,7 +52,7 @@ def test_every_policy_so_far_has_been_recorded() -> None:
     assert {decode(body).policy for body in bodies} == set(range(1, POLICY + 1))
 
 
-# ---- how differences are told apart ------------------------------------------------------------------------------
+# ---- how differences are named ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def more(**fields: object) -> Any:
     return lambda raw: raw["events"].append(fields)
 
 
-def noticed(at: str) -> Any:
+def observed_at(at: str) -> Any:
     """The entry and its cause say another time."""
 
     def change(raw: Raw) -> None:
@@ -89,14 +89,19 @@ VALID: Final = (
         10,
     ),
     Case("events_of_no_policy", m.forged(10, all_of(put(policy=0), more(**SAID))), "valid", 10),
-    Case("a_minute_out_of_order", m.forged(5, noticed("2024-01-09T14:59:20Z")), "valid", 10),
+    Case("a_minute_out_of_order", m.forged(5, observed_at("2024-01-09T14:59:20Z")), "valid", 10),
     Case("event_without_version", m.forged(4, without("events", 0, "v")), "valid", 10),
     Case("another_message_of_the_same_cause", m.forged(2, cause(message="Started")), "valid", 10),
 )
 
 WARNED_OF: Final = (
     Case(
-        "clock_put_back", m.forged(5, noticed(TWO_MINUTES_BEFORE)), "warning", 10, 5, "140 s before the entry"
+        "clock_put_back",
+        m.forged(5, observed_at(TWO_MINUTES_BEFORE)),
+        "warning",
+        10,
+        5,
+        "140 s before the entry",
     ),
     Case(
         "last_entry_of_a_newer_policy",

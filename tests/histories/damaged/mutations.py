@@ -72,7 +72,9 @@ def bytes_of(seq: int, change: Callable[[bytes], bytes]) -> Mutation:
     """The bytes of one entry are others, and nothing else."""
 
     def damage(records: Records) -> Records:
-        return [replace(each, body=change(each.body)) if each.seq == seq else each for each in records]
+        return [
+            replace(record, body=change(record.body)) if record.seq == seq else record for record in records
+        ]
 
     return damage
 
@@ -91,7 +93,7 @@ def renumbered(seq: int, number: int) -> Mutation:
     """The log says that entry `seq` is another one."""
 
     def damage(records: Records) -> Records:
-        return [replace(each, seq=Seq(number)) if each.seq == seq else each for each in records]
+        return [replace(record, seq=Seq(number)) if record.seq == seq else record for record in records]
 
     return damage
 
@@ -100,7 +102,7 @@ def handed_over(seq: int, job: str) -> Mutation:
     """The log says that entry `seq` is of another job."""
 
     def damage(records: Records) -> Records:
-        return [replace(each, job=JobUid(job)) if each.seq == seq else each for each in records]
+        return [replace(record, job=JobUid(job)) if record.seq == seq else record for record in records]
 
     return damage
 

@@ -39,12 +39,12 @@ def verdicts(log: Iterable[Record], *snapshots: Snapshot) -> Sequence[Verdict]:
     return verification.verdicts()
 
 
-def summed_up(case: Case, found: Sequence[Verdict]) -> tuple[str, int, str]:
+def summed_up(case: Case, reported: Sequence[Verdict]) -> tuple[str, int, str]:
     """The verdict, and the place and the text of what it is for."""
-    for verdict in found:
+    for verdict in reported:
         if verdict.difference is not None:
             return "invalid", verdict.difference.seq, verdict.difference.says
-    for verdict in found:
+    for verdict in reported:
         for warning in verdict.warnings:
             return "warning", warning.seq, warning.says
     return "valid", case.at, case.says
@@ -86,8 +86,8 @@ def mixed(*logs: Records) -> Records:
 
 
 def test_two_jobs_by_turns_are_both_in_order() -> None:
-    found = verdicts(mixed(records(), other()))
-    assert [(verdict.entries, verdict.difference, verdict.warnings) for verdict in found] == [
+    reported = verdicts(mixed(records(), other()))
+    assert [(verdict.entries, verdict.difference, verdict.warnings) for verdict in reported] == [
         (10, None, []),
         (len(other()), None, []),
     ]
@@ -101,7 +101,9 @@ def test_a_damage_of_one_job_is_none_of_the_other() -> None:
 
 def test_an_entry_that_stands_under_another_job_is_missing_in_one_and_too_much_in_the_other() -> None:
     log = mixed(records(), other())
-    moved = [replace(each, job=JobUid(OTHER)) if each.body == records()[3].body else each for each in log]
+    moved = [
+        replace(record, job=JobUid(OTHER)) if record.body == records()[3].body else record for record in log
+    ]
     mine, theirs = verdicts(moved)
     assert mine.difference is not None
     assert (mine.difference.seq, mine.difference.says[:21]) == (5, "the job is at entry 3")
@@ -181,8 +183,10 @@ def test_a_spec_of_a_megabyte_is_in_order() -> None:
     spec = workers(1)
     spec["replicaSpecs"][0]["template"]["spec"]["containers"][0]["args"] = ["x" * 1_000_000]
     story = Story(spec).submit().all_pods("Running")
-    found = verdicts([Record(seq, story.uid, seq, body) for seq, body in enumerate(story.bodies, 1)])
-    assert [(verdict.difference, verdict.decided_again) for verdict in found] == [(None, len(story.bodies))]
+    reported = verdicts([Record(seq, story.uid, seq, body) for seq, body in enumerate(story.bodies, 1)])
+    assert [(verdict.difference, verdict.decided_again) for verdict in reported] == [
+        (None, len(story.bodies))
+    ]
 
 
 # ---- the program -------------------------------------------------------------------------------------------------
@@ -203,9 +207,9 @@ def test_the_program_says_what_is_wrong_with_a_store_and_where(name: str, tmp_pa
     case = next(case for case in CASES if case.name == name)
     asyncio.run(_stored(tmp_path / "ledger.db", case.damage(records(case.life))))
     said = run("replay", "--verify", "-o", "json", "--store", str(tmp_path / "ledger.db"))
-    (found,) = json.loads(said.stdout)
-    reported = [*([found["difference"]] if found["difference"] else []), *found["warnings"]]
-    places = {(finding["seq"], case.says in finding["says"]) for finding in reported[:1]}
+    (reported,) = json.loads(said.stdout)
+    findings = [*([reported["difference"]] if reported["difference"] else []), *reported["warnings"]]
+    places = {(finding["seq"], case.says in finding["says"]) for finding in findings[:1]}
     assert (said.returncode, places) == (CODES[case.verdict], {(case.at, True)} if case.at else set())
     assert (f", entry {case.at}: " in said.stderr) == (case.verdict != "valid")
     assert ("jobledger: warning: " in said.stderr) == (case.verdict == "warning")
