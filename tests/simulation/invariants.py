@@ -5,6 +5,7 @@ job was deleted. `Watch` follows a world from its beginning.
 """
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, Final
 
 from k8s_bridge.port import Change
@@ -12,7 +13,7 @@ from statemachine.ids import JobUid
 from tests.simulation.at_rest import OF_JOBS, OF_THE_END, OF_THE_WHOLE, announced_once
 from tests.simulation.histories import Story
 from tests.simulation.of_changes import OF_CHANGES, Sight
-from tests.simulation.of_entries import OF_ENTRIES
+from tests.simulation.of_entries import OF_ENTRIES, OF_HISTORIES
 from tests.simulation.verdicts import Tally
 from tests.simulation.world import Broken, World
 
@@ -82,6 +83,18 @@ class Watch:
         for job, story in self.stories.items():
             wrong += self.tally.judge(announced_once, f"job {job}", announced_once(self._world, story))
         demand(when, wrong)
+
+
+def check_log(world: World, told: Mapping[JobUid, Story]) -> list[str]:
+    """All that is wrong with whole histories, read from a log of whatever system."""
+    tally, wrong = Tally(), []
+    for job, story in told.items():
+        again = Story(job)
+        for record in story.records:
+            entry = again.add(record)
+            for rule in OF_HISTORIES:
+                wrong += tally.judge(rule, f"entry {record.seq} of {job}", rule(world, again, entry))
+    return wrong
 
 
 def demand(when: str, wrong: list[str]) -> None:

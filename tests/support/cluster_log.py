@@ -13,7 +13,8 @@ from statemachine.log.port import DeadLetter, ReadableLog, Record
 from statemachine.log.sqlite import SqliteLog
 from statemachine.status import status
 from tests.harness import wait_for
-from tests.simulation.invariants import Story, check_log
+from tests.simulation.histories import Story
+from tests.simulation.invariants import check_log
 from tests.simulation.world import World
 from tests.support.cluster_jobs import Jobs
 
@@ -29,7 +30,7 @@ class Ledger:
         found: dict[JobUid, list[Record]] = {}
         for record in asyncio.run(self._records()):
             found.setdefault(record.job, []).append(record)
-        return {job: Story(records) for job, records in found.items()}
+        return {job: Story.of(records) for job, records in found.items()}
 
     def story(self, uid: str) -> Story:
         """The history of one job."""

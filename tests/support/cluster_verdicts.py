@@ -6,7 +6,7 @@ from typing import Final
 from statemachine import events as e
 from statemachine.ids import JobUid
 from statemachine.observations import PodObserved
-from tests.simulation.invariants import Story
+from tests.simulation.histories import Story
 from tests.support.cluster_recorder import JobRecord, PodRecord
 
 KILL: Final = 137
@@ -68,12 +68,12 @@ def unjust_verdicts(pods: list[PodRecord], stories: dict[JobUid, Story]) -> list
 def uncounted(story: Story) -> list[str]:
     """Pods that the log calls ended, and not failed, although nobody had asked for their end."""
     return [
-        f"entry {entry.seq}: {event}"
-        for before, entry, _ in story.steps
-        for event in entry.events
+        f"entry {told.entry.seq}: {event}"
+        for told in story.steps
+        for event in told.entry.events
         if isinstance(event, e.ReplicaEnded)
-        and not before.replicas[event.replica].leaving
-        and not (isinstance(entry.cause, PodObserved) and entry.cause.deleting)
+        and not told.before.replicas[event.replica].leaving
+        and not (isinstance(told.entry.cause, PodObserved) and told.entry.cause.deleting)
     ]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from statemachine import events as e
 from tests.harness import ControlPlane
-from tests.simulation.invariants import Story
+from tests.simulation.histories import Story
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, job, replica_type
 from tests.support.cluster_log import Ledger, comes_to_rest
