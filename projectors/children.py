@@ -290,7 +290,7 @@ class Children:
             case Create(child) if not self._is_awaited(state.uid, child):
                 return Done.DONE
             case Create(child) if (made := self._made_before(state, child)) is not None:
-                return await self._say_gone(state, child.replica, made)
+                return await self._say_gone(state, child, made)
             case Create(child):
                 return await self._create(state, child)
             case Update(child, uid, merge):
@@ -343,13 +343,24 @@ class Children:
         made = self._made.get(state.uid, {}).get(child.replica) if child.replica else None
         return made if made is not None and made.attempt == child.attempt else None
 
-    async def _say_gone(self, state: JobState, replica: ReplicaName, made: _Made) -> Done:
-        """The watches tell it, and how it ended if they know; when they do not, nobody else will."""
+    async def _say_gone(self, state: JobState, child: Child, made: _Made) -> Done:
+        """The watches tell it, and how it ended if they know; when they do not, nobody else will.
+
+        Unless it is there, and only its owner references are not: then it is the job's again.
+        """
         now = self._clock.now()
         made.missing_since = made.missing_since or now
-        if now - made.missing_since >= _REPORTED_WITHIN:
-            gone = PodGone(job=state.uid, at=now, replica=replica, attempt=made.attempt, uid=made.uid)
-            await self._observe(gone)
+        if now - made.missing_since < _REPORTED_WITHIN:
+            return Done.NOT_THERE
+        with suppress(Missing):
+            found = await self._cluster.get(Ref(child.api_version, child.kind, state.namespace, child.name))
+            if found["metadata"]["uid"] == made.uid:
+                if not is_controlled(found):
+                    return await self._take_back(state, found)
+                if _is_controlled_by(found, state.uid):
+                    return Done.NOT_THERE
+        gone = PodGone(job=state.uid, at=now, replica=child.replica, attempt=made.attempt, uid=made.uid)
+        await self._observe(gone)
         return Done.NOT_THERE
 
     def _is_awaited(self, job: JobUid, child: Child) -> bool:

@@ -276,3 +276,23 @@ def test_a_job_that_somebodys_finalizer_holds_keeps_its_pods_until_it_is_gone() 
         assert world.cluster.objects.peek(REF) is None
 
     lives(story)
+
+
+def test_a_pod_that_lost_its_owner_before_any_watch_showed_it_is_taken_back_in_its_attempt() -> None:
+    async def story(world: World) -> None:
+        world.cluster.disturbance = lambda change: () if change.object["kind"] == "Pod" else (0.0,)
+        await world.begin()
+        [pod] = world.pods
+        world.strip(pod)
+        await asyncio.sleep(25)
+        world.cluster.disturbance = None
+        world.cluster.drop_watches()
+        await asyncio.sleep(60)
+        [there] = world.pods
+        assert there["metadata"]["uid"] == pod["metadata"]["uid"]
+        assert there["metadata"]["ownerReferences"]
+        assert [(each.uid, each.attempt) for each in world.state.replicas.values()] == [
+            (pod["metadata"]["uid"], 1)
+        ]
+
+    lives(story)
