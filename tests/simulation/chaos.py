@@ -1,8 +1,7 @@
 """What users, kubelets, networks and operators do to the system while the chaos lasts."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import fields
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from random import Random
 from typing import Final
@@ -33,17 +32,18 @@ _HIGHEST: Final = {
 }
 
 
-def odds(chance: Random) -> Odds:
-    """Each fault is possible in two seeds of five, so that some are seen alone and some together."""
-    drawn = {name: chance.random() * most for name, most in _HIGHEST.items() if chance.random() < 0.4}
+def odds(chance: Random, more: Mapping[str, float], possible: float) -> Odds:
+    """Each fault is possible in a part of the seeds, so that some are seen alone and some together."""
+    highest = {**_HIGHEST, **more}
+    drawn = {name: chance.random() * most for name, most in highest.items() if chance.random() < possible}
     return Odds(**drawn, slow=chance.choice((0.001, 0.02, 0.3)))
 
 
 async def chaos(world: World) -> None:
     """For a while something happens every few seconds; then the weather is calm for ever."""
     chance, loop = Random(f"{world.seed} chaos"), asyncio.get_running_loop()
-    world.weather.odds = odds(chance)
-    actions = [each for each in ACTIONS if chance.random() < 0.5] or [edit_spec]
+    world.weather.odds = odds(chance, world.odds, world.possible)
+    actions = [each for each in world.actions or ACTIONS if chance.random() < world.share] or [edit_spec]
     pause = chance.choice((0.5, 2.0, 6.0))
     ends = loop.time() + chance.uniform(5, 45)
     while loop.time() < ends:
@@ -56,9 +56,7 @@ async def calm(world: World) -> None:
     """The weather is calm for ever."""
     world.diary.calm_at = asyncio.get_running_loop().time()
     world.weather.fate.aim = None
-    world.weather.odds.calm()
-    world.weather.log_down_until = world.weather.cluster_down_until = 0.0
-    world.clock.mend()
+    world.calm()
     await world.end_zombies()
     world.note("calm")
 
@@ -71,14 +69,14 @@ async def submit(world: World) -> None:
 async def crash(world: World) -> None:
     """Kill -9."""
     if world.process is not None:
-        world.note("controller killed")
+        world.fault("killed", "controller killed")
         world.process.kill()
 
 
 async def stop(world: World) -> None:
     """An orderly restart."""
     if world.process is not None:
-        world.note("controller stopped")
+        world.fault("stopped", "controller stopped")
         world.process.stop()
 
 
@@ -86,7 +84,7 @@ async def usurp(world: World) -> None:
     """A second controller starts while the first, which was believed dead, lives on for a while."""
     if world.process is not None and not world.process.task.done():
         old = world.process
-        world.note("second controller starts")
+        world.fault("second_controller", "second controller starts")
         world.usurped = True
         world.start()
         asyncio.get_running_loop().call_later(world.chance.expovariate(1 / 6), old.kill)
@@ -94,75 +92,75 @@ async def usurp(world: World) -> None:
 
 async def drop_watches(world: World) -> None:
     """410 Gone, for everybody."""
-    world.note("watches dropped")
+    world.fault("watches_dropped", "watches dropped")
     world.cluster.drop_watches()
 
 
 async def log_down(world: World) -> None:
     """The log is out of reach for a while."""
     seconds = world.chance.expovariate(1 / 4)
-    world.note(f"log down for {seconds:.1f} s")
+    world.fault("log_down", f"log down for {seconds:.1f} s")
     world.weather.log_down_until = asyncio.get_running_loop().time() + seconds
 
 
 async def cluster_down(world: World) -> None:
     """The API server is out of reach for a while."""
     seconds = world.chance.expovariate(1 / 4)
-    world.note(f"cluster down for {seconds:.1f} s")
+    world.fault("cluster_down", f"cluster down for {seconds:.1f} s")
     world.weather.cluster_down_until = asyncio.get_running_loop().time() + seconds
 
 
 async def deny(world: World) -> None:
     """A policy, or a quota, denies pods, or their deletion, for minutes: far into the calm."""
     verb, seconds = world.chance.choice(("create", "delete")), world.chance.uniform(10, 200)
-    world.note(f"to {verb} pods is denied for {seconds:.0f} s")
+    world.fault(f"{verb}_denied", f"to {verb} pods is denied for {seconds:.0f} s")
     world.weather.denied_until[verb] = asyncio.get_running_loop().time() + seconds
 
 
 async def jump(world: World) -> None:
     """The clock is put forward or back."""
     seconds = world.chance.gauss(0, 30)
-    world.note(f"clock jumps to {seconds:+.1f} s")
+    world.fault("clock_jump", f"clock jumps to {seconds:+.1f} s")
     world.clock.jump(timedelta(seconds=round(seconds, 6)))
 
 
 async def delete_pod(world: World) -> None:
     """Somebody deletes a pod."""
-    if pod := _some(world, "Pod"):
+    if pod := some(world, "Pod"):
         world.delete_pod(pod, force=world.chance.random() < 0.2)
 
 
 async def remove_pod(world: World) -> None:
     """Somebody removes a pod by force."""
-    if pod := _some(world, "Pod"):
+    if pod := some(world, "Pod"):
         world.delete_pod(pod, force=True)
 
 
 async def evict(world: World) -> None:
     """The kubelet needs the memory, or the node goes away."""
-    if pod := _some(world, "Pod"):
+    if pod := some(world, "Pod"):
         reason = world.chance.choice(("Evicted", "NodeLost", "Preempting"))
-        world.note(f"pod {pod['metadata']['name']} {pod['metadata']['uid']}: {reason}")
+        world.fault("pod_evicted", f"pod {pod['metadata']['name']} {pod['metadata']['uid']}: {reason}")
         world.cluster.evict(pod["metadata"]["namespace"], pod["metadata"]["name"], reason)
 
 
 async def end_pod(world: World) -> None:
     """A pod's containers end now."""
-    if pod := _some(world, "Pod"):
+    if pod := some(world, "Pod"):
         code = world.chance.choice(EXIT_CODES)
-        world.note(f"pod {pod['metadata']['name']} {pod['metadata']['uid']} ends with {code}")
+        world.fault("pod_ended", f"pod {pod['metadata']['name']} {pod['metadata']['uid']} ends with {code}")
         world.cluster.end_pod(pod["metadata"]["namespace"], pod["metadata"]["name"], code)
 
 
 async def lose_sight(world: World) -> None:
     """The kubelet does not report: the pod's phase is Unknown or senseless, for a while."""
-    pod = _some(world, "Pod")
+    pod = some(world, "Pod")
     if pod is None or pod["status"]["phase"] not in ("Pending", "Running"):
         return
     before, phase = pod["status"], world.chance.choice(("Unknown", "Lost in space"))
     ref, uid = Ref.of(pod), pod["metadata"]["uid"]
     lost = {**before, "phase": phase, "message": f"not heard of since {world.clock.now()}"}
-    world.note(f"pod {ref.name} {uid} shows phase {phase}")
+    world.fault("sight_lost", f"pod {ref.name} {uid} shows phase {phase}")
     world.cluster.objects.set_status(ref, uid, lost)
 
     def again() -> None:
@@ -192,40 +190,40 @@ async def delete_job(world: World) -> None:
 
 async def repeat(world: World) -> None:
     """Something that was observed long ago is delivered again."""
-    records = list(world.records())
+    records = [each for each in world.records() if each.job not in world.untold]
     if records and world.process is not None and not world.process.task.done():
         record = world.chance.choice(records)
         seen = decode(record.body).cause
         if isinstance(seen, TensorBoardObserved):
             return  # it goes to and fro, nothing tells an old report of it; the watch repeats the newest
-        world.note(f"the cause of {record.job} {record.seq} is delivered again")
+        world.fault("observed_again", f"the cause of {record.job} {record.seq} is delivered again")
         await world.process.controller.source.observe(seen)
 
 
 async def tensorboard(world: World) -> None:
     """A TensorBoard runs, or is deleted."""
-    if board := _some(world, "TensorBoard"):
+    if board := some(world, "TensorBoard"):
         if world.chance.random() < 0.7:
             world.cluster.objects.set_status(Ref.of(board), board["metadata"]["uid"], {"phase": "Running"})
         else:
-            world.note("TensorBoard deleted")
+            world.fault("tensorboard_deleted", "TensorBoard deleted")
             world.cluster.objects.delete(Ref.of(board))
 
 
 async def squat(world: World) -> None:
     """Somebody else's Service has the name that a replica needs, for a while; or a Service is deleted."""
-    service = _some(world, "Service")
+    service = some(world, "Service")
     if service is None:
         return
     ref = Ref.of(service)
     world.harmed = True
-    world.note(f"service {ref.name} deleted")
+    world.fault("service_deleted", f"service {ref.name} deleted")
     world.cluster.objects.delete(ref)
     if world.chance.random() < 0.5:
         other: Manifest = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": ref.name}}
         other["metadata"]["namespace"] = ref.namespace
         uid = world.cluster.objects.create(other)["metadata"]["uid"]
-        world.note(f"service {ref.name} is somebody else's")
+        world.fault("name_taken", f"service {ref.name} is somebody else's")
 
         def away() -> None:
             found = world.cluster.objects.peek(ref)
@@ -235,7 +233,8 @@ async def squat(world: World) -> None:
         asyncio.get_running_loop().call_later(world.chance.uniform(1, 30), away)
 
 
-def _some(world: World, kind: str) -> Manifest | None:
+def some(world: World, kind: str) -> Manifest | None:
+    """One of the objects of a kind, uncopied; None if there is none."""
     found = list(world.cluster.objects.peek_all(kind))
     return world.chance.choice(found) if found else None
 
@@ -262,5 +261,3 @@ ACTIONS: Final[tuple[Action, ...]] = (
 )
 FORCE: Final[tuple[Action, ...]] = (*[remove_pod] * 4, log_down, edit_spec)
 """Pods vanish while the log cannot be written: nothing but the log itself tells that they were there."""
-
-assert {each.name for each in fields(Odds)} == {*_HIGHEST, "slow"}

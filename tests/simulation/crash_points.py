@@ -49,6 +49,8 @@ _OFTEN: Final = (
     "after emit",
     "before orphans",
     "after orphans",
+    "before end",
+    "after end",
 )
 _SOMETIMES: Final = (
     "after the log did not answer",

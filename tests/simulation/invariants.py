@@ -42,6 +42,8 @@ class Watch:
         while self._read < len(records):
             record = records[self._read]
             self._read += 1
+            if record.job in self._world.untold:
+                continue
             story = self.stories.get(record.job) or self.stories.setdefault(record.job, Story(record.job))
             told = story.add(record)
             for rule in OF_ENTRIES:
@@ -63,13 +65,18 @@ class Watch:
         if wrong and not self.failed.done():
             self.failed.set_result([f"after a step at {self._world.clock.now():%H:%M:%S.%f}:", *wrong])
 
+    def _told(self) -> dict[JobUid, Story]:
+        """The histories that can be read whole."""
+        return {job: story for job, story in self.stories.items() if job not in self._world.untold}
+
     def check_rest(self, when: str) -> None:
         """Raise Broken with all that is wrong with a system at rest."""
         self.entries()
         wrong: list[str] = []
         for rule in OF_THE_WHOLE:
-            wrong += self.tally.judge(rule, "the system", rule(self._world, self.stories))
-        for job, story in self.stories.items():
+            wrong += self.tally.judge(rule, "the system", rule(self._world, self._told()))
+        wrong += self._world.findings()
+        for job, story in self._told().items():
             for of_job in OF_JOBS:
                 wrong += self.tally.judge(of_job, f"job {job}", of_job(self._world, story))
         demand(when, wrong)
@@ -79,8 +86,9 @@ class Watch:
         self.entries()
         wrong: list[str] = []
         for rule in OF_THE_END:
-            wrong += self.tally.judge(rule, "the system", rule(self._world, self.stories))
-        for job, story in self.stories.items():
+            wrong += self.tally.judge(rule, "the system", rule(self._world, self._told()))
+        wrong += self._world.findings()
+        for job, story in self._told().items():
             wrong += self.tally.judge(announced_once, f"job {job}", announced_once(self._world, story))
         demand(when, wrong)
 

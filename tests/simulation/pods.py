@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from k8s_bridge.env_values import needs_values
+from k8s_bridge.observe import is_controlled
 from k8s_bridge.port import EVIDENCE, Change, Manifest, Verb
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName, replica_name
 from statemachine.log.memory import MemoryLog
@@ -35,6 +36,10 @@ class PodRegister:
         self.pods: dict[PodUid, PodLife] = {}
         self.forced: set[PodUid] = set()
         self.deleted_by_others: set[PodUid] = set()
+        self.stripped: set[PodUid] = set()
+        """Those whose owner references somebody took away: nobody deletes them with their jobs."""
+        self.unlabelled: set[PodUid] = set()
+        """Those whose labels somebody took away, too: no watch of pods of jobs would show them any more."""
         self.without_values: list[str] = []
         self.twins: list[str] = []
         """Pods made although one of their attempt had been made, and could be known."""
@@ -45,9 +50,11 @@ class PodRegister:
         pod = change.object
         if pod["kind"] != "Pod":
             return
-        if change.verb is Verb.ADDED:
+        if change.verb is Verb.ADDED and is_controlled(pod):
             self._added(pod)
-        life = self.pods[pod["metadata"]["uid"]]
+        life = self.pods.get(pod["metadata"]["uid"])
+        if life is None:
+            return  # somebody else's
         phase, deleted = pod["status"]["phase"], "deletionTimestamp" in pod["metadata"]
         if phase in ("Succeeded", "Failed") and not life.ended:
             life.ended, life.ended_before_deletion = phase, not life.deleted

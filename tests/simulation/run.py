@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any
 
+from statemachine.errors import EntryUnreadable
 from statemachine.log.codec import decode
 from statemachine.observations import Observation
 from tests.simulation import chaos
@@ -115,9 +116,9 @@ async def _rest(world: World, watch: Watch) -> None:
     """No fault any more: the watches have told everything, and everything has been done."""
     await asyncio.sleep(LATEST)
     world.cluster.drop_watches()
-    if world.process is not None and (world.harmed or world.weather.late_unseen):
+    if world.harmed or world.weather.late_unseen:
         watch.tally.excuse("controller killed before rest")
-        world.process.kill()  # what no watch tells of is seen at the next visit
+        world.kill()  # what no watch tells of is seen at the next visit
     await world.settle()
     watch.check_rest("at rest")
 
@@ -125,9 +126,8 @@ async def _rest(world: World, watch: Watch) -> None:
 async def _resync(world: World, watch: Watch) -> None:
     """Everything is observed once more, by a controller that remembers nothing: it says nothing."""
     before = sum(1 for _ in world.records()), world.changes
-    if world.process is not None:
-        world.note("controller killed at rest")
-        world.process.kill()
+    world.note("killed at rest")
+    world.kill()
     await world.settle()
     after = sum(1 for _ in world.records()), world.changes
     demand("after a resync", [f"{before} entries and changes became {after}"] if before != after else [])
@@ -148,7 +148,11 @@ def story(world: World) -> str:
 
 def _entries(world: World) -> Iterator[str]:
     for record in world.records():
-        entry = decode(record.body)
+        try:
+            entry = decode(record.body)
+        except EntryUnreadable:
+            yield f"{record.job} {record.seq}: {record.body!r}"
+            continue
         yield f"{entry.seen_at:%H:%M:%S.%f} {record.job} {record.seq}: {_short(entry.cause)}"
         for event in entry.events:
             fields = event.model_dump(exclude_defaults=True, mode="json")

@@ -3,26 +3,31 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
-from typing import Final
+from typing import Any, ClassVar, Final
 
 from jobledger.wiring import Controller
+from jobledger.wiring.roles import Roles
+from jobledger.wiring.streams import Stream
 from k8s_bridge.admission import admit
 from k8s_bridge.env_values import EnvValues
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.objects import Admit
-from k8s_bridge.port import Change, Manifest, Ref
+from k8s_bridge.port import Change, Cluster, Manifest, Ref
 from k8s_bridge.ssh_keys import SecretData, secret_data
-from statemachine.errors import LogUnavailable, Missing, Refused
-from statemachine.ids import JobUid
+from statemachine.engine.clock import Clock
+from statemachine.errors import Missing, Refused
+from statemachine.ids import JobUid, Position
 from statemachine.kind import SSH_KEYS
+from statemachine.log.inbox import Inbox
 from statemachine.log.memory import MemoryLog
-from statemachine.log.port import Record
+from statemachine.log.port import EventLog, Record, Snapshot
 from tests.simulation.pods import PodRegister
-from tests.simulation.shapes import NAMESPACE, PYTORCH, Shape
+from tests.simulation.processes import Errors, Process
+from tests.simulation.shapes import NAMESPACE, PYTORCH, Script, Shape
 from tests.simulation.steps import Chance, Diary
 from tests.support.faults import FaultyCluster, FaultyLog, JumpingClock, Life, Odds, Weather
 
@@ -50,69 +55,6 @@ class Broken(AssertionError):
     """The system did something that it must never do."""
 
 
-class Process:
-    """One run of a controller, from its start to its end."""
-
-    def __init__(self, world: "World") -> None:
-        self._world = world
-        self.life = Life(world.weather, self._fell)
-        self.controller = Controller(
-            FaultyLog(world.log, self.life),
-            FaultyCluster(world.cluster, self.life),
-            world.clock,
-            evidence=world.evidence,
-            workers=world.workers,
-            jitter=Random(world.chance.random()),
-            generators=GENERATORS,
-            keeps=0,
-            env_values=ENV_VALUES if world.conceals else EnvValues(),
-        )
-        self.task = asyncio.get_running_loop().create_task(self._run(), name="controller")
-
-    async def _run(self) -> None:
-        try:
-            await self.controller.run()
-        except LogUnavailable as error:
-            self._world.note(f"controller gave up: {error}")
-        except Exception as error:  # noqa: BLE001 - whatever ends a controller is a finding
-            self._world.broken.append(f"controller died: {_told(error)}")
-
-    def _fell(self) -> None:
-        self._world.note("controller crashed in the middle of a call")
-        self.task.cancel()
-
-    def kill(self) -> None:
-        """As `kill -9`: what it was doing is not finished, nothing is cleaned up."""
-        self.life.kill()
-        self.task.cancel()
-
-    def stop(self) -> None:
-        """As `kill -15`: it may finish what is in hand, and saves its states."""
-        self.task.cancel()
-
-    async def ended(self) -> None:
-        """Returns when nothing of it runs any more."""
-        await asyncio.wait([self.task])
-
-
-def _told(error: BaseException) -> str:
-    inner = [_told(each) for each in error.exceptions] if isinstance(error, BaseExceptionGroup) else []
-    return "; ".join(inner) or repr(error)
-
-
-class _Errors(logging.Handler):
-    """Whatever is logged as an error is a finding."""
-
-    def __init__(self, found: list[str]) -> None:
-        super().__init__(logging.ERROR)
-        self._found = found
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep the line."""
-        error = record.exc_info[1] if record.exc_info else None
-        self._found.append(f"logged: {record.getMessage()}: {error!r}")
-
-
 @dataclass
 class World:
     """Everything that belongs to one seed."""
@@ -129,16 +71,14 @@ class World:
         self.diary = Diary()
         self.conceals = self.seed % 2 == 1
         """Values of environment variables stay out of the log."""
-        self.clock = JumpingClock(START)
-        self.log = MemoryLog()
+        self.clock = JumpingClock(self.start_at)
+        self.log = self._new_log()
         self.evidence = chance.random() < 0.75
         self.workers = chance.choice((1, 2, 8))
         self.weather = Weather(chance, Odds())
         self._admit: Admit | None = admit if chance.random() < 0.6 else None
         fates = self.shape.fates(self.seed, chance.choice((0.1, 0.5, 0.9)))
-        self.cluster = MemoryCluster(
-            clock=self.clock.now, script=fates.script, admit=self._admit, written=self.clock.true
-        )
+        self.cluster = self._new_cluster(fates)
         self.cluster.disturbance = self.weather.delays
         self.pods = PodRegister(self.log, self.weather)
         self.cluster.objects.subscribe(self.pods.changed)
@@ -146,10 +86,114 @@ class World:
         self.changes = 0
         self.harmed = False
         """An object that no controller watches was made or deleted behind its back: only the next visit sees it."""
+        self.untold: set[JobUid] = set()
+        """Jobs whose histories cannot be read in full: a newer release has written in them."""
+        self.unreadable: set[JobUid] = set()
+        """Those of them in which an event is not known: they are in quarantine, and their reports dead letters."""
         self.usurped = False
         """For a while there were two controllers."""
+        self.earlier: list[tuple[Position, dict[JobUid, Snapshot]]] = []
+        """Snapshots as they were saved once, and how far they reached."""
+        self.away_until: dict[str, float] = {}
+        """By name of a process: not started again before (the loop's time)."""
         self.process: Process | None = None
         self._zombies: list[Process] = []
+        self._prepare()
+
+    # ---- what families of worlds have otherwise -----------------------------------------------------------
+
+    odds: ClassVar[Mapping[str, float]] = {}
+    """Faults that calls meet beside the usual ones, and how likely each is at most."""
+    actions: ClassVar[Sequence[Any]] = ()
+    """What happens instead of the usual; see `tests.simulation.chaos`."""
+    possible: ClassVar[float] = 0.4
+    """How likely each of the faults that calls meet is to be possible in a seed."""
+    share: ClassVar[float] = 0.5
+    """How likely each action is to be one of those of a seed."""
+    start_at: ClassVar[datetime] = START
+    quiet: ClassVar[float] = _QUIET
+    """Seconds without a change after which nothing more comes."""
+    silence: ClassVar[float | None] = None
+
+    def _new_log(self) -> MemoryLog:
+        return MemoryLog()
+
+    def _new_cluster(self, fates: Script) -> MemoryCluster:
+        return MemoryCluster(
+            clock=self.clock.now, script=fates.script, admit=self._admit, written=self.clock.true
+        )
+
+    def _prepare(self) -> None:
+        """The world is made; what else is in it from its beginning."""
+
+    def log_of(self, life: Life, roles: Roles) -> EventLog:
+        """The log as a process with these roles sees it."""
+        return FaultyLog(self.log, life)
+
+    def cluster_of(self, life: Life) -> Cluster:
+        """The cluster as a process sees it."""
+        return FaultyCluster(self.cluster, life)
+
+    def clock_of(self, roles: Roles) -> Clock:
+        """The clock of a process with these roles."""
+        return self.clock
+
+    def inbox_of(self, life: Life) -> Inbox | None:
+        """Where observations go from process to process."""
+        return None
+
+    def streams_of(self, life: Life, roles: Roles) -> Sequence[Sequence[Stream]]:
+        """The stream projectors of a process with these roles, beside those that all have."""
+        return ()
+
+    def controller(self, life: Life, roles: Roles) -> Controller:
+        """What runs in a process."""
+        return Controller(
+            self.log_of(life, roles),
+            self.cluster_of(life),
+            self.clock_of(roles),
+            streams=self.streams_of(life, roles),
+            evidence=self.evidence,
+            workers=self.workers,
+            jitter=Random(self.chance.random()),
+            roles=roles,
+            inbox=self.inbox_of(life),
+            generators=GENERATORS,
+            silence=self.silence,
+            keeps=0,
+            env_values=ENV_VALUES if self.conceals else EnvValues(),
+        )
+
+    def processes(self) -> Mapping[str, Process]:
+        """What runs, by name; one may have ended and not be started again yet."""
+        return {} if self.process is None else {"controller": self.process}
+
+    def believers(self) -> Mapping[str, Controller]:
+        """The controllers that hold states, by name."""
+        return {name: each.controller for name, each in self.processes().items()}
+
+    def calm(self) -> None:
+        """The weather is calm for ever; what has begun and takes minutes goes on."""
+        self.weather.odds.calm()
+        self.weather.until.clear()
+        self.weather.log_down_until = self.weather.cluster_down_until = 0.0
+        self.clock.mend()
+
+    def findings(self) -> Iterator[str]:
+        """What is wrong at rest with what only such a world has."""
+        yield from ()
+
+    # ---- its story -----------------------------------------------------------------------------------------
+
+    def fault(self, name: str, text: str = "") -> None:
+        """A fault of the list happened; what was done stands in the story."""
+        self.weather.happened[name] += 1
+        self.note(text or name)
+
+    @property
+    def happened(self) -> Counter[str]:
+        """How often each fault happened, by name."""
+        return self.weather.happened
 
     def _changed(self, _: Change) -> None:
         self.changes += 1
@@ -179,9 +223,21 @@ class World:
             await process.ended()
             if process is self.process:
                 await asyncio.sleep(self.chance.expovariate(1 / 2))
+                await self.sleep_until(self.away_until.get("controller", 0.0))
                 if process is self.process:
                     self.note("controller starts")
                     self.start()
+
+    def kill(self) -> None:
+        """Whatever runs is killed, and will be started again."""
+        for each in self.processes().values():
+            each.kill()
+
+    async def sleep_until(self, moment: float) -> None:
+        """The loop's time is `moment`, or later."""
+        left = moment - asyncio.get_running_loop().time()
+        if left > 0:
+            await asyncio.sleep(left)
 
     async def end_processes(self) -> None:
         """Every controller is killed, and gone."""
@@ -203,6 +259,8 @@ class World:
 
     async def submit(self, name: str) -> None:
         """Somebody creates a job called `name`, if the name is free."""
+        if NAMESPACE in self.weather.going:
+            return
         spelled = [Ref(self.shape.api, kind, NAMESPACE, name) for kind in self.shape.kinds]
         if any(self.cluster.objects.peek(ref) is not None for ref in spelled):
             return
@@ -233,7 +291,8 @@ class World:
     def delete_pod(self, pod: Manifest, *, force: bool) -> None:
         """Somebody deletes a pod. By force it goes whatever holds it, and may never have been seen."""
         meta = pod["metadata"]
-        self.note(f"pod {meta['name']} {meta['uid']} deleted{' by force' if force else ''}")
+        how = "removed" if force else "deleted"
+        self.fault(f"pod_{how}", f"pod {meta['name']} {meta['uid']} {how}{' by force' if force else ''}")
         self.pods.deleted_by_others.add(meta["uid"])
         if force:
             self.pods.forced.add(meta["uid"])
@@ -251,7 +310,7 @@ class World:
         before = -1, -1
         while (now := (len(self.log._records), self.changes)) != before:
             before = now
-            await asyncio.sleep(_QUIET)
+            await asyncio.sleep(self.quiet)
             if loop.time() > limit:
                 raise Broken(f"the system does not come to rest: {self._restless(before)}")
 
@@ -264,7 +323,7 @@ class World:
 
     def listen(self) -> logging.Handler:
         """Errors that are logged from now on are findings."""
-        return _Errors(self.broken)
+        return Errors(self.broken, self.unreadable)
 
     def uids(self) -> list[JobUid]:
         """Every job that the log knows, in order of appearance."""

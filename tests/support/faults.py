@@ -35,6 +35,16 @@ class Odds:
     that are refused (422, 403, 409 although the name is free). `expired`: a watch ends. `late`, `twice`: a
     change reaches a watch late (and so out of order), or a second time. `log_fails`, `log_lost_reply`: the
     same for the log. `slow`: mean seconds that a call takes, each way.
+
+    Of the API server alone (`tests.support.api_faults`): `unauthorized` (401), `throttled` (429 with Retry-After),
+    `server_error` (500), `webhook_down`, `webhook_denies`: a call is answered so. `silent`: a watch brings nothing
+    any more, and stays open. `no_bookmarks`: a watch that was quiet for a while begins too far behind. `stale_list`:
+    the list that a watch begins with is old when it arrives. `stale_reads`: what a job owns is
+    read as it was a moment ago, but for the caller's own writes.
+
+    `inbox_lost_reply`: observations were put into the inbox, and their sender does not learn it.
+
+    Of the database of the history (`tests.support.faulty_store`): `database_fails`, `database_lost_reply`.
     """
 
     crash: float = 0.0
@@ -49,6 +59,18 @@ class Odds:
     twice: float = 0.0
     log_fails: float = 0.0
     log_lost_reply: float = 0.0
+    unauthorized: float = 0.0
+    throttled: float = 0.0
+    server_error: float = 0.0
+    webhook_down: float = 0.0
+    webhook_denies: float = 0.0
+    silent: float = 0.0
+    no_bookmarks: float = 0.0
+    stale_list: float = 0.0
+    stale_reads: float = 0.0
+    inbox_lost_reply: float = 0.0
+    database_fails: float = 0.0
+    database_lost_reply: float = 0.0
     slow: float = 0.01
 
     def calm(self) -> None:
@@ -113,6 +135,10 @@ class Weather:
 
         A log in memory does not keep such a one out, and nothing tells it what was asked for since.
         """
+        self.going: set[str] = set()
+        """Namespaces that are being terminated."""
+        self.unannounced: set[str] = set()
+        """Names of the Events that such a namespace did not take: nobody announces them again."""
         self.unexpected = False
         """A create takes effect right now that was given up, or is that of a controller believed dead."""
         self.disowned: set[str] = set()
@@ -160,6 +186,8 @@ class Life:
         self.alive = True
         self.superseded = False
         """Another process was started in its place."""
+        self.frozen_until = 0.0
+        """It is stopped (SIGSTOP) until then, the loop's time."""
         self._ended = ended
 
     def kill(self) -> None:
@@ -168,7 +196,7 @@ class Life:
 
     async def travel(self, point: str = "") -> None:
         """A call is on its way, there or back. The process may die meanwhile, or now, if the point has a name."""
-        self.check()
+        await self.thawed()
         await asyncio.sleep(self.weather.way(point))
         self.check()
         if point:
@@ -183,6 +211,13 @@ class Life:
             weather.happened["crash"] += 1
             self.kill()
             self._ended()
+            self.check()
+
+    async def thawed(self) -> None:
+        """The process is not stopped (any more): until then nothing goes in or out."""
+        self.check()
+        while (left := self.frozen_until - asyncio.get_running_loop().time()) > 0:
+            await asyncio.sleep(left)
             self.check()
 
     def check(self) -> None:
@@ -345,7 +380,7 @@ class FaultyCluster:
         items = self._cluster.watch()
         try:
             async for item in items:
-                self._life.check()
+                await self._life.thawed()
                 self._life.pass_by(_watched("before", item))
                 yield item
                 self._life.check()

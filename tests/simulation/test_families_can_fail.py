@@ -1,0 +1,111 @@
+"""The families of worlds discover what is broken on purpose where only they can look."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from k8s_bridge.watchers import Bridge
+from projectors.children import Children
+from projectors.history import HistoryProjector
+from projectors.history.database import Reached, Statement
+from projectors.history.projector import Step
+from statemachine.engine.drain import Drain
+from statemachine.engine.follower import Follower
+from statemachine.ids import JobUid, Position
+from statemachine.log.codec import decode
+from tests.simulation import chaos, chaos_parts
+from tests.simulation.apart import ApartWorld
+from tests.simulation.projected import ProjectedWorld
+from tests.simulation.run import simulate
+from tests.simulation.shapes import PYTORCH
+from tests.simulation.test_faults import alone
+from tests.simulation.world import Broken, World
+
+_ENOUGH = 40
+
+
+def what_was_noticed_is_acknowledged_before_it_is_decided(patch: pytest.MonkeyPatch) -> type[World]:
+    step = Drain._step
+
+    async def early(self: Drain) -> float:
+        taken = await self._inbox.take(1)
+        await self._inbox.ack(taken.token)
+
+        async def again(_: int) -> object:
+            return taken
+
+        patch.setattr(self._inbox, "take", again)
+        try:
+            return await step(self)
+        finally:
+            patch.delattr(self._inbox, "take")
+
+    patch.setattr(Drain, "_step", early)
+    patch.setattr(ApartWorld, "odds", {**alone("skew").odds, "log_fails": 0.6})
+    patch.setattr(ApartWorld, "possible", 1.0)
+    patch.setattr(ApartWorld, "actions", (chaos.end_pod, chaos.end_pod, chaos_parts.kill_part))
+    return ApartWorld
+
+
+def projectors_do_not_wait_for_the_end_of_the_log(patch: pytest.MonkeyPatch) -> type[World]:
+    async def at_once(_: Follower, __: JobUid) -> None:
+        return
+
+    patch.setattr(Follower, "fresh", at_once)
+    patch.setattr(Children, "_made_before", lambda *_: None)
+    patch.setattr(ApartWorld, "actions", (*[chaos.remove_pod] * 4, chaos_parts.part_away, chaos_parts.freeze))
+    return ApartWorld
+
+
+def a_silent_watch_is_waited_for(patch: pytest.MonkeyPatch) -> type[World]:
+    follow = Bridge._next
+
+    async def patient(self: Bridge, items: Any) -> Any:
+        self.silence = None
+        return await follow(self, items)
+
+    patch.setattr(Bridge, "_next", patient)
+    return alone("silent")
+
+
+def what_another_projector_brought_in_is_put_in_again(patch: pytest.MonkeyPatch) -> type[World]:
+    statements = HistoryProjector._statements
+
+    def all_of(
+        self: HistoryProjector, steps: Sequence[Step], upto: Position, met: Reached
+    ) -> Sequence[Statement]:
+        return statements(self, steps, upto, met._replace(position=Position(0)))
+
+    patch.setattr(HistoryProjector, "_statements", all_of)
+    patch.setattr(ProjectedWorld, "actions", (chaos.usurp, chaos.end_pod))
+    return ProjectedWorld
+
+
+def an_entry_whose_cause_is_not_known_is_not_read(patch: pytest.MonkeyPatch) -> type[World]:
+    patch.setattr("statemachine.log.reader.decode_events", decode)
+    return alone("newer_cause")
+
+
+Breaking = Callable[[pytest.MonkeyPatch], type[World]]
+
+
+@pytest.mark.parametrize(
+    "breaking",
+    [
+        what_was_noticed_is_acknowledged_before_it_is_decided,
+        projectors_do_not_wait_for_the_end_of_the_log,
+        a_silent_watch_is_waited_for,
+        what_another_projector_brought_in_is_put_in_again,
+        an_entry_whose_cause_is_not_known_is_not_read,
+    ],
+)
+def test_what_is_broken_on_purpose_is_discovered(breaking: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:
+    family = breaking(monkeypatch)
+    with pytest.raises(Broken, match="make sim SEED="):
+        _simulate_many(family)
+
+
+def _simulate_many(family: type[World]) -> None:
+    for seed in range(_ENOUGH):
+        simulate(seed, PYTORCH, family)

@@ -1,0 +1,28 @@
+"""Seeds → a history in SQL, and a log that other releases have written in: see `projected` and `versions`."""
+
+from collections.abc import Sequence
+
+from tests.simulation.deepspeed_shapes import DEEPSPEED
+from tests.simulation.families import few_seeds, simulate_all
+from tests.simulation.launcher_shapes import LAUNCHER
+from tests.simulation.projected import ProjectedWorld
+from tests.simulation.shapes import PYTORCH
+from tests.simulation.torch_shapes import TORCH
+from tests.simulation.versions import VersionsWorld, recorded
+
+_SHAPES = (PYTORCH, TORCH, LAUNCHER, DEEPSPEED)
+
+
+@few_seeds
+def test_a_history_in_sql_is_what_the_log_folds_to_whatever_its_database_does(seeds: Sequence[int]) -> None:
+    simulate_all(seeds, ProjectedWorld)
+
+
+@few_seeds
+def test_the_promises_hold_behind_histories_of_older_and_newer_releases(seeds: Sequence[int]) -> None:
+    simulate_all(seeds, VersionsWorld, _SHAPES)
+
+
+def test_every_recorded_history_can_be_the_beginning_of_a_simulated_log() -> None:
+    kinds = {kind for shape in _SHAPES for kind in shape.kinds}
+    assert {each.observed.kind for each in recorded()} <= kinds

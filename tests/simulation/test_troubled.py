@@ -1,0 +1,29 @@
+"""Seeds → a controller under a troubled API server, or with its roles apart: see `troubled` and `apart`."""
+
+from collections.abc import Sequence
+
+from tests.simulation.apart import ApartWorld
+from tests.simulation.deepspeed_shapes import DEEPSPEED
+from tests.simulation.families import few_seeds, simulate_all
+from tests.simulation.launcher_shapes import LAUNCHER
+from tests.simulation.run import simulate
+from tests.simulation.shapes import PYTORCH
+from tests.simulation.torch_shapes import TORCH
+from tests.simulation.troubled import TroubledWorld
+
+_SHAPES = (PYTORCH, PYTORCH, LAUNCHER, DEEPSPEED, TORCH)
+
+
+@few_seeds
+def test_the_promises_hold_under_a_troubled_api_server(seeds: Sequence[int]) -> None:
+    simulate_all(seeds, TroubledWorld, _SHAPES)
+
+
+@few_seeds
+def test_the_promises_hold_with_each_role_away_by_itself(seeds: Sequence[int]) -> None:
+    simulate_all(seeds, ApartWorld, _SHAPES)
+
+
+def test_the_same_seed_writes_the_same_bytes_with_the_roles_apart() -> None:
+    first, second = ([record.body for record in simulate(3, PYTORCH, ApartWorld).records()] for _ in range(2))
+    assert first == second

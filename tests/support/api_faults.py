@@ -1,0 +1,177 @@
+"""An API server in bad weather: what it answers beside refusals, and watches and lists that mislead.
+
+`TroubledCluster` is a `FaultyCluster` that meets more: errors by status as the adapter translates them, watches that
+are silent or begin with an old list, and reads that are behind. What was comes from a `Past`, which remembers every
+change of the cluster.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Collection, Sequence
+from typing import Final
+
+from k8s_bridge.memory import MemoryCluster
+from k8s_bridge.port import Change, JobEvent, Manifest, Ref, Synced, Verb
+from k8s_bridge.stored import controller
+from statemachine.errors import ClusterError, ClusterUnavailable, Expired, Refused
+from tests.support.faults import FaultyCluster, Life, Weather
+
+QUIET: Final = 6.0
+"""Seconds without a change after which a watch that got no bookmark may be too far behind."""
+
+_BEHIND: Final = 4.0
+"""Mean seconds that a list, or a read, is behind."""
+
+_MOST_BEHIND: Final = 15.0
+
+
+class Past:
+    """Every change of a cluster, with the loop's time."""
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        self._changes: deque[tuple[float, Change]] = deque()
+        cluster.objects.subscribe(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        self._changes.append((asyncio.get_running_loop().time(), change))
+
+    def at(self, moment: float) -> dict[Ref, Manifest]:
+        """All objects as they were then."""
+        there: dict[Ref, Manifest] = {}
+        for time, change in self._changes:
+            if time > moment:
+                break
+            ref = Ref.of(change.object)
+            if change.verb is Verb.DELETED:
+                there.pop(ref, None)
+            else:
+                there[ref] = change.object
+        return there
+
+
+class TroubledCluster(FaultyCluster):
+    """The cluster as one life sees it through a troubled API server."""
+
+    def __init__(self, cluster: MemoryCluster, life: Life, past: Past) -> None:
+        super().__init__(cluster, life)
+        self._past = past
+        self._written: dict[str, Manifest | None] = {}
+        """By uid, what this life itself has made of an object; None: it is gone."""
+        self._listed_at = 0.0
+        """When (the loop's time) a watch last had told everything: reads are not older."""
+
+    async def _meet(self, point: str = "") -> None:
+        await super()._meet(point)
+        if (error := _answer(self._weather)) is not None:
+            raise error
+
+    def _refusal(self, manifest: Manifest) -> ClusterError | None:
+        kind, name = manifest["kind"], manifest["metadata"]["name"]
+        if manifest["metadata"]["namespace"] in self._weather.going:
+            return terminating(kind, name)
+        if self._weather.strikes("webhook_down"):
+            return ClusterUnavailable(
+                'the API server answers 500: Internal error occurred: failed calling webhook "check.example.org"'
+            )
+        if self._weather.strikes("webhook_denies"):
+            return Refused(
+                403, "Forbidden", 'admission webhook "check.example.org" denied the request: no team label'
+            )
+        return super()._refusal(manifest)
+
+    async def create(self, manifest: Manifest) -> Manifest:
+        """See Cluster."""
+        stored = await super().create(manifest)
+        self._written[stored["metadata"]["uid"]] = stored
+        return stored
+
+    async def emit(self, event: JobEvent) -> None:
+        """See Cluster."""
+        if event.about.namespace in self._weather.going:
+            await self._meet("before emit")
+            self._weather.unannounced.add(event.name)
+            raise terminating("Event", event.name)
+        self._weather.unannounced.discard(event.name)
+        await super().emit(event)
+
+    async def children(self, namespace: str, owner: str, also: Collection[str] = ()) -> Sequence[Manifest]:
+        """See Cluster. Objects of this life's own making are never missing."""
+        found = await super().children(namespace, owner, also)
+        if not self._weather.strikes("stale_reads"):
+            return found
+        return self._behind(found, namespace, owner)
+
+    def _behind(self, found: Sequence[Manifest], namespace: str, owner: str) -> Sequence[Manifest]:
+        """What the job owned a moment ago, in the place of what it owns now."""
+        moment = max(self._listed_at, asyncio.get_running_loop().time() - self._late())
+        there = [
+            each
+            for ref, each in self._past.at(moment).items()
+            if ref.namespace == namespace and controller(each) == owner
+        ]
+        uids = {each["metadata"]["uid"] for each in there}
+        own = [each for each in found if each["metadata"]["uid"] in self._written.keys() - uids]
+        return [*there, *own]
+
+    def _late(self) -> float:
+        return min(_MOST_BEHIND, self._weather.chance.expovariate(1 / _BEHIND))
+
+    async def watch(self) -> AsyncIterator[Change | Synced]:
+        """See Cluster."""
+        items = self._old_watch() if self._weather.strikes("stale_list") else super().watch()
+        try:
+            async for item in self._patient(items):
+                yield item
+        finally:
+            await items.aclose()  # type: ignore[attr-defined]
+
+    async def _patient(self, items: AsyncIterator[Change | Synced]) -> AsyncIterator[Change | Synced]:
+        """The items, until the watch is silent for good, or was quiet for so long that its place is forgotten."""
+        loop = asyncio.get_running_loop()
+        last = loop.time()
+        async for item in items:
+            if loop.time() - last > QUIET and self._weather.strikes("no_bookmarks"):
+                raise Expired("too old resource version: there was no bookmark since")
+            last = loop.time()
+            if isinstance(item, Synced):
+                self._listed_at = last
+            elif self._weather.strikes("silent"):
+                await asyncio.Event().wait()
+            yield item
+
+    async def _old_watch(self) -> AsyncIterator[Change | Synced]:
+        """The list arrives long after it was made, with all that has changed since behind it.
+
+        It is never from before the call, whatever other caches hold: the adapter asks for the latest.
+        """
+        await self._meet()
+        items = self._cluster.watch()
+        await asyncio.sleep(self._late())
+        try:
+            async for item in items:
+                await self._life.thawed()
+                yield item
+        finally:
+            await items.aclose()  # type: ignore[attr-defined]
+
+
+def terminating(kind: str, name: str) -> Refused:
+    """What an API server says to whoever creates something in a namespace that is going."""
+    return Refused(
+        403,
+        "Forbidden",
+        f'{kind.lower()}s "{name}" is forbidden: unable to create new content in namespace demo '
+        "because it is being terminated",
+    )
+
+
+def _answer(weather: Weather) -> ClusterError | None:
+    """What every call may be answered."""
+    if weather.strikes("unauthorized"):
+        return ClusterUnavailable("the API server answers 401: Unauthorized")
+    if weather.strikes("throttled"):
+        wait = float(weather.chance.randint(1, 8))
+        return ClusterUnavailable("too many requests, please try again later", wait)
+    if weather.strikes("server_error"):
+        return ClusterUnavailable("the API server answers 500: etcdserver: leader changed")
+    return None
