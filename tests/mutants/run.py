@@ -39,6 +39,7 @@ _LIBRARIES: Final = (
 _FORK: Final = multiprocessing.get_context("fork")
 _OPTIONS: Final = (
     *("-x", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants.plugin", "--timeout=0"),
+    *("-m", "not integration"),  # a port's suite has cases of real servers, too
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # of libraries that were imported before the fork
 )
 
@@ -61,9 +62,9 @@ class Running:
     def first_failure(self) -> str:
         """The test that failed, as pytest's summary names it."""
         lines = self.output.read_text(encoding="utf-8", errors="replace").splitlines()
-        return next(
-            (line.removeprefix("FAILED ") for line in lines if line.startswith(("FAILED ", "ERROR "))), ""
-        )
+        # what tests log begins with a level, which may be ERROR
+        summary = (line for line in lines if line.startswith(("FAILED tests", "ERROR tests")))
+        return next((line.removeprefix("FAILED ") for line in summary), "")
 
     def kill(self) -> None:
         """It and what it started have ended."""

@@ -15,7 +15,8 @@ from statemachine.log.port import Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from statemachine.state import JobState
-from tests.simulation.invariants import OF_HISTORIES, Story
+from tests.simulation.histories import Story
+from tests.simulation.invariants import check_log
 from tests.simulation.kafka.world import Still, World
 from tests.simulation.world import World as Whole
 from tests.support.kafka_model.partitions import ModelPartition
@@ -41,7 +42,7 @@ def stories(entries: Sequence[Record]) -> dict[JobUid, Story]:
     jobs: dict[JobUid, list[Record]] = {}
     for record in entries:
         jobs.setdefault(record.job, []).append(record)
-    return {job: Story(entries_of_job) for job, entries_of_job in jobs.items()}
+    return {job: Story.of(entries_of_job) for job, entries_of_job in jobs.items()}
 
 
 # ---- at any time -------------------------------------------------------------------------------------------------
@@ -110,10 +111,8 @@ AT_ANY_TIME: Final = (
 def histories_hold(world: World) -> Findings:
     """All that must hold of a history holds of each."""
     for partition in world.parts(EVENTS.name):
-        for job, story in stories(records(partition)).items():
-            for law in OF_HISTORIES:
-                for finding in law(cast(Whole, None), story):  # they look at no world
-                    yield f"{partition.tp}: {law.__name__}: {job}: {finding}"
+        wrong = check_log(cast(Whole, None), stories(records(partition)))  # these rules look at no world
+        yield from (f"{partition.tp}: {finding}" for finding in wrong)
 
 
 def jobs_stay_in_their_partition(world: World) -> Findings:
@@ -131,7 +130,7 @@ def every_observation_is_decided_once(world: World) -> Findings:
     for posted, decided in zip(world.parts(OBSERVATIONS.name), world.parts(EVENTS.name), strict=True):
         places, histories = observations(posted), stories(records(decided))
         for story in histories.values():
-            for _, entry, _ in story.steps:
+            for entry in (step.entry for step in story.steps):
                 if entry.source and places.get(entry.source) != entry.cause:
                     yield f"{decided.tp}: entry {entry.seq} of {entry.job} says that it is of place {entry.source}"
         for job in {observation.job for observation in places.values()}:
@@ -140,7 +139,7 @@ def every_observation_is_decided_once(world: World) -> Findings:
 
 def _decided_once(job: JobUid, places: Places, story: Story | None) -> Findings:
     steps = story.steps if story else []
-    sources = [entry.source for _, entry, _ in steps if entry.source]
+    sources = [step.entry.source for step in steps if step.entry.source]
     if sources != sorted(set(sources)):
         yield f"{job}: observations were decided in the order {sources}"
     for place, observation in places.items():
@@ -151,10 +150,10 @@ def _decided_once(job: JobUid, places: Places, story: Story | None) -> Findings:
 def _is_silent(observation: Observation, place: Position, job: JobUid, story: Story | None) -> bool:
     """It changes nothing in one of the states between the entries of the observations before and behind it."""
     states = [JobState(job)]
-    for _, entry, after in story.steps if story else ():
-        if entry.source > place:
+    for step in story.steps if story else ():
+        if step.entry.source > place:
             break
-        states = [after] if entry.source else [*states, after]
+        states = [step.after] if step.entry.source else [*states, step.after]
     return any(not decide(state, observation) for state in states)
 
 
