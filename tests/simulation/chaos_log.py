@@ -28,7 +28,7 @@ async def snapshots_newer(world: World) -> None:
 
 async def snapshots_damaged(world: World) -> None:
     """Their bytes are not what was saved."""
-    await _between_lives(world, "snapshots_damaged", _damage)
+    await _between_lives(world, "snapshots_damaged", lambda log: _damage(log, world))
 
 
 async def snapshots_unsealed(world: World) -> None:
@@ -61,8 +61,9 @@ def _version(log: MemoryLog) -> None:
     _each(log, lambda one: replace(one, version=STATE_VERSION + 1))
 
 
-def _damage(log: MemoryLog) -> None:
+def _damage(log: MemoryLog, world: World) -> None:
     _each(log, lambda one: replace(one, body=one.body[: len(one.body) // 2]))
+    world.damaged.update(one.body for one in log._snapshots.values())
 
 
 def _unseal(log: MemoryLog) -> None:

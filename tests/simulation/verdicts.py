@@ -34,6 +34,7 @@ EXEMPTIONS: Final = {
     "namespace is going": Exemption("it takes no Events any more, and nobody announces them again", 0.1),
     "pod without labels": Exemption("no watch of pods of jobs would show it any more", 0.1),
     "pod without owner": Exemption("somebody took its owner references away: it is nobody's", 0.1),
+    "snapshot damaged": Exemption("somebody changed its bytes, and no newer one was saved", 0.1),
     "pod out of sight": Exemption("any report of a pod that nobody can see is news", 0.05),
     "report of the present": Exemption("refusals and TensorBoards go to and fro: an old report is news", 0.8),
     "controller killed before rest": Exemption(

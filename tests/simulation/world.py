@@ -94,6 +94,8 @@ class World:
         """For a while there were two controllers."""
         self.earlier: list[tuple[Position, dict[JobUid, Snapshot]]] = []
         """Snapshots as they were saved once, and how far they reached."""
+        self.damaged: set[bytes] = set()
+        """Snapshots whose bytes somebody has changed."""
         self.away_until: dict[str, float] = {}
         """By name of a process: not started again before (the loop's time)."""
         self.process: Process | None = None

@@ -332,23 +332,23 @@ class FaultyLog:
 
     async def add_dead_letter(self, letter: DeadLetter) -> None:
         """See EventLog."""
-        await self._meet("before add_dead_letter")
+        await self._meet()
         await self._log.add_dead_letter(letter)
-        await self._life.travel("after add_dead_letter")
+        await self._life.travel()
 
     async def note_retry(self, letter: DeadLetter, at: datetime) -> None:
         """See EventLog."""
-        await self._meet("before note_retry")
+        await self._meet()
         await self._log.note_retry(letter, at)
 
     async def dead_letters(self) -> Sequence[DeadLetter]:
         """See EventLog."""
-        await self._meet("before dead_letters")
+        await self._meet()
         return await self._log.dead_letters()
 
     async def dead_letter_count(self) -> int:
         """See EventLog."""
-        await self._meet("before dead_letter_count")
+        await self._meet()
         return await self._log.dead_letter_count()
 
     async def close(self) -> None:
@@ -456,12 +456,12 @@ class FaultyCluster:
 
     async def patch(self, ref: Ref, merge: Mapping[str, Any], *, uid: str = "") -> Manifest:
         """See Cluster."""
-        await self._meet(f"before patch {thing(ref.kind, _PATCHED)}")
+        await self._meet(f"before patch {thing(ref.kind, ())}")
         if self._weather.strikes("invalid"):
             self._life.pass_by("after a refused patch")
             raise Refused(422, "Invalid", f'{ref.kind} "{ref.name}" is invalid: spec: Invalid value')
         stored = await self._cluster.patch(ref, merge, uid=uid)
-        await self._done(f"after patch {thing(ref.kind, _PATCHED)}")
+        await self._done(f"after patch {thing(ref.kind, ())}")
         return stored
 
     async def patch_status(self, ref: Ref, uid: str, status: Mapping[str, Any], seq: int) -> None:
@@ -548,7 +548,6 @@ CHILDREN: Final = (
     "HorizontalPodAutoscaler",
 )
 _READ: Final = ("Pod", "Service", "Secret")
-_PATCHED: Final = ("Pod",)
 
 
 def thing(kind: str, named: Collection[str] = CHILDREN) -> str:
