@@ -8,20 +8,18 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from tests.simulation.crash_points import LEAST, POINTS
+from tests.simulation.faults_list import FAULTS
 from tests.simulation.verdicts import EXEMPTIONS, Tally
 from tests.simulation.world import World
-from tests.support.faults import Odds
 
 FOLDER: Final = "JOBLEDGER_SIM_COVERAGE"
 JUDGED_FROM: Final = 2_000
 """Seeds of each family from which on a run has to have met everything."""
-
-FAULTS: Final = tuple(each.name for each in fields(Odds) if each.name != "slow")
 
 
 @dataclass

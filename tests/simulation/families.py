@@ -1,7 +1,6 @@
 """Families of worlds, each a test of its own; how many seeds of each a run takes.
 
-As for the families of `test_simulation`, `JOBLEDGER_SIM_SEEDS` and its neighbours say how many and which; before a
-merge these take few, as each is slower and rarer things happen in it.
+As for the families of `test_simulation`, `JOBLEDGER_SIM_SEEDS` and its neighbours say how many and which.
 """
 
 import os
@@ -17,12 +16,10 @@ from tests.simulation.shrink import shrunk
 from tests.simulation.world import Broken, World
 from tests.support import seeds as seeding
 
-_SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 200)
+_SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 50)
 _FIRST: Final = seeding.seed(0, "JOBLEDGER_SIM_FIRST")
 _ONE: Final = os.environ.get("JOBLEDGER_SIM_SEED")
 _CHUNK: Final = 10
-_SHARE: Final = 20
-"""One seed of these families for so many of the first family."""
 
 
 def _chunks(number: int) -> list[Sequence[int]]:
@@ -32,8 +29,8 @@ def _chunks(number: int) -> list[Sequence[int]]:
     return [range(first, min(first + _CHUNK, end)) for first in range(_FIRST, end, _CHUNK)]
 
 
-few_seeds: Final = pytest.mark.parametrize(
-    "seeds", _chunks(max(1, _SEEDS // _SHARE)), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}"
+family_seeds: Final = pytest.mark.parametrize(
+    "seeds", _chunks(max(1, _SEEDS)), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}"
 )
 
 

@@ -107,11 +107,12 @@ def evidence_is_kept_until_the_end_is_told(
         if pod.uid in world.pods.forced:
             yield Excuse("evidence removed by force")
         elif pod.ended and _is_there(world, stories, pod) and pod.uid not in stories[pod.key[0]].ends:
-            yield (
-                Excuse("stray pod")
-                if is_stray(world, pod)
-                else f"{pod.uid} ended, is not told, and is let go"
-            )
+            if is_stray(world, pod):
+                yield Excuse("stray pod")
+            elif pod.uid in world.pods.stripped:
+                yield Excuse("pod without owner")
+            else:
+                yield f"{pod.uid} ended, the log does not say so, and its finalizer is removed"
         else:
             yield None
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tests.simulation.deepspeed_shapes import DEEPSPEED
-from tests.simulation.families import few_seeds, simulate_all
+from tests.simulation.families import family_seeds, simulate_all
 from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.projected import ProjectedWorld
 from tests.simulation.shapes import PYTORCH
@@ -13,12 +13,12 @@ from tests.simulation.versions import VersionsWorld, recorded
 _SHAPES = (PYTORCH, TORCH, LAUNCHER, DEEPSPEED)
 
 
-@few_seeds
+@family_seeds
 def test_a_history_in_sql_is_what_the_log_folds_to_whatever_its_database_does(seeds: Sequence[int]) -> None:
     simulate_all(seeds, ProjectedWorld)
 
 
-@few_seeds
+@family_seeds
 def test_the_promises_hold_behind_histories_of_older_and_newer_releases(seeds: Sequence[int]) -> None:
     simulate_all(seeds, VersionsWorld, _SHAPES)
 

@@ -23,7 +23,7 @@ from tests.simulation.torch_shapes import TORCH
 from tests.simulation.world import Broken
 from tests.support import seeds as seeding
 
-_SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 70)
+_SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 50)
 _FIRST: Final = seeding.seed(0, "JOBLEDGER_SIM_FIRST")
 _ONE: Final = os.environ.get("JOBLEDGER_SIM_SEED")
 _CHUNK: Final = 50

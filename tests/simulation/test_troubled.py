@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tests.simulation.apart import ApartWorld
 from tests.simulation.deepspeed_shapes import DEEPSPEED
-from tests.simulation.families import few_seeds, simulate_all
+from tests.simulation.families import family_seeds, simulate_all
 from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH
@@ -14,12 +14,12 @@ from tests.simulation.troubled import TroubledWorld
 _SHAPES = (PYTORCH, PYTORCH, LAUNCHER, DEEPSPEED, TORCH)
 
 
-@few_seeds
+@family_seeds
 def test_the_promises_hold_under_a_troubled_api_server(seeds: Sequence[int]) -> None:
     simulate_all(seeds, TroubledWorld, _SHAPES)
 
 
-@few_seeds
+@family_seeds
 def test_the_promises_hold_with_each_role_away_by_itself(seeds: Sequence[int]) -> None:
     simulate_all(seeds, ApartWorld, _SHAPES)
 
