@@ -96,8 +96,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "children-vanished-pod-reported-at-once",
         _CHILDREN,
-        "if now - made.missing_since >= _REPORTED_WITHIN:",
-        "if True:",
+        "if now - made.missing_since < _REPORTED_WITHIN:",
+        "if False:",
         _ON_CALLS,
     ),
     Mutant(

@@ -111,7 +111,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "diff-pod-without-report-let-go",
         _DIFF,
-        "if held and _is_unheard_of(state, replica, manifest):",
+        "if held and not retired and _is_unheard_of(state, replica, manifest):",
         "if False:",
         _ON_DIFF,
     ),

@@ -109,7 +109,7 @@ def evidence_is_kept_until_the_end_is_told(
         elif pod.ended and _is_there(world, stories, pod) and pod.uid not in stories[pod.key[0]].ends:
             if is_stray(world, pod):
                 yield Excuse("stray pod")
-            elif pod.uid in world.pods.stripped:
+            elif pod.uid in world.pods.stripped and not world.pods.is_in_log(pod.uid):
                 yield Excuse("pod without owner")
             else:
                 yield f"{pod.uid} ended, the log does not say so, and its finalizer is removed"

@@ -12,7 +12,7 @@ from statemachine.ids import JobUid, Seq
 from statemachine.observations import Observation, PodGone
 from statemachine.state import JobState
 from tests.support.scenario import Story, workers
-from tests.unit.bridge.apiserver.scripted import Answer, Server, page
+from tests.unit.bridge.apiserver.scripted import Answer, Server, no, page
 from tests.unit.bridge.apiserver.test_watching import JOB, JOBS, child
 from tests.unit.bridge.words import AT, JOB_API, listed, pod, service
 
@@ -77,6 +77,8 @@ async def test_a_pod_that_was_gone_before_the_answer_came_is_said_to_be_gone_and
         f"/apis/{JOB_API}/namespaces/demo/pytorchtrainingjobs/{STORY.state.name}",
         Answer(200, there | {"spec": dict(STORY.state.spec)}),
     )
+    missing = no(404, f'pods "{name}" not found', "NotFound", name=name, kind="pods")
+    server.on("GET", f"{paths['pods']}/{name}", missing)
     said: list[Observation] = []
 
     async def observe(seen: Observation) -> None:
