@@ -1,6 +1,7 @@
 """Jobs as the API server shows them: kinds, pages, names, partial rights, watches, wishes."""
 
 import json
+import socket
 from typing import Any
 
 import pytest
@@ -294,10 +295,11 @@ def test_every_no_is_a_sentence(reply: Reply, error: type[Exception], says: str)
 
 
 def test_a_server_that_is_not_there_is_a_sentence() -> None:
-    with server() as fake:
-        pass
-    with pytest.raises(ClusterUnavailable, match="cannot be reached: Connection refused"):
-        Cluster(fake.api()).jobs(namespace="team")
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # nobody listens there, and nobody else gets the port meanwhile
+        fake = Fake(url=f"http://127.0.0.1:{bound.getsockname()[1]}")
+        with pytest.raises(ClusterUnavailable, match="cannot be reached: Connection refused"):
+            Cluster(fake.api()).jobs(namespace="team")
 
 
 def test_one_connection_serves_a_whole_command() -> None:
