@@ -30,6 +30,8 @@ pytestmark = pytest.mark.integration
 KILLS = kills(6)
 STARTING = 6
 """Of so many kills one hits a server that starts; the others wait until it serves."""
+GOING_ON = 3
+"""Before one of so many kills the job has gone on: lives of half a second might end before anything is decided."""
 
 REPLICAS = 3
 
@@ -141,6 +143,12 @@ def all_last(folder: Path) -> bool:
     return list(latest.values()) == ["lasts"] * REPLICAS
 
 
+def until_it_goes_on(server: Server) -> None:
+    """A worker is started that had not been started yet."""
+    before = len(starts(server.folder))
+    wait_for("a worker is started again", lambda: len(starts(server.folder)) > before)
+
+
 def kill_again_and_again(server: Server) -> int:
     """How many of the kills hit a server that served."""
     choices, while_serving = chance(7), 0
@@ -148,6 +156,8 @@ def kill_again_and_again(server: Server) -> int:
         serving = number % STARTING != STARTING - 1
         if serving:
             wait_for("it serves", server.serves)
+        if number % GOING_ON == 1:
+            until_it_goes_on(server)
         time.sleep(choices.uniform(0.02, 0.7))  # what is under test is that any moment will do
         assert server.process.poll() is None, "it has ended by itself"
         server.kill()
@@ -165,6 +175,7 @@ def test_kills_again_and_again_start_nothing_twice_and_lose_nothing(
     server = Server(tmp_path, log)
     try:
         server.until("submit", str(tmp_path / "job.yaml"))
+        wait_for("a worker has been started", (tmp_path / "tally").exists)
         while_serving = kill_again_and_again(server)
         failed_under_kills = sum(start.ends == "fails" for start in starts(tmp_path))
         (tmp_path / "calm").touch()
@@ -186,7 +197,7 @@ def test_kills_again_and_again_start_nothing_twice_and_lose_nothing(
     hit = f"{while_serving} of {KILLS} kills hit a server that served, {failed_under_kills} workers failed meanwhile"
     print(hit)  # noqa: T201
     assert while_serving >= KILLS - KILLS // STARTING
-    assert failed_under_kills >= KILLS // 2, "the job was hardly under way"
+    assert failed_under_kills >= KILLS // GOING_ON, "the job was hardly under way"
     assert job["status"]["backoffCount"] == spent
     began = Counter((start.replica, start.attempt, start.uid) for start in starts(tmp_path))
     assert set(began.values()) == {1}, "a pod was started twice"
