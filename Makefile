@@ -86,12 +86,12 @@ run: $(VENV)/.stamp ## start jobledger on this machine: controller, API and cons
 
 # ---- tests -------------------------------------------------------------------------------------------------------
 
-check: lint types imports generated flaky test ## what has to be green before a commit: six minutes
+check: lint types imports generated flaky test ## what has to be green before a commit: eight minutes
 
-test: $(VENV)/.stamp ## all tests that need nothing but this checkout: four minutes
+test: $(VENV)/.stamp ## all tests that need nothing but this checkout: six minutes
 	@$(PY) -m pytest $(call spread,2) -m "not integration" $(ARGS)
 
-test-all: $(VENV)/.stamp ## the same and those that start real programs and servers: twenty minutes
+test-all: $(VENV)/.stamp ## the same and those that start real programs and servers: twenty-two minutes
 	@$(PY) -m pytest $(call spread,3) $(ARGS)
 
 soak: $(VENV)/.stamp ## what takes hours: fresh seeds, fire and chaos at full size, memory: HOURS=8 PARTS="simulation fire"; goes on where it was stopped (ARGS=--anew)
