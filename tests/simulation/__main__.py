@@ -18,7 +18,8 @@ def main(arguments: list[str]) -> int:
         coverage = Coverage.read(Path(folder))
     sys.stdout.write("\n".join(["", *coverage.tables(INVARIANTS), ""]))
     one = os.environ.get("JOBLEDGER_SIM_SEED")
-    gaps = [] if one else list(coverage.gaps(INVARIANTS, int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 0)))
+    chosen = one or "-k" in arguments  # a part of the families cannot meet everything
+    gaps = [] if chosen else list(coverage.gaps(INVARIANTS, int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 0)))
     sys.stdout.write("\n".join(["", *gaps, ""]) if gaps else "")
     return code or bool(gaps)
 

@@ -20,6 +20,7 @@ from tests.simulation.histories import Story
 from tests.simulation.of_changes import is_stray
 from tests.simulation.verdicts import Excuse, Verdicts
 from tests.simulation.world import World
+from tests.support.faults import CHILDREN
 
 Stories = Mapping[JobUid, Story]
 
@@ -292,15 +293,7 @@ def jobs_end_closed(_: World, stories: Stories) -> Verdicts:
 def nothing_remains(world: World, _: Stories) -> Verdicts:
     """Nothing that was made for a job is left."""
     yield None
-    for kind in (
-        "Pod",
-        "Service",
-        "PodGroup",
-        "TensorBoard",
-        "Secret",
-        "ConfigMap",
-        "HorizontalPodAutoscaler",
-    ):
+    for kind in CHILDREN:
         for each in world.cluster.objects.peek_all(kind):
             meta = each["metadata"]
             if meta["uid"] in world.pods.stripped and EVIDENCE not in meta.get("finalizers", ()):

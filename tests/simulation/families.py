@@ -1,7 +1,4 @@
-"""Families of worlds, each a test of its own; how many seeds of each a run takes.
-
-As for the families of `test_simulation`, `JOBLEDGER_SIM_SEEDS` and its neighbours say how many and which.
-"""
+"""How many seeds of each family of worlds a run takes, and which: `JOBLEDGER_SIM_SEEDS` and its neighbours."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -19,23 +16,22 @@ from tests.support import seeds as seeding
 _SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 50)
 _FIRST: Final = seeding.seed(0, "JOBLEDGER_SIM_FIRST")
 _ONE: Final = os.environ.get("JOBLEDGER_SIM_SEED")
-_CHUNK: Final = 10
 
 
-def _chunks(number: int) -> list[Sequence[int]]:
-    end = _FIRST + number
+def chunked(size: int, number: int = _SEEDS) -> pytest.MarkDecorator:
+    """So many seeds from the first on, at least one, so many a test; or the one that is asked for."""
+    end = _FIRST + max(1, number)
+    chunks: list[Sequence[int]] = [range(first, min(first + size, end)) for first in range(_FIRST, end, size)]
     if _ONE:
-        return [(int(_ONE),)]
-    return [range(first, min(first + _CHUNK, end)) for first in range(_FIRST, end, _CHUNK)]
+        chunks = [(int(_ONE),)]
+    return pytest.mark.parametrize("seeds", chunks, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 
 
-family_seeds: Final = pytest.mark.parametrize(
-    "seeds", _chunks(max(1, _SEEDS)), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}"
-)
+family_seeds: Final = chunked(10)
 
 
 def simulate_all(
-    seeds: Sequence[int], make: Callable[[int, Shape], World], shapes: Sequence[Shape] = (PYTORCH,)
+    seeds: Sequence[int], make: Callable[[int, Shape], World] = World, shapes: Sequence[Shape] = (PYTORCH,)
 ) -> None:
     """Every seed, with the shapes of jobs by turns."""
     for seed in seeds:

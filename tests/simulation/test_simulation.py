@@ -6,54 +6,25 @@ share out, few to report. Its name has the first and the last of them. A seed
 that fails is made short, see `tests.simulation.shrink`.
 """
 
-import os
 from collections.abc import Sequence
 from typing import Final
 
 import pytest
 
 from tests.simulation import chaos
-from tests.simulation.coverage import COVERAGE
 from tests.simulation.deepspeed_shapes import DEEPSPEED
+from tests.simulation.families import chunked, simulate_all
 from tests.simulation.launcher_shapes import LAUNCHER
-from tests.simulation.run import Failed, simulate
+from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
-from tests.simulation.shrink import shrunk
 from tests.simulation.torch_shapes import TORCH
-from tests.simulation.world import Broken
-from tests.support import seeds as seeding
 
-_SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 50)
-_FIRST: Final = seeding.seed(0, "JOBLEDGER_SIM_FIRST")
-_ONE: Final = os.environ.get("JOBLEDGER_SIM_SEED")
-_CHUNK: Final = 50
-
-
-def _seeds(number: int) -> pytest.MarkDecorator:
-    """So many seeds from the first on, at least one, a chunk a test; or the one that is asked for."""
-    end = _FIRST + number
-    chunks: list[Sequence[int]] = [
-        range(first, min(first + _CHUNK, end)) for first in range(_FIRST, end, _CHUNK)
-    ]
-    if _ONE:
-        chunks = [(int(_ONE),)]
-    return pytest.mark.parametrize("seeds", chunks, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
-
-
-all_seeds: Final = _seeds(max(1, _SEEDS))
-
-
-def _simulate(seeds: Sequence[int], shape: Shape = PYTORCH) -> None:
-    for seed in seeds:
-        try:
-            simulate(seed, shape, coverage=COVERAGE)
-        except Failed as error:
-            raise Broken(f"{error}\n\n{shrunk(error)}") from None
+all_seeds: Final = chunked(50)
 
 
 @all_seeds
 def test_whatever_happens_the_promises_hold(seeds: Sequence[int]) -> None:
-    _simulate(seeds)
+    simulate_all(seeds)
 
 
 @all_seeds
@@ -61,7 +32,7 @@ def test_pods_that_are_removed_by_force_while_the_log_is_down_are_not_made_twice
     seeds: Sequence[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chaos, "ACTIONS", chaos.FORCE)
-    _simulate(seeds)
+    simulate_all(seeds)
 
 
 def test_a_pod_that_was_removed_by_force_before_any_report_of_it_has_no_twin(
@@ -76,22 +47,22 @@ def test_sight_that_was_lost_is_regained_although_the_clock_is_put_back(
     monkeypatch: pytest.MonkeyPatch, seeds: Sequence[int]
 ) -> None:
     monkeypatch.setattr(chaos, "ACTIONS", (chaos.lose_sight, chaos.jump) * 3)
-    _simulate(seeds)
+    simulate_all(seeds)
 
 
 @all_seeds
 def test_launchers_come_after_their_workers_whatever_happens(seeds: Sequence[int]) -> None:
-    _simulate(seeds, LAUNCHER)
+    simulate_all(seeds, shapes=(LAUNCHER,))
 
 
 @all_seeds
 def test_workers_of_two_scales_do_not_meet_whatever_happens(seeds: Sequence[int]) -> None:
-    _simulate(seeds, DEEPSPEED)
+    simulate_all(seeds, shapes=(DEEPSPEED,))
 
 
 @all_seeds
 def test_the_promises_hold_for_jobs_of_kubeflow_s(seeds: Sequence[int]) -> None:
-    _simulate(seeds, TORCH)
+    simulate_all(seeds, shapes=(TORCH,))
 
 
 @pytest.mark.parametrize("shape", [PYTORCH, LAUNCHER, DEEPSPEED, TORCH], ids=lambda shape: shape.kinds[0])

@@ -10,29 +10,20 @@ from typing import Final
 
 import pytest
 
+from tests.simulation.families import chunked
 from tests.simulation.kafka.faults import FAULTS
 from tests.simulation.kafka.run import simulate
-from tests.support import seeds as seeding
 
 _CHUNK: Final = 20
 """Seeds of a test, which takes some six seconds of processor time."""
 
 _SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_KAFKA_SEEDS") or _CHUNK)
-_FIRST: Final = seeding.seed(0, "JOBLEDGER_SIM_FIRST")
-_ONE: Final = os.environ.get("JOBLEDGER_SIM_SEED")
 
 _SUDDEN: Final = ("killed at a request", "frozen at a request")
 _ENDS: Final = ("OwnerLost", "LogUnavailable")
 
 
-def _chunks() -> list[Sequence[int]]:
-    if _ONE:
-        return [(int(_ONE),)]
-    end = _FIRST + max(1, _SEEDS)
-    return [range(first, min(first + _CHUNK, end)) for first in range(_FIRST, end, _CHUNK)]
-
-
-@pytest.mark.parametrize("seeds", _chunks(), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+@chunked(_CHUNK, _SEEDS)
 def test_every_observation_is_decided_once_whatever_happens(seeds: Sequence[int]) -> None:
     did: Counter[str] = Counter()
     for seed in seeds:
