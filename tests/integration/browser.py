@@ -1,6 +1,5 @@
 """A real Chromium, driven by playwright: found, started, and asked for what a user sees."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -88,12 +87,37 @@ def axe() -> str:
     return script.read_text()
 
 
+_AT_REST: Final = """async () => {
+  const changing = ".htmx-request, .htmx-swapping, .htmx-settling";
+  while (document.readyState !== "complete" || document.querySelector(changing))
+    await new Promise((go) => setTimeout(go, 20));
+  await Promise.allSettled(document.getAnimations().map((animation) => animation.finished));
+  await new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)));
+}"""
+"""Nothing loads, nothing moves, and what was last changed has been painted."""
+
+
 def barriers(page: "Page", script: str) -> list[str]:
-    """What axe-core calls serious or critical on the page."""
+    """What axe-core calls serious or critical on the page, with the colours and sizes it measured.
+
+    It reads styles over several turns of the event loop, so a page that changes meanwhile is measured half before and
+    half after: what it complains of counts if it does so again a second later.
+    """
     page.evaluate(script)  # by the debugger's hand: the page's policy lets no script in
-    found: Any = page.evaluate("axe.run({resultTypes: ['violations']})")
+    complaints = _complaints(page)
+    if complaints:
+        page.wait_for_timeout(1_000)
+        again = _complaints(page)
+        complaints = [complaint for complaint in complaints if complaint in again]
+    return complaints
+
+
+def _complaints(page: "Page") -> list[str]:
+    page.evaluate(_AT_REST)
+    result: Any = page.evaluate("axe.run({resultTypes: ['violations']})")
     return [
-        f"{each['id']} ({each['impact']}): {json.dumps([node['target'] for node in each['nodes']][:5])}"
-        for each in found["violations"]
-        if each["impact"] in ("serious", "critical")
+        f"{rule['id']} ({rule['impact']}): {node['target']}, {node['failureSummary']}"
+        for rule in result["violations"]
+        for node in rule["nodes"]
+        if rule["impact"] in ("serious", "critical")
     ]

@@ -5,7 +5,7 @@ import base64
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -46,8 +46,18 @@ ALLOW, LITERAL, PREFIXED = 3, 3, 4
 
 
 @pytest.fixture
-def secure(secure_kafka: Kafka) -> Kafka:
-    return secure_kafka
+async def secure(secure_kafka: Kafka) -> AsyncIterator[Kafka]:
+    """Its brokers, and afterwards time for the connections they refused: aiokafka closes those without waiting.
+
+    Over TLS a broker has to say goodbye, too. Until then the event loop watches the socket, and a loop that ends
+    before leaves it open.
+    """
+    yield secure_kafka
+    watched = asyncio.get_running_loop()._selector.get_map()  # type: ignore[attr-defined]
+    with suppress(TimeoutError):
+        async with asyncio.timeout(10):
+            while len(watched) > 1:  # noqa: ASYNC110 - one is the loop's own; it has no event for this
+                await asyncio.sleep(0.02)
 
 
 def address_of(user: str, kafka: Kafka, prefix: str = "jobledger") -> Address:
