@@ -69,6 +69,8 @@ class Owner:
         self._untold: list[Folded] = []
         self.silent: Sequence[Observation] = ()
         """The observations of the last batch that changed nothing."""
+        self.appended = 0
+        """How many entries the last batch became."""
         self._repeats = 0
         self.counts: Counter[str] = Counter()
         """Observations that were `repeats`, or became dead `letters`."""
@@ -104,6 +106,7 @@ class Owner:
                 await self._catch_up()
                 continue
             await self._fold(records, decided)
+            self.appended = len(records)
             self._told.appended()
             self.counts.update(repeats=self._repeats)
             told, self._untold = self._untold, []

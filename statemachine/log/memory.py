@@ -46,6 +46,9 @@ class MemoryLog:
         """See ReadableLog."""
         return True
 
+    async def confirm_writer(self) -> None:
+        """See EventLog: many write."""
+
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """See EventLog."""
         keys: set[tuple[JobUid, Seq]] = set()

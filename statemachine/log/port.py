@@ -170,6 +170,12 @@ class EventLog(ReadableLog, Protocol):
             StoreUnusable: it never will (read-only, damaged, closed).
         """
 
+    async def confirm_writer(self) -> None:
+        """Nobody else has appended since this was opened to write. Where many write it says nothing.
+
+        Raises OwnerLost and StoreUnusable as `append` does.
+        """
+
     def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
         """The records behind position `after`, as they come, for ever; none now and then, if none comes.
 

@@ -88,6 +88,9 @@ class SqliteLog:
         """See ReadableLog."""
         return True
 
+    async def confirm_writer(self) -> None:
+        """See EventLog: the store's lock keeps others from it."""
+
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """See EventLog."""
         if not self.store.is_owned and not self.store.read_only:

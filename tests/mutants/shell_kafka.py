@@ -218,6 +218,20 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_LANES,
     ),
     Mutant(
+        "lane-acknowledges-without-a-confirmed-writer",
+        _LANE,
+        "                if self._owner.appended:\n",
+        "                if True:\n",
+        _ON_LANES,
+    ),
+    Mutant(
+        "lane-kept-though-others-wrote",
+        _LANES,
+        "not (wanted and await lane.is_current())",
+        "(lane.is_dead or not wanted)",
+        _ON_LANES,
+    ),
+    Mutant(
         "lane-decides-jobs-of-other-partitions", _LANE, "if home != self.partition:", "if False:", _ON_LANES
     ),
     Mutant(

@@ -259,6 +259,10 @@ class FaultyLog:
         """See EventLog."""
         return self._log.refused_snapshots
 
+    async def confirm_writer(self) -> None:
+        """See EventLog."""
+        await self._log.confirm_writer()
+
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """See EventLog."""
         await self._meet("before append")

@@ -1,7 +1,8 @@
 """One partition of observations that this process owns: a queue, an engine, and the log that it writes.
 
-What a feed puts is decided in batches, and only when the entries are durable it is acknowledged. A repeat is
-passed over; that something was left out is an error.
+What a feed puts is decided in batches, and only when the entries are durable it is acknowledged. What causes no entry
+is acknowledged when the log confirms its writer: with a state that others have gone beyond, an observation of what
+they did may look as if it changed nothing. A repeat is passed over; that something was left out is an error.
 """
 
 import asyncio
@@ -42,6 +43,9 @@ BATCH: Final = 500
 _RETRY: Final = 0.2
 """Seconds between attempts while a log cannot be written."""
 
+_CONFIRM_EVERY: Final = 1.0
+"""Seconds that decisions without an entry wait for their acknowledgement: feeds commit as often."""
+
 _GRACE: Final = 2.0
 """Seconds that a lane has to decide what it has in hand and to save its states, before it is broken off."""
 
@@ -77,6 +81,7 @@ class Lane:
         self._queue: asyncio.Queue[_Waiting] = asyncio.Queue(QUEUE)
         self._log: EventLog
         self._engine: Engine
+        self._owner: Owner
         self._reader: Reader
         self._task: asyncio.Task[None] | None = None
         self._busy = False
@@ -85,6 +90,7 @@ class Lane:
         self._beats = 0
         self._first: Position | None = None
         self._put: Position | None = None
+        self._decided: Position = 0
         self.acked: Position | None = None
         """Everything up to this place needs never be put again; None before anything is known of places."""
         self.end: Position = 0
@@ -102,9 +108,9 @@ class Lane:
         self._log = await open_log(self.partition)
         try:
             self._reader = Reader(keeps=0)
-            owner = Owner(self._log, self._reader, self._clock)
-            owner.counts = self._counts
-            self._engine = Engine(self._log, owner, self._clock, self._check, stamps=True)
+            self._owner = Owner(self._log, self._reader, self._clock)
+            self._owner.counts = self._counts
+            self._engine = Engine(self._log, self._owner, self._clock, self._check, stamps=True)
             self._engine.listeners, self._engine.silent_listeners = self._listeners, self._silent_listeners
             await self._engine.start()
             self._counts["refused_snapshots"] += self._log.refused_snapshots
@@ -157,6 +163,16 @@ class Lane:
 
     def _warn(self, message: str, error: str) -> None:
         log.warning(message, extra={"action": "hand-over", "partition": self.partition, "error": error})
+
+    async def is_current(self) -> bool:
+        """It decides, and nobody else has written its partition since it was opened."""
+        if self.is_dead:
+            return False
+        try:
+            await self._log.confirm_writer()
+        except OwnerLost:
+            return False
+        return not self.is_dead
 
     @property
     def is_dead(self) -> bool:
@@ -236,6 +252,7 @@ class Lane:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._engine.run(), name=f"engine {self.partition}")
                 tasks.create_task(self._work(), name=f"work {self.partition}")
+                tasks.create_task(self._confirm(), name=f"confirm {self.partition}")
         except BaseExceptionGroup as group:
             raise first(group) from None
 
@@ -250,10 +267,24 @@ class Lane:
                 self._beats += 1
             if done:
                 self._counts["decided"] += len(batch)
-                self.acked = batch[-1].place
-                self._tell_acked(self.partition, self.acked)
+                self._decided = batch[-1].place
+                if self._owner.appended:
+                    self._acknowledge(self._decided)
             if self._ending:
                 await asyncio.Event().wait()  # until it is cancelled
+
+    async def _confirm(self) -> None:
+        """Decisions without an entry are acknowledged once it is known that they were made on the last state."""
+        while True:
+            await asyncio.sleep(_CONFIRM_EVERY)
+            decided = self._decided
+            if decided > (self.acked or 0):
+                await self._log.confirm_writer()
+                self._acknowledge(decided)
+
+    def _acknowledge(self, place: Position) -> None:
+        self.acked = max(place, self.acked or 0)
+        self._tell_acked(self.partition, self.acked)
 
     async def _gathered(self) -> Sequence[_Waiting]:
         """The next batch: at once after a quiet time, in a crowd a moment later.

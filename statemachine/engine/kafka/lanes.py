@@ -105,7 +105,7 @@ class Lanes:
 
     async def _change(self, partition: int, *, wanted: bool) -> None:
         lane = self._lanes.get(partition)
-        if lane is not None and (lane.is_dead or not wanted):
+        if lane is not None and not (wanted and await lane.is_current()):
             del self._lanes[partition]
             await lane.finish()
             lane = None

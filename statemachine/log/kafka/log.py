@@ -169,6 +169,10 @@ class KafkaLog:
                 for offset, each in zip(offsets, drafts, strict=True)
             ]
 
+    async def confirm_writer(self) -> None:
+        """See EventLog: a transaction without records, which brokers refuse to a writer that is not the last."""
+        await self._whole(self._writing().settle(self._events.topic))
+
     def _refuse_taken(self, drafts: Sequence[Draft]) -> None:
         keys: set[tuple[JobUid, Seq]] = set()
         for each in drafts:

@@ -72,11 +72,12 @@ class Writer:
         return offsets
 
     async def settle(self, topic: str) -> None:
-        """What writers before have left in the partition is committed, if brokers have lost sight of it.
+        """Nobody else writes, and what writers before have left in the partition is committed.
 
-        A broker that starts may believe that a transaction's partitions are deleted, and take it for ended without
-        having ended it there (Kafka 4.3): nothing behind it can be read until its producer ends another one. To
-        commit it is right in any case: an append with unknown result may take effect, one that was confirmed must.
+        The latter for brokers that have lost sight of it: one that starts may believe that a transaction's partitions
+        are deleted, and take it for ended without having ended it there (Kafka 4.3). Nothing behind it can be read
+        until its producer ends another one. To commit it is right in any case: an append with unknown result may take
+        effect, one that was confirmed must.
 
         Raises:
             OwnerLost: see `write`.

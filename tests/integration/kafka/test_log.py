@@ -107,6 +107,18 @@ async def test_what_was_appended_is_there_for_the_next_owner_and_for_readers(aga
     assert await records(second) == await records(reader) == list(given)
 
 
+async def test_a_writer_is_confirmed_until_another_has_opened_the_partition(again: Open) -> None:
+    older = await again()
+    given = list(await older.append(numbered(1, 2)))
+    await older.confirm_writer()
+    given += await older.append(numbered(3, 3))
+    newer = await again()
+    with pytest.raises(OwnerLost, match="another process writes partition 1"):
+        await older.confirm_writer()
+    await newer.confirm_writer()
+    assert await records(newer) == given
+
+
 async def test_an_older_writer_is_fenced_and_what_it_sends_is_in_nobodys_reading(again: Open) -> None:
     older = await again()
     given = list(await older.append(numbered(1, 2)))

@@ -42,6 +42,10 @@ class Log(MemoryLog):
         self.appends.append(len(drafts))
         return await super().append(drafts)
 
+    async def confirm_writer(self) -> None:
+        if self.broken:
+            raise self.broken
+
     async def save_snapshots(
         self, position: Position, snapshots: Sequence[Snapshot], source: Position = 0
     ) -> None:
@@ -150,6 +154,35 @@ def test_nothing_is_acknowledged_before_it_is_durable() -> None:
         assert (world.lanes.acked(0), heard, world.lanes.lag) == (0, [], {0: 1})
         await asyncio.sleep(0.2)
         assert (world.lanes.acked(0), heard, world.lanes.lag) == (1, [(0, 1)], {0: 0})
+
+    told(story)
+
+
+def test_what_changes_nothing_is_acknowledged_once_the_log_has_confirmed_its_writer() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        await world.put(life()[:3])
+        await asyncio.sleep(0.5)
+        await world.lanes.put(0, 4, posted(life()[2]))
+        await asyncio.sleep(0.2)
+        assert world.lanes.acked(0) == 3
+        await asyncio.sleep(1)
+        assert world.lanes.acked(0) == 4
+
+    told(story)
+
+
+def test_what_changes_nothing_in_a_state_that_others_have_gone_beyond_is_not_acknowledged() -> None:
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        await world.put(life()[:3])
+        await asyncio.sleep(0.5)
+        await world.lanes.put(0, 4, posted(life()[2]))
+        world.logs[0].broken = OwnerLost("fenced")
+        with pytest.raises(OwnerLost, match="fenced"):
+            async with asyncio.timeout(5):
+                await world.lanes.failure()
+        assert world.lanes.acked(0) == 3
 
     told(story)
 
@@ -446,6 +479,29 @@ def test_while_partitions_are_dealt_out_one_that_is_taken_is_no_failure() -> Non
         await world.lanes.put(1, len(life()) + 1, posted(births(1, 1)[0]))
         with pytest.raises(OwnerLost, match="fenced again"):
             await failing
+
+    told(story)
+
+
+def test_a_partition_that_others_had_meanwhile_is_recovered_anew() -> None:
+    """As after a time in which the process stood still: the partition comes back and was never let go here."""
+
+    async def story(world: World) -> None:
+        await world.lanes.own([0])
+        others = world.another()
+        await others.own([0])
+        for place, observation in enumerate(life()[:3], 1):
+            await others.put(0, place, posted(observation))
+        await asyncio.sleep(1)
+        await others.close()
+        world.logs[0].broken = OwnerLost("fenced")
+        world.lanes.unsettled()
+        await world.lanes.own([0])
+        world.lanes.begin(0, 3, len(life()))
+        await world.put(life()[3:], after=3)
+        await asyncio.sleep(2)
+        assert await world.sources() == list(range(1, len(life()) + 1))
+        assert world.lanes.acked(0) == len(life())
 
     told(story)
 
