@@ -1,9 +1,11 @@
 """The page of a job kind in `docs/kinds/`: prose written by hand, then fields, environment and rules as tables.
 
-The prose is in `docs/kinds/_<kind>.intro.md`; the tables are made from the kind's model and rules.
+The prose is in `docs/kinds/_<kind>.intro.md`; the tables are made from the kind's model and rules, whose ids lead to
+`docs/spec/`.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -35,7 +37,19 @@ def kind_page(kind: Kind, root: Path) -> str:
     ]
     if isinstance(kind, ModelKind):
         lines += [*_fields(kind.model), *_environment(kind)]
-    return "\n".join([*lines, *_rules(kind)])
+    return "\n".join([*lines, *_rules(kind, spec_anchors(root))])
+
+
+_ANCHOR: Final = re.compile(r'<a id="([a-z]+\d+)"></a>')
+
+
+def spec_anchors(root: Path) -> dict[str, str]:
+    """Id of a rule → the page in `docs/spec/`, and the anchor there, at which the spec has it."""
+    return {
+        name.upper(): f"{page.name}#{name}"
+        for page in sorted((root / "docs" / "spec").glob("*.md"))
+        for name in _ANCHOR.findall(page.read_text(encoding="utf-8"))
+    }
 
 
 def _fields(model: type[SpecPart]) -> list[str]:
@@ -114,10 +128,14 @@ _LAYERS: Final = (
 )
 
 
-def _rules(kind: Kind) -> list[str]:
-    rows = [[rule.id, rule.layer, rule.says, f"`{rule.text}`"] for rule in kind.rules]
+def _rules(kind: Kind, anchors: Mapping[str, str]) -> list[str]:
+    rows = [[_linked(rule.id, anchors), rule.layer, rule.says, f"`{rule.text}`"] for rule in kind.rules]
     layers = _LAYERS.format(kind.refused_as if isinstance(kind, ModelKind) else "InvalidSpec")
     return ["## Rules", "", layers, "", *table(["id", "layer", "what must hold", "otherwise"], rows), ""]
+
+
+def _linked(id_: str, anchors: Mapping[str, str]) -> str:
+    return f"[{id_}](../spec/{anchors[id_]})" if id_ in anchors else id_
 
 
 def table(head: list[str], rows: Iterable[list[str]]) -> list[str]:

@@ -92,10 +92,10 @@ TABLE: Final = (
     Transition("T1", Trigger.ADMITTED, _NEW, Phase.PENDING, "job seen, pause off"),
     Transition("T2", Trigger.ADMITTED_PAUSED, _NEW, Phase.PAUSED, "job seen, pause on"),
     Transition("T3", Trigger.FOUND_INVALID, _NEW, Phase.FAILED, "job seen, invalid"),
-    # Beyond the spec's table: the log was lost, or begins with a job that another controller has run.
+    # Adoption: the log was lost, or begins with a job that another controller has run.
     Transition("adopted", Trigger.FOUND_SUCCEEDED, _UNFINISHED, Phase.SUCCEEDED, "its status says Succeeded"),
     Transition("adopted", Trigger.FOUND_FAILED, _UNFINISHED, Phase.FAILED, "its status says Failed"),
-    # T4, T5 beyond the spec's Pending and Resuming: an elastic job may run while some pods are still refused.
+    # T4, T5 also of jobs that run: an elastic one may while some pods are still refused.
     Transition("T4", Trigger.CHILDREN_ACCEPTED, _ACTIVE, None, "every planned child accepted"),
     Transition("T5", Trigger.CHILD_REFUSED, _ACTIVE, None, "a child refused, for now"),
     Transition("T6", Trigger.CHILD_REFUSED_FOR_GOOD, _ACTIVE, Phase.FAILED, "a child refused for good"),

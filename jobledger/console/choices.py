@@ -42,7 +42,7 @@ RESOURCES: Final[Mapping[str, Resource]] = {
     QUEUES: Resource("scheduler.tensorstack.dev", "v1beta1", "Queue", "queues"),
     CONFIG_MAPS: Resource("", "v1", "ConfigMap", "configmaps"),
 }
-"""Name of the choices → what they are names of. Source: spec README, R13; console.md, section 3."""
+"""Name of the choices → what they are names of. Source: spec R13; console.md, section 3."""
 
 Choices = Mapping[str, Sequence[str]]
 

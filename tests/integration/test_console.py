@@ -238,7 +238,7 @@ spec:
         - name: code
           persistentVolumeClaim: {claimName: deepspeed}
 """
-"""The first manifest of `001`, in its older spelling. Source: spec console.md, section 7, B."""
+"""A manifest of a T9k manual, in its older spelling. Source: spec console.md, section 7, B."""
 
 
 def test_worked_example_b_an_older_manifest_is_taken_over_in_canonical_form(site: Site) -> None:

@@ -13,7 +13,7 @@ from jobledger.console.logs import text
 from jobledger.console.logs.sources import Bytes
 
 LINES: Final = 1000
-"""Lines that a window shows. Source: spec console.md, 4 Logs."""
+"""Lines that a window shows. Source: spec console.md, section 4, Logs."""
 
 PIECE: Final = 1 << 18
 """Bytes that are read at once."""

@@ -1,7 +1,7 @@
 """Which panels a job has, and what is asked for each, in PromQL. Pure.
 
 The metrics are those of the kubelet's cAdvisor, and for NVIDIA's devices of the DCGM exporter. Source: spec
-console.md, section 4; which metrics, OD.
+console.md, section 4; which metrics is our own choice.
 """
 
 import math

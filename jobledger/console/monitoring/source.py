@@ -12,7 +12,7 @@ from jobledger.console.monitoring.queries import Span
 from statemachine.errors import JobledgerError
 
 SECONDS: Final = 5.0
-"""For an answer. Source: OD."""
+"""For an answer."""
 
 MOST: Final = 8 << 20
 """Bytes of an answer: those for five hundred pods have some three million."""

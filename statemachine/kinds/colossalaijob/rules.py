@@ -1,6 +1,6 @@
 """Which ColossalAIJobs are accepted: the shared rules and CA1-CA8.
 
-Source: README R2 and colossalaijob.md, section 2.
+Source: spec R2 and colossalaijob.md, section 2.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Which DeepSpeedJobs are accepted: the shared rules and DS1-DS11.
 
-Source: README R2 and deepspeedjob.md, section 2.
+Source: spec R2 and deepspeedjob.md, section 2.
 """
 
 from collections.abc import Iterator

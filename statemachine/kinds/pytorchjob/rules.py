@@ -1,7 +1,7 @@
 """Which PyTorchJobs are accepted: K1-K17, and that no replica type comes or goes.
 
-KX1 to KX3 are not in the table of the spec: the first follows from its section 5, the others are our own. Texts are
-those of the Kubeflow operator, whose webhook checks most of this.
+KX1 to KX3 are beside the operator's own checks: the first says what it does, the others are ours. Texts are those of
+the Kubeflow operator, whose webhook checks most of this.
 
 Source: kubeflow-pytorchjob.md, section 2.
 """

@@ -1,6 +1,6 @@
 """Which PyTorchTrainingJobs are accepted: the shared rules and PT1-PT12.
 
-Source: README R2 and pytorchtrainingjob.md, section 2.
+Source: spec R2 and pytorchtrainingjob.md, section 2.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What the job kinds of group `batch.tensorstack.dev` share: spec parts, rules G1-G17, children, status.
+"""What the job kinds of group `batch.tensorstack.dev` share: spec parts, the G rules, children, status.
 
 A kind of this group is a folder beside this one: its own fields, rules, plan and launch line.
 

@@ -1,7 +1,7 @@
 """What the kinds with a launcher share: one pod that starts the training on workers, which wait for it with sshd.
 
 The launcher decides the result, and no pod is restarted: one that comes back would not join a training that runs.
-Source: colossalaijob.md and mpijob.md, sections 3 and 5; spec R9, R13.
+Source: colossalaijob.md, sections 3 and 5; spec R9, R13.
 """
 
 from collections.abc import Iterator

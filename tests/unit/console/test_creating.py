@@ -24,7 +24,7 @@ MANY = "only one object can be created at a time"
 
 
 def older() -> dict[str, Any]:
-    """The first manifest of `001`: the older name of its kind, and of a field. Source: spec console.md, 7, B."""
+    """Of a T9k manual: the older name of its kind, and of a field. Source: spec console.md, section 7."""
     found = deepcopy(job_of(next(each for each in KINDS if each.names.kind == "DeepSpeedJob")).raw)
     found["kind"] = "DeepspeedJob"
     found["spec"]["config"]["slotPerWorker"] = found["spec"]["config"].pop("slotsPerWorker", 1)

@@ -1,4 +1,4 @@
-"""The status that the list shows over a job's life: phase, badge, filter. Source: spec console.md, 2 and 7 C."""
+"""The status that the list shows over a job's life: phase, badge, filter. Source: spec console.md, section 2."""
 
 from collections.abc import Callable
 from pathlib import Path
