@@ -24,7 +24,7 @@ ROLES ?=
 # How long `make soak` goes on at least, and with what (all parts by default).
 HOURS ?= 0
 PARTS ?=
-# What `make count` and `make bench ARGS=--compare` compare with.
+# What `make count`, `make house` and `make bench ARGS=--compare` compare with.
 BASE  ?=
 # How tests are shared out: to two processes, those with servers to three (there is a server of each kind in each of them), or
 # to as many as JOBLEDGER_TEST_WORKERS says; `--pdb` in ARGS turns it off.
@@ -33,7 +33,7 @@ spread = -n $${JOBLEDGER_TEST_WORKERS:-$(1)} --dist loadgroup --no-loadscope-reo
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo check test test-all sim fire chaos soak flaky museum mutants count bench format lint types imports generated generate docs crds \
+.PHONY: help install demo check test test-all sim fire chaos soak flaky museum mutants count house bench format lint types imports generated generate docs crds \
         run lock clean bench-cluster bench-kafka cluster-tools kueue-tools cluster cluster-stop kafka-tools
 
 help: ## list what can be made
@@ -109,6 +109,9 @@ museum: $(VENV)/.stamp ## the mistakes of the field: write docs/field-mistakes.m
 
 count: $(VENV)/.stamp ## how many tests and assertions there are; BASE=REVISION shows where that differs
 	@$(PY) -m tests.gate count $(BASE)
+
+house: $(VENV)/.stamp ## how large packages, modules and functions are, who imports how many; beside BASE=REVISION
+	@$(PY) -m tests.gate house $(BASE)
 
 sim: $(VENV)/.stamp ## more simulated runs and what they met: SEEDS=10000 of each family, or one again: SEED=123
 	@JOBLEDGER_SIM_SEEDS='$(SEEDS)' JOBLEDGER_SIM_KAFKA_SEEDS='$(SEEDS)' $(if $(SEED),JOBLEDGER_SIM_SEED='$(SEED)') \

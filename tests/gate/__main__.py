@@ -1,8 +1,9 @@
-"""`python -m tests.gate run PHASE [pytest's arguments] | flaky | count [REVISION]`."""
+"""`python -m tests.gate run PHASE [pytest's arguments] | flaky | count [REVISION] | house [REVISION]`."""
 
 import sys
 from collections.abc import Sequence
 
+from tests.gate import house
 from tests.gate.count import compare
 from tests.gate.flaky import PAGE, unexplained
 from tests.gate.run import PHASES, run
@@ -23,6 +24,8 @@ def main(words: Sequence[str]) -> int:
             return int(bool(missing))
         case ["count", *revision] if len(revision) < 2:
             return compare(*revision)
+        case ["house", *revision] if len(revision) < 2:
+            return house.compare(*revision)
         case _:
             print(f"usage: {__doc__}", file=sys.stderr)
             return 2
