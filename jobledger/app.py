@@ -320,7 +320,7 @@ class App:
                 if state is not None:
                     if state.is_final or state.deleted or state.plan is None:
                         return
-                    found = state.replicas.get(replica or state.plan.primary)  # type: ignore[call-overload]
+                    found = state.replicas.get(replica or state.plan.leading)  # type: ignore[call-overload]
                     if found is None or (found.uid and found.phase is not ReplicaPhase.PENDING):
                         return
                 async for changed in changes:

@@ -59,7 +59,7 @@ def chosen(
     """
     if state.plan is None:
         raise NotPossible(f'job "{state.name}" never had a replica: its manifest was refused')
-    name = _named(state, known, replica or state.plan.primary)
+    name = _named(state, known, replica or state.plan.leading)
     of_replica = [each for each in known if each.replica == name]
     if not of_replica:
         phase = state.replicas[name].phase if name in state.replicas else "Deleted"

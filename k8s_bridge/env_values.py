@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -79,14 +79,21 @@ class EnvValues:
 
         return seen.model_copy(update={"spec": with_variables(dict(seen.spec), change)})
 
-    def resolved(self, manifest: dict[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
-        """The manifest with values (see `values`) in the places of references. Raises Unresolved."""
+    def resolved(
+        self,
+        manifest: dict[str, Any],
+        values: Mapping[str, str],
+        expand: Callable[[str], str] | None = None,
+    ) -> dict[str, Any]:
+        """The manifest with values (see `values`), expanded, in the places of references. Raises Unresolved."""
         lost: list[str] = []
 
         def change(name: str, value: Any) -> Any:
             if is_reference(value) and value not in values:
                 lost.append(name)
-            return values.get(value, value) if is_reference(value) else value
+            if not is_reference(value) or value not in values:
+                return value
+            return expand(values[value]) if expand else values[value]
 
         found: dict[str, Any] = with_variables(manifest, change)
         if lost:

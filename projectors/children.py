@@ -382,7 +382,7 @@ class Children:
             if child.generates:
                 await self._generate(child, manifest)
             if needs_values(manifest):
-                manifest = await self._with_values(state, manifest)
+                manifest = await self._with_values(state, manifest, child.expand)
             stored = await self._cluster.create(manifest)
         except Conflict as error:
             found = await self._cluster.get(Ref.of(manifest))
@@ -422,7 +422,9 @@ class Children:
             raise Conflict(f'{found.kind} "{found.name}" already exists', exists=True)
         manifest["data"] = dict(await self._generators[child.generates]())
 
-    async def _with_values(self, state: JobState, manifest: Manifest) -> Manifest:
+    async def _with_values(
+        self, state: JobState, manifest: Manifest, expand: Callable[[str], str] | None = None
+    ) -> Manifest:
         """The manifest with the values of variables that the log does not have. Raises Unresolved, Missing."""
         if state.uid not in self._values:
             ref = Ref(state.api_version, state.object_kind, state.namespace, state.name)
@@ -430,7 +432,7 @@ class Children:
             if job["metadata"]["uid"] != state.uid:
                 raise Missing(f"{ref} is another job by now")
             self._values[state.uid] = self._env_values.values(job)
-        return self._env_values.resolved(manifest, self._values[state.uid])
+        return self._env_values.resolved(manifest, self._values[state.uid], expand)
 
     def _marked(self, state: JobState, child: Child) -> Manifest:
         manifest = child.build()

@@ -257,8 +257,8 @@ def _fit(replicas: Mapping[ReplicaName, ReplicaState], plan: Plan) -> dict[Repli
 
 
 def _left(replica: ReplicaState) -> ReplicaState:
-    """Outside the scale only the attempts count: should the replica come back, no number is used again."""
-    return ReplicaState(replica.name, attempt=replica.attempt)
+    """Outside the scale only attempts and restarts count: should the replica come back, no number is used again."""
+    return ReplicaState(replica.name, attempt=replica.attempt, restarts=replica.restarts)
 
 
 def _requested(replica: ReplicaState, attempt: int, row: int) -> ReplicaState:
@@ -361,11 +361,13 @@ def _dismissed(replica: ReplicaState, event: e.ReplicaDismissed) -> ReplicaState
 
 
 def _restart(state: JobState, event: e.RestartScheduled) -> Changes:
-    replica = state.replicas[event.replica]._replace(
+    failed = state.replicas[event.replica]
+    replica = failed._replace(
         leaving="restart",
         wanted=True,
         judged=True,
         recovering=not event.after_success,
+        restarts=failed.restarts + 1,
     )
     type_ = split_replica(event.replica)[0]
     return {

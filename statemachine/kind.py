@@ -50,7 +50,8 @@ class Child(NamedTuple):
     Order of a job's children is the order of creation. `replica` and `attempt` are set for pods. A `mutable`
     child is compared with the live one and updated; an `optional` one (TensorBoard) never holds up the
     others. `generates` names what its creator makes up and puts into it (`SSH_KEYS`): never a part of `build`, so
-    that it gets into no log, no status and no terminal.
+    that it gets into no log, no status and no terminal. `expand`: what `build` does with values of variables; those
+    that the log does not have (ADR 0022) are put in later, and want it done to them then.
     """
 
     api_version: str
@@ -62,6 +63,7 @@ class Child(NamedTuple):
     mutable: bool = False
     optional: bool = False
     generates: str = ""
+    expand: Callable[[str], str] | None = None
 
 
 def owner_reference(job: JobState) -> dict[str, Any]:
@@ -143,6 +145,26 @@ class Scaling(NamedTuple):
     now: int
 
 
+class Budget(NamedTuple):
+    """Restarts of a job, or of a replica that has a limit of its own; without a limit `limit` is None."""
+
+    limit: int | None
+    used: int
+
+    @property
+    def left(self) -> int | None:
+        """How many are left; None without a limit. A limit lowered below what was used leaves none."""
+        return None if self.limit is None else max(0, self.limit - self.used)
+
+    @property
+    def is_spent(self) -> bool:
+        """No restart is left."""
+        return self.left == 0
+
+    def __str__(self) -> str:
+        return str(self.used) if self.limit is None else f"{self.used} of {self.limit}"
+
+
 class Kind(Protocol):
     """One job kind. Pure: the same arguments give the same answer."""
 
@@ -197,8 +219,11 @@ class Kind(Protocol):
     def is_retryable(self, exit_code: int) -> bool:
         """Restart policy ExitCode restarts a replica that ended so (spec R8)."""
 
-    def restarts_used(self, job: JobState) -> int:
-        """How many restarts count for `backoffLimit` by now; of a job that has ended: by its end (spec R8)."""
+    def budget(self, job: JobState, replica: ReplicaName | None = None) -> Budget:
+        """The restarts that `replica` has had and may have; None: those of all replicas together (spec R8).
+
+        A job has a plan. Of one that has ended: by its end.
+        """
 
     def fixed_when_finished(self, changes: Mapping[str, Any]) -> tuple[str, ...]:
         """The fields among the paths in `changes` that cannot change in a finished job (spec R2)."""

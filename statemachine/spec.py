@@ -58,23 +58,27 @@ class Launch(StrEnum):
 
 
 class ReplicaType(Wire):
-    """One replica type: `scale` is how many replicas there are now, elastic distribution included."""
+    """One replica type: `scale` is how many replicas there are now, elastic distribution included.
+
+    `restart_limit`: how often a replica of the type may be restarted, where replicas have a limit of their own.
+    """
 
     type: str
     scale: int
     restart_policy: RestartPolicy
+    restart_limit: int | None = None
 
 
 class Plan(Wire):
     """How a job is to be run. Order of `types` is the spec's.
 
-    `primary` decides the result. `min_running` is set for elastic jobs only: so many running replicas suffice
-    (spec R12). `backoff_limit` None means without limit; `active_deadline_seconds` None means without
-    deadline.
+    `primary` decides the result; empty where rules of the kind decide it. `min_running` is set for elastic jobs
+    only: so many running replicas suffice (spec R12). `backoff_limit` None means without limit that all replicas
+    share; `active_deadline_seconds` None means without deadline.
     """
 
     types: tuple[ReplicaType, ...]
-    primary: ReplicaName
+    primary: ReplicaName = ReplicaName("")
     min_running: int | None = None
     paused: bool = False
     backoff_limit: int | None
@@ -98,6 +102,11 @@ class Plan(Wire):
         """The replica belongs to the current scale."""
         type_, index = split_replica(replica)
         return any(each.type == type_ and index < each.scale for each in self.types)
+
+    @property
+    def leading(self) -> ReplicaName:
+        """The primary, or else the first replica: the one that is shown to users who ask for none by name."""
+        return self.primary or next(self.replicas(), ReplicaName(""))
 
     def type_of(self, replica: ReplicaName) -> ReplicaType:
         """The replica type that `replica` belongs to."""

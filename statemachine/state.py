@@ -18,7 +18,7 @@ from statemachine.observations import Container
 from statemachine.phases import Phase
 from statemachine.spec import Launch, Plan
 
-STATE_VERSION = 9
+STATE_VERSION = 10
 """Raised when the fields below change, or what an event does to them; a snapshot of another version is not used."""
 
 
@@ -50,6 +50,7 @@ class ReplicaState(NamedTuple):
     phase is Unknown, and when that was written; only what is later says otherwise. `made`: a pod of it has been seen
     since this start, or since it joined the scale. `row`: how many pods were asked for in a row (R8, Back-off);
     `running_since`: when this one was first seen to run; `held_until`: the next is not made before.
+    `restarts`: how often the policy has restarted it.
     """
 
     name: ReplicaName
@@ -76,11 +77,18 @@ class ReplicaState(NamedTuple):
     running_since: datetime | None = None
     held_until: datetime | None = None
     unknown_written: datetime | None = None
+    restarts: int = 0
 
     @property
     def has_pod(self) -> bool:
         """A pod of the current attempt exists, or has been asked for and may exist."""
         return self.phase is not ReplicaPhase.DELETED
+
+    @property
+    def has_succeeded(self) -> bool:
+        """It succeeded, and is not restarted; its pod may be gone since, which does not take that back."""
+        kept = not self.has_pod and self.ended and not (self.wanted or self.lost_for_good)
+        return not self.leaving and (kept or self.phase is ReplicaPhase.SUCCEEDED)
 
 
 class ConditionState(NamedTuple):

@@ -148,6 +148,8 @@ def _present(told: Told) -> Said:
                 since=since,
             )
         case Phase.UNKNOWN:
+            if state.plan and not state.plan.primary:
+                return phrase("It is not known how the job is: the status of all its replicas is lost.")
             return phrase(
                 "It is not known how the job is: the status of the replica that decides its result is lost."
             )

@@ -14,7 +14,7 @@ from statemachine.log.entry import Entry
 from statemachine.observations import PodObserved
 from statemachine.phases import Phase, Trigger
 from statemachine.rules.launcher import early_end
-from statemachine.state import ReplicaPhase
+from statemachine.state import JobState, ReplicaPhase
 
 
 def phase_entered(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
@@ -104,13 +104,21 @@ def _end(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
         says = Sentence(phrase("The job was refused: {why}", why=why))
         draft = told.add(entry, IncidentKind.INVALID, Nature.ABNORMAL, says)
     else:
-        says = Sentence(phrase("The job has failed: {why}", why=_end_says(told, entry, event)))
+        by_rule = _is_by_rule(told.state, event) and said
+        says = Sentence(
+            phrase("The job has failed: {why}", why=said[-1] if by_rule else _end_says(told, entry, event))
+        )
         draft = told.add(entry, IncidentKind.END, Nature.ABNORMAL, says, cause=event.cause)
     if event.phase is Phase.FAILED:
         chained = None if invalid or event.trigger is Trigger.DEADLINE_PASSED else told.drafts.root
         told.root = chained or draft
     told.write_given_up()
     told.wish = None
+
+
+def _is_by_rule(state: JobState, event: e.PhaseEntered) -> bool:
+    """The job failed by a rule of its own, and no replica decides its result."""
+    return event.trigger is Trigger.FAILURE_MET and state.plan is not None and not state.plan.primary
 
 
 def _success_says(told: Told, entry: Entry) -> Said:
@@ -121,6 +129,8 @@ def _success_says(told: Told, entry: Entry) -> Said:
         return phrase(
             "The job has succeeded: with {last} enough replicas have ended with exit code 0.", last=last
         )
+    if plan and not plan.primary:
+        return phrase("The job has succeeded: a success rule is met by replicas that ended with exit code 0.")
     return phrase("The job has succeeded: the replica that decides its result ended with exit code 0.")
 
 

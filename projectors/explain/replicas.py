@@ -54,7 +54,9 @@ def denied(told: Told, entry: Entry, event: e.RestartDenied) -> None:
         plan = told.state.plan
         ends = any(isinstance(each, e.PhaseEntered) and each.phase.is_final for each in entry.events)
         if plan is not None and event.replica != plan.primary and not ends:
-            goes_on = phrase("The job goes on: {primary} decides its result.", primary=plan.primary)
+            goes_on = phrase("The job goes on: its success and failure rules decide its result.")
+            if plan.primary:
+                goes_on = phrase("The job goes on: {primary} decides its result.", primary=plan.primary)
             says = sentences(says, goes_on)
     else:
         nature = Nature.EXPECTED

@@ -13,6 +13,7 @@ from statemachine.observations import Container, ContainerStatus
 from statemachine.phases import Phase
 from statemachine.rules.launcher import is_held_back
 from statemachine.rules.timers import DEADLINE, RETRY
+from statemachine.spec import Plan
 from statemachine.state import ReplicaPhase, ReplicaState
 
 
@@ -32,14 +33,20 @@ def waits(told: Told, since: datetime, language: Language) -> Iterator[Wait]:
         says = phrase("Somebody to resume the job; it was paused{by}.", by=by)
         yield Wait(says=says.text(language), since=since)
     if state.phase is Phase.UNKNOWN:
-        says = phrase("The status of {primary}, which decides the result.", primary=state.plan.primary)
-        yield Wait(says=says.text(language), since=since, replicas=(state.plan.primary,))
+        yield _unknown(state.plan, since, language)
     yield from _replicas(told, since, language)
     yield from _delayed(told, since, language)
     if state.phase.is_active and DEADLINE in state.timers:
         due = state.timers[DEADLINE]
         says = phrase("The job has to end before its deadline.")
         yield Wait(says=says.text(language), since=since, next_try_at=due)
+
+
+def _unknown(plan: Plan, since: datetime, language: Language) -> Wait:
+    if not plan.primary:
+        return Wait(says=phrase("The status of the replicas that run.").text(language), since=since)
+    says = phrase("The status of {primary}, which decides the result.", primary=plan.primary)
+    return Wait(says=says.text(language), since=since, replicas=(plan.primary,))
 
 
 def _retry(told: Told, draft: Draft, language: Language) -> Wait:

@@ -10,6 +10,9 @@ CHINESE: Final[dict[str, str]] = {
     "The job has succeeded.": "Job 已成功。",
     "The job has been paused{by} since {since}.": "Job 已{by}暂停，自 {since} 起。",
     "its creation": "创建时",
+    "It is not known how the job is: the status of all its replicas is lost.": (
+        "Job 的状态未知：无法获知其任何副本的状态。"
+    ),
     "It is not known how the job is: the status of the replica that decides its result is lost.": (
         "Job 的状态未知：无法获知决定其结果的副本的状态。"
     ),
@@ -61,6 +64,9 @@ CHINESE: Final[dict[str, str]] = {
     "the job is being deleted": "Job 正在被删除",
     "The job was refused: {why}": "Job 被拒绝：{why}",
     "its spec is invalid": "其 spec 无效",
+    "The job has succeeded: a success rule is met by replicas that ended with exit code 0.": (
+        "Job 已成功：以退出码 0 结束的副本满足了一条成功规则。"
+    ),
     "The job has succeeded: the replica that decides its result ended with exit code 0.": (
         "Job 已成功：决定其结果的副本以退出码 0 结束。"
     ),
@@ -96,6 +102,7 @@ CHINESE: Final[dict[str, str]] = {
     "{after} of {limit} restarts left": "剩余重启次数 {after} / {limit}",
     "restarts left: {before}, now {after} (limit {limit})": "剩余重启次数由 {before} 变为 {after}（上限 {limit}）",
     "The job goes on: {primary} decides its result.": "Job 继续运行：其结果由 {primary} 决定。",
+    "The job goes on: its success and failure rules decide its result.": "Job 继续运行：其结果由成功和失败规则决定。",
     "The job had ended before this was seen.": "发现此事时 Job 已经结束。",
     "{replica} was lost: {why}.": "{replica} 丢失：{why}。",
     "It is created again, at no cost to the restart budget.": "将重新创建，不计入重启次数。",
@@ -280,6 +287,7 @@ CHINESE: Final[dict[str, str]] = {
     # what it waits for
     "Somebody to resume the job; it was paused{by}.": "等待有人恢复 Job；它已{by}暂停。",
     "The status of {primary}, which decides the result.": "等待决定结果的 {primary} 的状态。",
+    "The status of the replicas that run.": "等待正在运行的副本的状态。",
     "The job has to end before its deadline.": "Job 须在期限之前结束。",
     "A refused write: it is tried again.": "有一次写入被拒绝，正在重试。",
     "It was refused {times} times in a row.": "已连续被拒绝 {times} 次。",

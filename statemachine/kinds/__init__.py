@@ -7,12 +7,13 @@ from statemachine.kind import Kind, Names, OptInSettings
 from statemachine.kinds.colossalaijob import KIND as COLOSSALAI_JOB
 from statemachine.kinds.common.problems import shown
 from statemachine.kinds.deepspeedjob import KIND as DEEPSPEED_JOB
+from statemachine.kinds.genericjob import KIND as GENERIC_JOB
 from statemachine.kinds.pytorchjob import KIND as PYTORCH_JOB
 from statemachine.kinds.pytorchtrainingjob import KIND as PYTORCH_TRAINING_JOB
 
 __all__ = ["KINDS", "KNOWN", "OPT_IN", "SERVED", "UnknownKind", "kind_of", "meant_by", "names_of"]
 
-KINDS: tuple[Kind, ...] = (PYTORCH_TRAINING_JOB, DEEPSPEED_JOB, COLOSSALAI_JOB, PYTORCH_JOB)
+KINDS: tuple[Kind, ...] = (PYTORCH_TRAINING_JOB, DEEPSPEED_JOB, COLOSSALAI_JOB, GENERIC_JOB, PYTORCH_JOB)
 """Every kind, in the order of spec R1."""
 
 KNOWN: tuple[str, ...] = tuple(kind.names.kind for kind in KINDS)

@@ -31,19 +31,30 @@ def outcome(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
         return
     primary = state.replicas[state.running_plan.primary]
     if primary.phase is ReplicaPhase.SUCCEEDED and not primary.leaving:
-        yield entered(state, Trigger.SUCCESS_MET, "T8", seen)
-        yield ConditionsChanged(at=seen.at, conditions=words.WHEN_SUCCEEDED)
-        yield Announced(reason="Succeeded", message=words.DONE_MESSAGE)
+        yield from succeeded(state, seen)
     elif primary.lost_for_good:
         limit = state.running_plan.backoff_limit
         reason, message = "Failed", words.EXIT_MESSAGE
         if primary.exhausted:
             reason, message = "BackoffLimitExceeded", words.limit_message(limit)
-        cause = _cause(kind, state, seen, primary)
-        yield entered(state, Trigger.FAILURE_MET, "T9", seen, cause)
-        yield from _failed(seen, reason, message)
+        yield from failed(state, seen, reason, message, _cause(kind, state, seen, primary))
     elif (worker := early_end(state)) is not None:
         yield from _early_end(kind, state, seen, worker)
+
+
+def succeeded(state: JobState, seen: Observation) -> Iterator[Event]:
+    """The job has succeeded (T8)."""
+    yield entered(state, Trigger.SUCCESS_MET, "T8", seen)
+    yield ConditionsChanged(at=seen.at, conditions=words.WHEN_SUCCEEDED)
+    yield Announced(reason="Succeeded", message=words.DONE_MESSAGE)
+
+
+def failed(
+    state: JobState, seen: Observation, reason: str, message: str, cause: Cause | None
+) -> Iterator[Event]:
+    """The job has failed for this `reason` (T9)."""
+    yield entered(state, Trigger.FAILURE_MET, "T9", seen, cause)
+    yield from _failed(seen, reason, message)
 
 
 def _cause(kind: Kind, state: JobState, seen: Observation, replica: ReplicaState) -> Cause | None:
@@ -71,10 +82,9 @@ def _early_end(kind: Kind, state: JobState, seen: Observation, worker: ReplicaSt
             exit_code=0,
         )
         message = words.early_end_message(pod)
-        failed = words.true(words.REPLICA_FAILURE, "ReplicaFailed", message)
-        yield ConditionsChanged(at=seen.at, conditions=(failed,))
-    yield entered(state, Trigger.FAILURE_MET, "T9", seen, cause)
-    yield from _failed(seen, "Failed", message)
+        said = words.true(words.REPLICA_FAILURE, "ReplicaFailed", message)
+        yield ConditionsChanged(at=seen.at, conditions=(said,))
+    yield from failed(state, seen, "Failed", message, cause)
 
 
 def deadline(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:

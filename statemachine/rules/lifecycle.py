@@ -9,7 +9,7 @@ from statemachine.phases import Phase, Trigger, allows
 from statemachine.rules import words
 from statemachine.rules.entering import entered
 from statemachine.rules.launcher import has_launcher
-from statemachine.state import JobState, ReplicaPhase
+from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
 
 def is_up(state: JobState) -> bool:
@@ -27,14 +27,13 @@ def is_up(state: JobState) -> bool:
 
 
 def lost_and_found(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
-    """The primary's status is lost (T16), or known again (T17)."""
+    """The status of the primary, or of all replicas, is lost (T16), or known again (T17)."""
     if not state.phase.is_active:
         return
-    primary = state.replicas[state.running_plan.primary]
-    lost = primary.phase is ReplicaPhase.UNKNOWN
+    lost = _lost(state)
     if lost and allows(state.phase, Trigger.STATUS_LOST):
         yield entered(state, Trigger.STATUS_LOST, "T16", seen)
-        message = words.unknown_message(kind.pod_name(state, primary.name))
+        message = words.unknown_message(kind.pod_name(state, lost.name))
         unknown = Condition(type=words.RUNNING, status="Unknown", reason="StatusUnknown", message=message)
         yield ConditionsChanged(at=seen.at, conditions=(unknown,))
     elif not lost and state.phase is Phase.UNKNOWN:
@@ -43,6 +42,15 @@ def lost_and_found(kind: Kind, state: JobState, seen: Observation) -> Iterator[E
         conditions = words.known_again(known.phase)
         removed = () if conditions else (words.RUNNING,)
         yield ConditionsChanged(at=seen.at, conditions=conditions, removed=removed)
+
+
+def _lost(state: JobState) -> ReplicaState | None:
+    """The replica by whose lost status the job's is lost: the primary; without one the first, if all are lost."""
+    primary = state.running_plan.primary
+    living = [replica for replica in state.members if replica.has_pod and not replica.ended]
+    deciding = [state.replicas[primary]] if primary else living
+    lost = bool(deciding) and all(replica.phase is ReplicaPhase.UNKNOWN for replica in deciding)
+    return deciding[0] if lost else None
 
 
 def _known_trigger(state: JobState) -> Trigger:

@@ -1,4 +1,4 @@
-"""A replica ended: is it restarted, and what does that cost? Policy and shared budget (R8, T11, T12)."""
+"""A replica ended: is it restarted, and what does that cost? Policy and budget (R8, T11, T12)."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from statemachine.events import (
     RestartDenied,
     RestartScheduled,
 )
-from statemachine.kind import Kind
+from statemachine.kind import Budget, Kind
 from statemachine.observations import Observation, PodObserved
 from statemachine.phases import Trigger, allows
 from statemachine.rules import causes, words
@@ -31,12 +31,12 @@ def restart(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
         case ReplicaPhase.FAILED:
             yield from _failed(kind, state, replica, seen)
         case ReplicaPhase.SUCCEEDED if replica.name != state.running_plan.primary:
-            yield from _succeeded(state, replica, seen)
+            yield from _succeeded(kind, state, replica, seen)
         case _:
             return
 
 
-def _succeeded(state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
+def _succeeded(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
     """Exit 0 under Always costs budget too; without budget the replica simply stays Succeeded (spec R8)."""
     plan = state.running_plan
     if plan.type_of(replica.name).restart_policy is not RestartPolicy.ALWAYS:
@@ -48,21 +48,23 @@ def _succeeded(state: JobState, replica: ReplicaState, seen: PodObserved) -> Ite
         node=seen.node,
         exit_code=0,
     )
-    if _may_restart(state):
-        yield from _grant(state, replica, seen, cause, after_success=True)
+    budget = kind.budget(state, replica.name)
+    if budget.is_spent or state.terminating:
+        yield denied(replica, cause, budget, exhausted=budget.is_spent)
     else:
-        yield _denied(state, replica, cause, asked=True)
+        yield granted(state, replica, cause, budget, after_success=True)
+        yield _announced(seen, cause, budget)
 
 
 def _failed(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
-    plan = state.running_plan
-    policy = plan.type_of(replica.name).restart_policy
+    policy, budget = state.running_plan.type_of(replica.name).restart_policy, kind.budget(state, replica.name)
     cause = causes.of_failure(kind, state, seen, f"R8 {policy}")
     asked = _policy_restarts(kind, policy, cause)
-    if asked and _may_restart(state):
-        yield from _grant(state, replica, seen, cause, after_success=False)
+    if asked and not budget.is_spent and not state.terminating:
+        yield granted(state, replica, cause, budget)
+        yield _announced(seen, cause, budget)
     else:
-        yield _denied(state, replica, cause, asked=asked)
+        yield denied(replica, cause, budget, exhausted=asked and budget.is_spent)
         yield Announced(
             reason="ReplicaFailed", message=words.replica_message(seen.pod, cause), level="Warning"
         )
@@ -84,49 +86,30 @@ def _policy_restarts(kind: Kind, policy: RestartPolicy, cause: Cause) -> bool:
             return True
 
 
-def _left(state: JobState) -> int | None:
-    """Restarts left; None without a limit. A limit lowered below what was spent leaves none."""
-    limit = state.running_plan.backoff_limit
-    return None if limit is None else max(0, limit - state.spent)
+def denied(replica: ReplicaState, cause: Cause, budget: Budget, *, exhausted: bool = False) -> RestartDenied:
+    """The replica stays ended: by its policy, because its job is being deleted, or as no budget is left."""
+    left = budget.left
+    unspent = cause.model_copy(update={"budget_before": left, "budget_after": left})
+    return RestartDenied(replica=replica.name, exhausted=exhausted, limit=budget.limit, cause=unspent)
 
 
-def _has_budget(state: JobState) -> bool:
-    return _left(state) != 0
-
-
-def _may_restart(state: JobState) -> bool:
-    """Nothing is made any more of a job that is being deleted."""
-    return _has_budget(state) and not state.terminating
-
-
-def _denied(state: JobState, replica: ReplicaState, cause: Cause, *, asked: bool) -> RestartDenied:
-    """Its policy did not ask for a restart, the budget is used up, or the job is being deleted."""
-    return RestartDenied(
-        replica=replica.name,
-        exhausted=asked and not _has_budget(state),
-        limit=state.running_plan.backoff_limit,
-        cause=_unspent(state, cause),
+def granted(
+    state: JobState, replica: ReplicaState, cause: Cause, budget: Budget, *, after_success: bool = False
+) -> RestartScheduled:
+    """The restart, paid for out of `budget`."""
+    left = budget.left
+    spent = cause.model_copy(
+        update={"budget_before": left, "budget_after": None if left is None else left - 1}
     )
-
-
-def _unspent(state: JobState, cause: Cause) -> Cause:
-    left = _left(state)
-    return cause.model_copy(update={"budget_before": left, "budget_after": left})
-
-
-def _grant(
-    state: JobState, replica: ReplicaState, seen: PodObserved, cause: Cause, *, after_success: bool
-) -> Iterator[Event]:
-    left, limit = _left(state), state.running_plan.backoff_limit
-    spent = state.spent + 1
-    yield RestartScheduled(
+    return RestartScheduled(
         replica=replica.name,
-        spent=spent,
-        limit=limit,
+        spent=state.spent + 1,
+        limit=budget.limit,
         after_success=after_success,
-        cause=cause.model_copy(
-            update={"budget_before": left, "budget_after": None if left is None else left - 1}
-        ),
+        cause=spent,
     )
-    message = words.restart_message(seen.pod, cause, spent, limit)
-    yield Announced(reason="ReplicaRestart", message=message, level="Warning")
+
+
+def _announced(seen: PodObserved, cause: Cause, budget: Budget) -> Announced:
+    message = words.restart_message(seen.pod, cause, budget.used + 1, budget.limit)
+    return Announced(reason="ReplicaRestart", message=message, level="Warning")

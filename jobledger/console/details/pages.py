@@ -226,5 +226,5 @@ def launch(subject: Subject) -> str:
     state = subject.state
     if state is None or state.plan is None:
         return ""
-    build = made_pods(state).get(state.plan.primary)
+    build = made_pods(state).get(state.plan.leading)
     return next((each.command for each in containers(redacted(build()))), "") if build else ""

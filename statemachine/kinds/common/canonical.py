@@ -113,6 +113,8 @@ def _value(shape: FieldShape, value: Any, path: str, reading: Reading) -> Any:
         return str(value)
     if shape.as_words and isinstance(value, str):
         return _words(value, path, reading)
+    if shape.read is not None:
+        return shape.read.canonical(value)
     if shape.part is None:
         return value
     if shape.many and isinstance(value, list):

@@ -164,6 +164,8 @@ def _field(shape: FieldShape, leaf: Schema, *, in_list: bool) -> Schema:
     if shape.opaque:
         inner = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         return about | ({"type": "array", "items": inner} if shape.many else inner)
+    if shape.read is not None:
+        return about | dict(shape.read.schema)
     if shape.as_words:
         return about | {"x-kubernetes-preserve-unknown-fields": True}
     if shape.part is None:

@@ -4,6 +4,7 @@ A kind's spec is one tree of `SpecPart`s. Everything else is read off it: what `
 CRD's schema, what may change after creation, the tables in `docs/kinds/`.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -97,6 +98,14 @@ class AsWords:
 
     CRDs have no type for that: the API server takes anything, and the controller looks.
     """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Read:
+    """The field has no model: `canonical` gives the canonical form of its value, `schema` what the CRD says."""
+
+    canonical: Callable[[Any], Any]
+    schema: Mapping[str, Any]
 
 
 Count = Annotated[int, Field(ge=0, le=INT32_MAX, json_schema_extra={"format": "int32"})]

@@ -11,6 +11,7 @@ from statemachine.ids import JobUid, ReplicaName
 from statemachine.kind import (
     NO_UID,
     Admission,
+    Budget,
     Child,
     LifeRule,
     Manifest,
@@ -69,9 +70,9 @@ def usual_scale(plan: Plan) -> int:
     return plan.scale
 
 
-def usual_use(job: JobState) -> int:
-    """The restarts that were granted are all that count, where the kind says nothing else. Source: spec R8."""
-    return job.spent
+def shared_budget(job: JobState, _replica: ReplicaName | None) -> Budget:
+    """All replicas share `backoffLimit`, and every restart counts, where the kind says nothing else (spec R8)."""
+    return Budget(job.running_plan.backoff_limit, job.spent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,8 @@ class ModelKind(Generic[S]):
     `plan` gets the job's name and uid. `objects` are a job's children.
     `modern` rewrites the older form of a spec, where the kind has one.
     `scalable` gets a spec in its canonical form. `describe` gives the status, `read_status` what one tells of
-    a job's life; `keep` says which children but pods should exist now, `used` how many restarts count, `scaled`
-    how many replicas are those that a user scales.
+    a job's life; `keep` says which children but pods should exist now, `allowance` what the restart budget is (see
+    `Kind.budget`), `scaled` how many replicas are those that a user scales.
     `fixed` are the mutable fields that cannot change any more when the job has ended. See `Kind` for the rest.
 
     For the documentation: `modes` are the columns of `env`, a table of variables, `env_says` the sentence above it,
@@ -125,7 +126,7 @@ class ModelKind(Generic[S]):
     owns: tuple[Owned, ...] = USUAL
     opt_in: type[OptInSettings] | None = None
     expires: bool = False
-    used: Callable[[JobState], int] = usual_use
+    allowance: Callable[[JobState, ReplicaName | None], Budget] = shared_budget
     queue_label: str = ""
     """Label that puts a job into a LocalQueue, for kinds that Kueue takes in by itself."""
     scaled: Callable[[Plan], int] = usual_scale
@@ -225,9 +226,9 @@ class ModelKind(Generic[S]):
         """See `Kind.is_retryable`."""
         return self.retryable(exit_code)
 
-    def restarts_used(self, job: JobState) -> int:
-        """See `Kind.restarts_used`."""
-        return self.used(job)
+    def budget(self, job: JobState, replica: ReplicaName | None = None) -> Budget:
+        """See `Kind.budget`."""
+        return self.allowance(job, replica)
 
     def fixed_when_finished(self, changes: Mapping[str, Any]) -> tuple[str, ...]:
         """See `Kind.fixed_when_finished`."""

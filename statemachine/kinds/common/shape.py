@@ -15,6 +15,7 @@ from statemachine.kinds.common.fields import (
     Moved,
     Mutable,
     Opaque,
+    Read,
     SpecPart,
     Was,
 )
@@ -37,6 +38,7 @@ class FieldShape:
     as_text: bool
     as_words: bool
     filled_in: bool
+    read: Read | None
 
 
 @cache
@@ -65,6 +67,7 @@ def _shape(attribute: str, info: FieldInfo) -> FieldShape:
         as_text=any(isinstance(mark, AsText) for mark in marks),
         as_words=any(isinstance(mark, AsWords) for mark in marks),
         filled_in=any(isinstance(mark, FilledIn) for mark in marks),
+        read=next((mark for mark in marks if isinstance(mark, Read)), None),
     )
 
 

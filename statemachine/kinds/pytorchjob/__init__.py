@@ -13,7 +13,7 @@ from statemachine.kinds.pytorchjob.served import SERVED
 from statemachine.kinds.pytorchjob.settings import PyTorchJobSettings
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.kinds.pytorchjob.status import recorded, status
-from statemachine.kinds.pytorchjob.tally import restarts as restarts_used
+from statemachine.kinds.pytorchjob.tally import budget
 
 KIND = ModelKind(
     names=NAMES,
@@ -40,7 +40,7 @@ KIND = ModelKind(
     owns=OWNS,
     opt_in=PyTorchJobSettings,
     expires=True,
-    used=restarts_used,
+    allowance=budget,
     queue_label=QUEUE,
     scaled=scaled,
 )

@@ -78,8 +78,8 @@ def _cause(kind: Kind, state: JobState, seen: Observation, found: _Failure) -> C
 
 def _is_success(state: JobState) -> bool:
     if tally.has_master(state):
-        return tally.has_succeeded(state.replicas[state.running_plan.primary])
-    done = [tally.has_succeeded(each) for each in state.members]
+        return state.replicas[state.running_plan.primary].has_succeeded
+    done = [each.has_succeeded for each in state.members]
     return all(done) or (tally.is_elastic(state) and any(done))
 
 

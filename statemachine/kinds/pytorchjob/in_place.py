@@ -40,7 +40,7 @@ def _is_one_too_many(before: JobState, state: JobState, seen: PodObserved) -> bo
         and now is not None
         and tally.counts_in_place(state, now)
         and _was_started_again(was, now)
-        and tally.is_too_much(state, tally.restarts(state))
+        and tally.is_too_much(state, tally.budget(state).used)
     )
 
 

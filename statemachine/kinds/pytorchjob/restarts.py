@@ -6,7 +6,7 @@ Always; here are only pods that are Failed, which under those policies means evi
 
 from collections.abc import Iterator
 
-from statemachine.events import Cause, Event, RestartDenied, RestartScheduled
+from statemachine.events import Event
 from statemachine.ids import ReplicaName, split_replica
 from statemachine.kind import Kind
 from statemachine.kinds.pytorchjob import tally, words
@@ -15,6 +15,7 @@ from statemachine.kinds.pytorchjob.replica_types import KEYS
 from statemachine.observations import Container, ContainerStatus, Observation, PodObserved
 from statemachine.phases import Trigger, allows
 from statemachine.rules import causes
+from statemachine.rules.restart import denied, granted
 from statemachine.spec import RestartPolicy
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
@@ -50,17 +51,15 @@ def _policy(state: JobState, replica: ReplicaState) -> RestartPolicy:
 
 
 def _judged(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
-    policy, limit = _policy(state, replica), state.running_plan.backoff_limit
+    policy, budget = _policy(state, replica), kind.budget(state, replica.name)
     cause = causes.of_failure(kind, state, seen, f"R8 {policy}")
-    asked = _asks(kind, state, policy, seen)
-    left = tally.left(state)
-    if not asked or left == 0 or state.terminating:
-        unspent = cause.model_copy(update={"budget_before": left, "budget_after": left})
-        yield RestartDenied(replica=replica.name, exhausted=asked and left == 0, limit=limit, cause=unspent)
+    if not _asks(kind, state, policy, seen):
+        yield denied(replica, cause, budget)
         return
-    yield RestartScheduled(
-        replica=replica.name, spent=state.spent + 1, limit=limit, cause=_spent(cause, left)
-    )
+    if budget.is_spent or state.terminating:
+        yield denied(replica, cause, budget, exhausted=budget.is_spent)
+        return
+    yield granted(state, replica, cause, budget)
     message = words.restarting(state, KEYS[split_replica(replica.name)[0]])
     yield from hold(state, seen, words.RESTARTING, message, level="Warning")
 
@@ -95,10 +94,4 @@ def ended_training(
             if each.name == name and not each.init and each.state is ContainerStatus.TERMINATED
         ),
         None,
-    )
-
-
-def _spent(cause: Cause, left: int | None) -> Cause:
-    return cause.model_copy(
-        update={"budget_before": left, "budget_after": None if left is None else left - 1}
     )

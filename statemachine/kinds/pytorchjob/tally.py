@@ -7,7 +7,8 @@ deleted by us does not. Source: kubeflow-pytorchjob.md, sections 4 and 5.
 from collections.abc import Mapping
 from typing import Final
 
-from statemachine.ids import split_replica
+from statemachine.ids import ReplicaName, split_replica
+from statemachine.kind import Budget
 from statemachine.kinds.pytorchjob.replica_types import MASTER
 from statemachine.spec import RestartPolicy
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
@@ -43,12 +44,6 @@ def is_active(replica: ReplicaState) -> bool:
     return replica.phase is ReplicaPhase.RUNNING and not replica.deleting and not replica.leaving
 
 
-def has_succeeded(replica: ReplicaState) -> bool:
-    """It succeeded; its pod may be gone since, which does not take that back."""
-    kept = not replica.has_pod and replica.ended and not (replica.wanted or replica.lost_for_good)
-    return not replica.leaving and (kept or replica.phase is ReplicaPhase.SUCCEEDED)
-
-
 def has_failed(replica: ReplicaState) -> bool:
     """It failed, and its pod is still there; or it is about to vanish."""
     return replica.phase is ReplicaPhase.FAILED or is_disappearing(replica)
@@ -75,7 +70,7 @@ def occupies(replica: ReplicaState) -> bool:
 def _how(replica: ReplicaState) -> str:
     if occupies(replica):
         return ACTIVE
-    if has_succeeded(replica):
+    if replica.has_succeeded:
         return SUCCEEDED
     return FAILED if has_failed(replica) else ""
 
@@ -110,22 +105,17 @@ def in_place(state: JobState) -> int:
     return sum(started_again(each) for each in state.members if counts_in_place(state, each))
 
 
-def restarts(state: JobState) -> int:
-    """What counts for `backoffLimit`: restarts in place, and pods made again because they failed.
+def budget(state: JobState, _replica: ReplicaName | None = None) -> Budget:
+    """`backoffLimit`, and what counts for it: restarts in place, and pods made again because they failed.
 
     Of a job that has ended those of its end: its pods go, and with them the restarts in place that they tell of.
     Source: section 5, "Counting for backoffLimit".
     """
-    return state.spent + (state.in_place if state.cleaned else in_place(state))
+    used = state.spent + (state.in_place if state.cleaned else in_place(state))
+    return Budget(state.running_plan.backoff_limit, used)
 
 
 def is_too_much(state: JobState, started: int) -> bool:
     """So many restarts fail the job when one in place was the last. A limit of 0 is reached by the first."""
     limit = state.running_plan.backoff_limit
     return limit is not None and started >= max(1, limit)
-
-
-def left(state: JobState) -> int | None:
-    """How many pods may still be made again because they failed; None without a limit."""
-    limit = state.running_plan.backoff_limit
-    return None if limit is None else max(0, limit - restarts(state))

@@ -162,17 +162,25 @@ SCHEDULER = _keeps(
     says="`scheduler` does not change: a pod's queue cannot",
 )
 
-FINISHED = Rule(
-    "G17",
-    Layer.CEL,
-    says="`runPolicy` does not change once the job is finished",
-    text="spec.runPolicy is immutable",
-    cel=f"!({_there('status.phase', 'oldSelf')} && oldSelf.status.phase in ['Succeeded', 'Failed']) || "
-    f"({_same('spec.runPolicy')})",
-    cel_at="",
-    source="spec R2, G17",
-)
-"""For the API server: a spec does not know its job's phase. Elsewhere: `Kind.fixed_when_finished`."""
+
+def finished(path: str) -> Rule:
+    """`spec.<path>` keeps its value once the job is finished.
+
+    For the API server: a spec does not know its job's phase. Elsewhere: `Kind.fixed_when_finished`.
+    """
+    ended = f"{_there('status.phase', 'oldSelf')} && oldSelf.status.phase in ['Succeeded', 'Failed']"
+    return Rule(
+        "G17",
+        Layer.CEL,
+        says=f"`{path}` does not change once the job is finished",
+        text=f"spec.{path} is immutable",
+        cel=f"!({ended}) || ({_same(f'spec.{path}')})",
+        cel_at="",
+        source="spec R2, G17",
+    )
+
+
+FINISHED = finished("runPolicy")
 
 
 def fixed_list(path: str) -> Rule:
@@ -194,15 +202,16 @@ def fixed_in_items(path: str, name: str, default: Any = None) -> Rule:
     """The field `name` of every item of `spec.<path>` keeps its value; absent means `default`."""
 
     def check(draft: Draft) -> Iterator[Problem]:
-        before = [each.get(name) for _, each in items(draft.old, path)]
-        after = [each.get(name) for _, each in items(draft.spec, path)]
+        before = [find(item, name) for _, item in items(draft.old, path)]
+        after = [find(item, name) for _, item in items(draft.spec, path)]
         for index, (old, new) in enumerate(zip(before, after, strict=False)):
             if (default if old is None else old) != (default if new is None else new):
                 yield Problem("G17", "", f"spec.{path}[{index}].{name} is immutable")
 
     def cel(of: str) -> str:
         field = f"{of}.{path}[i].{name}"
-        return field if default is None else f"(has({field}) ? {field} : {_literal(default)})"
+        there = _there(name, f"{of}.{path}[i]")
+        return field if default is None else f"({there} ? {field} : {_literal(default)})"
 
     beyond = f"i >= size(self.{path}) || i >= size(oldSelf.{path})"
     sentences = [f"spec.{path}[{index}].{name} is immutable" for index in _INDEXES]

@@ -1,0 +1,40 @@
+"""GenericJob: pods of any program; rules over their ends decide the result."""
+
+from functools import partial
+
+from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.genericjob.children import ENV, children
+from statemachine.kinds.genericjob.life import LIFE, budget
+from statemachine.kinds.genericjob.roles import LAYOUT, NAMES, plan
+from statemachine.kinds.genericjob.rules import RULES
+from statemachine.kinds.genericjob.spec import GenericSpec
+from statemachine.kinds.t9k.kind import t9k_served
+from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, is_retryable, keeps
+from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, plain_pod_name
+from statemachine.kinds.t9k.status import recorded, status
+
+KIND = ModelKind(
+    names=NAMES,
+    model=GenericSpec,
+    rules=RULES,
+    layout=LAYOUT,
+    plan=plan,
+    objects=children,
+    pod_name=plain_pod_name,
+    served=t9k_served(
+        "Several pods of any program. Success and failure rules say which of them decide the result.",
+        restarts=False,
+    ),
+    child_label=OWNER_KIND,
+    name_label=OWNER_NAME,
+    lifecycle=LIFE,
+    describe=partial(status, restarts=False),
+    read_status=recorded,
+    keep=keeps,
+    retryable=is_retryable,
+    fixed=FIXED_WHEN_FINISHED,
+    modes=("value",),
+    env=ENV,
+    env_says="GenericJob sets no variables. These are replaced in commands, arguments and values of variables:",
+    allowance=budget,
+)
