@@ -25,7 +25,7 @@ class StoredCluster:
         """Called after a write; returns when it is durable."""
 
     def watch(self) -> AsyncIterator[Change | Synced]:
-        """Jobs, pods and TensorBoards: all that exist, `Synced`, then every change."""
+        """Jobs, pods and observed children: all that exist, `Synced`, then every change."""
         return self.objects.watch(is_watched)
 
     async def get(self, ref: Ref) -> Manifest:

@@ -90,7 +90,7 @@ class MemoryCluster(StoredCluster):
         self.faults.meet(verb, ref.kind, after=True)
 
     def watch(self) -> AsyncIterator[Change | Synced]:
-        """Jobs, pods and TensorBoards: all that exist, `Synced`, then every change, as disturbed."""
+        """Jobs, pods and observed children: all that exist, `Synced`, then every change, as disturbed."""
         return self.objects.watch(is_watched, self._deliver)
 
     def logs(

@@ -16,21 +16,20 @@ from k8s_bridge.actors import DELETED_BY
 from k8s_bridge.labels import labels
 from k8s_bridge.port import Change, Verb
 from statemachine.ids import JobUid, PodUid, attempt_of, replica_of, whole_number
-from statemachine.kinds import SERVED, UnknownKind, kind_of
+from statemachine.kinds import KINDS, SERVED, UnknownKind, kind_of
 from statemachine.observations import (
     CANNOT_START,
+    ChildObserved,
     Container,
     ContainerStatus,
     JobGone,
     JobObserved,
     Observation,
     PodGone,
-    PodGroupObserved,
     PodObserved,
     PodPhase,
     PodUnreadable,
     Recorded,
-    TensorBoardObserved,
     WorkloadCondition,
     WorkloadObserved,
 )
@@ -40,9 +39,10 @@ from statemachine.timestamps import instant
 JOB_GROUPS = frozenset(names.group for names in SERVED)
 """API groups whose objects are jobs: those of all kinds. Source: design 6."""
 
-TENSORBOARD_GROUP = "tensorstack.dev"
-
-VOLCANO_GROUP = "scheduling.volcano.sh"
+_FACTS: Final = {
+    (owned.group, owned.kind): owned.facts for kind in KINDS for owned in kind.owns if owned.facts is not None
+}
+"""API group and kind of the children that are observed → what is observed of them. The kinds declare it."""
 
 KUEUE_GROUP = "kueue.x-k8s.io"
 
@@ -62,10 +62,8 @@ def observe(change: Change) -> tuple[Observation, ...]:
         found: Iterable[Observation | None] = (job(change),)
     elif _text(raw.get("kind")) == "Pod":
         found = (_end(change), pod(change))
-    elif is_tensorboard(raw):
-        found = (tensorboard(change),)
-    elif is_pod_group(raw):
-        found = (pod_group(change),)
+    elif is_observed_child(raw):
+        found = (child(change),)
     elif is_workload(raw):
         found = (workload(change),)
     else:
@@ -78,14 +76,9 @@ def is_job(raw: Mapping[str, Any]) -> bool:
     return _group(raw) in JOB_GROUPS
 
 
-def is_tensorboard(raw: Mapping[str, Any]) -> bool:
-    """The object is a TensorBoard (spec R14)."""
-    return _text(raw.get("kind")) == "TensorBoard" and _group(raw) == TENSORBOARD_GROUP
-
-
-def is_pod_group(raw: Mapping[str, Any]) -> bool:
-    """The object is a PodGroup of Volcano's, whose phase says when pods may be made."""
-    return _text(raw.get("kind")) == "PodGroup" and _group(raw) == VOLCANO_GROUP
+def is_observed_child(raw: Mapping[str, Any]) -> bool:
+    """The object is of a sort of children that a kind observes."""
+    return (_group(raw), _text(raw.get("kind"))) in _FACTS
 
 
 def is_workload(raw: Mapping[str, Any]) -> bool:
@@ -187,31 +180,20 @@ def recorded(raw: Mapping[str, Any]) -> Recorded | None:
         return None
 
 
-def tensorboard(change: Change) -> TensorBoardObserved | None:
-    """The TensorBoard as it stands, if a job of ours controls it; with an empty uid once it is gone."""
+def child(change: Change) -> ChildObserved | None:
+    """The object as it stands, if a job controls it and a kind observes such; with an empty uid once it is gone."""
     raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
     owner, uid, name = _owner(meta), _text(meta.get("uid")), _text(meta.get("name"))
-    if not (is_tensorboard(raw) and owner and uid and name):
+    facts = _FACTS.get((_group(raw), _text(raw.get("kind"))))
+    if facts is None or not (owner and uid and name):
         return None
+    kind = _text(raw.get("kind"))
     if change.verb is Verb.DELETED:
-        return TensorBoardObserved(job=owner, at=change.at, name=name, uid="", gone_uid=uid)
-    running = _text(_map(raw.get("status")).get("phase")) == "Running"
+        return ChildObserved(job=owner, at=change.at, kind=kind, name=name, uid="", gone_uid=uid)
     generation = whole_number(meta.get("generation")) or 0
-    return TensorBoardObserved(
-        job=owner, at=change.at, name=name, uid=uid, running=running, generation=generation
+    return ChildObserved(
+        job=owner, at=change.at, kind=kind, name=name, uid=uid, generation=generation, facts=dict(facts(raw))
     )
-
-
-def pod_group(change: Change) -> PodGroupObserved | None:
-    """The PodGroup as it stands, if a job of ours controls it; with an empty uid once it is gone."""
-    raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
-    owner, uid, name = _owner(meta), _text(meta.get("uid")), _text(meta.get("name"))
-    if not (owner and uid and name):
-        return None
-    if change.verb is Verb.DELETED:
-        return PodGroupObserved(job=owner, at=change.at, name=name, uid="", gone_uid=uid)
-    phase = _text(_map(raw.get("status")).get("phase"))
-    return PodGroupObserved(job=owner, at=change.at, name=name, uid=uid, phase=phase)
 
 
 _TOLD: Final = (

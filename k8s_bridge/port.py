@@ -99,7 +99,7 @@ class Cluster(Protocol):
     """
 
     def watch(self) -> AsyncIterator[Change | Synced]:
-        """Jobs, pods and TensorBoards: first all that exist, then `Synced`, then every change; never ends."""
+        """Jobs, pods and observed children: first all that exist, then `Synced`, then every change; never ends."""
 
     async def get(self, ref: Ref) -> Manifest:
         """The object. Raises Missing."""

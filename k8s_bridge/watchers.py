@@ -24,14 +24,13 @@ from statemachine.errors import ClusterUnavailable, Expired
 from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.kinds import UnknownKind, kind_of
 from statemachine.observations import (
+    ChildObserved,
     JobGone,
     JobObserved,
     Observation,
     PodGone,
-    PodGroupObserved,
     PodObserved,
     PodUnreadable,
-    TensorBoardObserved,
     WorkloadObserved,
 )
 
@@ -347,10 +346,10 @@ def _gone(seen: Observation) -> Observation:
     match seen:
         case JobObserved():
             return JobGone(job=seen.job, at=_NEVER)
-        case TensorBoardObserved():
-            return TensorBoardObserved(job=seen.job, at=_NEVER, name=seen.name, uid="", gone_uid=seen.uid)
-        case PodGroupObserved():
-            return PodGroupObserved(job=seen.job, at=_NEVER, name=seen.name, uid="", gone_uid=seen.uid)
+        case ChildObserved():
+            return ChildObserved(
+                job=seen.job, at=_NEVER, kind=seen.kind, name=seen.name, uid="", gone_uid=seen.uid
+            )
         case WorkloadObserved():
             return WorkloadObserved(job=seen.job, at=_NEVER, name=seen.name, uid="", gone_uid=seen.uid)
         case PodObserved():

@@ -7,15 +7,14 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from k8s_bridge.observe import is_job, is_pod_group, is_tensorboard
+from k8s_bridge.observe import is_job, is_observed_child
 from k8s_bridge.port import Change, Manifest, Synced
 from statemachine.errors import Expired
 
 
 def is_watched(manifest: Manifest) -> bool:
-    """What `Cluster.watch` speaks of: jobs, pods, TensorBoards, Volcano's PodGroups."""
-    known = manifest["kind"] == "Pod" or is_job(manifest) or is_tensorboard(manifest)
-    return known or is_pod_group(manifest)
+    """What `Cluster.watch` speaks of: jobs, pods, and the children that kinds observe."""
+    return manifest["kind"] == "Pod" or is_job(manifest) or is_observed_child(manifest)
 
 
 Route = Callable[[Change, Callable[[Change], None]], None]

@@ -108,7 +108,6 @@ _UNCONCERNING: Final = (
     e.ChildrenAccepted,
     e.RestartDenied,
     e.TimerSet,
-    e.PodGroupChanged,
     e.QueueChanged,
     e.CleanedUp,
     e.UpdateIgnored,
@@ -537,7 +536,8 @@ def _waits_for_a_report(state: JobState) -> bool:
     """A child was asked for that the log has not heard of; one that is refused has a timer, which ends in a visit."""
     if RETRY in state.timers:
         return False
-    board = state.plan is not None and bool(state.plan.tensorboard) and not state.deleted
-    if board and (state.tensorboard is None or not state.tensorboard.uid):
+    planned = state.plan.children if state.plan is not None and not state.deleted else ()
+    known = [state.child(child.kind, child.name) for child in planned]
+    if any(child is None or not child.uid for child in known):
         return True
     return any(each.has_pod and not each.uid for each in state.replicas.values())

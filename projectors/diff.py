@@ -132,9 +132,9 @@ def diff(state: JobState, desired: Iterable[Child], live: Sequence[Manifest]) ->
 
 
 def _is_awaited(state: JobState, child: Child) -> bool:
-    """The log waits for the TensorBoard to show its spec: one that was changed and changed back changes no object."""
-    board = state.tensorboard
-    return board is not None and board.outdated and (child.kind, child.name) == ("TensorBoard", board.name)
+    """The log waits for the child to show its spec: one that was changed and changed back changes no object."""
+    known = state.child(child.kind, child.name)
+    return known is not None and known.outdated
 
 
 def _pod(

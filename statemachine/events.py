@@ -69,7 +69,7 @@ class JobAdmitted(Wire):
     """The job was seen for the first time; `spec` is the canonical form (aliases rewritten)."""
 
     type: Literal["JobAdmitted"] = "JobAdmitted"
-    v: Literal[1] = 1
+    v: Literal[2] = 2
     api_version: str
     kind: str
     namespace: str
@@ -105,7 +105,7 @@ class SpecChanged(Wire):
     """A wish of the user was accepted. `changes` maps the path of each changed field to its new value."""
 
     type: Literal["SpecChanged"] = "SpecChanged"
-    v: Literal[1] = 1
+    v: Literal[2] = 2
     generation: int
     changes: dict[str, Any]
     spec: dict[str, Any]
@@ -389,18 +389,6 @@ class CleanedUp(Wire):
     """Restarts in place that counted for the limit when the job ended; the pods that tell of them go."""
 
 
-class PodGroupChanged(Wire):
-    """The job's PodGroup is in this phase; an empty uid: there is none. `held`: pods are not made meanwhile."""
-
-    type: Literal["PodGroupChanged"] = "PodGroupChanged"
-    v: Literal[1] = 1
-    name: str
-    at: datetime
-    uid: str = ""
-    phase: str = ""
-    held: bool = False
-
-
 class Eviction(Wire):
     """Kueue took the job's quota away. `preemptor` is the uid of the job that gets it, if it was for one."""
 
@@ -451,15 +439,24 @@ class JobExpired(Wire):
     after_seconds: int
 
 
-class TensorBoardChanged(Wire):
-    """The state of the job's TensorBoard. `error` is set when the cluster refused it. Source: spec R14."""
+class ChildChanged(Wire):
+    """What is known of an object of the job that is no pod; an empty uid: there is none.
 
-    type: Literal["TensorBoardChanged"] = "TensorBoardChanged"
+    `facts` are those that the kind declares of it. `error` is set when the cluster refused an object that the job can
+    do without. `holds`: pods are not made meanwhile. What is known of an object that exists `while_active` only does
+    not outlive a pause.
+    """
+
+    type: Literal["ChildChanged"] = "ChildChanged"
     v: Literal[1] = 1
+    kind: str
     name: str
     uid: str = ""
-    running: bool = False
+    facts: dict[str, str] = Field(default_factory=dict)
     error: str = ""
+    at: datetime | None = None
+    holds: bool = False
+    while_active: bool = False
 
 
 class JobTerminating(Wire):
@@ -519,8 +516,7 @@ Event = Annotated[
     | ChildRefused
     | ChildrenAccepted
     | CleanedUp
-    | TensorBoardChanged
-    | PodGroupChanged
+    | ChildChanged
     | QueueChanged
     | JobExpired
     | JobTerminating

@@ -1,7 +1,6 @@
 """Event → next state. The only way in which state changes; asks no kind, no clock and no setting."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import assert_never
 
 from statemachine import events as e
@@ -9,14 +8,14 @@ from statemachine.ids import PodUid, ReplicaName, split_replica
 from statemachine.phases import Phase
 from statemachine.spec import Plan
 from statemachine.state import (
+    ChildState,
     ConditionState,
     JobState,
-    PodGroupState,
     QueueState,
     ReplicaPhase,
     ReplicaState,
-    TensorBoardState,
     changed,
+    child_key,
 )
 
 Changes = dict[str, object]
@@ -106,16 +105,12 @@ def _changes(state: JobState, event: e.Event) -> Changes:
             return {"accepted": event.start, "refusals": 0} | _taken(state, "create")
         case "CleanedUp":
             return _cleaned_up(event)
-        case "PodGroupChanged":
-            known = state.pod_group.held_at if state.pod_group else None
-            held_at = event.at if event.held else known
-            return {"pod_group": PodGroupState(event.uid, event.phase, held_at)}
+        case "ChildChanged":
+            return {"children": _with_child(state, _child(state, event))}
         case "QueueChanged":
             return {"queue": _queue(event)}
         case "JobExpired":
             return {"expired": True}
-        case "TensorBoardChanged":
-            return {"tensorboard": TensorBoardState(event.name, event.uid, event.running, event.error)}
         case "ReplicaAdopted":
             found = state.replicas[event.replica]
             adopted = _requested(found, event.attempt, max(1, found.row))
@@ -181,6 +176,40 @@ def _queue(event: e.QueueChanged) -> QueueState:
     )
 
 
+def _child(state: JobState, event: e.ChildChanged) -> ChildState:
+    known = state.child(event.kind, event.name)
+    return ChildState(
+        event.kind,
+        event.name,
+        event.uid,
+        event.facts,
+        event.error,
+        held_at=event.at if event.holds else known.held_at if known else None,
+        while_active=event.while_active,
+    )
+
+
+def _with_child(state: JobState, child: ChildState) -> dict[str, ChildState]:
+    return {**state.children, child_key(child.kind, child.name): child}
+
+
+def _outdated(state: JobState, event: e.SpecChanged) -> Mapping[str, ChildState]:
+    """What is made of a field that has changed shows another spec until its next report."""
+    children = dict(state.children)
+    for planned in event.plan.children:
+        known = state.child(planned.kind, planned.name)
+        if known and any(path.startswith(planned.field) for path in event.changes):
+            children[child_key(planned.kind, planned.name)] = known._replace(outdated=True)
+    return children
+
+
+def _paused(state: JobState) -> dict[str, ChildState]:
+    return {
+        key: child._replace(uid="", facts={}) if child.while_active else child
+        for key, child in state.children.items()
+    }
+
+
 def _with(state: JobState, replica: ReplicaState) -> Changes:
     return {"replicas": {**state.replicas, replica.name: replica}}
 
@@ -234,16 +263,13 @@ def _spec_changed(state: JobState, event: e.SpecChanged) -> Changes:
         for name in event.plan.replicas():
             if not state.running_plan.holds(name):
                 replicas[name] = replicas[name]._replace(wanted=True)
-    board = state.tensorboard
-    if board and any(path.startswith("spec.tensorboardSpec") for path in event.changes):
-        board = replace(board, outdated=True)
     return {
         "generation": event.generation,
         "spec": event.spec,
         "plan": event.plan,
         "ignored": (),
         "replicas": replicas,
-        "tensorboard": board,
+        "children": _outdated(state, event),
     }
 
 
@@ -387,9 +413,8 @@ def _phase_entered(state: JobState, event: e.PhaseEntered) -> Changes:
         case Phase.PAUSED if state.phase is Phase.NEW:
             return entered | {"starts": 1, "accepted": 1}
         case Phase.PAUSED:
-            group = state.pod_group and state.pod_group._replace(uid="", phase="")
             paused = {"accepted": state.starts, "refusals": 0, "replicas": _want_none(state)}
-            return entered | paused | {"pod_group": group}
+            return entered | paused | {"children": _paused(state)}
         case Phase.RESUMING if state.phase is Phase.PAUSED:
             starts = state.starts + 1
             return entered | {"started_at": event.at, "starts": starts, "replicas": _want_all(state)}

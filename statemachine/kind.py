@@ -104,7 +104,10 @@ class Owned(NamedTuple):
     """Objects that jobs of a kind may own beside pods and Services: what API servers call them.
 
     They are watched, and made. One that is `optional` may not be installed. `when` is a setting of the kind and its
-    value with which they are made; none: always.
+    value with which they are made; none: always. `facts`: what is observed of such an object, by name; None: nothing.
+    A job can do without those that are not `needed`: a refusal holds nothing up. `compared`: the part in which the
+    live object is compared with the wished one, and corrected. `gang`: a scheduler places the job's pods together by
+    it.
     """
 
     api_version: str
@@ -112,6 +115,10 @@ class Owned(NamedTuple):
     plural: str
     optional: bool = True
     when: tuple[str, str] | None = None
+    facts: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
+    needed: bool = True
+    compared: str = ""
+    gang: bool = False
 
     @property
     def group(self) -> str:
@@ -212,6 +219,9 @@ class Kind(Protocol):
 
     def queue(self, labels: Mapping[str, str]) -> str:
         """The LocalQueue of Kueue's in which jobs with these labels wait. Empty: none, or not a kind of Kueue's."""
+
+    def needs(self, child_kind: str) -> bool:
+        """A job cannot do without its children of this Kubernetes kind."""
 
     def scale_of(self, plan: Plan) -> int:
         """The replicas that a user scales, as the `scale` subresource counts them (spec R12)."""

@@ -212,27 +212,19 @@ class WriteRefused(Seen):
     attempt: int = 0
 
 
-class TensorBoardObserved(Seen):
-    """The job's TensorBoard object: its uid, and whether it runs; an empty uid says that `gone_uid` is gone.
+class ChildObserved(Seen):
+    """An object of the job that is no pod, as it stands; an empty uid says that `gone_uid` is gone.
 
-    `generation` grows with its spec: that an update has arrived is news although nothing else differs.
+    `facts` are what the job's kind declares of such objects (`Owned.facts`), by name. `generation` grows with the
+    object's spec: that an update has arrived is news although nothing else differs.
     """
 
-    type: Literal["TensorBoardObserved"] = "TensorBoardObserved"
+    type: Literal["ChildObserved"] = "ChildObserved"
+    kind: str
     name: str
     uid: str
-    running: bool = False
     generation: int = 0
-    gone_uid: str = ""
-
-
-class PodGroupObserved(Seen):
-    """The job's PodGroup and its phase; an empty uid says that `gone_uid` is gone."""
-
-    type: Literal["PodGroupObserved"] = "PodGroupObserved"
-    name: str
-    uid: str
-    phase: str = ""
+    facts: dict[str, str] = Field(default_factory=dict)
     gone_uid: str = ""
 
 
@@ -273,8 +265,7 @@ Observation = Annotated[
     | PodUnreadable
     | TimerFired
     | WriteRefused
-    | TensorBoardObserved
-    | PodGroupObserved
+    | ChildObserved
     | WorkloadObserved,
     Field(discriminator="type"),
 ]

@@ -69,6 +69,14 @@ class ReplicaType(Wire):
     restart_limit: int | None = None
 
 
+class PlannedChild(Wire):
+    """An object of the job of which reports are awaited; `field` is the path in the spec that it is made of."""
+
+    kind: str
+    name: str
+    field: str = ""
+
+
 class Plan(Wire):
     """How a job is to be run. Order of `types` is the spec's.
 
@@ -87,8 +95,8 @@ class Plan(Wire):
     launch: Launch = Launch.NONE
     anew_on_scale: bool = False
     """A change of scale deletes every pod and starts the replicas of the new scale (deepspeedjob.md, section 5)."""
-    tensorboard: str = ""
-    """Name of the TensorBoard object that belongs to the job; empty if it has none (spec R14)."""
+    children: tuple[PlannedChild, ...] = ()
+    """The objects beside pods whose reports the job awaits, whatever it does meanwhile (spec R14)."""
     ttl_seconds: int | None = None
     """How long after its end the job object is deleted; None: never (PyTorchJob only)."""
 

@@ -105,24 +105,22 @@ class ConditionState(NamedTuple):
     updated_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TensorBoardState:
-    """What is known of the job's TensorBoard object."""
+class ChildState(NamedTuple):
+    """What is known of an object of the job that is no pod.
 
+    `facts` are those that the kind declares. `error`: the cluster refused it, and the job goes on. `outdated`: its
+    spec was changed, and the object does not show it yet. `held_at`: when pods had to wait for it last.
+    `while_active`: nothing that is known of it outlives a pause.
+    """
+
+    kind: str
     name: str
     uid: str = ""
-    running: bool = False
+    facts: Mapping[str, str] = {}
     error: str = ""
     outdated: bool = False
-    """Its spec was changed, and the object does not show it yet."""
-
-
-class PodGroupState(NamedTuple):
-    """What is known of the job's PodGroup; `held_at` is when its pods had to wait for it last."""
-
-    uid: str = ""
-    phase: str = ""
     held_at: datetime | None = None
+    while_active: bool = False
 
 
 class QueueState(NamedTuple):
@@ -179,8 +177,8 @@ class JobState:
     unread_written: datetime | None = None
     """When the status was written that could not be made out the last time."""
     failure: Cause | None = None
-    tensorboard: TensorBoardState | None = None
-    pod_group: PodGroupState | None = None
+    children: Mapping[str, ChildState] = field(default_factory=dict)
+    """By `child_key`."""
     queue: QueueState | None = None
     ignored: tuple[Problem, ...] = ()
     cleaned: bool = False
@@ -231,9 +229,18 @@ class JobState:
         is_launcher = plan.launch is not Launch.NONE and replica.name == plan.primary
         return ReplicaPhase.CREATING if is_launcher else replica.phase
 
+    def child(self, kind: str, name: str) -> ChildState | None:
+        """What is known of the object of this kind and name; None if it was never reported."""
+        return self.children.get(child_key(kind, name))
+
     def condition(self, type_: str) -> ConditionState | None:
         """The condition of this type, None while it was never set."""
         return next((each for each in self.conditions if each.type == type_), None)
+
+
+def child_key(kind: str, name: str) -> str:
+    """The key in `JobState.children` of an object of this kind and name."""
+    return f"{kind}/{name}"
 
 
 def changed(old: JobState, **new: object) -> JobState:

@@ -1,8 +1,8 @@
 """Old events made new: a history written by any earlier release folds as if it had been written today.
 
-Works on raw JSON objects, and only when the models have refused an entry: a history of the present versions
-never pays for it. An upcaster lifts one version to the next and is never edited again; renaming an event type
-is lifting it to version 1 of the new name.
+Works on raw JSON objects, and only when the models have refused an entry, or an observation on its way to the engine:
+a history of the present versions never pays for it. An upcaster lifts one version to the next and is never edited
+again; renaming an event type is lifting it to version 1 of the new name.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,62 @@ Registry = Mapping[tuple[str, int], Upcaster]
 ENTRY = "Entry"
 """The type under which upcasters of the entry itself, its cause included, are registered."""
 
-UPCASTERS: Registry = {}
+
+def _tensorboard_changed(raw: Raw) -> Raw:
+    lifted: Raw = {name: raw[name] for name in ("name", "uid", "error") if name in raw}
+    facts = {"facts": {"running": "true"}} if raw.get("running") else {}
+    return {"type": "ChildChanged", "v": 1, "kind": "TensorBoard", **lifted, **facts}
+
+
+def _pod_group_changed(raw: Raw) -> Raw:
+    lifted: Raw = {name: raw[name] for name in ("name", "at", "uid") if name in raw}
+    facts = {"facts": {"phase": raw["phase"]}} if raw.get("phase") else {}
+    holds = {"holds": True} if raw.get("held") else {}
+    return {
+        "type": "ChildChanged",
+        "v": 1,
+        "kind": "PodGroup",
+        **lifted,
+        **facts,
+        **holds,
+        "while_active": True,
+    }
+
+
+def _with_planned_children(raw: Raw) -> Raw:
+    plan = raw.get("plan")
+    if not isinstance(plan, dict) or "tensorboard" not in plan:
+        return {**raw, "v": 2}
+    others = {name: value for name, value in plan.items() if name != "tensorboard"}
+    board = {"kind": "TensorBoard", "name": plan["tensorboard"], "field": "spec.tensorboardSpec"}
+    return {**raw, "v": 2, "plan": {**others, "children": [board]}}
+
+
+UPCASTERS: Registry = {
+    ("TensorBoardChanged", 1): _tensorboard_changed,
+    ("PodGroupChanged", 1): _pod_group_changed,
+    ("JobAdmitted", 1): _with_planned_children,
+    ("SpecChanged", 1): _with_planned_children,
+}
+
+
+def _tensorboard_observed(raw: Raw) -> Raw:
+    lifted = {name: value for name, value in raw.items() if name != "running"}
+    facts = {"facts": {"running": "true"}} if raw.get("running") else {}
+    return {**lifted, "type": "ChildObserved", "kind": "TensorBoard", **facts}
+
+
+def _pod_group_observed(raw: Raw) -> Raw:
+    lifted = {name: value for name, value in raw.items() if name != "phase"}
+    facts = {"facts": {"phase": raw["phase"]}} if raw.get("phase") else {}
+    return {**lifted, "type": "ChildObserved", "kind": "PodGroup", **facts}
+
+
+OBSERVATIONS: Mapping[str, Upcaster] = {
+    "TensorBoardObserved": _tensorboard_observed,
+    "PodGroupObserved": _pod_group_observed,
+}
+"""Type of an observation of an earlier release → what it is today. Observations have no versions of their own."""
 
 VERSIONS: Mapping[str, int] = {
     each.model_fields["type"].default: each.model_fields["v"].default for each in get_args(get_args(Event)[0])
@@ -49,7 +104,14 @@ def upcast(
     events = lifted.get("events")
     if not isinstance(events, list) or not all(isinstance(each, dict) for each in events):
         raise NotLifted("its events are not a list of objects")
-    return {**lifted, "events": [_lift(each, versions, registry) for each in events]}
+    cause = {"cause": lift_observation(lifted["cause"])} if "cause" in lifted else {}
+    return {**lifted, **cause, "events": [_lift(event, versions, registry) for event in events]}
+
+
+def lift_observation(raw: Any) -> Any:
+    """An observation of any earlier release as today's; anything else as it is."""
+    step = OBSERVATIONS.get(str(raw.get("type"))) if isinstance(raw, dict) else None
+    return raw if step is None else step(raw)
 
 
 def _lift(raw: Raw, versions: Mapping[str, int], registry: Registry) -> Raw:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import groupby
 
+from projectors.history.phrases import shown_facts
 from projectors.phrases import Said, Several, phrase
 from projectors.phrases.actors import by_whom
 from projectors.phrases.exits import exit_code
@@ -32,16 +33,10 @@ def seen_words(seen: o.Observation) -> Said:
         case o.WriteRefused():
             refused = {"verb": seen.verb, "kind": seen.kind, "name": seen.name, "status": str(seen.status)}
             return phrase("{verb} {kind} {name} refused, {status}", **refused)
-        case o.PodGroupObserved() if seen.phase:
-            return f"PodGroup {seen.phase}"
-        case o.PodGroupObserved():
-            return phrase("PodGroup seen") if seen.uid else phrase("PodGroup gone")
         case o.WorkloadObserved():
             return _workload(seen)
-        case o.TensorBoardObserved() if seen.running:
-            return phrase("TensorBoard running")
-        case o.TensorBoardObserved():
-            return phrase("TensorBoard not running") if seen.uid else phrase("TensorBoard gone")
+        case o.ChildObserved():
+            return _child(seen)
 
 
 def _workload(seen: o.WorkloadObserved) -> Said:
@@ -49,6 +44,14 @@ def _workload(seen: o.WorkloadObserved) -> Said:
     if not seen.uid:
         return phrase("Workload {name} gone", name=seen.name)
     return Several((phrase("Workload {name}", name=seen.name), *true), "commas")
+
+
+def _child(seen: o.ChildObserved) -> Said:
+    if not seen.uid:
+        return phrase("{child} gone", child=seen.kind)
+    return (
+        f"{seen.kind} {shown_facts(seen.facts)}" if seen.facts else phrase("{child} exists", child=seen.kind)
+    )
 
 
 def _job(seen: o.JobObserved) -> Said:

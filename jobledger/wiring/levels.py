@@ -19,7 +19,7 @@ from statemachine.engine.clock import Clock
 from statemachine.engine.source import Pulse
 from statemachine.ids import JobUid
 from statemachine.log.reader import Folded
-from statemachine.observations import Observation, PodObserved, TensorBoardObserved
+from statemachine.observations import ChildObserved, Observation, PodObserved
 
 _SETTLE: Final = 1.0
 """Seconds until a child that was noticed is looked at where somebody else decides: usually it is expected."""
@@ -102,12 +102,12 @@ class Levels:
 
     def silent(self, seen: Observation) -> None:
         """A child whose report changes nothing may be one that nobody asks for: a create that took effect late."""
-        if isinstance(seen, PodObserved | TensorBoardObserved):
+        if isinstance(seen, PodObserved | ChildObserved):
             self.children.add(seen.job)
 
     def noticed(self, seen: Observation) -> None:
         """As `silent`, where it is not known yet whether the report changes something."""
-        if isinstance(seen, PodObserved | TensorBoardObserved):
+        if isinstance(seen, PodObserved | ChildObserved):
             self.children.add_after(seen.job, _SETTLE)
 
     def touched(self, job: JobUid) -> None:

@@ -72,7 +72,7 @@ class ApiServerCluster:
         return [(each.heard, each.lists, each.watches, each.failures) for each in self.watches]
 
     def watch(self) -> AsyncIterator[Change | Synced]:
-        """Jobs, then pods, TensorBoards and the other children; `Synced`; every change. Never ends by itself."""
+        """Jobs, then pods and the other children; `Synced`; every change. Never ends by itself."""
         self._watching = Watching(self.api, self._attended, self._patience, self._forget)
         self._open = [*(each for each in self._open if each.is_open), self._watching]
         return self._watching

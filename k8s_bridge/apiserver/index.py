@@ -13,14 +13,10 @@ from typing import Any, Final, NamedTuple
 
 from k8s_bridge.port import Manifest
 from statemachine.ids import ATTEMPT, REPLICA_LABELS
+from statemachine.kinds import KINDS
 
 _LABELS: Final = tuple(label for pair in REPLICA_LABELS for label in pair)
-_COMPARED: Final = {
-    "ConfigMap": "data",
-    "HorizontalPodAutoscaler": "spec",
-    "PodGroup": "spec",
-    "TensorBoard": "spec",
-}
+_COMPARED: Final = {owned.kind: owned.compared for kind in KINDS for owned in kind.owns if owned.compared}
 """Kinds of which a part is compared with the wished one, and that part."""
 
 

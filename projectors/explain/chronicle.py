@@ -52,7 +52,7 @@ def _tell(told: Told, entry: Entry, event: e.Event) -> None:
             said = Several(tuple(map(str, problems)), "clauses")
             says = phrase("A change{by} was ignored: {problems}.", by=by(entry), problems=said)
             told.add(entry, IncidentKind.CHANGE, Nature.ABNORMAL, says)
-        case e.ChildRefused() | e.TensorBoardChanged():
+        case e.ChildRefused() | e.ChildChanged():
             pods.refused(told, entry, event)
         case e.QueueChanged():
             queues.changed(told, entry, event)

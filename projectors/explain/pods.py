@@ -71,16 +71,17 @@ def _clean_up(told: Told, entry: Entry, why: str) -> Draft:
     return told.add(entry, IncidentKind.CLEAN_UP, Nature.EXPECTED, says)
 
 
-def refused(told: Told, entry: Entry, event: e.ChildRefused | e.TensorBoardChanged) -> None:
+def refused(told: Told, entry: Entry, event: e.ChildRefused | e.ChildChanged) -> None:
     """The cluster refused a write; the same refusal again is counted, not told again."""
-    if isinstance(event, e.TensorBoardChanged):
+    if isinstance(event, e.ChildChanged):
         if event.error:
-            refused_board = phrase(
-                'TensorBoard "{name}", which the job does not depend on, was refused: {error}',
+            unneeded = phrase(
+                '{kind} "{name}", which the job does not depend on, was refused: {error}',
+                kind=event.kind,
                 name=event.name,
                 error=event.error,
             )
-            told.add(entry, IncidentKind.REFUSAL, Nature.ABNORMAL, Sentence(refused_board))
+            told.add(entry, IncidentKind.REFUSAL, Nature.ABNORMAL, Sentence(unneeded))
         return
     says = Sentence(
         phrase(

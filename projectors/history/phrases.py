@@ -53,10 +53,8 @@ def event_words(event: e.Event) -> Said:
             return phrase("every child accepted")
         case "CleanedUp":
             return phrase("cleaned up ({policy}): {pods} pods deleted", policy=event.policy, pods=event.pods)
-        case "TensorBoardChanged":
-            return _tensorboard(event)
-        case "PodGroupChanged":
-            return _pod_group(event)
+        case "ChildChanged":
+            return _child(event)
         case "QueueChanged":
             return _queue(event)
         case _:
@@ -138,22 +136,18 @@ def _labels(event: e.LabelsChanged) -> Said:
     return phrase("labels are now {labels}", labels=Several(tuple(pairs), "names"))
 
 
-def _tensorboard(event: e.TensorBoardChanged) -> Said:
+def _child(event: e.ChildChanged) -> Said:
+    name = f"{event.kind} {event.name}"
     if event.error:
-        return f"TensorBoard {event.name} {event.error}"
-    if event.running:
-        return phrase("TensorBoard {name} runs", name=event.name)
-    return phrase("TensorBoard {name} does not run", name=event.name)
+        return f"{name} {event.error}"
+    if not event.uid:
+        return phrase("{child} gone", child=name)
+    return f"{name} {shown_facts(event.facts)}" if event.facts else phrase("{child} exists", child=name)
 
 
-def _pod_group(event: e.PodGroupChanged) -> Said:
-    if event.phase:
-        return f"PodGroup {event.name} {event.phase}"
-    return (
-        phrase("PodGroup {name} made", name=event.name)
-        if event.uid
-        else phrase("PodGroup {name} gone", name=event.name)
-    )
+def shown_facts(facts: Mapping[str, str]) -> str:
+    """What was observed of a child, in a line: a fact that is merely true by its name, of others the value."""
+    return ", ".join(name if value == "true" else value for name, value in facts.items())
 
 
 def _queue(event: e.QueueChanged) -> Said:

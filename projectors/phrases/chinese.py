@@ -145,8 +145,8 @@ CHINESE: Final[dict[str, str]] = {
     ),
     "Pods that had not been made yet are not made any more.": "尚未创建的 Pod 不再创建。",
     "Pods are deleted by clean-up policy {policy}.": "按清理策略 {policy} 删除 Pod。",
-    'TensorBoard "{name}", which the job does not depend on, was refused: {error}': (
-        "TensorBoard {name} 被拒绝（Job 不依赖它）：{error}"
+    '{kind} "{name}", which the job does not depend on, was refused: {error}': (
+        "{kind} {name} 被拒绝（Job 不依赖它）：{error}"
     ),
     'The API server would not {verb} {kind} "{name}": {message}': (
         "API server 拒绝了对 {kind} {name} 的 {verb} 操作：{message}"
@@ -172,11 +172,8 @@ CHINESE: Final[dict[str, str]] = {
     "being deleted": "删除中",
     "timer {timer}": "定时器 {timer}",
     "{verb} {kind} {name} refused, {status}": "{verb} {kind} {name} 被拒绝，{status}",
-    "PodGroup seen": "已看到 PodGroup",
-    "PodGroup gone": "PodGroup 已消失",
-    "TensorBoard running": "TensorBoard 运行中",
-    "TensorBoard not running": "TensorBoard 未运行",
-    "TensorBoard gone": "TensorBoard 已消失",
+    "{child} exists": "{child} 已存在",
+    "{child} gone": "{child} 已消失",
     # what was decided
     "phase {phase}{why}": "进入阶段 {phase}{why}",
     "conditions: {changes}": "状况：{changes}",
@@ -186,10 +183,6 @@ CHINESE: Final[dict[str, str]] = {
     "refused: {verb} {kind} {name}, {count} in a row{why}": "被拒绝：{verb} {kind} {name}，连续 {count} 次{why}",
     "every child accepted": "所有对象均已被接受",
     "cleaned up ({policy}): {pods} pods deleted": "已清理（{policy}）：删除了 {pods} 个 Pod",
-    "TensorBoard {name} runs": "TensorBoard {name} 运行中",
-    "TensorBoard {name} does not run": "TensorBoard {name} 未运行",
-    "PodGroup {name} made": "PodGroup {name} 已创建",
-    "PodGroup {name} gone": "PodGroup {name} 已消失",
     "{job} admitted": "{job} 已接纳",
     "the log begins here: what was before, and restarts, are not known": "日志自此开始：此前的情况及重启次数未知",
     "the log begins here, what was before is not known; restarts: {number}": (

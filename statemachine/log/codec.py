@@ -17,7 +17,7 @@ from statemachine.events import Event
 from statemachine.log.entry import Entry, EntryEvents, EntryTold
 from statemachine.observations import Observation
 from statemachine.state import JobState
-from statemachine.upcasters import UPCASTERS, NotLifted, Registry, upcast
+from statemachine.upcasters import UPCASTERS, NotLifted, Registry, lift_observation, upcast
 
 ENTRY_VERSION: int = Entry.model_fields["v"].default
 
@@ -119,7 +119,19 @@ def decode_observation(body: bytes) -> Observation:
     try:
         return _observations().validate_json(body)
     except ValidationError as error:
-        raise EntryUnreadable(f"the observation cannot be read: {_first(error)}", body) from error
+        return _lifted_observation(body, error)
+
+
+def _lifted_observation(body: bytes, refused: ValidationError) -> Observation:
+    """The observation that the models refused, if it is only old: a process of an earlier release has put it."""
+    try:
+        raw = json.loads(body)
+        lifted = lift_observation(raw)
+        if lifted is not raw:
+            return _observations().validate_python(lifted, strict=False)
+    except (ValueError, RecursionError):
+        pass
+    raise EntryUnreadable(f"the observation cannot be read: {_first(refused)}", body) from refused
 
 
 def encode_state(state: JobState) -> bytes:

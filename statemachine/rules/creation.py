@@ -8,13 +8,13 @@ from statemachine.events import (
     Announced,
     Cause,
     CauseClass,
+    ChildChanged,
     ChildRefused,
     ChildrenAccepted,
     ConditionsChanged,
     Event,
     ReplicaDelayed,
     ReplicaRequested,
-    TensorBoardChanged,
     TimerCleared,
     TimerSet,
 )
@@ -23,7 +23,6 @@ from statemachine.observations import (
     CANNOT_START,
     Observation,
     PodObserved,
-    TensorBoardObserved,
     WriteRefused,
 )
 from statemachine.phases import STARTING, Trigger, allows
@@ -58,14 +57,14 @@ def retry_delay(refusals: int) -> timedelta:
     return min(LONGEST_RETRY, timedelta(seconds=2 ** min(refusals - 1, 6)))
 
 
-def refusals(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def refusals(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """A refused write: tried again later, or, while starting and refused for good, the end of the job."""
     if is_due(state, seen, RETRY):
         yield TimerCleared(timer=RETRY)
     if not isinstance(seen, WriteRefused) or state.plan is None or state.deleted:
         return
-    if seen.kind == "TensorBoard":
-        yield from _board_refused(state, seen)
+    if not kind.needs(seen.kind):
+        yield from _unneeded_refused(state, seen)
     elif seen.verb == "delete":
         if is_news(state, seen):
             yield refused(seen, state.refusals)
@@ -262,26 +261,11 @@ def _is_emptying(state: JobState) -> bool:
     )
 
 
-def tensorboard(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
-    """What the job's TensorBoard does; it never influences the phase (spec R14)."""
-    match seen:
-        case TensorBoardObserved() if (
-            state.plan and seen.name == state.plan.tensorboard and not state.deleted
-        ):
-            known = state.tensorboard
-            if known and not seen.uid and known.uid not in ("", seen.gone_uid):
-                return  # an earlier one is gone, and there is another since
-            told = (known.uid, known.running, known.error, known.outdated) if known else None
-            if told != (seen.uid, seen.running, "", False):
-                yield TensorBoardChanged(name=seen.name, uid=seen.uid, running=seen.running)
-        case _:
-            return
-
-
-def _board_refused(state: JobState, seen: WriteRefused) -> Iterator[Event]:
-    known = state.tensorboard
+def _unneeded_refused(state: JobState, seen: WriteRefused) -> Iterator[Event]:
+    """The cluster refuses a child that the job can do without: nothing waits for it."""
+    known = state.child(seen.kind, seen.name)
     if known and known.uid and not known.outdated:
-        return  # it was made after all, and has been seen: old news
+        return  # a late report: it was made after all
     if known is None or known.error != seen.message:
         uid = known.uid if known else ""
-        yield TensorBoardChanged(name=seen.name, uid=uid, error=seen.message)
+        yield ChildChanged(kind=seen.kind, name=seen.name, uid=uid, error=seen.message)

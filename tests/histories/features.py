@@ -8,9 +8,9 @@ from statemachine.evolve import fold
 from statemachine.log.codec import decode
 from statemachine.log.entry import Entry
 from statemachine.observations import (
+    ChildObserved,
     JobObserved,
     Observation,
-    PodGroupObserved,
     PodObserved,
     TimerFired,
     WriteRefused,
@@ -54,8 +54,8 @@ def _of_cause(cause: Observation) -> Iterator[str]:
     match cause:
         case PodObserved():
             yield f"cause {cause.type} {cause.phase.value}{' deleting' if cause.deleting else ''}"
-        case PodGroupObserved():
-            yield f"cause {cause.type} {cause.phase or 'gone'}"
+        case ChildObserved():
+            yield f"cause {cause.kind} {' '.join(cause.facts.values()) or 'gone'}"
         case TimerFired():
             yield f"timer {cause.timer.split(':', 1)[0].split('/', 1)[0]}"
         case WriteRefused():

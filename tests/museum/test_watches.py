@@ -15,7 +15,7 @@ from projectors import diff
 from statemachine.desired import desired
 from statemachine.errors import Expired
 from statemachine.ids import JobUid, PodUid, ReplicaName
-from statemachine.observations import Observation, PodGroupObserved
+from statemachine.observations import ChildObserved, Observation
 from tests.museum.exhibit import exhibit, given, swap
 from tests.support.pytorchjob import API, TorchStory, training
 from tests.support.simulated import on_simulated_time
@@ -90,19 +90,19 @@ def test_kubernetes_sigs_jobset_926_what_is_as_wished_is_not_written_again() -> 
     assert [write for write in writes if isinstance(write, diff.Update)] == []
 
 
-def by_name(change: Change) -> PodGroupObserved | None:
+def by_name(change: Change) -> ChildObserved | None:
     """The group that goes is the one of that name, whichever it was."""
     known = RIGHT_GROUP(change)
     return known and known.model_copy(update={"gone_uid": "group-2" if known.gone_uid else ""})
 
 
-RIGHT_GROUP = bridge_observe.pod_group
+RIGHT_GROUP = bridge_observe.child
 
 
 @exhibit(
     "volcano-sh/volcano#2044",
     "A job was deleted and made again at once, and the end of the first one's PodGroup lost the second one's.",
-    wrong=(swap(bridge_observe, "pod_group", by_name),),
+    wrong=(swap(bridge_observe, "child", by_name),),
 )
 def test_volcano_sh_volcano_2044_the_group_before_is_not_the_group() -> None:
     story = TorchStory(training(workers=0), gang_scheduler="volcano").submit()
@@ -119,8 +119,9 @@ def test_volcano_sh_volcano_2044_the_group_before_is_not_the_group() -> None:
     reports = observe(Change(Verb.DELETED, gone, AT))
     given(len(reports) == 1, "the bridge tells of it")
     story.see(reports[0])
-    assert story.state.pod_group is not None
-    assert story.state.pod_group.uid == "group-2"
+    group = story.state.child("PodGroup", story.name)
+    assert group is not None
+    assert group.uid == "group-2"
 
 
 # ---- streams -------------------------------------------------------------------------------------------------------

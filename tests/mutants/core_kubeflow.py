@@ -196,7 +196,7 @@ MUTANTS: Final = (
     _of(
         "waiting",
         "nobody-waits",
-        "return state.pod_group is None or state.pod_group.phase in _NOT_LET_IN",
+        "return known is None or not _is_let_in(known.facts)",
         "return False",
     ),
     _of("waiting", "others-wait-too", "    if gang_scheduler(state) != VOLCANO:\n        return False\n", ""),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
-from statemachine.observations import Container, ContainerStatus, PodGroupObserved
+from statemachine.observations import ChildObserved, Container, ContainerStatus
 from statemachine.spec import Launch, Plan
 from tests.support.examples import job_of
 from tests.support.scenario import Story
@@ -177,8 +177,16 @@ def _perform(kind: Kind, story: Story, step: Step) -> None:
         case ("label", labels):
             story.label(**labels)
         case ("group", phase):
+            facts = {"phase": phase} if phase else {}
             story.see(
-                PodGroupObserved(job=story.uid, at=story.now, name=story.name, uid="group-1", phase=phase)
+                ChildObserved(
+                    job=story.uid,
+                    at=story.now,
+                    kind="PodGroup",
+                    name=story.name,
+                    uid="group-1",
+                    facts=facts,
+                )
             )
         case ("unreadable", name):
             story.unreadable(name)

@@ -1,6 +1,6 @@
 """What a PyTorchJob shows or says again, and what it does not: pods known again, exits, refusals, expiry."""
 
-from statemachine.observations import Container, ContainerStatus, PodGroupObserved
+from statemachine.observations import ChildObserved, Container, ContainerStatus
 from statemachine.phases import Phase
 from tests.support.pytorchjob import TorchStory, training
 
@@ -70,7 +70,9 @@ def test_a_pod_beyond_the_scale_that_failed_elsewhere_costs_nothing() -> None:
 
 def test_only_the_end_of_its_own_group_makes_pods_wait_again() -> None:
     story = TorchStory(training(), gang_scheduler="volcano").submit().group("Inqueue")
-    gone = PodGroupObserved(job=story.uid, at=story.now, name="retry", uid="", gone_uid="group-0", phase="")
+    gone = ChildObserved(
+        job=story.uid, at=story.now, kind="PodGroup", name="retry", uid="", gone_uid="group-0"
+    )
     assert story.see(gone).last == (), "an earlier one"
     story.see(gone.model_copy(update={"gone_uid": "group-1"}))
     assert story.gone("worker-0", uid="worker-0.1").pods == ["master-0.1", "worker-1.1"]

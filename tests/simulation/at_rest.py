@@ -12,7 +12,7 @@ from statemachine.ids import ATTEMPT, JobUid, short_hash
 from statemachine.log.audit import verify
 from statemachine.log.codec import encode_state
 from statemachine.log.reader import Reader
-from statemachine.observations import TensorBoardObserved, WriteRefused
+from statemachine.observations import ChildObserved, WriteRefused
 from statemachine.rules.launcher import is_held_back
 from statemachine.state import STATE_VERSION, JobState, ReplicaPhase
 from statemachine.status import status
@@ -160,7 +160,7 @@ def repeats_say_nothing(_: World, story: Story) -> Verdicts:
         yield Excuse("pod out of sight")
         return
     for step in story.steps:
-        if isinstance(step.entry.cause, WriteRefused | TensorBoardObserved):
+        if isinstance(step.entry.cause, WriteRefused | ChildObserved):
             yield Excuse("report of the present")
         else:
             said = decide(story.state, step.entry.cause)

@@ -8,7 +8,7 @@ from typing import Final
 
 from k8s_bridge.port import Manifest, Ref
 from statemachine.log.codec import decode
-from statemachine.observations import TensorBoardObserved
+from statemachine.observations import ChildObserved
 from tests.simulation.shapes import EXIT_CODES
 from tests.simulation.steps import named
 from tests.simulation.world import World
@@ -194,7 +194,7 @@ async def repeat(world: World) -> None:
     if records and world.process is not None and not world.process.task.done():
         record = world.chance.choice(records)
         seen = decode(record.body).cause
-        if isinstance(seen, TensorBoardObserved):
+        if isinstance(seen, ChildObserved):
             return  # it goes to and fro, nothing tells an old report of it; the watch repeats the newest
         world.fault("observed_again", f"the cause of {record.job} {record.seq} is delivered again")
         await world.process.controller.source.observe(seen)

@@ -2,7 +2,7 @@
 
 from typing import Any, Self
 
-from statemachine.observations import Container, ContainerStatus, PodGroupObserved, PodObserved
+from statemachine.observations import ChildObserved, Container, ContainerStatus, PodObserved
 from statemachine.state import ConditionState
 from tests.support.scenario import Story
 
@@ -70,7 +70,10 @@ class TorchStory(Story):
 
     def group(self, phase: str, uid: str = "group-1") -> Self:
         """The PodGroup is seen in `phase`."""
-        return self.see(PodGroupObserved(job=self.uid, at=self.now, name=self.name, uid=uid, phase=phase))
+        facts = {"phase": phase} if phase else {}
+        return self.see(
+            ChildObserved(job=self.uid, at=self.now, kind="PodGroup", name=self.name, uid=uid, facts=facts)
+        )
 
     def all_gone(self) -> Self:
         """Every pod that we have let go is gone."""

@@ -18,6 +18,7 @@ from statemachine.kinds import kind_of
 from statemachine.log.codec import encode, entry_hash
 from statemachine.log.entry import GENESIS, Entry
 from statemachine.observations import (
+    ChildObserved,
     Container,
     ContainerStatus,
     JobGone,
@@ -27,7 +28,6 @@ from statemachine.observations import (
     PodObserved,
     PodPhase,
     PodUnreadable,
-    TensorBoardObserved,
     TimerFired,
     WriteRefused,
 )
@@ -241,7 +241,10 @@ class Story:
     def board(self, *, uid: str = "u-3", running: bool = True) -> Self:
         """The TensorBoard object is seen."""
         name = f"{self.name}-7ac1b"
-        return self.see(TensorBoardObserved(job=self.uid, at=self.now, name=name, uid=uid, running=running))
+        facts = {"running": "true"} if running else {}
+        return self.see(
+            ChildObserved(job=self.uid, at=self.now, kind="TensorBoard", name=name, uid=uid, facts=facts)
+        )
 
     def delete(self) -> Self:
         """The job object is gone."""

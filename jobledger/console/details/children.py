@@ -23,7 +23,7 @@ from statemachine.ids import ReplicaName
 from statemachine.kind import Child
 from statemachine.kinds import KINDS, kind_of
 from statemachine.redact import redacted
-from statemachine.state import JobState
+from statemachine.state import ChildState, JobState
 
 _PLURALS: Final = {
     (each.api_version, each.kind): each.plural for kind in KINDS for each in kind.owns
@@ -72,15 +72,25 @@ async def pod_of(app: App, subject: Subject, row: Row, caller: Caller) -> tuple[
     return (found, "") if found["metadata"]["uid"] == row.uid else (None, "")
 
 
-async def group_of(app: App, subject: Subject, caller: Caller) -> dict[str, Any] | None:
-    """The job's PodGroup; None if it has none, or the cluster, or the caller's rights, do not give it.
+def gang_of(state: JobState | None) -> Child | None:
+    """The child by which a scheduler places the job's pods together."""
+    gangs = {(owned.api_version, owned.kind) for kind in KINDS for owned in kind.owns if owned.gang}
+    return next((child for child in children_of(state) if (child.api_version, child.kind) in gangs), None)
 
-    Where pods wait for their group the log knows of it, and nobody is asked.
+
+def known_gang(state: JobState) -> ChildState | None:
+    """What the log knows of that child; nothing where the job's kind does not observe it."""
+    child = gang_of(state)
+    return state.child(child.kind, child.name) if child else None
+
+
+async def group_of(app: App, subject: Subject, caller: Caller) -> dict[str, Any] | None:
+    """The object by which the job's pods are placed together; None if it has none, or nobody gives it to the caller.
+
+    Where pods wait for their group the log knows of it, and the cluster is not asked.
     """
-    if subject.state is None or subject.state.pod_group:
-        return None
-    child = next((each for each in children_of(subject.state) if each.kind == "PodGroup"), None)
-    if child is None:
+    child = gang_of(subject.state)
+    if child is None or subject.state is None or subject.state.child(child.kind, child.name):
         return None
     return await seen(app, Ref(child.api_version, child.kind, subject.namespace, child.name), caller)
 

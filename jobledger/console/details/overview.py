@@ -11,7 +11,7 @@ from projectors.history.phrases import queue_words
 from projectors.phrases import Language, in_words
 from statemachine.kinds.common.look import find, flag, number, text
 from statemachine.spec import Plan
-from statemachine.state import JobState
+from statemachine.state import ChildState, JobState
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,10 @@ def placed(spec: Mapping[str, Any]) -> Placed:
     return Placed(scheduler, queue, text(spec, "runPolicy.schedulingPolicy.priorityClass"))
 
 
-def group_phase(state: JobState, group: Mapping[str, Any] | None) -> str:
-    """The phase of the job's PodGroup; empty if it has none. The log knows those that pods wait for."""
-    if state.pod_group:
-        return state.pod_group.phase or "Pending"
+def group_phase(known: ChildState | None, group: Mapping[str, Any] | None) -> str:
+    """The phase of the job's gang; empty if it has none. The log knows those that pods wait for."""
+    if known:
+        return known.facts.get("phase") or "Pending"
     return "" if group is None else str((group.get("status") or {}).get("phase") or "Pending")
 
 

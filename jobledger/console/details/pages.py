@@ -11,7 +11,15 @@ from starlette.responses import Response
 from jobledger.api.answers import yaml_answer, yaml_of
 from jobledger.api.rights import Caller, caller_of
 from jobledger.console.details.asof import by_change
-from jobledger.console.details.children import group_of, made_pods, pod_of, rows_of, seen, with_pods
+from jobledger.console.details.children import (
+    group_of,
+    known_gang,
+    made_pods,
+    pod_of,
+    rows_of,
+    seen,
+    with_pods,
+)
 from jobledger.console.details.events import SHOWN, events_of, events_of_pod, may_read
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.overview import (
@@ -133,7 +141,7 @@ class _Pages:
             by_launcher=has_launcher(state),
             placed=placed(state.spec or spec),
             kueue=queue_of(state, language_of(request)),
-            group=group_phase(state, await group_of(self._app, subject, caller)),
+            group=group_phase(known_gang(state), await group_of(self._app, subject, caller)),
             sums=[(each, asked.get(each), allowed.get(each)) for each in sorted({*asked, *allowed})],
             launch=launch(subject),
             events=await events_of(self._app, subject, life, caller, detailed=detailed),

@@ -11,7 +11,7 @@ from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.t9k.kind import t9k_served
 from statemachine.kinds.t9k.launcher import launcher_pod_name
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
-from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME
+from statemachine.kinds.t9k.objects import CONFIG_MAP, OWNER_KIND, OWNER_NAME, POD_GROUP
 from statemachine.kinds.t9k.status import recorded, status
 
 KIND = ModelKind(
@@ -34,6 +34,7 @@ KIND = ModelKind(
     read_status=recorded,
     keep=keeps,
     retryable=is_retryable,
+    owns=(CONFIG_MAP, POD_GROUP),
     fixed=FIXED_WHEN_FINISHED,
     modern=modern,
     modes=("always",),

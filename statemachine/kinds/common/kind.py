@@ -42,13 +42,6 @@ from statemachine.state import JobState
 
 S = TypeVar("S", bound=SpecPart)
 
-USUAL: Final = (
-    Owned("v1", "ConfigMap", "configmaps", optional=False),
-    Owned("scheduler.tensorstack.dev/v1beta1", "PodGroup", "podgroups"),
-    Owned("tensorstack.dev/v1beta1", "TensorBoard", "tensorboards"),
-)
-"""What jobs may own whose kind says nothing else. Source: spec R13, R14."""
-
 
 def usual_pause(on: bool) -> dict[str, Any]:
     """How jobs are paused whose kind says nothing else. Source: spec R11."""
@@ -123,7 +116,7 @@ class ModelKind(Generic[S]):
     refused_as: str = "InvalidSpec"
     pause: Callable[[bool], dict[str, Any]] = usual_pause
     scalable: Callable[[Mapping[str, Any]], Scaling | None] = usual_scaling
-    owns: tuple[Owned, ...] = USUAL
+    owns: tuple[Owned, ...] = ()
     opt_in: type[OptInSettings] | None = None
     expires: bool = False
     allowance: Callable[[JobState, ReplicaName | None], Budget] = shared_budget
@@ -217,6 +210,10 @@ class ModelKind(Generic[S]):
     def queue(self, labels: Mapping[str, str]) -> str:
         """See `Kind.queue`."""
         return labels.get(self.queue_label, "") if self.queue_label else ""
+
+    def needs(self, child_kind: str) -> bool:
+        """See `Kind.needs`."""
+        return all(owned.needed for owned in self.owns if owned.kind == child_kind)
 
     def scale_of(self, plan: Plan) -> int:
         """See `Kind.scale_of`."""

@@ -9,7 +9,7 @@ from statemachine.kinds.deepspeedjob.rules import RULES
 from statemachine.kinds.deepspeedjob.spec import DeepSpeedSpec
 from statemachine.kinds.t9k.kind import t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
-from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, plain_pod_name
+from statemachine.kinds.t9k.objects import CONFIG_MAP, OWNER_KIND, OWNER_NAME, POD_GROUP, plain_pod_name
 from statemachine.kinds.t9k.status import recorded, status
 
 KIND = ModelKind(
@@ -33,6 +33,7 @@ KIND = ModelKind(
     read_status=recorded,
     keep=keeps,
     retryable=is_retryable,
+    owns=(CONFIG_MAP, POD_GROUP),
     fixed=FIXED_WHEN_FINISHED,
     modes=("value",),
     env=ENV,

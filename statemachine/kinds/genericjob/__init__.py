@@ -10,7 +10,7 @@ from statemachine.kinds.genericjob.rules import RULES
 from statemachine.kinds.genericjob.spec import GenericSpec
 from statemachine.kinds.t9k.kind import t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, is_retryable, keeps
-from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, plain_pod_name
+from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, POD_GROUP, plain_pod_name
 from statemachine.kinds.t9k.status import recorded, status
 
 KIND = ModelKind(
@@ -32,6 +32,7 @@ KIND = ModelKind(
     read_status=recorded,
     keep=keeps,
     retryable=is_retryable,
+    owns=(POD_GROUP,),
     fixed=FIXED_WHEN_FINISHED,
     modes=("value",),
     env=ENV,

@@ -17,7 +17,10 @@ from statemachine.state import JobState
 
 AUTOSCALING: Final = "autoscaling/v2"
 
-OWNS: Final = (*gang.OWNS, Owned(AUTOSCALING, "HorizontalPodAutoscaler", "horizontalpodautoscalers"))
+OWNS: Final = (
+    *gang.OWNS,
+    Owned(AUTOSCALING, "HorizontalPodAutoscaler", "horizontalpodautoscalers", compared="spec"),
+)
 """What a job may own beside pods and Services."""
 
 

@@ -27,9 +27,28 @@ PLUGINS_VERSION: Final = "scheduling.x-k8s.io/v1alpha1"
 
 PLUGINS: Final = "scheduler-plugins"
 
+POD_GROUP: Final = "PodGroup"
+PHASE: Final = "phase"
+
+
+def _facts(raw: Mapping[str, Any]) -> Mapping[str, str]:
+    phase = text(raw, "status.phase")
+    return {PHASE: phase} if phase else {}
+
+
 OWNS: Final = (
-    Owned(VOLCANO_VERSION, "PodGroup", "podgroups", when=("gang_scheduler", VOLCANO)),
-    Owned(PLUGINS_VERSION, "PodGroup", "podgroups", when=("gang_scheduler", PLUGINS)),
+    Owned(
+        VOLCANO_VERSION,
+        POD_GROUP,
+        "podgroups",
+        when=("gang_scheduler", VOLCANO),
+        facts=_facts,
+        compared="spec",
+        gang=True,
+    ),
+    Owned(
+        PLUGINS_VERSION, POD_GROUP, "podgroups", when=("gang_scheduler", PLUGINS), compared="spec", gang=True
+    ),
 )
 """The PodGroups, each where its scheduler is configured."""
 

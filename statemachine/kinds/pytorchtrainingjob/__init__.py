@@ -9,8 +9,9 @@ from statemachine.kinds.pytorchtrainingjob.rules import RULES
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
 from statemachine.kinds.t9k.kind import t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
-from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, hashed_pod_name
+from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, POD_GROUP, hashed_pod_name
 from statemachine.kinds.t9k.status import recorded, status
+from statemachine.kinds.t9k.tensorboard import OWNED as TENSORBOARD
 
 KIND = ModelKind(
     names=NAMES,
@@ -34,6 +35,7 @@ KIND = ModelKind(
     read_status=recorded,
     keep=keeps,
     retryable=is_retryable,
+    owns=(POD_GROUP, TENSORBOARD),
     fixed=FIXED_WHEN_FINISHED,
     scalable=scaling,
     modes=("plain", "torchrun"),

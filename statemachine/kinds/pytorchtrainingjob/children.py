@@ -21,9 +21,9 @@ from statemachine.kinds.t9k.objects import (
     hashed_pod_name,
     pod_group,
     service,
-    tensorboard,
 )
 from statemachine.kinds.t9k.pods import pod, with_env
+from statemachine.kinds.t9k.tensorboard import tensorboard
 from statemachine.state import JobState
 
 PORT_NAMES = ("pytorch-port", "pytorchjob-port")

@@ -14,6 +14,7 @@ from statemachine.kinds.common.look import entries, flag, items, text
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
 from statemachine.kinds.t9k.elastic import distributed
 from statemachine.kinds.t9k.kind import t9k_names
+from statemachine.kinds.t9k.tensorboard import planned
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
 
 NAMES = t9k_names("PyTorchTrainingJob", "pj")
@@ -73,5 +74,5 @@ def plan(name: str, uid: JobUid, spec: PyTorchTrainingSpec) -> Plan:
         backoff_limit=spec.run_policy.backoff_limit,
         active_deadline_seconds=spec.run_policy.active_deadline_seconds,
         clean_up=CleanUpPolicy(spec.run_policy.clean_up_policy),
-        tensorboard="" if spec.tensorboard_spec is None else f"{name}-{short_hash(uid)}",
+        children=() if spec.tensorboard_spec is None else (planned(f"{name}-{short_hash(uid)}"),),
     )

@@ -3,6 +3,7 @@
 from typing import Final
 
 from statemachine.kind import Child, LifeRule
+from statemachine.kinds.t9k import tensorboard
 from statemachine.rules.admission import admission
 from statemachine.rules.backoff import delays
 from statemachine.rules.creation import (
@@ -11,7 +12,6 @@ from statemachine.rules.creation import (
     refusals,
     requests,
     start_refusals,
-    tensorboard,
 )
 from statemachine.rules.ending import clean_up, closing, deadline, outcome
 from statemachine.rules.lifecycle import lost_and_found, recovered, running
@@ -30,7 +30,7 @@ LIFE: Final[tuple[LifeRule, ...]] = (
     refusals,  # what the cluster would not take
     deletions,  # … and takes now
     start_refusals,  # … or start, before it is judged as a failure
-    tensorboard,
+    tensorboard.reports,
     restart,  # an ended replica is judged before anybody asks whether the job ended
     deadline,  # …
     pause,  # a wish to pause comes before starting or ending by what was seen in the same moment

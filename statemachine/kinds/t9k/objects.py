@@ -1,6 +1,6 @@
-"""The children of T9k jobs as plain data: names, labels, owners, Services, PodGroup, TensorBoard.
+"""The children of T9k jobs as plain data: names, labels, owners, Services, PodGroup.
 
-Source: spec R3, R4, R13, R14.
+Source: spec R3, R4, R13.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,12 +9,16 @@ from functools import partial
 from typing import Any, Final
 
 from statemachine.ids import ReplicaName, short_hash, split_replica
-from statemachine.kind import Child, Manifest, owner_reference
+from statemachine.kind import Child, Manifest, Owned, owner_reference
 from statemachine.kinds.t9k.parts import T9kScheduler
 from statemachine.state import JobState
 
 POD_GROUP_VERSION: Final = "scheduler.tensorstack.dev/v1beta1"
-TENSORBOARD_VERSION: Final = "tensorstack.dev/v1beta1"
+
+CONFIG_MAP: Final = Owned("v1", "ConfigMap", "configmaps", optional=False, compared="data")
+
+POD_GROUP: Final = Owned(POD_GROUP_VERSION, "PodGroup", "podgroups", compared="spec", gang=True)
+"""Source: spec R13."""
 
 OWNER_KIND: Final = "tensorstack.dev/owner-kind"
 """Label of every child: the kind of its job. Source: spec R3."""
@@ -131,20 +135,4 @@ def _pod_group(job: JobState, scheduler: T9kScheduler, members: int) -> Manifest
         "kind": "PodGroup",
         "metadata": metadata(job, job.name, job_labels(job)),
         "spec": {"minMember": members, "queue": scheduler.queue, "priority": scheduler.priority},
-    }
-
-
-def tensorboard(job: JobState, spec: Mapping[str, Any]) -> Child:
-    """The job's TensorBoard with the spec that the user gave; never holds up the pods. Source: spec R14."""
-    name = hashed_name(job)
-    build = partial(_tensorboard, job, name, spec)
-    return Child(TENSORBOARD_VERSION, "TensorBoard", name, build, mutable=True, optional=True)
-
-
-def _tensorboard(job: JobState, name: str, spec: Mapping[str, Any]) -> Manifest:
-    return {
-        "apiVersion": TENSORBOARD_VERSION,
-        "kind": "TensorBoard",
-        "metadata": metadata(job, name, job_labels(job)),
-        "spec": dict(spec),
     }

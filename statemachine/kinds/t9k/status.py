@@ -7,12 +7,13 @@ from statemachine.ids import split_replica
 from statemachine.kind import Kind
 from statemachine.kinds.common.look import items, text
 from statemachine.kinds.common.recorded import conditions, count_at, time_at
+from statemachine.kinds.t9k import tensorboard
 from statemachine.observations import Container, Recorded
 from statemachine.phases import Phase
 from statemachine.state import ConditionState, JobState
 from statemachine.timestamps import rfc3339
 
-TENSORBOARD: Final = {"apiVersion": "tensorstack.dev/v1beta1", "kind": "TensorBoard"}
+TENSORBOARD: Final = {"apiVersion": tensorboard.API_VERSION, "kind": tensorboard.KIND}
 
 
 def status(kind: Kind, state: JobState, *, restarts: bool) -> dict[str, Any]:
@@ -85,9 +86,10 @@ def _condition(condition: ConditionState) -> dict[str, str]:
 
 def _tensorboard(state: JobState) -> dict[str, Any] | None:
     """`status.tensorboard`, row by row of the table in spec R14."""
-    if state.plan is None or not state.plan.tensorboard:
+    planned = tensorboard.of(state)
+    if planned is None:
         return None
-    name, known = state.plan.tensorboard, state.tensorboard
+    name, known = planned.name, state.child(planned.kind, planned.name)
     uid = known.uid if known else ""
     ready, type_ = False, "Normal"
     if known and known.error:
@@ -96,7 +98,7 @@ def _tensorboard(state: JobState) -> dict[str, Any] | None:
         reason, action, note = "DependentNotFound", "Create", f"TensorBoard [{name}] is being created"
     elif known.outdated:
         reason, action, note = "DependentOutdated", "Update", f"TensorBoard [{name}] is being updated"
-    elif known.running:
+    elif tensorboard.RUNNING in known.facts:
         ready = True
         reason, action, note = "DependentReady", "NOP", f"TensorBoard [{name}] is ready"
     else:

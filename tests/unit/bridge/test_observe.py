@@ -11,6 +11,7 @@ from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Manifest, Verb
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName
 from statemachine.observations import (
+    ChildObserved,
     Container,
     ContainerStatus,
     JobGone,
@@ -20,7 +21,6 @@ from statemachine.observations import (
     PodObserved,
     PodPhase,
     PodUnreadable,
-    TensorBoardObserved,
     WorkloadCondition,
     WorkloadObserved,
 )
@@ -320,14 +320,16 @@ def a_tensorboard(**status: str) -> Manifest:
 
 
 def test_a_tensorboard_is_observed_with_whether_it_runs() -> None:
-    waiting = TensorBoardObserved(job=J1, at=AT, name="mnist-7ac1b", uid="t-1")
+    waiting = ChildObserved(job=J1, at=AT, kind="TensorBoard", name="mnist-7ac1b", uid="t-1")
     assert seen(a_tensorboard(phase="Pending")) == waiting
-    assert seen(a_tensorboard(phase="Running")) == waiting.model_copy(update={"running": True})
+    assert seen(a_tensorboard(phase="Running")) == waiting.model_copy(update={"facts": {"running": "true"}})
 
 
 def test_a_deleted_tensorboard_has_no_uid() -> None:
     found = seen(a_tensorboard(), Verb.DELETED)
-    assert found == TensorBoardObserved(job=J1, at=AT, name="mnist-7ac1b", uid="", gone_uid="t-1")
+    assert found == ChildObserved(
+        job=J1, at=AT, kind="TensorBoard", name="mnist-7ac1b", uid="", gone_uid="t-1"
+    )
 
 
 def a_workload(**status: Any) -> Manifest:

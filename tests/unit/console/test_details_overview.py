@@ -11,8 +11,7 @@ from jobledger.console.details.asof import by_change
 from jobledger.console.details.overview import group_phase, placed
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import JobEvent, Ref
-from statemachine.ids import JobUid
-from statemachine.state import JobState
+from statemachine.state import ChildState
 from tests.unit.api.test_cluster_guard import both, only
 from tests.unit.api.words import app_in_memory, job, phase, until, written
 from tests.unit.console.test_details_pages import PATH, browsing, one_job, text
@@ -134,7 +133,7 @@ def test_scheduler_queue_and_priority_are_those_of_the_spec(
 
 
 def test_the_pod_group_says_its_phase() -> None:
-    state = JobState(JobUid("u"))
-    assert group_phase(state, {"kind": "PodGroup", "status": {"phase": "Running"}}) == "Running"
-    assert group_phase(state, {"kind": "PodGroup"}) == "Pending"
-    assert group_phase(state, None) == ""
+    assert group_phase(ChildState("PodGroup", "j", facts={"phase": "Inqueue"}), None) == "Inqueue"
+    assert group_phase(None, {"kind": "PodGroup", "status": {"phase": "Running"}}) == "Running"
+    assert group_phase(None, {"kind": "PodGroup"}) == "Pending"
+    assert group_phase(None, None) == ""

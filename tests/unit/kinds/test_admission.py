@@ -200,7 +200,11 @@ def test_mutable_values_are_taken_over_and_named() -> None:
     }
     assert found.spec == merged(new, runMode={"pause": {"enabled": True}})
     assert found.plan is not None
-    assert (found.plan.scale, found.plan.paused, found.plan.tensorboard) == (3, True, "mnist-7ac1b")
+    assert (found.plan.scale, found.plan.paused, [child.name for child in found.plan.children]) == (
+        3,
+        True,
+        ["mnist-7ac1b"],
+    )
 
 
 def test_parts_of_the_tensorboard_are_named() -> None:

@@ -18,7 +18,7 @@ def test_defaults_are_the_spec_s() -> None:
     found = plan(spec({"type": "worker", "template": replicas()["template"]}))
     assert found.primary == "worker-0"
     assert (found.backoff_limit, found.active_deadline_seconds) == (3, None)
-    assert (found.clean_up, found.min_running, found.tensorboard) == (CleanUpPolicy.NONE, None, "")
+    assert (found.clean_up, found.min_running, found.children) == (CleanUpPolicy.NONE, None, ())
     assert [(each.type, each.scale, each.restart_policy) for each in found.types] == [
         ("worker", 1, RestartPolicy.ON_FAILURE)
     ]

@@ -54,7 +54,7 @@ ALLOWED: Final[dict[str, set[str] | None]] = {
         "PodUnreadable",
         "TimerFired",
         "WriteRefused",
-        "TensorBoardObserved",
+        "ChildObserved",
     },
     "outcome": {"entry", "nothing"},
     "name": {"children", "status", "expiry"},
