@@ -32,9 +32,22 @@ def queue(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     known = state.queue
     if not seen.uid and (known is None or known.uid != seen.gone_uid or known.standing == "gone"):
         return  # an earlier one is gone
+    if known is not None and _is_older(known, seen):
+        return
     event = _event(known, seen)
     if known is None or event.eviction is not None or _shape(known) != _shape(event):
         yield event
+
+
+def _is_older(known: QueueState, seen: WorkloadObserved) -> bool:
+    """A late report: all that it tells of the Workload is from before the eviction that is known.
+
+    Kueue keeps the condition `Evicted`, so what is newer has that one, of that time or later.
+    """
+    if seen.uid != known.uid or known.evicted_at is None:
+        return False
+    times = [each.changed_at for each in seen.conditions if each.changed_at is not None]
+    return not times or max(times) < known.evicted_at
 
 
 def _event(known: QueueState | None, seen: WorkloadObserved) -> QueueChanged:

@@ -193,6 +193,10 @@ MUTANTS: Final = (
         "known is not None and known.evicted_at == evicted.changed_at",
         "False",
     ),
+    _of("queue", "late-report-is-news", "not times or max(times) < known.evicted_at", "not times"),
+    _of("queue", "late-first-report-is-news", "not times or max(times) <", "bool(times) and max(times) <"),
+    _of("queue", "the-same-moment-is-late", "max(times) < known", "max(times) <= known"),
+    _of("queue", "late-report-of-another-workload", "seen.uid != known.uid or known", "known"),
     _of(
         "queue",
         "admitted-without-quota",

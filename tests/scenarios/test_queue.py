@@ -186,6 +186,34 @@ def test_two_preemptions_are_two_incidents() -> None:
     assert kinds.count(IncidentKind.EVICTION) == 2
 
 
+def test_a_late_report_from_before_the_last_eviction_says_nothing() -> None:
+    """Not that Kueue admitted the job once more, nor that it took the quota away once more."""
+    story = queued()
+    first, before = workload(story, at=1), waiting(story, 3)
+    running, taken = admitted(story, 10), evicted(story, 20, "Preempted", PREEMPTED)
+    back = admitted(story, 40, ("Evicted", "False", "QuotaReserved", f"Previously: {PREEMPTED}"))
+    for newest in (first, before, running, taken, back):
+        assert story.see(newest).last
+    for late in (first, before, running, taken, back):
+        assert story.see(late).last == ()
+
+
+def test_a_workload_that_is_deactivated_while_it_is_evicted_is_news() -> None:
+    """Its conditions, and their times, are still those of the eviction."""
+    story = queued()
+    taken = evicted(story, 20, "Preempted", PREEMPTED)
+    (event,) = story.see(taken).see(taken.model_copy(update={"active": False})).last
+    assert isinstance(event, QueueChanged)
+    assert event.standing == "deactivated"
+
+
+def test_another_workload_is_news_whatever_became_of_the_one_before() -> None:
+    story = preempted(queued())
+    (event,) = story.see(workload(story, at=30, uid="w-2")).last
+    assert isinstance(event, QueueChanged)
+    assert (event.uid, event.standing) == ("w-2", "waiting")
+
+
 @pytest.mark.parametrize("reason", ["PodsReadyTimeout", "ClusterQueueStopped", "NodeFailures"])
 def test_an_eviction_for_another_reason_names_it(reason: str) -> None:
     story = queued()
