@@ -6,18 +6,17 @@ from typing import Final
 
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
 from statemachine import events as e
-from statemachine.decide import decide
 from statemachine.desired import desired
 from statemachine.ids import ATTEMPT, JobUid, short_hash
 from statemachine.log.audit import verify
 from statemachine.log.codec import encode_state
 from statemachine.log.reader import Reader
-from statemachine.observations import ChildObserved, WriteRefused
 from statemachine.rules.launcher import is_held_back
 from statemachine.state import STATE_VERSION, JobState, ReplicaPhase
 from statemachine.status import status
 from tests.simulation.histories import Story
 from tests.simulation.of_changes import is_stray
+from tests.simulation.repeats import repeats_say_nothing
 from tests.simulation.verdicts import Excuse, Verdicts
 from tests.simulation.world import World
 from tests.support.faults import CHILDREN
@@ -92,6 +91,13 @@ def status_is_folded(world: World, story: Story) -> Verdicts:
     yield None if ok else f"the object says {there.get('status')}, the log {told}"
 
 
+def labels_are_those_of_the_object(world: World, story: Story) -> Verdicts:
+    """Lists show a job with the labels that it has."""
+    if (there := _is_there(world, story.state)) is not None:
+        labels, told = there["metadata"].get("labels", {}), story.state.labels
+        yield None if labels == told else f"the object has the labels {labels}, the log tells {told}"
+
+
 def living_pods_are_counted(world: World, story: Story) -> Verdicts:
     """The log knows as Running or Pending as many pods as there are that have not ended."""
     if any(each.phase is ReplicaPhase.UNKNOWN for each in story.state.replicas.values()):
@@ -154,19 +160,6 @@ def own_deletions_are_known(world: World, story: Story) -> Verdicts:
             yield f"{event.uid} was deleted by a controller, not: {event.cause.kind}" if wrong else None
 
 
-def repeats_say_nothing(_: World, story: Story) -> Verdicts:
-    """Whatever was observed, seen again, changes nothing: deliveries come twice, and late."""
-    if any(each.phase is ReplicaPhase.UNKNOWN for each in story.state.replicas.values()):
-        yield Excuse("pod out of sight")
-        return
-    for step in story.steps:
-        if isinstance(step.entry.cause, WriteRefused | ChildObserved):
-            yield Excuse("report of the present")
-        else:
-            said = decide(story.state, step.entry.cause)
-            yield f"the cause of entry {step.entry.seq}, seen again, says {said}" if said else None
-
-
 def replay_gives_the_state(world: World, story: Story) -> Verdicts:
     """A reader from the first entry on, and the controller that lives, believe the same."""
     reader = Reader()
@@ -206,6 +199,7 @@ OF_JOBS: Final = (
     replicas_have_come_to_rest,
     nothing_is_stuck,
     status_is_folded,
+    labels_are_those_of_the_object,
     living_pods_are_counted,
     announced_once,
     no_end_is_lost,

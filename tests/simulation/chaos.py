@@ -8,7 +8,7 @@ from typing import Final
 
 from k8s_bridge.port import Manifest, Ref
 from statemachine.log.codec import decode
-from statemachine.observations import ChildObserved
+from statemachine.observations import ChildObserved, JobObserved
 from tests.simulation.shapes import EXIT_CODES
 from tests.simulation.steps import named
 from tests.simulation.world import World
@@ -196,8 +196,18 @@ async def repeat(world: World) -> None:
         seen = decode(record.body).cause
         if isinstance(seen, ChildObserved):
             return  # it goes to and fro, nothing tells an old report of it; the watch repeats the newest
+        if isinstance(seen, JobObserved) and _is_relabelled(world, seen):
+            world.harmed = (
+                True  # the bridge has told the newest labels, and does so again only after its start
+            )
         world.fault("observed_again", f"the cause of {record.job} {record.seq} is delivered again")
         await world.process.controller.source.observe(seen)
+
+
+def _is_relabelled(world: World, seen: JobObserved) -> bool:
+    """The job object has other labels than this report of it."""
+    there = next((job for job in world.live_jobs() if job["metadata"]["uid"] == seen.job), None)
+    return there is not None and there["metadata"].get("labels", {}) != seen.labels
 
 
 async def tensorboard(world: World) -> None:

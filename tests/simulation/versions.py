@@ -89,8 +89,8 @@ class VersionsWorld(ProjectedWorld):
     def _imply(self, state: JobState) -> None:
         """The job object and the pods are there, as the history says."""
         self.note("the cluster is as that says")
-        self.cluster.objects.restore(Stored(_job_object(self.history.observed, state)))
-        self.jobs.append(Ref.of(_job_object(self.history.observed, state)))
+        self.cluster.objects.restore(Stored(job_object(self.history.observed, state)))
+        self.jobs.append(Ref.of(job_object(self.history.observed, state)))
         pods = {child.replica: child.build() for child in desired(state) if child.kind == "Pod"}
         for replica in state.replicas.values():
             if replica.has_pod and replica.uid and replica.name in pods:
@@ -138,7 +138,8 @@ class _Told(Story):
         self.state = state
 
 
-def _job_object(observed: JobObserved, state: JobState) -> Manifest:
+def job_object(observed: JobObserved, state: JobState) -> Manifest:
+    """The object that was observed, with the status of its job."""
     meta: Manifest = {
         "name": observed.name,
         "namespace": observed.namespace,

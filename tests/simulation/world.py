@@ -85,7 +85,8 @@ class World:
         self.cluster.objects.subscribe(self._changed)
         self.changes = 0
         self.harmed = False
-        """An object that no controller watches was made or deleted behind its back: only the next visit sees it."""
+        """Only the next visit, or the next list, shows it: an object that no controller watches was made or deleted
+        behind its back, or old labels were told as news."""
         self.untold: set[JobUid] = set()
         """Jobs whose histories cannot be read in full: a newer release has written in them."""
         self.unreadable: set[JobUid] = set()

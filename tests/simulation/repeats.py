@@ -1,0 +1,49 @@
+"""An invariant of a system at rest: reports that come again say nothing, or what the newest report makes good."""
+
+from statemachine import events as e
+from statemachine.decide import decide
+from statemachine.evolve import fold
+from statemachine.observations import JobObserved, ChildObserved, WriteRefused
+from statemachine.state import ReplicaPhase
+from tests.simulation.histories import Story, Told
+from tests.simulation.verdicts import Excuse, Verdicts
+from tests.simulation.world import World
+
+
+def repeats_say_nothing(_: World, story: Story) -> Verdicts:
+    """Whatever was observed, seen again, changes nothing: deliveries come twice, and late."""
+    if any(each.phase is ReplicaPhase.UNKNOWN for each in story.state.replicas.values()):
+        yield Excuse("pod out of sight")
+        return
+    for step in story.steps:
+        if isinstance(step.entry.cause, WriteRefused | ChildObserved):
+            yield Excuse("report of the present")
+        elif not (said := decide(story.state, step.entry.cause)):
+            yield None
+        elif said == _labels_before(story, step) and _are_made_good(story, said):
+            yield Excuse("labels from before")
+        else:
+            yield f"the cause of entry {step.entry.seq}, seen again, says {said}"
+
+
+def _labels_before(story: Story, step: Told) -> tuple[e.Event, ...]:
+    """What a report says again whose labels were changed since, in one generation of the job; empty for any other."""
+    seen, newest = step.entry.cause, _newest_labels(story)
+    if not isinstance(seen, JobObserved) or newest is None or newest.record.seq <= step.record.seq:
+        return ()
+    return (e.LabelsChanged(labels=seen.labels),) if seen.generation == story.state.generation else ()
+
+
+def _are_made_good(story: Story, said: tuple[e.Event, ...]) -> bool:
+    """The newest report of labels, seen after that, leads back to what was."""
+    newest, state = _newest_labels(story), fold(story.state, said)
+    return newest is not None and fold(state, decide(state, newest.entry.cause)) == story.state
+
+
+def _newest_labels(story: Story) -> Told | None:
+    changes = (step for step in reversed(story.steps) if _changes_labels(step))
+    return next(changes, None)
+
+
+def _changes_labels(step: Told) -> bool:
+    return any(isinstance(event, e.LabelsChanged) for event in step.entry.events)
