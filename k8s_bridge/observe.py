@@ -184,16 +184,21 @@ def child(change: Change) -> ChildObserved | None:
     """The object as it stands, if a job controls it and a kind observes such; with an empty uid once it is gone."""
     raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
     owner, uid, name = _owner(meta), _text(meta.get("uid")), _text(meta.get("name"))
-    facts = _FACTS.get((_group(raw), _text(raw.get("kind"))))
+    kind, facts = _text(raw.get("kind")), facts_of(raw)
     if facts is None or not (owner and uid and name):
         return None
-    kind = _text(raw.get("kind"))
     if change.verb is Verb.DELETED:
         return ChildObserved(job=owner, at=change.at, kind=kind, name=name, uid="", gone_uid=uid)
     generation = whole_number(meta.get("generation")) or 0
     return ChildObserved(
-        job=owner, at=change.at, kind=kind, name=name, uid=uid, generation=generation, facts=dict(facts(raw))
+        job=owner, at=change.at, kind=kind, name=name, uid=uid, generation=generation, facts=facts
     )
+
+
+def facts_of(raw: Mapping[str, Any]) -> dict[str, str] | None:
+    """What is observed of a child (`Owned.facts`); None if no kind observes such objects."""
+    facts = _FACTS.get((_group(raw), _text(raw.get("kind"))))
+    return None if facts is None else dict(facts(raw))
 
 
 _TOLD: Final = (

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from k8s_bridge.observe import is_controlled
+from k8s_bridge.observe import facts_of, is_controlled
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
 from statemachine import ids
 from statemachine.ids import PodUid, ReplicaName
@@ -127,14 +127,22 @@ def diff(state: JobState, desired: Iterable[Child], live: Sequence[Manifest]) ->
                 yield Create(child)
         elif child.mutable and (merge := _difference(child.build(), found)):
             yield Update(child, _uid(found), merge)
-        elif child.mutable and _is_awaited(state, child):
+        elif child.mutable and _is_mistaken(state, found):
             yield Report(Ref.of(found), _uid(found))
 
 
-def _is_awaited(state: JobState, child: Child) -> bool:
-    """The log waits for the child to show its spec: one that was changed and changed back changes no object."""
-    known = state.child(child.kind, child.name)
-    return known is not None and known.outdated
+def _is_mistaken(state: JobState, found: Manifest) -> bool:
+    """The log does not have the child as it stands, and no watch has to report that again.
+
+    A spec that was changed and changed back changes no object. A late report of the child before, or of an earlier
+    status, is not to be told from news.
+    """
+    kind, name = found["kind"], found["metadata"]["name"]
+    known = state.child(kind, name)
+    planned = state.plan.children if state.plan else ()
+    if known is None or not any((child.kind, child.name) == (kind, name) for child in planned):
+        return False
+    return known.outdated or (known.uid, known.facts) != (_uid(found), facts_of(found))
 
 
 def _pod(

@@ -16,6 +16,9 @@ from statemachine.ids import ATTEMPT, REPLICA_LABELS
 from statemachine.kinds import KINDS
 
 _LABELS: Final = tuple(label for pair in REPLICA_LABELS for label in pair)
+_OBSERVED: Final = {owned.kind for kind in KINDS for owned in kind.owns if owned.facts is not None}
+"""Kinds whose status says something that is observed."""
+
 _COMPARED: Final = {owned.kind: owned.compared for kind in KINDS for owned in kind.owns if owned.compared}
 """Kinds of which a part is compared with the wished one, and that part."""
 
@@ -41,6 +44,7 @@ class Seen:
     node: str
     phase: str
     compared: Mapping[str, Any] | None
+    status: Mapping[str, Any] | None
 
     @classmethod
     def of(cls, raw: Manifest, collection: str = "", owner: Mapping[str, Any] | None = None) -> "Seen":
@@ -64,6 +68,7 @@ class Seen:
             intern((raw.get("spec") or {}).get("nodeName", "")) if pod else "",
             intern((raw.get("status") or {}).get("phase", "")) if pod else "",
             raw.get(_COMPARED[kind]) if kind in _COMPARED else None,
+            raw.get("status") if kind in _OBSERVED else None,
         )
 
     @property
@@ -95,8 +100,10 @@ class Seen:
         found: Manifest = {"apiVersion": self.api_version, "kind": self.kind, "metadata": meta}
         if self.kind == "Pod":
             found |= {"spec": {"nodeName": self.node}, "status": {"phase": self.phase}}
-        elif self.compared is not None:
+        if self.compared is not None:
             found[_COMPARED[self.kind]] = self.compared
+        if self.status is not None:
+            found["status"] = self.status
         return found
 
     def vanished(self) -> Manifest:

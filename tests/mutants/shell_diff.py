@@ -53,6 +53,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_DIFF,
     ),
     Mutant(
+        "diff-believes-a-late-report-of-a-tensorboard",
+        _DIFF,
+        "return board.outdated or (board.uid, board.running) != (_uid(found), is_running(found))",
+        "return board.outdated",
+        _ON_DIFF,
+    ),
+    Mutant(
         "diff-current-attempt-is-retired",
         _DIFF,
         "or attempt < replica.attempt or not",

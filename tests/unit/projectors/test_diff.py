@@ -262,11 +262,20 @@ def test_a_pod_asked_for_dismissed_and_never_made_is_said_to_be_absent() -> None
     assert writes(story, [service(story)]) == [SayAbsent(ReplicaName("worker-0"), 1)]
 
 
-def test_a_changed_tensorboard_is_updated_and_an_unwanted_one_deleted() -> None:
-    story = Story(workers(1, tensorboardSpec={"image": "tb:1"})).submit().pod("worker-0", "Running").board()
+def unreported_board() -> Story:
+    """A job that runs and has a TensorBoard, which nobody has reported."""
+    return Story(workers(1, tensorboardSpec={"image": "tb:1"})).submit().pod("worker-0", "Running")
+
+
+def board(story: Story) -> Manifest:
+    """The TensorBoard t-1 as the cluster has it."""
     built = story.children["TensorBoard/mnist-7ac1b"]
-    board = {**built, "metadata": {**built["metadata"], "uid": "t-1"}, "status": {"phase": "Running"}}
-    live = [service(story), pod(), board]
+    return {**built, "metadata": {**built["metadata"], "uid": "t-1"}, "status": {"phase": "Running"}}
+
+
+def test_a_changed_tensorboard_is_updated_and_an_unwanted_one_deleted() -> None:
+    story = unreported_board().board(uid="t-1")
+    live = [service(story), pod(), board(story)]
     assert writes(story, live) == []
     story.edit(tensorboardSpec={"image": "tb:2"})
     (update,) = writes(story, live)
@@ -281,6 +290,18 @@ def test_a_changed_tensorboard_is_updated_and_an_unwanted_one_deleted() -> None:
     (delete,) = writes(story, live)
     assert isinstance(delete, Delete)
     assert delete.uid == "t-1"
+
+
+@pytest.mark.parametrize(("uid", "running"), [("", False), ("t-0", True), ("t-1", False)])
+def test_a_tensorboard_that_a_late_report_hides_is_reported_once_more(uid: str, running: bool) -> None:
+    story = unreported_board().board(uid=uid, running=running)
+    found = board(story)
+    assert writes(story, [service(story), pod(), found]) == [Report(Ref.of(found), "t-1")]
+
+
+def test_a_tensorboard_that_no_watch_has_reported_yet_is_left_to_the_watches() -> None:
+    story = unreported_board()
+    assert writes(story, [service(story), pod(), board(story)]) == []
 
 
 def test_what_jobledger_does_not_make_is_not_touched() -> None:
