@@ -12,7 +12,7 @@ from statemachine.events import Event, ReplicaUnreachable, TimerCleared, TimerSe
 from statemachine.kind import Kind
 from statemachine.observations import Observation, PodObserved, PodPhase, PodUnreadable, TimerFired
 from statemachine.rules.sight import is_later
-from statemachine.state import JobState, ReplicaPhase
+from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
 DEADLINE: Final = "deadline"
 RETRY: Final = "retry"
@@ -60,7 +60,7 @@ def readability(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Eve
             yield TimerCleared(timer=UNREADABLE)
         case TimerFired() if is_due(state, seen, UNREADABLE):
             yield TimerCleared(timer=UNREADABLE)
-            if primary.uid and not primary.ended:
+            if primary.uid and not primary.ended and not _is_lost_since(state, primary):
                 yield ReplicaUnreachable(
                     replica=primary.name,
                     uid=primary.uid,
@@ -77,6 +77,14 @@ def _is_another_loss(state: JobState, seen: PodUnreadable) -> bool:
     """
     last = state.unread_written
     return last is None or seen.written_at is None or seen.written_at > last
+
+
+def _is_lost_since(state: JobState, primary: ReplicaState) -> bool:
+    """A report that is not older than the unreadable one has made it Unknown, and its time counts."""
+    if primary.phase is not ReplicaPhase.UNKNOWN:
+        return False
+    unread, unknown = state.unread_written, primary.unknown_written
+    return unread is None or unknown is None or unknown >= unread
 
 
 def _is_news(state: JobState, seen: PodObserved) -> bool:

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+from statemachine.events import TimerCleared
 from statemachine.observations import TimerFired
 from statemachine.phases import Phase
 from statemachine.state import ReplicaPhase
@@ -48,6 +49,20 @@ def test_t16_an_older_report_that_comes_late_does_not_make_a_status_readable() -
 def test_t16_a_pod_whose_phase_is_unknown_is_not_readable() -> None:
     story = unreadable().at(50).pod("worker-0", "Unknown", written_at=moment(50))
     assert story.state.timers == {"unreadable": moment(100)}
+
+
+def test_t16_a_primary_that_became_unknown_meanwhile_is_not_lost_a_second_time() -> None:
+    story = unreadable().at(50).pod("worker-0", "Unknown", written_at=moment(50)).timer("unreadable")
+    assert story.last == (TimerCleared(timer="unreadable"),)
+    story.at(110).pod("worker-0", "Running", written_at=moment(110))
+    assert story.at(111).pod("worker-0", "Unknown", written_at=moment(50)).last == ()
+    assert story.phase is Phase.RUNNING
+
+
+def test_t16_an_older_unknown_that_comes_late_leaves_the_loss_to_the_timer() -> None:
+    story = unreadable().at(50).pod("worker-0", "Unknown", written_at=moment(30)).timer("unreadable")
+    assert story.at(110).pod("worker-0", "Running", written_at=moment(35)).last == ()
+    assert story.phase is Phase.UNKNOWN
 
 
 def test_t16_a_primary_that_has_ended_is_not_lost() -> None:
