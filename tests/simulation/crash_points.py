@@ -111,6 +111,12 @@ POINTS: Final[Mapping[str, int]] = {
 }
 """Each point, and its share of the seeds that aim at one."""
 
+BY_CHANCE: Final = frozenset({"before list", "after a refused patch"})
+"""Points that one seed of thousands passes: aiming there would hit none, so a process dies there by the odds alone.
+
+Only the audit lists, for what it misses and the bridge has never seen. Only TensorBoards and autoscalers are patched.
+"""
+
 LEAST: Final = 50
 """Deaths at each point in 10,000 seeds."""
 

@@ -298,7 +298,7 @@ class FaultyLog:
 
     async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
         """See EventLog."""
-        await self._meet("before snapshots")
+        await self._meet()
         return await self._log.snapshots()
 
     async def saved(self) -> Saved:
@@ -318,7 +318,7 @@ class FaultyLog:
 
     async def drop_snapshots(self) -> None:
         """See EventLog."""
-        await self._meet("before drop_snapshots")
+        await self._meet()
         await self._log.drop_snapshots()
 
     async def checkpoint(self, reader: str) -> Position:
@@ -513,14 +513,14 @@ class FaultyCluster:
 
     async def events(self, namespace: str, job_uid: str) -> Sequence[JobEvent]:
         """See Cluster."""
-        await self._meet("before events")
+        await self._meet()
         return await self._cluster.events(namespace, job_uid)
 
     async def events_about(
         self, namespace: str, uids: Collection[str], names: Collection[tuple[str, str]] = ()
     ) -> Sequence[Happening]:
         """See Cluster."""
-        await self._meet("before events_about")
+        await self._meet()
         return await self._cluster.events_about(namespace, uids, names)
 
     def logs(
