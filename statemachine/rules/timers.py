@@ -41,7 +41,11 @@ def is_due(state: JobState, seen: Observation, timer: str) -> bool:
 
 
 def readability(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
-    """The primary's status unreadable for a minute is the primary's status lost (T16)."""
+    """The primary's status unreadable for a minute is the primary's status lost (T16).
+
+    A pod that leaves keeps the phase it had, as with every report; one that has ended leaves, or ended its job. Its
+    timer is set all the same, as histories of this policy have it.
+    """
     if not state.phase.is_active:
         return
     primary = state.replicas.get(state.running_plan.primary)
@@ -60,7 +64,7 @@ def readability(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Eve
             yield TimerCleared(timer=UNREADABLE)
         case TimerFired() if is_due(state, seen, UNREADABLE):
             yield TimerCleared(timer=UNREADABLE)
-            if primary.uid and not primary.ended and not _is_lost_since(state, primary):
+            if primary.uid and not primary.leaving and not _is_lost_since(state, primary):
                 yield ReplicaUnreachable(
                     replica=primary.name,
                     uid=primary.uid,

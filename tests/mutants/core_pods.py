@@ -271,7 +271,8 @@ MUTANTS: Final = (
         "seen.phase is not PodPhase.UNKNOWN and _is_news(state, seen)",
         "_is_news(state, seen)",
     ),
-    _of("timers", "ended-primary-is-lost", "if primary.uid and not primary.ended and", "if primary.uid and"),
+    _of("timers", "ended-primary-is-lost", "primary.uid and not primary.leaving and", "primary.uid and"),
+    _of("timers", "leaving-primary-is-lost", "not primary.leaving and not", "not primary.ended and not"),
     _of("timers", "unknown-primary-is-lost-again", " and not _is_lost_since(state, primary)", ""),
     _of("timers", "late-unknown-hides-a-loss", "or unknown is None or unknown >= unread", "or True"),
     _of(

@@ -65,6 +65,12 @@ def test_t16_an_older_unknown_that_comes_late_leaves_the_loss_to_the_timer() -> 
     assert story.phase is Phase.UNKNOWN
 
 
+def test_t16_a_primary_that_leaves_with_its_job_is_not_lost() -> None:
+    story = started().at(10).delete().at(40).unreadable("worker-0", written_at=moment(40)).timer("unreadable")
+    assert story.last == (TimerCleared(timer="unreadable"),)
+    assert story.replica("worker-0").phase is ReplicaPhase.RUNNING
+
+
 def test_t16_a_primary_that_has_ended_is_not_lost() -> None:
     story = unreadable(written=44).at(45).pod("worker-0", "Failed", written_at=moment(43))
     assert story.replica("worker-0").leaving == "restart"

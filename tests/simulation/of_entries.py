@@ -9,6 +9,7 @@ from statemachine.log.codec import encode, entry_hash
 from statemachine.observations import TimerFired
 from statemachine.phases import Trigger, allows, step
 from statemachine.rules.launcher import has_launcher, is_launched
+from statemachine.rules.timers import UNREADABLE
 from statemachine.rules.words import CHILD_REFUSED
 from statemachine.spec import Launch
 from statemachine.state import JobState, ReplicaPhase
@@ -206,10 +207,25 @@ def pods_of_two_scales_do_not_meet(_: World, story: Story, told: Told) -> Verdic
 
 
 def timers_end(_: World, __: Story, told: Told) -> Verdicts:
-    """A job that has ended waits for nothing but the time at which it is deleted for its age."""
-    if told.after.is_final or told.after.deleted:
-        waits = told.after.timers.keys() - (() if told.after.deleted else {EXPIRY})
-        yield f"{told.after.phase}, and waits for {sorted(waits)}" if waits else None
+    """A job that has ended waits for nothing but the time at which it is deleted for its age.
+
+    Its deletion ends all timers. Since then it may wait for the status of a pod that leaves, to no effect.
+    """
+    after = told.after
+    if after.is_final or after.deleted:
+        due = {EXPIRY} if not after.deleted else {UNREADABLE} if told.before.deleted else set()
+        waits = after.timers.keys() - due
+        yield f"{after.phase}, and waits for {sorted(waits)}" if waits else None
+
+
+def sight_is_lost_of_who_stays(_: World, __: Story, told: Told) -> Verdicts:
+    """A pod that leaves keeps the phase it had: no job becomes Unknown by it."""
+    if told.entry.policy != POLICY:
+        return  # an older release decided it
+    for before, event in told.events:
+        if isinstance(event, e.ReplicaUnreachable):
+            leaving = before.replicas[event.replica].leaving
+            yield f"sight of {event.replica} is lost, which leaves: {leaving}" if leaving else None
 
 
 def timers_fire_when_due(_: World, __: Story, told: Told) -> Verdicts:
@@ -259,6 +275,7 @@ OF_HISTORIES: Final = (
     launchers_come_when_workers_wait,
     pods_of_two_scales_do_not_meet,
     timers_end,
+    sight_is_lost_of_who_stays,
     timers_fire_when_due,
     deletions_are_of_known_pods,
     refusals_are_said_seldom,
