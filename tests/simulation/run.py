@@ -17,6 +17,7 @@ from tests.simulation.invariants import Watch, demand
 from tests.simulation.shapes import PYTORCH, Shape
 from tests.simulation.steps import Script
 from tests.simulation.world import Broken, World
+from tests.support.collecting import one_world
 from tests.support.fate import Fate
 from tests.support.faults import LATEST
 from tests.support.simulated import Deadlock, run_simulated
@@ -30,6 +31,7 @@ class Failed(Broken):
         self.world = world
 
 
+@one_world()
 def simulate(
     seed: int,
     shape: Shape = PYTORCH,

@@ -6,8 +6,10 @@ share out, few to report. Its name has the first and the last of them. A seed
 that fails is made short, see `tests.simulation.shrink`.
 """
 
+import gc
 from collections.abc import Sequence
 from typing import Final
+from weakref import ref
 
 import pytest
 
@@ -70,3 +72,9 @@ def test_the_promises_hold_for_jobs_of_kubeflow_s(seeds: Sequence[int]) -> None:
 def test_the_same_seed_writes_the_same_bytes(seed: int, shape: Shape) -> None:
     first, second = ([record.body for record in simulate(seed, shape).records()] for _ in range(2))
     assert first == second
+
+
+def test_nothing_of_a_world_stays_in_memory() -> None:
+    world = ref(simulate(3))
+    gc.collect()
+    assert world() is None

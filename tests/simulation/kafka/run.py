@@ -1,7 +1,6 @@
 """One seed of engines on the partitioned log, from its first observation to its last check."""
 
 import asyncio
-import gc
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from tests.simulation.kafka import invariants
 from tests.simulation.kafka.faults import calm, chaos
 from tests.simulation.kafka.world import World
 from tests.simulation.world import Broken
+from tests.support.collecting import one_world
 from tests.support.kafka_model.installed import installed
 from tests.support.processes import ProcessLoop
 from tests.support.simulated import Deadlock, run_simulated
@@ -27,6 +27,7 @@ _SNAPSHOT_EVERY: Final = 12
 """Entries; few, so that seeds have snapshots."""
 
 
+@one_world()
 def simulate(seed: int, *, fences: bool = True) -> World:
     """The world of `seed` after its end.
 
@@ -41,7 +42,6 @@ def simulate(seed: int, *, fences: bool = True) -> World:
             story = "\n".join(worlds[0].notes)
             again = f"make sim SEED={seed} ARGS='-k kafka'"
             raise Broken(f"{error}\n\nagain: {again}\n\nwhat was done:\n{story}") from error
-    gc.unfreeze()  # readers that recover freeze what is there: of many seeds that would be all garbage
     return worlds[0]
 
 
