@@ -6,15 +6,13 @@ killed does nothing any more; `bury` ends its tasks when the simulation is over.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from contextvars import Context, ContextVar, copy_context
-from typing import Any, TypeVarTuple, Unpack
+from collections.abc import Coroutine
+from contextvars import ContextVar, copy_context
+from typing import Any
 
 from tests.support.simulated import SimulatedLoop
 
 _CURRENT: ContextVar["Process | None"] = ContextVar("process", default=None)
-
-_Arguments = TypeVarTuple("_Arguments")
 
 
 class Process:
@@ -24,7 +22,7 @@ class Process:
         self.name = name
         self.is_frozen = False
         self.is_killed = False
-        self._held: list[tuple[_Call, Context]] = []
+        self._held: list[asyncio.Handle] = []
         self.task: asyncio.Task[None] | None = None
 
     def start(self, main: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
@@ -59,43 +57,19 @@ class Process:
         """It was started, and neither ended nor was killed."""
         return self.task is not None and not self.is_killed and not self.task.done()
 
-    def hold(self, call: "_Call", context: Context) -> None:
+    def hold(self, call: asyncio.Handle) -> None:
         """The call became due while it is frozen."""
-        self._held.append((call, context))
+        self._held.append(call)
 
     def _go_on(self) -> None:
         self.is_frozen = False
         held, self._held = self._held, []
-        loop = asyncio.get_running_loop()
-        for call, context in held:
-            loop.call_soon(call.again, context=context)
+        asyncio.get_running_loop()._ready.extend(held)  # type: ignore[attr-defined]
 
 
 def current() -> Process | None:
     """The process whose code runs."""
     return _CURRENT.get()
-
-
-class _Call:
-    """A callback of a loop, held back while its process is frozen."""
-
-    __slots__ = ("args", "callback", "context", "handle")
-
-    def __init__(self, callback: Callable[..., object], args: tuple[Any, ...], context: Context) -> None:
-        self.callback, self.args, self.context = callback, args, context
-        self.handle: asyncio.Handle | None = None
-
-    def __call__(self) -> None:
-        process = _CURRENT.get()
-        if process is not None and process.is_frozen:
-            process.hold(self, self.context)
-        else:
-            self.callback(*self.args)
-
-    def again(self) -> None:
-        """It was held back, and is not any more; cancelled meanwhile, it is none."""
-        if self.handle is None or not self.handle.cancelled():
-            self.callback(*self.args)
 
 
 class ProcessLoop(SimulatedLoop):
@@ -112,25 +86,10 @@ class ProcessLoop(SimulatedLoop):
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def call_soon(
-        self,
-        callback: Callable[[Unpack[_Arguments]], object],
-        *args: *_Arguments,
-        context: Context | None = None,
-    ) -> asyncio.Handle:
-        """See the base class."""
-        call = _Call(callback, args, copy_context() if context is None else context)
-        call.handle = super().call_soon(call, context=call.context)
-        return call.handle
-
-    def call_at(
-        self,
-        when: float,
-        callback: Callable[[Unpack[_Arguments]], object],
-        *args: *_Arguments,
-        context: Context | None = None,
-    ) -> asyncio.TimerHandle:
-        """See the base class."""
-        call = _Call(callback, args, copy_context() if context is None else context)
-        call.handle = timer = super().call_at(when, call, context=call.context)
-        return timer
+    def _run(self, handle: asyncio.Handle) -> None:
+        """The callback runs, or is held back while its process is frozen."""
+        process = handle._context.get(_CURRENT)  # type: ignore[attr-defined]
+        if process is not None and process.is_frozen:
+            process.hold(handle)
+        else:
+            handle._run()

@@ -1,54 +1,90 @@
 """An asyncio loop on simulated time: sleeping costs nothing, and the same program takes the same steps.
 
-The selector never waits. When nothing is ready it puts the loop's clock forward to the next timer; when there
-is no timer either, nothing can ever happen again, and `Deadlock` says so. With `LoopClock` as clock a whole
-controller runs hours of its life in milliseconds.
+Nothing waits. When nothing is ready the loop's clock is put forward to the next timer; when there is no timer either,
+nothing can ever happen again, and `Deadlock` says so. With `LoopClock` as clock a whole controller runs hours of its
+life in milliseconds.
 """
 
 import asyncio
 import random
 import selectors
+from collections import deque
 from collections.abc import Callable, Coroutine
+from contextvars import Context
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any, ParamSpec, TypeVar, TypeVarTuple, Unpack
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-_NO_EVENTS: list[tuple[selectors.SelectorKey, int]] = []
+_Arguments = TypeVarTuple("_Arguments")
 
 
 class Deadlock(Exception):
     """Every task waits for another one; no timer is left."""
 
 
-class _NeverWaits(selectors.SelectSelector):
-    """Knows the loop's own pipe, as it must, and looks at nothing."""
-
-    loop: "SimulatedLoop"
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """No file is ever ready; time is."""
-        if timeout is None:
-            raise Deadlock("nothing is left to do, and the program has not ended")
-        if timeout > 0:
-            self.loop.passed += timeout
-        return _NO_EVENTS
-
-
 class SimulatedLoop(asyncio.SelectorEventLoop):
-    """A loop whose clock starts at 0 and moves only when nothing else does."""
+    """A loop whose clock starts at 0 and moves only when nothing else does.
+
+    It steps by itself, and asks no selector: most of what a turn of asyncio's own loop costs is for files, which are
+    never ready here, and for comparing timers in Python.
+    """
+
+    _ready: deque[asyncio.Handle]
+    _stopping: bool
 
     def __init__(self) -> None:
+        super().__init__(selectors.SelectSelector())
         self.passed = 0.0
         """Seconds since the start."""
-        selector = _NeverWaits()
-        selector.loop = self
-        super().__init__(selector)
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        """A heap; timers of the same moment in the order in which they were asked for."""
+        self._numbers = count()
 
     def time(self) -> float:
         """The loop's clock, in seconds."""
         return self.passed
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[Unpack[_Arguments]], object],
+        *args: *_Arguments,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """See the base class."""
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        heappush(self._timers, (when, next(self._numbers), timer))
+        return timer
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """It is passed over when its turn comes."""
+
+    def _run_once(self) -> None:
+        """One turn, as the base class has it: what is ready now, after the timers that are due have joined it."""
+        ready, timers = self._ready, self._timers
+        if not ready and not self._stopping:
+            self.passed = max(self.passed, self._next_timer())
+        while timers and timers[0][0] <= self.passed:
+            ready.append(heappop(timers)[2])
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle.cancelled():
+                self._run(handle)
+
+    def _run(self, handle: asyncio.Handle) -> None:
+        handle._run()
+
+    def _next_timer(self) -> float:
+        """When the next timer fires that nobody has cancelled."""
+        timers = self._timers
+        while timers and timers[0][2].cancelled():
+            heappop(timers)
+        if not timers:
+            raise Deadlock("nothing is left to do, and the program has not ended")
+        return timers[0][0]
 
 
 def run_simulated(
