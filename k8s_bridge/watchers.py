@@ -137,8 +137,10 @@ class Bridge:
     _tracks: dict[str, _Track] = field(default_factory=dict)
     _listed: set[str] | None = None
     _withheld: frozenset[str] = frozenset()
+    _alive: ShowsLife | None = None
 
     def __post_init__(self) -> None:
+        self._alive = self.cluster if isinstance(self.cluster, ShowsLife) else None
         self._tracks |= {uid: _Track(gone) for uid, gone in _gone_of(self.known).items()}
 
     def missing(self, known: Known) -> dict[str, Observation]:
@@ -194,7 +196,7 @@ class Bridge:
                 await asyncio.wait({coming})
 
     def _signs_of_life(self) -> object:
-        return self.cluster.signs_of_life() if isinstance(self.cluster, ShowsLife) else None
+        return self._alive.signs_of_life() if self._alive is not None else None
 
     def _note(self, error: str) -> None:
         self.progress.error = error

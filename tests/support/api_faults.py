@@ -59,6 +59,12 @@ class TroubledCluster(FaultyCluster):
         """By uid, what this life itself has made of an object; None: it is gone."""
         self._listed_at = 0.0
         """When (the loop's time) a watch last had told everything: reads are not older."""
+        self._is_silent = False
+        """The open watch brings nothing any more, and no bookmarks."""
+
+    def signs_of_life(self) -> object:
+        """See ShowsLife: a watch that has nothing to tell gets bookmarks."""
+        return None if self._is_silent else asyncio.get_running_loop().time()
 
     async def _meet(self, point: str = "") -> None:
         await super()._meet(point)
@@ -118,6 +124,7 @@ class TroubledCluster(FaultyCluster):
 
     async def watch(self) -> AsyncIterator[Change | Synced]:
         """See Cluster."""
+        self._is_silent = False
         items = self._old_watch() if self._weather.strikes("stale_list") else super().watch()
         try:
             async for item in self._patient(items):
@@ -136,6 +143,7 @@ class TroubledCluster(FaultyCluster):
             if isinstance(item, Synced):
                 self._listed_at = last
             elif self._weather.strikes("silent"):
+                self._is_silent = True
                 await asyncio.Event().wait()
             yield item
 
