@@ -104,10 +104,10 @@ class Owned(NamedTuple):
     """Objects that jobs of a kind may own beside pods and Services: what API servers call them.
 
     They are watched, and made. One that is `optional` may not be installed. `when` is a setting of the kind and its
-    value with which they are made; none: always. `facts`: what is observed of such an object's status, by name; None: nothing.
-    A job can do without those that are not `needed`: a refusal holds nothing up. `compared`: the part in which the
-    live object is compared with the wished one, and corrected. `gang`: a scheduler places the job's pods together by
-    it.
+    value with which they are made; none: always. `facts`: what is observed of such an object, by name, of its status
+    alone; None: nothing. A job can do without those that are not `needed`: a refusal holds nothing up.
+    `compared`: the part in which the live object is compared with the wished one, and corrected. `gang`: a scheduler
+    places the job's pods together by it.
     """
 
     api_version: str

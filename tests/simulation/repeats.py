@@ -3,7 +3,7 @@
 from statemachine import events as e
 from statemachine.decide import decide
 from statemachine.evolve import fold
-from statemachine.observations import JobObserved, ChildObserved, WriteRefused
+from statemachine.observations import ChildObserved, JobObserved, WriteRefused
 from statemachine.state import ReplicaPhase
 from tests.simulation.histories import Story, Told
 from tests.simulation.verdicts import Excuse, Verdicts

@@ -160,6 +160,14 @@ def test_the_spec_is_kept_where_it_is_compared() -> None:
     assert "spec" not in Seen.of(stored(service(JOB))).manifest()
 
 
+def test_the_status_is_kept_where_a_kind_observes_it() -> None:
+    board = {**service(JOB), "kind": "TensorBoard", "apiVersion": "tensorstack.dev/v1beta1"}
+    assert Seen.of(stored(board) | {"status": {"phase": "Running"}}).manifest()["status"] == {
+        "phase": "Running"
+    }
+    assert "status" not in Seen.of(stored(service(JOB)) | {"status": {"loadBalancer": {}}}).manifest()
+
+
 def test_of_what_vanished_no_end_is_told() -> None:
     raw = stored(pod(JOB)) | {"status": {"phase": "Running"}}
     vanished = Seen.of(raw).vanished()
