@@ -19,6 +19,10 @@ def test_the_promises_hold_under_a_troubled_api_server(seeds: Sequence[int]) -> 
     simulate_all(seeds, TroubledWorld, _SHAPES)
 
 
+def test_a_pod_that_lost_its_owner_and_labels_twice_does_not_keep_its_name_for_ever() -> None:
+    simulate(134, TORCH, TroubledWorld)
+
+
 @family_seeds
 def test_the_promises_hold_with_each_role_away_by_itself(seeds: Sequence[int]) -> None:
     simulate_all(seeds, ApartWorld, _SHAPES)

@@ -68,10 +68,14 @@ class TroubledWorld(World):
         asyncio.get_running_loop().call_later(_TIDIED_AFTER, self._tidy)
 
     def _tidy(self) -> None:
-        """Pods that somebody took from jobs that are gone since are removed."""
+        """Pods that were taken from their jobs are removed: the job is gone, or no label says that they are its."""
         jobs = {job["metadata"]["uid"] for job in self.live_jobs()}
         for pod in list(self.cluster.objects.peek_all("Pod")):
             life = self.pods.pods.get(pod["metadata"]["uid"])
-            if life is not None and life.key[0] not in jobs and not is_controlled(pod):
+            if life is None or is_controlled(pod):
+                continue
+            if life.key[0] not in jobs:
                 self.note(f"pod {pod['metadata']['name']} {life.uid} is nobody's, and removed")
                 self.cluster.delete_pod(NAMESPACE, pod["metadata"]["name"], force=True)
+            elif not pod["metadata"].get("labels"):
+                self.delete_pod(pod, force=True)  # the job may wait for the name
