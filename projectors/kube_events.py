@@ -16,7 +16,7 @@ from statemachine.events import Announced, JobAdmitted
 from statemachine.ids import JobUid, Position, short_hash
 from statemachine.log.codec import decode_events, decode_told
 from statemachine.log.port import EventLog, Record
-from statemachine.redact import redacted_text
+from statemachine.redact import redacted_text, secrets_of
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def announced(record: Record, about: Ref, spec: Mapping[str, Any] | None = None)
             entry.job,
             f"{about.name}.{short_hash(entry.job)}.{entry.seq}.{number}",
             event.reason,
-            redacted_text(event.message, spec),
+            redacted_text(event.message, secrets_of(spec)),
             event.level,
             entry.seen_at,
         )

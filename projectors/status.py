@@ -18,7 +18,7 @@ from projectors.base import States
 from statemachine import events as e
 from statemachine.errors import Missing, Refused
 from statemachine.ids import JobUid, Seq
-from statemachine.redact import redacted
+from statemachine.redact import redacted, secrets_of
 from statemachine.state import JobState
 from statemachine.status import status
 
@@ -192,7 +192,7 @@ def _published(state: JobState) -> dict[str, Any]:
     """The status without the secrets that messages quote: older logs hold such messages."""
     wished = status(state)
     conditions = wished.get("conditions")
-    return {**wished, "conditions": redacted(conditions, state.spec)} if conditions else wished
+    return {**wished, "conditions": redacted(conditions, secrets_of(state.spec))} if conditions else wished
 
 
 def digest_of(status: Mapping[str, Any]) -> bytes:

@@ -14,7 +14,7 @@ from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.common.look import find, number, text
 from statemachine.kinds.common.quantities import quantity
 from statemachine.phases import Phase
-from statemachine.redact import redacted_text
+from statemachine.redact import redacted_text, secrets_of
 from statemachine.rules.launcher import has_launcher
 from statemachine.state import JobState, ReplicaPhase
 
@@ -43,7 +43,7 @@ def facts(state: JobState, seen_at: datetime) -> Row:
         "priority": number(state.spec, "scheduler.t9kScheduler.priority") or 0,
         "paused": bool(state.plan and state.plan.paused),
         "elastic": _elastic(state),
-        "error": redacted_text(error(state), state.spec) if is_error else "",
+        "error": redacted_text(error(state), secrets_of(state.spec)) if is_error else "",
         "labels": dict(state.labels),
         "counts": counts(state),
         "conditions": [

@@ -95,9 +95,16 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "events-quote-secrets",
         _EVENTS,
-        "redacted_text(event.message, spec)",
+        "redacted_text(event.message, secrets_of(spec))",
         "event.message",
         ("tests/unit/privacy/test_exits.py", *_ON_EVENTS),
+    ),
+    Mutant(
+        "secrets-of-a-spec-are-not-looked-for",
+        "statemachine.redact",
+        "return Secrets(_found_in(spec.held))",
+        "return Secrets()",
+        ("tests/unit/privacy/test_redact.py",),
     ),
     Mutant(
         "verify-decides-entries-of-other-policies",

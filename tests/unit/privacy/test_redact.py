@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from statemachine.redact import REDACTED, redacted, redacted_text
+from statemachine.redact import REDACTED, redacted, redacted_text, secrets_of
 from tests.support import planted
 from tests.support.planted import MARK, Planter
 
@@ -116,3 +116,13 @@ def test_a_secret_of_one_job_hides_nothing_of_another() -> None:
     a = {"metadata": {"name": "a"}, "env": [{"name": "A_TOKEN", "value": "staple-battery"}]}
     b = {"metadata": {"name": "b"}, "args": ["staple-battery"]}
     assert redacted({"kind": "List", "items": [a, b]})["items"][1] == b
+
+
+def test_secrets_that_were_looked_for_once_are_hidden_as_those_of_the_spec_itself() -> None:
+    for value in ("hunter2-hunter2", "correct-horse"):  # the second spec is not mistaken for the first
+        spec = {"env": [{"name": "DB_PASSWORD", "value": value}]}
+        text = f"cannot log in with {value}"
+        assert [redacted_text(text, known) for known in (spec, secrets_of(spec), secrets_of(spec))] == [
+            f"cannot log in with {REDACTED}"
+        ] * 3
+    assert secrets_of(None) == frozenset()
