@@ -45,6 +45,8 @@ class AiokafkaFeed:
         self._topic = address.topic(OBSERVATIONS.name)
         self._instance, self._session = instance, session
         self._fed: frozenset[int] = frozenset()
+        self._is_fed = asyncio.Event()
+        """It has partitions."""
         self._acked: dict[int, Position] = {}
         self._committed: dict[int, Position] = {}
         lanes.ack_listeners.append(self._note)
@@ -91,14 +93,18 @@ class AiokafkaFeed:
         """Nothing is fed until partitions have been dealt out; whoever gets ours knows how far they are decided."""
         self._lanes.unsettled()
         await self._commit(consumer)
-        self._fed = frozenset()
+        self._feed(frozenset())
 
     async def assigned(self, offsets: Offsets, partitions: frozenset[int]) -> None:
         """The lanes own `partitions` and are fed."""
         await offsets.take_over(self._lanes, partitions)
         self._acked = {each: self._lanes.acked(each) or 0 for each in partitions}
         self._committed.clear()
+        self._feed(partitions)
+
+    def _feed(self, partitions: frozenset[int]) -> None:
         self._fed = partitions
+        (self._is_fed.set if partitions else self._is_fed.clear)()
 
     def _note(self, partition: int, place: Position) -> None:
         self._acked[partition] = place
@@ -107,6 +113,7 @@ class AiokafkaFeed:
 
     async def _fetch(self, consumer: Any) -> None:
         while True:
+            await self._is_fed.wait()
             ready = [
                 TopicPartition(self._topic, each) for each in self._fed if self._lanes.room(each) >= _FETCH
             ]

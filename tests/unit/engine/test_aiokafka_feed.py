@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from aiokafka import TopicPartition
 
 from statemachine.engine.clock import LoopClock
@@ -11,7 +12,7 @@ from statemachine.engine.kafka.offsets import Offsets
 from statemachine.log.kafka.address import Address
 from statemachine.log.port import EventLog
 from tests.support.scenario import START
-from tests.support.simulated import on_simulated_time
+from tests.support.simulated import Deadlock, on_simulated_time, run_simulated
 
 ADDRESS = Address(("127.0.0.1:1",))
 
@@ -28,3 +29,12 @@ async def test_what_is_dealt_to_a_feed_that_has_ended_is_left_to_others() -> Non
         dealt = _Dealt(AiokafkaFeed(ADDRESS, lanes), None, Offsets(ADDRESS), tasks)
     await dealt.on_partitions_assigned([TopicPartition("jobledger.observations", 0)])
     assert not lanes.partitions
+
+
+def test_a_feed_without_partitions_sleeps_until_it_gets_some() -> None:
+    async def main() -> None:
+        lanes = Lanes(_no_log, LoopClock(START), lambda _: 0)
+        await AiokafkaFeed(ADDRESS, lanes)._fetch(None)
+
+    with pytest.raises(Deadlock):  # it waits for no timer
+        run_simulated(main(), 1)
