@@ -77,8 +77,8 @@ MUTANTS: Final = (
     ),
     _evolve(
         "held-group-forgotten",
-        "held_at = event.at if event.held else known",
-        "held_at = event.at if event.held else None",
+        "held_at=event.at if event.holds else known.held_at if known else None",
+        "held_at=event.at if event.holds else None",
     ),
     _evolve(
         "adopted-pods-of-a-job-that-has-ended-stay", '({"cleaned": False} if state.is_final else {})', "{}"
@@ -97,7 +97,7 @@ MUTANTS: Final = (
     _evolve("new-replicas-are-not-wanted", "replicas[name] = replicas[name]._replace(wanted=True)", "pass"),
     _evolve(
         "replicas-beyond-the-scale-begin-anew",
-        "ReplicaState(replica.name, attempt=replica.attempt)",
+        "ReplicaState(replica.name, attempt=replica.attempt, restarts=replica.restarts)",
         "ReplicaState(replica.name)",
     ),
     _evolve(

@@ -206,7 +206,7 @@ MUTANTS: Final = (
     _of("colossalaijob.children", "launcher-in-the-group", "        grouped=False,\n", "", _COLOSSAL),
     Mutant(
         "budget-lowered-limit-is-negative",
-        "statemachine.budget",
+        "statemachine.kind",
         "max(0, self.limit - self.used)",
         "self.limit - self.used",
         ("tests/unit/test_budget.py",),

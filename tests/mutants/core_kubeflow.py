@@ -148,7 +148,6 @@ MUTANTS: Final = (
     _of("in_place", "any-report-is-too-much", "        and _was_started_again(was, now)\n", ""),
     _of("tally", "limit-zero-is-free", "started >= max(1, limit)", "started >= max(2, limit)"),
     _of("tally", "one-more-in-place", "started >= max(1, limit)", "started > max(1, limit)"),
-    _of("tally", "lowered-limit-is-no-limit", "max(0, limit - restarts(state))", "limit - restarts(state)"),
     _of(
         "tally",
         "ended-jobs-forget",
@@ -185,7 +184,7 @@ MUTANTS: Final = (
     _of("restarts", "127-is-retryable", "return exit_code >= 128", "return exit_code >= 127"),
     _of("restarts", "128-is-not-retryable", "return exit_code >= 128", "return exit_code > 128"),
     _of("restarts", "other-containers-count", "each.name == name and not each.init", "not each.init"),
-    _of("restarts", "terminating-is-exhausted", "exhausted=asked and left == 0", "exhausted=asked"),
+    _of("restarts", "terminating-is-exhausted", "exhausted=budget.is_spent)", "exhausted=True)"),
     _of("waiting", "gone-of-another-group", "(known is None or known.uid != seen.gone_uid)", "known is None"),
     _of(
         "waiting",

@@ -186,12 +186,6 @@ MUTANTS: Final = (
     ),
     _of(
         "creation",
-        "old-board-takes-the-new-one-away",
-        'known.uid not in ("", seen.gone_uid)',
-        'known.uid == ""',
-    ),
-    _of(
-        "creation",
         "old-refusal-of-a-board-counts",
         "if known and known.uid and not known.outdated:\n        return",
         "if False:\n        return",

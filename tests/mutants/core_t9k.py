@@ -150,6 +150,13 @@ MUTANTS: Final = (
         "{} if not container.exit_code else",
         _LIFE,
     ),
+    _t9k(
+        "tensorboard",
+        "old-board-takes-the-new-one-away",
+        'known.uid not in ("", seen.gone_uid)',
+        'known.uid == ""',
+        _LIFE,
+    ),
     _t9k("status", "outdated-board-is-ready", "    elif known.outdated:", "    elif False:", _LIFE),
     _t9k(
         "status",

@@ -55,8 +55,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "diff-believes-a-late-report-of-a-tensorboard",
         _DIFF,
-        "return board.outdated or (board.uid, board.running) != (_uid(found), is_running(found))",
-        "return board.outdated",
+        "return known.outdated or (known.uid, known.facts) != (_uid(found), facts_of(found))",
+        "return known.outdated",
         _ON_DIFF,
     ),
     Mutant(

@@ -52,9 +52,9 @@ BREACHES: Final = (
         "No restart is counted twice or forgotten, and no final phase is left",
         "A restart does not count.",
         "tests/scenarios/test_transitions.py::test_t11_a_granted_restart_keeps_the_phase_and_spends_one",
-        "statemachine.rules.restart:_grant",
-        "spent = state.spent + 1",
-        "spent = state.spent",
+        "statemachine.rules.restart:granted",
+        "spent=state.spent + 1",
+        "spent=state.spent",
     ),
     Breach(
         "No restart is counted twice or forgotten, and no final phase is left",
