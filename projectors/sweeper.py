@@ -1,18 +1,18 @@
 """Lets go of pods that the evidence finalizer holds and that no job will ever ask about.
 
 Such pods are left when a job was deleted with its children orphaned, or when the log that knew it is gone. Whatever a
-job of the log still waits for is left to the children projector.
+job of the log still waits for is left to the children projector, also a pod that somebody took from its job.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from k8s_bridge.port import Cluster, Manifest, Ref
 from projectors.base import States
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
-from statemachine.ids import JobUid
+from statemachine.ids import JobUid, PodUid
 
 log = logging.getLogger(__name__)
 
@@ -20,15 +20,24 @@ _EVERY: Final = 5.0
 """Seconds between two looks, which cost a walk through the index. A namespace may be waiting to go."""
 
 
+def _none() -> Collection[PodUid]:
+    """For a log without pods."""
+    return ()
+
+
 class Sweeper:
-    """Looks for orphans every now and then: those of jobs that are `mine`."""
+    """Looks for orphans every now and then: those of jobs that are `mine`. `counted`: the pods that the log has."""
 
     name = "sweeper"
 
     def __init__(
-        self, states: States, cluster: Cluster, mine: Callable[[JobUid], bool] = lambda _: True
+        self,
+        states: States,
+        cluster: Cluster,
+        mine: Callable[[JobUid], bool] = lambda _: True,
+        counted: Callable[[], Collection[PodUid]] = _none,
     ) -> None:
-        self._states, self._cluster, self._is_mine = states, cluster, mine
+        self._states, self._cluster, self._is_mine, self._counted = states, cluster, mine, counted
         self._before: set[str] = set()
         self.found = 0
         """Orphans at the last look."""
@@ -49,6 +58,9 @@ class Sweeper:
         Twice, because a job may be new, and the watch of jobs behind that of pods. Raises ClusterUnavailable.
         """
         orphans = [each for each in await self._cluster.orphans() if self._is_nobodys(each)]
+        if orphans:  # one without a controller does not say whose it is
+            counted = self._counted()
+            orphans = [each for each in orphans if each["metadata"]["uid"] not in counted]
         before, self._before = self._before, {each["metadata"]["uid"] for each in orphans}
         self.found = len(orphans)
         for each in orphans:

@@ -189,7 +189,7 @@ class Controller:
             written = self.instruments.cluster(self.cluster)
             self.levels = self._levels(written)
             self.views = Streams(list(self._streams(written)))
-            self.sweeper = Sweeper(self.states, written, self._is_mine)
+            self.sweeper = Sweeper(self.states, written, self._is_mine, self._counted)
         self.bridge: Bridge | None = None
         self._watching: asyncio.Task[None] | None = None
 
@@ -450,6 +450,10 @@ class Controller:
             if pods or not state.deleted:
                 known[job] = pods
         return known
+
+    def _counted(self) -> set[PodUid]:
+        """Every pod that the log counts as a replica's."""
+        return {uid for pods in self._known().values() for uid in pods.values() if uid}
 
     def _entry(self, folded: Folded) -> None:
         if self.levels is not None:

@@ -115,6 +115,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_SWEEPER,
     ),
     Mutant(
+        "sweeper-takes-pods-that-the-log-has",
+        _SWEEPER,
+        'if each["metadata"]["uid"] not in counted',
+        "if True",
+        _ON_SWEEPER,
+    ),
+    Mutant(
         "sweeper-releases-by-name",
         _SWEEPER,
         "await self._cluster.release(ref, uid)",

@@ -87,6 +87,18 @@ async def test_a_pod_of_a_job_that_the_log_still_follows_is_left_to_that(closed:
     assert is_held(cluster, pod) is stays
 
 
+async def test_a_pod_without_a_controller_that_the_log_has_is_held_for_its_evidence() -> None:
+    """Somebody took its owner references away; the children projector takes it back when it can."""
+    cluster = MemoryCluster()
+    known, other = orphan(cluster, "a"), orphan(cluster, "b")
+    for each in (known, other):
+        cluster.objects.patch(Ref.of(each), {"metadata": {"ownerReferences": None}})
+    sweeps = Sweeper(Known(), cluster, counted=lambda: {known["metadata"]["uid"]})
+    for _ in range(3):
+        await sweeps.sweep()
+    assert (is_held(cluster, known), is_held(cluster, other)) == (True, False)
+
+
 async def test_a_pod_of_a_job_of_another_process_is_left_to_that() -> None:
     cluster = MemoryCluster()
     pod, sweeps = orphan(cluster), sweeper(cluster, mine=lambda job: job != JOB)
