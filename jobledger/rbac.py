@@ -104,7 +104,10 @@ def _watched() -> Rules:
 
 GRANTS: Final[Mapping[Role, Mapping[Scope, Rules]]] = {
     Role.BRIDGE: {
-        Scope.JOBS: _watched(),
+        Scope.JOBS: [
+            *_watched(),
+            Rule("", ("pods",), ("get",)),  # one that lost its labels: no list and no watch shows it
+        ],
         Scope.OWN: [
             Rule("coordination.k8s.io", ("leases",), ("create",)),  # a name cannot be asked for at creation
             Rule("coordination.k8s.io", ("leases",), ("get", "update"), (LEASE,)),

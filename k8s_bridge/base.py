@@ -5,7 +5,7 @@ from typing import Any
 
 from k8s_bridge.kept_events import KeptEvents
 from k8s_bridge.objects import ObjectStore
-from k8s_bridge.port import EVIDENCE, Change, Happening, JobEvent, Manifest, Ref, Synced
+from k8s_bridge.port import EVIDENCE, Change, Happening, JobEvent, Manifest, Ref, Sight, Synced
 from k8s_bridge.watching import is_watched
 
 
@@ -32,6 +32,12 @@ class StoredCluster:
         """The object. Raises Missing."""
         await self._before("get", ref)
         return self.objects.get(ref)
+
+    async def look(self, ref: Ref, uid: str) -> Sight:
+        """The pod with this uid as it is now."""
+        await self._before("get", ref)
+        found = self.objects.peek(ref)
+        return Sight(found if found and found["metadata"]["uid"] == uid else None, self.objects.now())
 
     async def list(self, api_version: str, kind: str, namespace: str | None = None) -> Sequence[Manifest]:
         """All objects of a kind, by namespace and name."""

@@ -18,6 +18,7 @@ class NoCluster:
 
     watch = _refused("watch")
     get = _refused("get an object")
+    look = _refused("look at a pod")
     list = _refused("list objects")
     children = _refused("list a job's children")
     owners = _refused("list the owners of objects")

@@ -74,6 +74,10 @@ class ObjectStore:
 
     # ---- reading -------------------------------------------------------------------------------------------
 
+    def now(self) -> datetime:
+        """The time of changes that happen now."""
+        return self._clock()
+
     def get(self, ref: Ref) -> Manifest:
         """A copy of the object. Raises Missing."""
         return copied(self._find(ref).object)

@@ -44,6 +44,8 @@ _FACTS: Final = {
 }
 """API group and kind of the children that are observed → what is observed of them. The kinds declare it."""
 
+_CHILD_LABELS = frozenset(kind.child_label for kind in KINDS)
+
 KUEUE_GROUP = "kueue.x-k8s.io"
 
 _LONGEST_GRACE = 100 * 365 * 86_400
@@ -52,16 +54,17 @@ _LONGEST_GRACE = 100 * 365 * 86_400
 _ENDED = (PodPhase.SUCCEEDED, PodPhase.FAILED)
 
 
-def observe(change: Change) -> tuple[Observation, ...]:
+def observe(change: Change, known: PodGone | None = None) -> tuple[Observation, ...]:
     """What `change` says, in the order in which it happened; empty if it is not about a job of ours.
 
-    A pod that is gone is two observations if its last form shows an end: that end may never have been seen.
+    A pod that is gone is two observations if its last form shows an end: that end may never have been seen. One that
+    is `known`, by its uid, stays the replica that it was unless somebody else controls it, whatever labels it has.
     """
     raw = _map(change.object)
     if is_job(raw):
         found: Iterable[Observation | None] = (job(change),)
     elif _text(raw.get("kind")) == "Pod":
-        found = (_end(change), pod(change))
+        found = (_end(change, known), pod(change, known))
     elif is_observed_child(raw):
         found = (child(change),)
     elif is_workload(raw):
@@ -91,6 +94,11 @@ def is_controlled(raw: Mapping[str, Any]) -> bool:
     return any(
         each.get("controller") is True for each in _maps(_map(raw.get("metadata")).get("ownerReferences"))
     )
+
+
+def is_in_sight(raw: Mapping[str, Any]) -> bool:
+    """The object carries a label that watches of children select by."""
+    return not _CHILD_LABELS.isdisjoint(_map(_map(raw.get("metadata")).get("labels")))
 
 
 def owner_of(raw: Mapping[str, Any]) -> JobUid:
@@ -129,10 +137,12 @@ def job(change: Change) -> JobObserved | JobGone | None:
         return None
 
 
-def pod(change: Change) -> PodObserved | PodGone | PodUnreadable | None:
-    """The pod as it stands, if a job of ours controls it."""
+def pod(change: Change, known: PodGone | None = None) -> PodObserved | PodGone | PodUnreadable | None:
+    """The pod as it stands, if a job of ours controls it, or if it is `known` and nobody else does."""
     raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
     owner, replica, uid = _owner(meta), replica_of(_map(meta.get("labels"))), PodUid(_text(meta.get("uid")))
+    if known is not None and known.uid == uid and (owner == known.job or not is_controlled(raw)):
+        owner, replica = known.job, known.replica
     if not (owner and replica and uid):
         return None
     attempt = attempt_of(_map(meta.get("annotations")))
@@ -259,11 +269,26 @@ def _flavors(admission: Mapping[str, Any]) -> Iterator[str]:
                 yield name
 
 
-def _end(change: Change) -> PodObserved | None:
+def is_over(pod: Mapping[str, Any]) -> bool:
+    """Its node has done the last step of its deletion: if it is still there, somebody's finalizer holds it.
+
+    Of a pod that never came to a node, or had ended before, that is the first step as well.
+    """
+    meta = _map(pod.get("metadata"))
+    return "deletionTimestamp" in meta and meta.get("deletionGracePeriodSeconds") == 0
+
+
+def tells_no_more(pod: Mapping[str, Any]) -> bool:
+    """The pod is being deleted, and this form of it says all that will ever be known of its end."""
+    is_deleting = "deletionTimestamp" in _map(pod.get("metadata"))
+    return is_over(pod) or (is_deleting and _phase(_map(pod.get("status"))) in _ENDED)
+
+
+def _end(change: Change, known: PodGone | None) -> PodObserved | None:
     """How a deleted pod ended, as far as its last form tells."""
     if change.verb is not Verb.DELETED:
         return None
-    seen = pod(Change(Verb.MODIFIED, change.object, change.at))
+    seen = pod(Change(Verb.MODIFIED, change.object, change.at), known)
     return seen if isinstance(seen, PodObserved) and seen.phase in _ENDED else None
 
 

@@ -91,6 +91,13 @@ class Happening:
     by: str = ""
 
 
+class Sight(NamedTuple):
+    """What a look at one pod showed: the pod as it was `at` that moment, or None if there is none with its uid."""
+
+    object: Manifest | None
+    at: datetime
+
+
 class Cluster(Protocol):
     """The objects of a cluster, and its pods' logs.
 
@@ -103,6 +110,12 @@ class Cluster(Protocol):
 
     async def get(self, ref: Ref) -> Manifest:
         """The object. Raises Missing."""
+
+    async def look(self, ref: Ref, uid: str) -> Sight:
+        """The pod with this uid as it is now, whatever its labels say; while it exists, `children` knows it.
+
+        A watch may say that a pod is gone because it does not carry the labels any more. Raises Refused.
+        """
 
     async def list(self, api_version: str, kind: str, namespace: str | None = None) -> Sequence[Manifest]:
         """All objects of a kind, by namespace and name."""

@@ -18,8 +18,18 @@ from typing import Any
 from k8s_bridge.actors import digest, named
 from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.backoff import backoff
-from k8s_bridge.observe import is_controlled, is_job, observe, owner_of, recorded
-from k8s_bridge.port import Change, Cluster, Manifest, ShowsLife, Synced, Verb
+from k8s_bridge.looking import Answer, Incoming, Looks
+from k8s_bridge.observe import (
+    is_controlled,
+    is_in_sight,
+    is_job,
+    is_over,
+    observe,
+    owner_of,
+    recorded,
+    tells_no_more,
+)
+from k8s_bridge.port import Change, Cluster, Manifest, Ref, ShowsLife, Synced, Verb
 from statemachine.errors import ClusterUnavailable, Expired
 from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.kinds import UnknownKind, kind_of
@@ -65,6 +75,11 @@ def _never(_: JobUid) -> bool:
 def _unknown(_: JobUid) -> str:
     """For a bridge without a log."""
     return ""
+
+
+def _nowhere(_: PodGone) -> Ref | None:
+    """For a bridge without a log."""
+    return None
 
 
 def _unguarded(_api_version: str, _kind: str) -> datetime | None:
@@ -134,6 +149,9 @@ class Bridge:
     """Since when a policy has guarded who is named on objects of an apiVersion and kind; None where none does."""
     is_forgotten: Callable[[JobUid], bool] = _never
     """Whether nothing of the job should be there any more, and no visit would look for it."""
+    place_of: Callable[[PodGone], Ref | None] = _nowhere
+    """Where the pod is that the log counts as this replica's; None if it does not count this pod."""
+    _looks: Looks = field(init=False)
     _tracks: dict[str, _Track] = field(default_factory=dict)
     _listed: set[str] | None = None
     _withheld: frozenset[str] = frozenset()
@@ -141,6 +159,7 @@ class Bridge:
 
     def __post_init__(self) -> None:
         self._alive = self.cluster if isinstance(self.cluster, ShowsLife) else None
+        self._looks = Looks(self.cluster, self.chance)
         self._tracks |= {uid: _Track(gone) for uid, gone in _gone_of(self.known).items()}
 
     def missing(self, known: Known) -> dict[str, Observation]:
@@ -158,42 +177,36 @@ class Bridge:
 
     async def run(self) -> None:
         """Watch, and watch again whenever that ends; only cancelling, or an error of `sink`, ends this."""
-        while True:
-            wait = await self._follow()
-            self.progress.synced = False
-            self.progress.failures += 1
-            await self.sleep(max(wait, backoff(self.progress.failures, chance=self.chance)))
+        try:
+            while True:
+                wait = await self._follow()
+                self.progress.synced = False
+                self.progress.failures += 1
+                await self.sleep(max(wait, backoff(self.progress.failures, chance=self.chance)))
+        finally:
+            await self._looks.close()
 
     async def _follow(self) -> float:
         """Follow one watch to its end; the least number of seconds to wait before the next."""
         self.progress.starts += 1
         self._listed = set()
-        async with _closing(self.cluster.watch()) as items:
+        items = self.cluster.watch()
+        async with _closing(
+            items, Incoming(items, self._looks, self.silence, self._signs_of_life)
+        ) as incoming:
             while True:
                 try:
-                    item = await self._next(items)
+                    item = await incoming.next()
                 except ClusterUnavailable as error:
                     self._note(str(error))
                     return error.retry_after or 0.0
                 except (Expired, StopAsyncIteration, TimeoutError) as error:
                     self._note(str(error) or "the watch ended")
                     return 0.0
-                await self._take(item)
-
-    async def _next(self, items: AsyncIterator[Change | Synced]) -> Change | Synced:
-        if self.silence is None:
-            return await anext(items)
-        signs, coming = self._signs_of_life(), asyncio.ensure_future(anext(items))
-        try:
-            while not (await asyncio.wait({coming}, timeout=self.silence))[0]:
-                before, signs = signs, self._signs_of_life()
-                if signs == before:
-                    raise _Silent(f"the watch was silent for {self.silence:g} s")
-            return coming.result()
-        finally:
-            if not coming.done():
-                coming.cancel()
-                await asyncio.wait({coming})
+                if isinstance(item, Answer):
+                    await self._looked(item)
+                else:
+                    await self._take(item)
 
     def _signs_of_life(self) -> object:
         return self._alive.signs_of_life() if self._alive is not None else None
@@ -215,27 +228,62 @@ class Bridge:
         if self._listed is not None:
             self._listed.add(uid)
         self._hint(item, uid)
-        seen = observe(item)
-        for observation in seen:
-            await self._pass_on(uid, self._with_record(observation, item.object), item.object)
-        if not seen and (track := self._tracks.get(uid)) and not isinstance(track.gone, JobGone):
-            await self._tell_taken(item, uid, track)
+        if item.verb is Verb.DELETED and self._is_doubtful(item, uid):
+            self._looks.add(uid, Ref.of(item.object))
+            return
+        await self._tell(item, uid)
         if item.verb is Verb.DELETED:
+            self._looks.drop(uid)
             self._tracks.pop(uid, None)
             if self._listed is not None:
                 self._listed.discard(uid)
 
-    async def _tell_taken(self, item: Change, uid: str, track: _Track) -> None:
-        """The object is not its job's any more. One that nothing controls may be taken back (spec R3)."""
-        if (
-            item.verb is not Verb.DELETED
-            and item.object.get("kind") == "Pod"
-            and not is_controlled(item.object)
-        ):
-            self.touched(track.gone.job)
+    async def _tell(self, item: Change, uid: str) -> None:
+        known = self._known_pod(uid)
+        seen = observe(item, known)
+        for observation in seen:
+            await self._pass_on(uid, self._with_record(observation, item.object), item.object)
+        track = self._tracks.get(uid)
+        if not seen and track and not isinstance(track.gone, JobGone):
+            # it is not its job's any more
+            await self.sink(track.gone.model_copy(update={"at": item.at}))
+            del self._tracks[uid]
+        elif known is not None and item.verb is not Verb.DELETED and not is_controlled(item.object):
+            self.touched(known.job)  # it may be taken back (spec R3)
+
+    def _known_pod(self, uid: str) -> PodGone | None:
+        track = self._tracks.get(uid)
+        return track.gone if track is not None and isinstance(track.gone, PodGone) else None
+
+    def _is_doubtful(self, item: Change, uid: str) -> bool:
+        """The pod may be there, without the labels that the watch selects by, and end some day.
+
+        One that went with its job need not be looked at.
+        """
+        known = self._known_pod(uid)
+        return known is not None and known.job in self._tracks and not tells_no_more(item.object)
+
+    async def _looked(self, answer: Answer) -> None:
+        """A pod that no watch shows exists, or is gone."""
+        known, sight = self._known_pod(answer.uid), answer.sight
+        if known is None or sight.object is None:
+            self._looks.drop(answer.uid)
+            await self._tell_gone(answer.uid, sight.at)
             return
-        await self.sink(track.gone.model_copy(update={"at": item.at}))
-        del self._tracks[uid]
+        self.touched(known.job)
+        await self._tell(Change(Verb.MODIFIED, sight.object, sight.at), answer.uid)
+        if answer.uid not in self._tracks or is_in_sight(sight.object):
+            self._looks.drop(answer.uid)
+        elif answer.before and self.place_of(known) is None:  # the log asks about it no more
+            self._looks.drop(answer.uid)
+            del self._tracks[answer.uid]
+        else:
+            self._looks.again(answer.uid)
+
+    async def _tell_gone(self, uid: str, at: datetime) -> None:
+        track = self._tracks.pop(uid, None)
+        if track is not None and track.told != _fingerprint(track.gone):
+            await self.sink(track.gone.model_copy(update={"at": at}))
 
     def _is_attended(self, raw: Manifest) -> bool:
         """False for a job that is none of ours. Its pods need no answer: they say nothing without it."""
@@ -277,7 +325,7 @@ class Bridge:
             else:
                 self.shown(JobUid(uid), raw.get("status") or {})
         elif (owner := owner_of(raw)) and (
-            (_is_over(raw) if raw.get("kind") == "Pod" else _is_gone(change)) or self.is_forgotten(owner)
+            (is_over(raw) if raw.get("kind") == "Pod" else _is_gone(change)) or self.is_forgotten(owner)
         ):
             self.touched(owner)
 
@@ -320,10 +368,12 @@ class Bridge:
         ]
         vanished.sort(key=lambda uid: not isinstance(self._tracks[uid].gone, JobGone))
         for uid in vanished:
-            track = self._tracks[uid]
-            if track.told != _fingerprint(track.gone):
-                await self.sink(track.gone.model_copy(update={"at": synced.at}))
-            del self._tracks[uid]
+            known = self._known_pod(uid)
+            place = self.place_of(known) if known is not None and known.job in self._tracks else None
+            if place is None:
+                await self._tell_gone(uid, synced.at)
+            elif uid not in self._looks:
+                self._looks.add(uid, place)
 
     def _may_live(self, gone: Observation) -> bool:
         """It is a job of a kind that the cluster cannot tell us about at the moment, or may be."""
@@ -386,30 +436,19 @@ def _is_gone(change: Change) -> bool:
     return change.verb is Verb.DELETED
 
 
-def _is_over(pod: Mapping[str, Any]) -> bool:
-    """Its node has done the last step of its deletion: if it is still there, somebody's finalizer holds it."""
-    meta = pod.get("metadata") or {}
-    return "deletionTimestamp" in meta and meta.get("deletionGracePeriodSeconds") == 0
-
-
 def _uid(change: Change) -> str:
     metadata = change.object.get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else None
     return uid if isinstance(uid, str) else ""
 
 
-class _Silent(TimeoutError):
-    """An open watch got nowhere."""
-
-
 @asynccontextmanager
-async def _closing(
-    items: AsyncIterator[Change | Synced],
-) -> AsyncIterator[AsyncIterator[Change | Synced]]:
-    """`items`, closed at the end where it can be: a watch left open keeps collecting changes."""
+async def _closing(items: AsyncIterator[Change | Synced], incoming: Incoming) -> AsyncIterator[Incoming]:
+    """`incoming`, and `items` closed at the end where that can be: a watch left open keeps collecting changes."""
     try:
-        yield items
+        yield incoming
     finally:
+        await incoming.close()
         close = getattr(items, "aclose", None)
         if close is not None:
             await close()

@@ -302,10 +302,10 @@ class Children:
                 await self._say_absent(state, replica, attempt)
             case Hold():
                 return Done.NOT_THERE
-            case TakeBack(ref, uid):
+            case TakeBack(ref, uid, labels):
                 found = await self._cluster.get(ref)
                 is_it = found["metadata"]["uid"] == uid and not is_controlled(found)
-                return await self._take_back(state, found) if is_it else Done.NOT_THERE
+                return await self._take_back(state, found, labels=labels) if is_it else Done.NOT_THERE
             case SayTaken(replica, attempt, uid):
                 gone = PodGone(job=state.uid, at=self._clock.now(), replica=replica, attempt=attempt, uid=uid)
                 await self._observe(gone)
@@ -345,7 +345,7 @@ class Children:
     async def _say_gone(self, state: JobState, child: Child, made: _Made) -> Done:
         """The watches tell it, and how it ended if they know; when they do not, nobody else will.
 
-        Unless it is there, and only its owner references are not: then it is the job's again.
+        Unless it is there, and only its owner references or labels are not: then it is the job's again.
         """
         now = self._clock.now()
         made.missing_since = made.missing_since or now
@@ -354,9 +354,11 @@ class Children:
         with suppress(Missing):
             found = await self._cluster.get(Ref(child.api_version, child.kind, state.namespace, child.name))
             if found["metadata"]["uid"] == made.uid:
+                manifest = child.build()
                 if not is_controlled(found):
-                    return await self._take_back(state, found)
+                    return await self._take_back(state, found, labels=manifest["metadata"]["labels"])
                 if _is_controlled_by(found, state.uid):
+                    await self._make_visible(found, manifest)
                     return Done.NOT_THERE
         gone = PodGone(job=state.uid, at=now, replica=child.replica, attempt=made.attempt, uid=made.uid)
         await self._observe(gone)
@@ -402,8 +404,15 @@ class Children:
             self._made.setdefault(state.uid, {})[child.replica] = made
         return Done.MADE
 
-    async def _take_back(self, state: JobState, found: Manifest, attempt: int = 0) -> Done:
-        taken = await take_back(self._cluster, state, found, attempt, evidence=self._evidence)
+    async def _take_back(
+        self,
+        state: JobState,
+        found: Manifest,
+        attempt: int = 0,
+        *,
+        labels: Mapping[str, str] | None = None,
+    ) -> Done:
+        taken = await take_back(self._cluster, state, found, attempt, labels=labels, evidence=self._evidence)
         return Done.NOT_THERE if taken else Done.DONE
 
     async def _report(self, ref: Ref, uid: str) -> Done:

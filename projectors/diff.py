@@ -77,10 +77,14 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class TakeBack:
-    """The job's pod has no controller any more: somebody took its owner references away (spec R3)."""
+    """The job's pod has no controller any more: somebody took its owner references away (spec R3).
+
+    `labels` are those of the pod that is wished for; None, if none is.
+    """
 
     ref: Ref
     uid: str
+    labels: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +115,11 @@ def diff(state: JobState, desired: Iterable[Child], live: Sequence[Manifest]) ->
     """
     wanted = list(desired)
     there = {(each["kind"], each["metadata"]["name"]): each for each in live}
-    keep = {(child.kind, child.name) for child in wanted}
+    keep = {(child.kind, child.name): child for child in wanted}
     by_uid = {each.uid: each for each in state.replicas.values() if each.uid}
     for key, manifest in there.items():
         if key[0] == "Pod":
-            yield from _pod(state, by_uid, manifest, wanted=key in keep)
+            yield from _pod(state, by_uid, manifest, keep.get(key))
         elif key not in keep and key[0] in MANAGED and not _is_deleting(manifest):
             yield _delete(state, manifest, doubtful=not state.deleted)
     yield from _never_made(state, there.values())
@@ -146,7 +150,7 @@ def _is_mistaken(state: JobState, found: Manifest) -> bool:
 
 
 def _pod(
-    state: JobState, by_uid: Mapping[PodUid, ReplicaState], manifest: Manifest, *, wanted: bool
+    state: JobState, by_uid: Mapping[PodUid, ReplicaState], manifest: Manifest, wished: Child | None
 ) -> Iterator[Write]:
     uid = PodUid(_uid(manifest))
     known = by_uid.get(uid)
@@ -155,8 +159,9 @@ def _pod(
     else:  # whatever has been written on the pod since
         replica, attempt = known, known.attempt
         if not is_controlled(manifest):
+            labels = wished.build()["metadata"]["labels"] if wished is not None else None
             gone = state.deleted
-            yield SayTaken(known.name, attempt, uid) if gone else TakeBack(Ref.of(manifest), uid)
+            yield SayTaken(known.name, attempt, uid) if gone else TakeBack(Ref.of(manifest), uid, labels)
             return
     if replica is not None and attempt > replica.attempt and not state.deleted:
         ref = Ref.of(manifest)
@@ -164,7 +169,7 @@ def _pod(
             yield Report(ref, uid)
         return
     retired = replica is None or attempt < replica.attempt or not _may_be_current(replica, uid)
-    stays = wanted and not retired
+    stays = wished is not None and not retired
     doubtful = replica is None and not state.deleted
     spared = replica is not None and replica.spared and not retired
     if spared and _will_be_told(manifest):

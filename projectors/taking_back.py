@@ -4,6 +4,7 @@ As controllers of Kubernetes do before they adopt, the API server is asked first
 """
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from k8s_bridge.observe import is_controlled
@@ -23,11 +24,18 @@ def may_be_taken_back(found: Manifest, wished: Manifest) -> bool:
 
 
 async def take_back(
-    cluster: Cluster, state: JobState, found: Manifest, attempt: int = 0, *, evidence: bool
+    cluster: Cluster,
+    state: JobState,
+    found: Manifest,
+    attempt: int = 0,
+    *,
+    labels: Mapping[str, str] | None = None,
+    evidence: bool,
 ) -> bool:
     """The pod, as it was just read, has the job's owner reference, and says that it is at least this `attempt`.
 
-    False, and nothing happens, if the job object is gone or is being deleted: it leaves its pods as orphans just now.
+    It has these `labels` again, without which no watch would show it. False, and nothing happens, if the job object
+    is gone or is being deleted: it leaves its pods as orphans just now.
     Raises Missing, Conflict: the pod is another by now.
     """
     job = await cluster.get(Ref(state.api_version, state.object_kind, state.namespace, state.name))
@@ -41,6 +49,8 @@ async def take_back(
     others = [each for each in meta.get("finalizers") or () if each != EVIDENCE]
     if evidence and "deletionTimestamp" not in meta:  # then none can be added any more
         taken["finalizers"] = [*others, EVIDENCE]
+    if labels:
+        taken["labels"] = dict(labels)
     if attempt > attempt_of(found):
         taken["annotations"] = {ATTEMPT: str(attempt)}
     await cluster.patch(ref, {"metadata": taken}, uid=meta["uid"])

@@ -233,6 +233,7 @@ class TracedCluster:
             cluster.children,
             cluster.owners,
         )
+        self.look = cluster.look
         self.orphans, self.events, self.logs = cluster.orphans, cluster.events, cluster.logs
         self.events_about, self.close = cluster.events_about, cluster.close
 

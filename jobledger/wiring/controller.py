@@ -19,7 +19,7 @@ from jobledger.wiring.share import Share
 from jobledger.wiring.streams import Followed, Stream, Streams
 from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.env_values import EnvValues
-from k8s_bridge.port import Cluster
+from k8s_bridge.port import Cluster, Ref
 from k8s_bridge.ssh_keys import GENERATORS, Generate
 from k8s_bridge.watchers import Bridge, Sink
 from projectors.base import Quarantine
@@ -35,13 +35,14 @@ from statemachine.engine.source import Pulse, Source, Worker
 from statemachine.engine.step import Owner
 from statemachine.errors import InvariantBroken, LeaseLost
 from statemachine.ids import JobUid, PodUid, Position, ReplicaName, Seq
+from statemachine.kinds import kind_of
 from statemachine.log.inbox import Inbox, MemoryInbox, Outbox
 from statemachine.log.partitions import Partitions, Readers, as_one
 from statemachine.log.polling import Polling
 from statemachine.log.port import EventLog
 from statemachine.log.reader import Folded, Reader, Tracked, closed_in, fold_history
 from statemachine.log.room import Room
-from statemachine.observations import Observation
+from statemachine.observations import Observation, PodGone
 from statemachine.state import JobState
 
 log = logging.getLogger(__name__)
@@ -415,7 +416,7 @@ class Controller:
             attended=self.attended,
         )
         bridge.concealed = self.env_values.concealed
-        bridge.kind_of = self._kind_of
+        bridge.kind_of, bridge.place_of = self._kind_of, self._place_of
         bridge.is_forgotten = self.states.is_forgotten
         if self.guard is not None:
             bridge.guarded = self.guard.since
@@ -438,6 +439,15 @@ class Controller:
     def _kind_of(self, job: JobUid) -> str:
         state = self.states.state(job)
         return state.kind if state is not None else ""
+
+    def _place_of(self, pod: PodGone) -> Ref | None:
+        """Where the pod is, if the log counts it as the replica's."""
+        state = self.states.state(pod.job)
+        replica = state.replicas.get(pod.replica) if state is not None else None
+        if state is None or replica is None or not replica.has_pod or replica.uid != pod.uid:
+            return None
+        name = kind_of(state.api_version, state.kind).pod_name(state, replica.name)
+        return Ref("v1", "Pod", state.namespace, name)
 
     def _known(self) -> dict[JobUid, dict[tuple[ReplicaName, int], PodUid]]:
         """What the log believes to exist: jobs not gone, and their pods that have been observed."""

@@ -8,6 +8,7 @@ once, ahead of the watch.
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from math import ceil
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from k8s_bridge.apiserver.reflector import METADATA_ONLY, Patience, WatchProgres
 from k8s_bridge.apiserver.sources import UNWATCHED, child_sources
 from k8s_bridge.apiserver.watching import Watching
 from k8s_bridge.attended import Attended
-from k8s_bridge.port import EVIDENCE, Change, Happening, JobEvent, Manifest, Ref, Synced
+from k8s_bridge.port import EVIDENCE, Change, Happening, JobEvent, Manifest, Ref, Sight, Synced
 from statemachine.errors import ClusterUnavailable, Conflict, Expired, Missing, Refused
 
 _MANAGED: Final = {"fieldManager": FIELD_MANAGER}
@@ -91,6 +92,18 @@ class ApiServerCluster:
         found |= {"apiVersion": ref.api_version, "kind": ref.kind}
         self._note(found)
         return found
+
+    async def look(self, ref: Ref, uid: str) -> Sight:
+        """The pod with this uid as it is now, which the watches may not show any more. Raises Refused."""
+        try:
+            found: Manifest | None = await self.get(ref)
+        except Missing:
+            found = None
+        if found is not None and found["metadata"]["uid"] != uid:
+            found = None
+        if self._watching is not None:
+            self._watching.note_sight(uid, found)
+        return Sight(found, datetime.now(UTC))
 
     async def list(self, api_version: str, kind: str, namespace: str | None = None) -> Sequence[Manifest]:
         """All objects of a kind, by namespace and name; none of a kind that is not installed.

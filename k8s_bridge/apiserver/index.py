@@ -168,6 +168,18 @@ class Index:
             return False
         return self.put(raw, collection)
 
+    def sight(self, raw: Manifest) -> None:
+        """The object exists, asked for by name after a watch or a list said that it is gone: it was relabelled.
+
+        The change that took its labels has the version of what is there; a deletion has a later one.
+        """
+        uid, version = raw["metadata"]["uid"], version_of(raw["metadata"])
+        gone, known = self._gone.get(uid), self._seen.get(uid)
+        if gone is not None and (gone.untold is not None or version < gone.until < inf):
+            return
+        self._gone.pop(uid, None)
+        self.put(raw, known.collection if known is not None else "")
+
     def named(self, kind: str, namespace: str, name: str) -> list[str]:
         """Uids of the objects of that name: one, or what came after it as well."""
         wanted = (kind, namespace, name)

@@ -81,6 +81,13 @@ class Watching(AsyncIterator[Change | Synced]):
         if not version or version > number(self.versions.get(uid, "")):
             self.versions[uid] = meta["resourceVersion"]
 
+    def note_sight(self, uid: str, found: Manifest | None) -> None:
+        """A pod was looked at by its name: `found`, or gone."""
+        if found is None:
+            self.index.remove(uid)
+        else:
+            self.index.sight(found)
+
     def note(self, stored: Manifest) -> None:
         """An answer to a write of ours, ahead of the watches or behind them.
 
@@ -92,6 +99,10 @@ class Watching(AsyncIterator[Change | Synced]):
         if told_by:
             last = min(told_by, key=lambda each: each.position)
             self.index.note(stored, last.source.collection, last.position)
+        elif (
+            self.index.get(stored["metadata"]["uid"]) is not None
+        ):  # it is known from a look, see `note_sight`
+            self.index.put(stored)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Reflectors run for ever: that they ended is somebody's bug, and whoever reads the stream hears of it."""

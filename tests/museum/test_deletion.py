@@ -99,7 +99,7 @@ def test_volcano_sh_volcano_5986_the_end_of_an_older_pod_says_nothing_of_the_new
 @exhibit(
     "argoproj/argo-workflows#13086",
     "A pod that had completed and was removed at once was only known to be missing, and the workflow was an error.",
-    wrong=(swap(bridge_observe, "_end", lambda _: None),),
+    wrong=(swap(bridge_observe, "_end", lambda *_: None),),
 )
 def test_argoproj_argo_workflows_13086_the_end_of_a_pod_is_reported_before_its_going() -> None:
     story = running(1)

@@ -103,8 +103,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "children-labels-not-put-back",
         _CHILDREN,
-        "                await self._make_visible(found, manifest)\n",
-        "",
+        "                await self._make_visible(found, manifest)\n                return Done.NOT_THERE if",
+        "                return Done.NOT_THERE if",
         _ON_CALLS,
     ),
     Mutant(

@@ -371,6 +371,26 @@ async def test_orphans_are_held_pods_whose_job_is_gone(cluster: Cluster) -> None
     assert sorted(each["metadata"]["name"] for each in await cluster.orphans()) == ["a", "c"]
 
 
+async def test_a_look_shows_a_pod_whatever_its_labels_and_children_know_it(cluster: Cluster) -> None:
+    owner = await cluster.create(job())
+    uid = (await cluster.create(pod(owner)))["metadata"]["uid"]
+    items = cluster.watch()
+    await listed(items)
+    bare = {"metadata": {"labels": None, "ownerReferences": None}}
+    await cluster.patch(POD, bare, uid=uid)
+    await next_change(items, lambda change: change.object["metadata"]["uid"] == uid)
+    sight = await cluster.look(POD, uid)
+    assert sight.object == await cluster.get(POD)
+    found = await cluster.children(DEMO, owner["metadata"]["uid"], (uid,))
+    assert [each["metadata"]["uid"] for each in found] == [uid]
+
+
+async def test_a_look_shows_neither_another_pod_of_the_name_nor_one_that_is_gone(cluster: Cluster) -> None:
+    await cluster.create(pod())
+    assert (await cluster.look(POD, "another")).object is None
+    assert (await cluster.look(POD._replace(name="no-such-pod"), "any")).object is None
+
+
 async def test_release_of_nothing_is_missing(cluster: Cluster) -> None:
     with pytest.raises(Missing):
         await cluster.release(POD, "any")

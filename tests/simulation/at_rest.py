@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
+from k8s_bridge.observe import is_in_sight
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
 from statemachine import events as e
 from statemachine.desired import desired
@@ -56,7 +57,7 @@ def replicas_have_come_to_rest(world: World, story: Story) -> Verdicts:
         yield f"{replica.name} has not come to rest: {replica}" if moves else None
     for each in _live(world, story.state.uid):
         if each["kind"] == "Pod":
-            ok = _known_uid(story.state, each) == each["metadata"]["uid"]
+            ok = _known_uid(world, story.state, each) == each["metadata"]["uid"]
             meta = each["metadata"]
             yield None if ok else f"{meta['name']} is {meta['uid']}, which the log does not know"
 
@@ -65,9 +66,8 @@ def _attempt(manifest: Manifest) -> int:
     return int(manifest["metadata"].get("annotations", {}).get(ATTEMPT, 0))
 
 
-def _known_uid(state: JobState, pod: Manifest) -> str:
-    labels = pod["metadata"]["labels"]
-    replica = state.replicas.get(f"{labels['replica-type']}-{labels['replica-index']}")  # type: ignore[call-overload]
+def _known_uid(world: World, state: JobState, pod: Manifest) -> str:
+    replica = state.replicas.get(world.pods.pods[pod["metadata"]["uid"]].key[1])
     return "" if replica is None else str(replica.uid)
 
 
@@ -140,8 +140,6 @@ def no_end_is_lost(world: World, story: Story) -> Verdicts:
             yield None
         elif pod.uid in world.pods.forced:
             yield Excuse("evidence removed by force")
-        elif pod.uid in world.pods.unlabelled:
-            yield Excuse("pod without labels")
         elif is_stray(world, pod):
             yield Excuse("stray pod")
         elif pod.uid in world.pods.stripped and not world.pods.is_in_log(pod.uid):
@@ -153,7 +151,7 @@ def no_end_is_lost(world: World, story: Story) -> Verdicts:
 def own_deletions_are_known(world: World, story: Story) -> Verdicts:
     """What a controller deletes is in the log before the call, and so never mistaken for somebody's doing."""
     mistaken = (e.CauseClass.DELETED_BY_SOMEONE, e.CauseClass.EVIDENCE_LOST)
-    ours = world.weather.deleted - world.pods.deleted_by_others - world.pods.unlabelled
+    ours = world.weather.deleted - world.pods.deleted_by_others
     for _, event in story.events():
         if isinstance(event, e.ReplicaLost | e.ReplicaEnded) and event.uid in ours:
             wrong = event.cause.kind in mistaken
@@ -290,8 +288,11 @@ def nothing_remains(world: World, _: Stories) -> Verdicts:
     for kind in CHILDREN:
         for each in world.cluster.objects.peek_all(kind):
             meta = each["metadata"]
-            if meta["uid"] in world.pods.stripped and EVIDENCE not in meta.get("finalizers", ()):
-                yield Excuse("pod without owner")  # with its job gone nobody may delete it
+            known = is_in_sight(each) or world.pods.is_in_log(meta["uid"])
+            if meta["uid"] in world.pods.stripped and not (known and EVIDENCE in meta.get("finalizers", ())):
+                yield Excuse(
+                    "pod without owner"
+                )  # with its job gone nobody may delete it, or nobody knows of it
             else:
                 yield f"{kind} {meta['name']} {meta['uid']} remains"
 

@@ -151,7 +151,6 @@ async def strip_owner(world: World) -> None:
     if world.chance.random() < 0.3:
         world.fault("labels_stripped", f"pod {name} {uid} has no labels any more")
         fields["labels"] = None
-        world.pods.unlabelled.add(uid)
     world.pods.stripped.add(uid)
     world.cluster.objects.patch(Ref.of(pod), {"metadata": fields})
 

@@ -83,6 +83,8 @@ _SELDOM: Final = (
     "after delete job",
     "before get Service",
     "after get Service",
+    "before look",
+    "after look",
     "before get another child",
     "after get another child",
     "before patch another child",

@@ -38,8 +38,6 @@ class PodRegister:
         self.deleted_by_others: set[PodUid] = set()
         self.stripped: set[PodUid] = set()
         """Those whose owner references somebody took away: nobody deletes them with their jobs."""
-        self.unlabelled: set[PodUid] = set()
-        """Those whose labels somebody took away, too: no watch of pods of jobs would show them any more."""
         self.without_values: list[str] = []
         self.twins: list[str] = []
         """Pods made although one of their attempt had been made, and could be known."""

@@ -1,7 +1,6 @@
 """The families of worlds discover what is broken on purpose where only they can look."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import pytest
 
@@ -59,13 +58,13 @@ def projectors_do_not_wait_for_the_end_of_the_log(patch: pytest.MonkeyPatch) -> 
 
 
 def a_silent_watch_is_waited_for(patch: pytest.MonkeyPatch) -> type[World]:
-    follow = Bridge._next
+    follow = Bridge._follow
 
-    async def patient(self: Bridge, items: Any) -> Any:
+    async def patient(self: Bridge) -> float:
         self.silence = None
-        return await follow(self, items)
+        return await follow(self)
 
-    patch.setattr(Bridge, "_next", patient)
+    patch.setattr(Bridge, "_follow", patient)
     return alone("silent")
 
 

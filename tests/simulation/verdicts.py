@@ -32,7 +32,6 @@ EXEMPTIONS: Final = {
     "evidence removed by force": Exemption("somebody removed the pod, whatever held it", 0.5),
     "ended before all was made": Exemption("a job that has ended gets no new Services", 0.5),
     "namespace is going": Exemption("it takes no Events any more, and nobody announces them again", 0.1),
-    "pod without labels": Exemption("no watch of pods of jobs would show it any more", 0.1),
     "pod without owner": Exemption("somebody took its owner references away: it is nobody's", 0.1),
     "snapshot damaged": Exemption("somebody changed its bytes, and no newer one was saved", 0.1),
     "pod out of sight": Exemption("any report of a pod that nobody can see is news", 0.05),

@@ -7,11 +7,12 @@ change of the cluster.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from typing import Final
 
 from k8s_bridge.memory import MemoryCluster
-from k8s_bridge.port import Change, JobEvent, Manifest, Ref, Synced, Verb
+from k8s_bridge.observe import is_in_sight
+from k8s_bridge.port import Change, JobEvent, Manifest, Ref, Sight, Synced, Verb
 from k8s_bridge.stored import controller
 from statemachine.errors import ClusterError, ClusterUnavailable, Expired, Refused
 from tests.support.faults import FaultyCluster, Life, Weather
@@ -57,6 +58,8 @@ class TroubledCluster(FaultyCluster):
         self._past = past
         self._written: dict[str, Manifest | None] = {}
         """By uid, what this life itself has made of an object; None: it is gone."""
+        self._looked: set[str] = set()
+        """Pods that this life knows from looks at them, as watches do not show them: they lost their labels."""
         self._listed_at = 0.0
         """When (the loop's time) a watch last had told everything: reads are not older."""
         self._is_silent = False
@@ -102,7 +105,7 @@ class TroubledCluster(FaultyCluster):
 
     async def children(self, namespace: str, owner: str, also: Collection[str] = ()) -> Sequence[Manifest]:
         """See Cluster. Objects of this life's own making are never missing."""
-        found = await super().children(namespace, owner, also)
+        found = self._known(await super().children(namespace, owner, also))
         if not self._weather.strikes("stale_reads"):
             return found
         return self._behind(found, namespace, owner)
@@ -110,14 +113,33 @@ class TroubledCluster(FaultyCluster):
     def _behind(self, found: Sequence[Manifest], namespace: str, owner: str) -> Sequence[Manifest]:
         """What the job owned a moment ago, in the place of what it owns now."""
         moment = max(self._listed_at, asyncio.get_running_loop().time() - self._late())
-        there = [
+        there = self._known(
             each
             for ref, each in self._past.at(moment).items()
             if ref.namespace == namespace and controller(each) == owner
-        ]
+        )
         uids = {each["metadata"]["uid"] for each in there}
         own = [each for each in found if each["metadata"]["uid"] in self._written.keys() - uids]
         return [*there, *own]
+
+    async def look(self, ref: Ref, uid: str) -> Sight:
+        """See Cluster."""
+        sight = await super().look(ref, uid)
+        if sight.object is not None:
+            self._looked.add(uid)
+        return sight
+
+    async def orphans(self) -> Sequence[Manifest]:
+        """See Cluster."""
+        return self._known(await super().orphans())
+
+    def _known(self, found: Iterable[Manifest]) -> list[Manifest]:
+        """What is in an index that watches by labels fill, and looks."""
+        return [
+            each
+            for each in found
+            if each["kind"] != "Pod" or is_in_sight(each) or each["metadata"]["uid"] in self._looked
+        ]
 
     def _late(self) -> float:
         return min(_MOST_BEHIND, self._weather.chance.expovariate(1 / _BEHIND))
@@ -126,9 +148,11 @@ class TroubledCluster(FaultyCluster):
         """See Cluster."""
         self._is_silent = False
         items = self._old_watch() if self._weather.strikes("stale_list") else super().watch()
+        selected = Selected()
         try:
             async for item in self._patient(items):
-                yield item
+                if (shown := selected.shown(item)) is not None:
+                    yield shown
         finally:
             await items.aclose()  # type: ignore[attr-defined]
 
@@ -161,6 +185,31 @@ class TroubledCluster(FaultyCluster):
                 yield item
         finally:
             await items.aclose()  # type: ignore[attr-defined]
+
+
+class Selected:
+    """A watch of pods by label: one that loses the label is said to be deleted, in its last form that had it.
+
+    Source: Kubernetes, cacher, `cacheWatcher.convertToWatchEvent`: that form has the version of the change.
+    """
+
+    def __init__(self) -> None:
+        self._shown: dict[str, Manifest] = {}
+
+    def shown(self, item: Change | Synced) -> Change | Synced | None:
+        """What the watch says of the item; None: nothing."""
+        if isinstance(item, Synced) or item.object["kind"] != "Pod":
+            return item
+        meta = item.object["metadata"]
+        last = self._shown.pop(meta["uid"], None)
+        if is_in_sight(item.object):
+            if item.verb is not Verb.DELETED:
+                self._shown[meta["uid"]] = item.object
+            return item
+        if last is None:
+            return None
+        left = {**last, "metadata": {**last["metadata"], "resourceVersion": meta["resourceVersion"]}}
+        return Change(Verb.DELETED, left, item.at)
 
 
 def terminating(kind: str, name: str) -> Refused:

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, Final
 
 from k8s_bridge.memory import MemoryCluster
-from k8s_bridge.port import Change, Happening, JobEvent, Manifest, Ref, Synced
+from k8s_bridge.port import Change, Happening, JobEvent, Manifest, Ref, Sight, Synced
 from statemachine.engine.clock import LoopClock
 from statemachine.errors import ClusterError, ClusterUnavailable, Conflict, Expired, LogUnavailable, Refused
 from statemachine.ids import JobUid, Position, Seq
@@ -400,6 +400,13 @@ class FaultyCluster:
         await self._meet(f"before get {thing(ref.kind, _READ)}")
         found = await self._cluster.get(ref)
         await self._life.travel(f"after get {thing(ref.kind, _READ)}")
+        return found
+
+    async def look(self, ref: Ref, uid: str) -> Sight:
+        """See Cluster."""
+        await self._meet("before look")
+        found = await self._cluster.look(ref, uid)
+        await self._life.travel("after look")
         return found
 
     async def list(self, api_version: str, kind: str, namespace: str | None = None) -> Sequence[Manifest]:

@@ -102,10 +102,11 @@ def front_of(process: ControllerProcess, token: str, namespace: str) -> Iterator
 
 
 def lead_a_life(jobs: Jobs) -> None:
-    """A job starts, fails, is restarted, paused, resumed, and ends well."""
+    """A job starts, fails out of sight of the watches, is restarted, paused, resumed, and ends well."""
     jobs.apply(job("life", replica_type("worker", 2)))
     jobs.wait("life", "phase", "Running", within=150)  # processes have just been started
     with edited_all_the_time(jobs, "life"):
+        jobs.kubectl("label", f"pod/{jobs.base('life')}-worker-1", "tensorstack.dev/owner-kind-")
         jobs.end(f"{jobs.base('life')}-worker-1", 137)
         jobs.wait("life", "backoffCount", 1)
         jobs.wait("life", "aggregate.running", 2)

@@ -97,6 +97,29 @@ async def test_watches_that_the_server_ends_are_resumed_and_nothing_is_listed_ag
         assert not heard.gone()
 
 
+async def test_a_relabelled_pod_is_not_gone_and_an_ordinary_deletion_is_not_looked_at(
+    cluster: Cluster, namespace: str
+) -> None:
+    async with connected(cluster, namespace) as there, bridged(there) as heard:
+        owner = await there.create(words.job(namespace=namespace))
+        pods = [
+            await there.create(words.pod(owner, namespace=namespace, name=name, evidence=True))
+            for name in ("goes", "stays")
+        ]
+        goes, stays = (each["metadata"]["uid"] for each in pods)
+        await until(lambda: sum(isinstance(each, PodObserved) for each in heard.observations) >= 2)
+        before = {key: number for key, number in there.api.sent.items() if key[0] == "GET"}
+        await there.delete(Ref.of(pods[0]))
+        await until(lambda: any(each.name == "goes" and each.grace == 0 for each in there.known()))
+        await there.release(Ref.of(pods[0]), goes)
+        await until(lambda: goes in heard.gone())
+        assert {key: number for key, number in there.api.sent.items() if key[0] == "GET"} == before
+        cluster.kubectl("label", "-n", namespace, "pod/stays", "tensorstack.dev/owner-kind-")
+        await until(lambda: bool(heard.touched))
+        assert stays not in heard.gone()
+        assert "stays" in [each.name for each in there.known()]
+
+
 async def test_a_list_comes_in_pages(
     cluster: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,10 +10,10 @@ import pytest
 from k8s_bridge.attended import Attended
 from k8s_bridge.backoff import backoff
 from k8s_bridge.memory import MemoryCluster
-from k8s_bridge.port import Change, Cluster, Synced, Verb
+from k8s_bridge.port import Change, Cluster, Ref, Sight, Synced, Verb
 from k8s_bridge.watchers import Bridge, Known
-from statemachine.errors import ClusterUnavailable, Expired
-from statemachine.ids import JobUid, PodUid, ReplicaName
+from statemachine.errors import ClusterUnavailable, Expired, Refused
+from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName
 from statemachine.observations import (
     JobGone,
     JobObserved,
@@ -28,15 +28,27 @@ J1, P1, W0 = JobUid("j-1"), PodUid("p-1"), ReplicaName("worker-0")
 JOB = job(uid="j-1")
 POD = pod(JOB) | {"status": {"phase": "Running"}}
 POD["metadata"]["uid"] = "p-1"
+RUNNING = POD["status"]
 
 Script = Sequence[Change | Synced | Exception]
 
 
-class Scripted:
-    """A cluster whose watches tell what they are told to; the last one then stays silent."""
+Looked = list[dict[str, Any] | Exception | None]
 
-    def __init__(self, *watches: Script) -> None:
+
+class Scripted:
+    """A cluster whose watches tell what they are told to; the last one then stays silent. So do its looks."""
+
+    def __init__(self, *watches: Script, looks: Looked | None = None) -> None:
         self.watches, self.opened = list(watches), 0
+        self._looks: Looked = [None] if looks is None else looks
+
+    async def look(self, ref: Ref, uid: str) -> Sight:
+        assert (ref.name, uid) == (POD["metadata"]["name"], P1)
+        found = self._looks.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return Sight(found, AT)
 
     async def watch(self) -> AsyncIterator[Change | Synced]:
         script = self.watches[self.opened]
@@ -49,13 +61,27 @@ class Scripted:
             await asyncio.Event().wait()
 
 
+def place(_: PodGone) -> Ref:
+    """Where the pod is, as the log has it."""
+    return Ref.of(POD)
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("k8s_bridge.looking.AGAIN", 0.0)
+
+
 def added(raw: dict[str, Any]) -> Change:
     return Change(Verb.ADDED, raw, AT)
 
 
 @asynccontextmanager
 async def following(
-    *watches: Script, known: Known | None = None, silence: float | None = None, **more: Any
+    *watches: Script,
+    known: Known | None = None,
+    silence: float | None = None,
+    looks: Looked | None = None,
+    **more: Any,
 ) -> AsyncIterator[tuple[list[Observation], list[float], Bridge]]:
     """What was observed and how long was waited, once the last watch has told everything."""
     told: list[Observation] = []
@@ -68,7 +94,7 @@ async def following(
         waits.append(seconds)
         await asyncio.sleep(0)
 
-    cluster = Scripted(*watches)
+    cluster = Scripted(*watches, looks=looks)
     bridge = Bridge(cast(Cluster, cluster), sink, known or {}, silence, sleep, lambda: 0.0, **more)
     task = asyncio.create_task(bridge.run())
     await until(lambda: cluster.opened == len(watches) and (bridge.progress.synced or not watches[-1]))
@@ -283,6 +309,17 @@ async def test_a_pod_stays_the_replica_that_it_was_first_seen_as() -> None:
         assert [(each.replica, each.phase) for each in pods] == [(W0, "Running"), (W0, "Failed")]
 
 
+async def test_a_pod_stays_the_attempt_that_it_was_first_seen_as() -> None:
+    edited = {
+        **POD,
+        "metadata": {**POD["metadata"], "annotations": {ATTEMPT: "5"}},
+        "status": {"phase": "Failed"},
+    }
+    async with following([added(JOB), added(POD), added(edited), Synced(AT)]) as (told, _, _):
+        pods = [each for each in told if isinstance(each, PodObserved)]
+        assert [(each.attempt, each.phase) for each in pods] == [(1, "Running"), (1, "Failed")]
+
+
 async def test_jobs_that_are_not_attended_are_not_spoken_of() -> None:
     attended = Attended(namespaces=("elsewhere",))
     async with following([added(JOB), Synced(AT)], attended=attended) as (told, _, _):
@@ -318,6 +355,103 @@ async def test_a_pod_that_lost_its_controller_is_not_gone_but_looked_at() -> Non
     async with following(script, touched=touched.append) as (told, _, _):
         assert [each for each in told if isinstance(each, PodGone)] == []
         assert touched == [J1]
+
+
+def bare(**more: Any) -> dict[str, Any]:
+    """The pod without labels and owner."""
+    meta = {key: each for key, each in POD["metadata"].items() if key not in ("labels", "ownerReferences")}
+    return {**POD, "metadata": meta, **more}
+
+
+ENDED = {
+    "phase": "Failed",
+    "containerStatuses": [{"name": "pytorch", "state": {"terminated": {"exitCode": 7}}}],
+}
+
+
+async def test_a_pod_that_is_known_stays_its_replica_without_labels_and_owner() -> None:
+    async with following([added(JOB), added(POD), added(bare(status=ENDED)), Synced(AT)]) as (told, _, _):
+        end = told[-1]
+        assert isinstance(end, PodObserved)
+        assert (end.job, end.replica, end.containers[0].exit_code) == (J1, W0, 7)
+
+
+async def test_the_end_of_a_pod_that_was_stripped_is_told_when_it_goes() -> None:
+    last = bare(status=ENDED)
+    last["metadata"] = {**last["metadata"], "deletionTimestamp": "2024-01-09T15:00:00Z"}
+    script: Script = [added(JOB), added(POD), Synced(AT), Change(Verb.DELETED, last, AT)]
+    async with following(script) as (told, _, _):
+        await until(lambda: isinstance(told[-1], PodGone))
+        assert [type(each) for each in told] == [JobObserved, PodObserved, PodObserved, PodGone]
+
+
+async def test_a_pod_that_a_watch_by_labels_shows_no_more_is_looked_at_until_it_ends() -> None:
+    looks: Looked = [bare(status=RUNNING), ClusterUnavailable("away"), bare(status=ENDED), None]
+    script: Script = [added(JOB), added(POD), Synced(AT), Change(Verb.DELETED, POD, AT)]
+    touched: list[JobUid] = []
+    async with following(script, looks=looks, place_of=place, touched=touched.append) as (told, _, _):
+        await until(lambda: isinstance(told[-1], PodGone))
+        phases = [each.phase for each in told if isinstance(each, PodObserved)]
+        assert phases == ["Running", "Failed"]
+        assert len([each for each in told if isinstance(each, PodGone)]) == 1
+        assert set(touched) == {J1}
+
+
+async def test_a_pod_that_the_log_knows_and_no_list_shows_is_looked_at_before_it_is_gone() -> None:
+    script: Script = [added(JOB), Synced(AT)]
+    looks: Looked = [Refused(403, "Forbidden", "no"), bare(status=ENDED), None]
+    async with following(script, known=KNOWN, looks=looks, place_of=place) as (told, _, bridge):
+        assert bridge.progress.synced  # it is not waited for
+        await until(lambda: isinstance(told[-1], PodGone))
+        _, end, gone = told
+        assert isinstance(end, PodObserved)
+        assert (end.uid, end.attempt, end.phase) == (P1, 1, "Failed")
+        assert isinstance(gone, PodGone)
+
+
+async def test_a_pod_that_has_its_labels_again_is_left_to_the_watches() -> None:
+    looks: Looked = [POD]
+    script: Script = [added(JOB), Synced(AT)]
+    async with following(script, known=KNOWN, looks=looks, place_of=place) as (told, _, bridge):
+        await until(lambda: isinstance(told[-1], PodObserved))
+        assert not bridge._looks
+
+
+async def test_a_pod_out_of_sight_that_the_log_counts_no_more_is_not_looked_at_for_ever() -> None:
+    asked = iter([place])
+    looks: Looked = [bare(status=RUNNING), bare(status=RUNNING)]
+
+    def place_of(gone: PodGone) -> Ref | None:
+        found = next(asked, None)
+        return found(gone) if found else None
+
+    async with following([added(JOB), Synced(AT)], known=KNOWN, looks=looks, place_of=place_of) as found:
+        told, _, bridge = found
+        await until(lambda: not bridge._looks and not looks)
+        assert PodGone not in {type(each) for each in told}
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        {"metadata": {"deletionTimestamp": "2024-01-09T15:00:00Z", "deletionGracePeriodSeconds": 0}},
+        {"metadata": {"deletionTimestamp": "2024-01-09T15:00:00Z"}, "status": ENDED},
+    ],
+)
+async def test_a_pod_that_was_seen_to_go_is_not_looked_at(last: dict[str, Any]) -> None:
+    gone = {**POD, **last, "metadata": {**POD["metadata"], **last["metadata"]}}
+    script: Script = [added(JOB), added(POD), Synced(AT), Change(Verb.DELETED, gone, AT)]
+    looks: Looked = [bare(status=RUNNING)]
+    async with following(script, looks=looks, place_of=place) as (told, _, _):
+        await until(lambda: isinstance(told[-1], PodGone))
+        assert len(looks) == 1
+
+
+async def test_a_pod_that_went_with_its_job_is_not_looked_at() -> None:
+    looks: Looked = [bare(status=RUNNING)]
+    async with following([Synced(AT)], known=KNOWN, looks=looks, place_of=place) as (told, _, _):
+        assert [type(each) for each in told] == [JobGone, PodGone]
+        assert len(looks) == 1
 
 
 async def test_a_pod_that_somebody_else_controls_now_is_gone() -> None:

@@ -202,6 +202,26 @@ def test_a_pod_whose_owner_was_taken_away_while_nobody_looked_is_taken_back() ->
     lives(story)
 
 
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_pod_that_lost_owner_and_labels_is_its_job_s_again_with_both(shown: bool) -> None:
+    """Before a report of it as well: what made it knows its uid."""
+
+    async def story(world: World) -> None:
+        if not shown:
+            world.cluster.disturbance = lambda change: () if change.object["kind"] == "Pod" else (0.0,)
+        await world.begin()
+        [pod] = world.pods
+        world.strip(pod)
+        world.cluster.objects.patch(Ref.of(pod), {"metadata": {"labels": None}})
+        await asyncio.sleep(25)
+        [found] = world.pods
+        assert found["metadata"]["uid"] == pod["metadata"]["uid"]
+        assert found["metadata"]["labels"] == pod["metadata"]["labels"]
+        assert found["metadata"]["ownerReferences"] == pod["metadata"]["ownerReferences"]
+
+    lives(story)
+
+
 def test_a_pod_without_owner_whose_job_is_unknown_to_the_log_is_taken_back_as_the_attempt_that_it_is() -> (
     None
 ):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from k8s_bridge.observe import is_in_sight
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
 from projectors.diff import (
     Create,
@@ -220,7 +221,18 @@ def test_a_later_attempt_under_another_name_is_left_alone() -> None:
 def test_a_pod_without_a_controller_is_taken_back() -> None:
     story, stripped = running(), pod()
     del stripped["metadata"]["ownerReferences"]
-    assert writes(story, [service(story), stripped]) == [TakeBack(Ref.of(stripped), "worker-0.1")]
+    (taken,) = writes(story, [service(story), stripped])
+    assert isinstance(taken, TakeBack)
+    assert (taken.ref, taken.uid) == (Ref.of(stripped), "worker-0.1")
+
+
+def test_a_pod_that_is_taken_back_gets_the_labels_of_its_replica() -> None:
+    story, stripped = running(), pod()
+    del stripped["metadata"]["ownerReferences"], stripped["metadata"]["labels"]
+    (taken,) = writes(story, [service(story), stripped])
+    assert isinstance(taken, TakeBack)
+    assert taken.labels
+    assert is_in_sight({"metadata": {"labels": taken.labels}})
 
 
 def test_a_pod_that_outlives_its_job_is_said_to_be_gone() -> None:

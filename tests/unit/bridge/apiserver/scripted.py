@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -18,6 +19,8 @@ from k8s_bridge.port import Manifest
 
 SILENT = object()
 """In a stream: the connection stays open, and nothing comes any more."""
+
+_OBJECT = re.compile(r".*/namespaces/[^/]+/[^/]+/[^/]+")
 
 CUT = object()
 """In a stream: the connection is reset."""
@@ -89,7 +92,7 @@ def not_served() -> Answer:
 class Server:
     """Answers to (verb, path) come in the order of `on`; the last one again and again.
 
-    What nothing was said about is an empty list, and a watch that stays silent.
+    What nothing was said about is an empty list, a watch that stays silent, and an object that does not exist.
     """
 
     def __init__(self) -> None:
@@ -149,6 +152,8 @@ class Server:
         selector = seen.query.get("labelSelector", "")
         script = self._script[seen.verb, seen.path, selector] or self._script[seen.verb, seen.path, ""]
         if not script:
+            if seen.verb == "GET" and _OBJECT.fullmatch(seen.path):
+                return no(404, name=seen.path.rpartition("/")[2])
             return watch(SILENT) if seen.verb == "WATCH" else page()
         return script.popleft() if len(script) > 1 else script[0]
 

@@ -5,6 +5,7 @@ import tracemalloc
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import from_json, to_json
@@ -173,6 +174,33 @@ def test_of_what_vanished_no_end_is_told() -> None:
     vanished = Seen.of(raw).vanished()
     assert "status" not in vanished
     assert vanished["metadata"]["uid"] == "p-1"
+
+
+@pytest.mark.parametrize(("version", "there"), [(7, True), (6, False)])
+def test_what_was_looked_at_is_known_although_a_watch_said_that_it_is_gone(version: int, there: bool) -> None:
+    """The change that took its labels has the version of what there is; a deletion is later than all of it."""
+    index, raw = Index(), stored(pod(JOB))
+    raw["metadata"]["resourceVersion"] = "5"
+    index.put(raw)
+    index.remove("p-1", 7)
+    index.sight({**raw, "metadata": {**raw["metadata"], "resourceVersion": str(version)}})
+    assert (index.get("p-1") is not None) is there
+
+
+def test_what_was_looked_at_is_known_although_a_list_did_not_show_it() -> None:
+    index, raw = Index(), stored(pod(JOB))
+    index.put(raw)
+    index.remove("p-1")
+    index.sight(raw)
+    assert index.get("p-1") is not None
+
+
+def test_what_our_own_write_made_go_is_not_brought_back_by_a_look() -> None:
+    index, raw = Index(), stored(pod(JOB))
+    index.put(raw)
+    index.note_gone("p-1")
+    index.sight(raw)
+    assert index.get("p-1") is None
 
 
 def test_an_object_without_metadata_of_ours_is_known() -> None:

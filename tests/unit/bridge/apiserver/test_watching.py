@@ -152,6 +152,29 @@ async def test_pods_that_vanish_while_their_watch_was_away_are_gone(
     }
 
 
+@pytest.mark.parametrize("how", ["watch", "list"])
+async def test_a_pod_that_lost_its_labels_is_not_gone_and_its_job_s_children_have_it(
+    server: Server, cluster: ApiServerCluster, how: str
+) -> None:
+    bare = {
+        **POD,
+        "metadata": {**POD["metadata"], "labels": {}, "ownerReferences": [], "resourceVersion": "12"},
+    }
+    last = {**POD, "metadata": {**POD["metadata"], "resourceVersion": "12"}}
+    everything(server)
+    server.on("GET", f"/api/v1/namespaces/demo/pods/{POD['metadata']['name']}", Answer(body=bare))
+    if how == "watch":
+        server.on("WATCH", PODS, watch(event("DELETED", last), SILENT))
+    else:
+        server.on("GET", PODS, page(version=20))
+        server.on("WATCH", PODS, EXPIRED, watch(SILENT))
+    async with bridged(cluster) as heard:
+        await until(lambda: bool(heard.touched))
+        also = [each["kind"] for each in await cluster.children("demo", J1, ["p-1"])]
+    assert also == ["Service", "Pod"]
+    assert PodGone not in heard.kinds
+
+
 async def test_jobs_that_vanish_while_their_watch_was_away_are_gone(
     server: Server, cluster: ApiServerCluster
 ) -> None:
