@@ -184,9 +184,13 @@ class Incoming:
 
     async def close(self) -> None:
         """The watch is not waited for any more."""
-        if self._coming is not None and not self._coming.done():
+        if self._coming is None:
+            return
+        if not self._coming.done():
             self._coming.cancel()
             await asyncio.wait({self._coming})
+        if not self._coming.cancelled():
+            self._coming.exception()  # nobody else asks for it
 
     async def _wait(self, coming: asyncio.Future[Change | Synced]) -> None:
         """Something has come, or may have. Raises TimeoutError."""

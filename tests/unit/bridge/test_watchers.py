@@ -1,6 +1,7 @@
 """The bridge: what it passes on, what it keeps to itself, and how it comes back."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
@@ -240,6 +241,33 @@ async def test_a_watch_that_shows_life_is_waited_for_and_opened_again_when_it_sh
     await until(lambda: cluster.opened >= 2)
     assert bridge.progress.error == "the watch was silent for 0.01 s"
     task.cancel()
+
+
+async def test_a_bridge_that_is_stopped_as_its_watch_ends_leaves_no_error_that_nobody_asked_for() -> None:
+    ending, errors = asyncio.Event(), list[str]()
+    running: list[asyncio.Task[None]] = []
+
+    class Ending(Scripted):
+        async def watch(self) -> AsyncIterator[Change | Synced]:
+            self.opened += 1
+            await ending.wait()
+            if running[0].cancel():
+                raise Expired("too old")
+            yield Synced(AT)
+
+    async def sink(_: Observation) -> None:
+        raise AssertionError
+
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context["message"]))
+    cluster = Ending([])
+    bridge = Bridge(cast(Cluster, cluster), sink, silence=60.0)
+    running.append(asyncio.create_task(bridge.run()))
+    await until(lambda: cluster.opened == 1)
+    ending.set()
+    await asyncio.wait(running)
+    assert running.pop().cancelled()  # what holds it holds what it was cancelled in
+    gc.collect()
+    assert not errors
 
 
 async def test_an_error_of_the_sink_ends_the_bridge() -> None:
