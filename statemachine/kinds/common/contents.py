@@ -101,7 +101,8 @@ def of_container(path: str, container: Mapping[str, Any], volumes: Collection[st
         if name and name not in volumes:
             yield f"{path}.volumeDevices[{at}].name", invalid(name, "must be the name of a volume of the pod")
     for asks in _ASKING:
-        yield from _asked(f"{path}.{asks}", find(container, asks))
+        if (handler := find(container, asks)) is not None:
+            yield from _asked(f"{path}.{asks}", handler)
     yield from amounts(f"{path}.resources", entries(container, "resources"))
 
 

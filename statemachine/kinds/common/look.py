@@ -4,16 +4,22 @@ Rules run on every manifest, broken ones too, so that all problems are found at 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeGuard
 
 
 def find(tree: object, path: str) -> Any:
     """The value at `path` (`runMode.debug.enabled`, no indexes); None where there is none."""
-    for key in path.split("."):
-        if not is_object(tree):
+    for key in _keys(path):
+        if type(tree) is not dict and not isinstance(tree, Mapping):
             return None
         tree = tree.get(key)
     return tree
+
+
+@lru_cache(maxsize=1024)
+def _keys(path: str) -> tuple[str, ...]:
+    return tuple(path.split("."))
 
 
 def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
@@ -47,9 +53,10 @@ def texts(tree: object, path: str) -> Sequence[str]:
 def items(tree: object, path: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The objects in the list at `path`, with their indexes."""
     value = find(tree, path)
-    for index, each in enumerate(value if isinstance(value, list) else ()):
-        if is_object(each):
-            yield index, each
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            if type(each) is dict or isinstance(each, Mapping):
+                yield index, each
 
 
 def entries(tree: object, path: str) -> Mapping[str, Any]:
