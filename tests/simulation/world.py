@@ -39,6 +39,9 @@ again (300 s)."""
 
 _NEVER_QUIET: Final = 4000.0
 
+_LOOK: Final = 30.0
+"""Seconds between two looks whether anything has happened."""
+
 
 async def _no_keys() -> SecretData:
     return secret_data(b"private", b"public")
@@ -309,13 +312,13 @@ class World:
     async def settle(self) -> None:
         """Returns when nothing has happened for longer than anything waits."""
         loop = asyncio.get_running_loop()
-        limit = loop.time() + _NEVER_QUIET
-        before = -1, -1
-        while (now := (len(self.log._records), self.changes)) != before:
-            before = now
-            await asyncio.sleep(self.quiet)
+        limit, since, before = loop.time() + _NEVER_QUIET, loop.time(), (-1, -1)
+        while (now := (len(self.log._records), self.changes)) != before or loop.time() - since < self.quiet:
+            if now != before:
+                before, since = now, loop.time()
             if loop.time() > limit:
                 raise Broken(f"the system does not come to rest: {self._restless(before)}")
+            await asyncio.sleep(_LOOK)
 
     def _restless(self, before: tuple[int, int]) -> str:
         return f"{before} entries and changes, the last are {Counter(self._last_events()).most_common(5)}"

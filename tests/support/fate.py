@@ -39,17 +39,17 @@ class Fate:
     def strikes(self, name: str, odds: float) -> bool:
         """The fault happens, once in 1/`odds` calls."""
         self.opportunities[name] += 1
-        return self._note(name, self._wants(name, odds))
+        return odds > 0 and self._note(name, self._wants(name, odds))
 
     def dies(self, point: str, odds: float) -> bool:
         """A process that passes the point dies there."""
         name = DEATH + point
         self.opportunities[name] += 1
-        aimed = self.aim == (point, self.opportunities[name])
-        return self._note(name, aimed or self._wants(name, odds))
+        aimed = self.aim is not None and self.aim == (point, self.opportunities[name])
+        return (aimed or odds > 0) and self._note(name, aimed or self._wants(name, odds))
 
     def _wants(self, name: str, odds: float) -> bool:
-        return odds > 0 and self._chance.random() < odds
+        return self._chance.random() < odds
 
     def _note(self, name: str, happens: bool) -> bool:
         if happens:

@@ -196,7 +196,9 @@ class Life:
 
     async def travel(self, point: str = "") -> None:
         """A call is on its way, there or back. The process may die meanwhile, or now, if the point has a name."""
-        await self.thawed()
+        self.check()
+        if self.frozen_until:
+            await self.thawed()
         await asyncio.sleep(self.weather.way(point))
         self.check()
         if point:

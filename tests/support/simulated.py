@@ -59,6 +59,16 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         heappush(self._timers, (when, next(self._numbers), timer))
         return timer
 
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[[Unpack[_Arguments]], object],
+        *args: *_Arguments,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """See the base class."""
+        return self.call_at(self.passed + delay, callback, *args, context=context)
+
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
         """It is passed over when its turn comes."""
 
