@@ -27,7 +27,7 @@ from pydantic import (
 from jobledger.errors import nearest
 from statemachine.docstrings import field_docs
 from statemachine.errors import ConfigError, InvariantBroken
-from statemachine.ids import is_dns_label
+from statemachine.ids import CLUSTER_DOMAIN, is_dns_label
 
 if TYPE_CHECKING:
     from k8s_bridge.env_values import EnvValues
@@ -76,6 +76,9 @@ NOT_SETTINGS: Final = frozenset(
 
 NOT_SETTINGS_PREFIX: Final = f"{PREFIX}MOUNT_"
 """Set in pods that run as processes; a `jobledger` started by such a pod inherits them."""
+
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+"""A part of a name in DNS."""
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -168,6 +171,20 @@ class RestartSettings(BaseModel):
             for name, key in names.items()
             if (value := getattr(self, name)) != getattr(usual, name)
         }
+
+
+class ClusterSettings(BaseModel):
+    """What is true of the cluster that jobs run on. A job keeps what held on the day it was first seen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    domain: Annotated[str, Field(pattern=rf"^{_LABEL}(\.{_LABEL})*$")] = "cluster.local"
+    """The domain of Services in the cluster's DNS (a kubelet's `clusterDomain`), under which pods look each other's
+    names up. Default cluster.local, as Kubernetes has it."""
+
+    def of_jobs(self) -> dict[str, str]:
+        """Also the default: that there is a domain says that Services have names."""
+        return {CLUSTER_DOMAIN: self.domain}
 
 
 class KueueSettings(BaseModel):
@@ -386,6 +403,9 @@ class Settings(BaseModel):
 
     restart: RestartSettings = RestartSettings()
     """How long replicas wait before they are made again."""
+
+    cluster: ClusterSettings = ClusterSettings()
+    """What is true of the cluster that jobs run on."""
 
     kueue: KueueSettings = KueueSettings()
     """Kueue's queues."""

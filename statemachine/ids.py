@@ -26,6 +26,10 @@ ATTEMPT: Final = "jobledger.dev/attempt"
 """Annotation on pods: the number of the attempt that the pod is (ADR 0003)."""
 
 
+CLUSTER_DOMAIN: Final = "cluster.domain"
+"""What a job keeps of the settings, where Services have names in DNS: the domain under which they are."""
+
+
 REPLICA_LABELS: Final = (
     ("replica-type", "replica-index"),
     ("training.kubeflow.org/replica-type", "training.kubeflow.org/replica-index"),

@@ -97,6 +97,8 @@ class Plan(Wire):
     """A change of scale deletes every pod and starts the replicas of the new scale (deepspeedjob.md, section 5)."""
     children: tuple[PlannedChild, ...] = ()
     """The objects beside pods whose reports the job awaits, whatever it does meanwhile (spec R14)."""
+    service: str = ""
+    """Name of the headless Service that all pods share; empty: each replica has one of its own (spec R4)."""
     ttl_seconds: int | None = None
     """How long after its end the job object is deleted; None: never (PyTorchJob only)."""
 

@@ -10,6 +10,7 @@ from jobledger.cli import common
 
 if TYPE_CHECKING:
     from jobledger.manifests import Manifest
+    from jobledger.settings import Settings
 
 EXAMPLE_UID: Final = "00000000-0000-0000-0000-000000000001"
 """The uid of the examples in the documentation. Source: spec R19."""
@@ -34,18 +35,18 @@ def render(
     from jobledger.manifests.text import to_yaml
     from statemachine.errors import ConfigError
 
-    where = common.settings(namespace=namespace, verbose=verbose).namespace
+    settings = common.settings(namespace=namespace, verbose=verbose)
     if not uid or not uid.isprintable():
         raise ConfigError("--uid must be a text of printable characters")
     manifests = [each for each in load(files).usable() if each.is_job]
-    objects = [child for each in manifests for child in children(each, uid, where)]
+    objects = [child for each in manifests for child in children(each, uid, settings)]
     typer.echo(to_yaml(objects), nl=False)
     if not objects:
         common.warn("jobledger: no objects are made of this")
 
 
-def children(manifest: "Manifest", uid: str, namespace: str) -> Iterator[dict[str, Any]]:
-    """The child objects of a new job, in creation order.
+def children(manifest: "Manifest", uid: str, settings: "Settings") -> Iterator[dict[str, Any]]:
+    """The child objects of a new job on a cluster, in creation order.
 
     Raises:
         SpecInvalid: the job breaks rules; each problem says which manifest is meant.
@@ -69,10 +70,11 @@ def children(manifest: "Manifest", uid: str, namespace: str) -> Iterator[dict[st
         at=_NO_TIME,
         api_version=raw["apiVersion"],
         kind=manifest.kind,
-        namespace=raw["metadata"].get("namespace") or namespace,
+        namespace=raw["metadata"].get("namespace") or settings.namespace,
         name=manifest.name,
         generation=1,
         spec=raw["spec"],
+        settings=settings.cluster.of_jobs(),
     )
     new = JobState(seen.job)
     state = fold(new, decide(new, seen))

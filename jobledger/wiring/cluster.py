@@ -62,7 +62,7 @@ class Plan:
             said.lease_namespace,
             history_of(settings),
             opted_in_of(settings),
-            settings.restart.of_jobs(),
+            {**settings.restart.of_jobs(), **settings.cluster.of_jobs()},
             said.silence.total_seconds(),
             settings.snapshot_key_file,
             settings.kueue.enabled,

@@ -16,6 +16,7 @@ from statemachine.events import (
     SpecChanged,
     UpdateIgnored,
 )
+from statemachine.ids import CLUSTER_DOMAIN
 from statemachine.kind import Admission, Kind
 from statemachine.observations import JobGone, JobObserved, Observation, Recorded
 from statemachine.phases import Phase, Trigger
@@ -121,9 +122,19 @@ def admitted(kind: Kind, seen: JobObserved, found: Admission) -> JobAdmitted:
         generation=seen.generation,
         at=seen.at,
         spec=found.spec,
-        plan=found.plan,
+        plan=_with_service(seen, found.plan),
         settings=seen.settings,
     )
+
+
+def _with_service(job: JobObserved, plan: Plan | None) -> Plan | None:
+    """Its pods share a Service where Services have names in DNS, unless they were made already, by whatever rules.
+
+    Observations of before name no domain: they are decided as they were.
+    """
+    if plan is None or (CLUSTER_DOMAIN in job.settings and job.recorded is None):
+        return plan
+    return plan.model_copy(update={"service": ""})
 
 
 def _refused(state: JobState, seen: JobObserved, found: Admission) -> Iterator[Event]:
@@ -189,9 +200,10 @@ def _accepted(
     kind: Kind, state: JobState, seen: JobObserved, after: Plan, found: Admission
 ) -> Iterator[Event]:
     changes = dict(found.changes or {})
+    before = state.running_plan
+    after = after.model_copy(update={"service": before.service})  # its pods know no other
     yield SpecChanged(generation=seen.generation, changes=changes, spec=found.spec, plan=after)
     yield from noticed(found, but=UNKNOWN_FIELD)
-    before = state.running_plan
     if before.scale != after.scale:
         numbers = kind.scale_of(before), kind.scale_of(after)
         message = "Scale changed from {} to {} replicas".format(*numbers)

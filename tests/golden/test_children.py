@@ -1,8 +1,8 @@
 """Manifest in, children out: one file a case, in a folder for each kind.
 
 The first document of a file is written by hand: what the case is, and what happened to the job before (`resumed`;
-`attempts` of replicas; `settings` of the kind). The second is the manifest. The rest is what jobledger makes of it:
-warnings, children.
+`attempts` of replicas; `settings` of the kind; `shared` is false if each replica has its own Service). The second is
+the manifest. The rest is what jobledger makes of it: warnings, children.
 """
 
 from pathlib import Path
@@ -29,6 +29,7 @@ def made(about: dict[str, Any], manifest: dict[str, Any]) -> list[dict[str, Any]
         resumed=about.get("resumed", False),
         attempts=about.get("attempts"),
         settings=about.get("settings"),
+        shared=about.get("shared", True),
     )
     return [{"warnings": warnings}, *children(job)]
 

@@ -1,7 +1,11 @@
 """Lives of PyTorchTrainingJobs that a release records."""
 
+from statemachine.ids import CLUSTER_DOMAIN
 from statemachine.observations import Container, ContainerStatus
 from tests.support.scenario import Story, replica_type, workers
+
+IN_DNS = {CLUSTER_DOMAIN: "cluster.local"}
+"""What a job keeps where Services have names."""
 
 
 def succeeded() -> Story:
@@ -97,3 +101,25 @@ def labelled() -> Story:
     story.labels = {"team": "c"}
     story.at(7).edit(runPolicy={"backoffLimit": 5}).at(9).pod("worker-0", "Succeeded").at(20).label()
     return story.at(30).label(team="late").at(40).delete().gone("worker-0")
+
+
+def sharing_a_service() -> Story:
+    """All pods have their names in one Service; scaled, and paused, by a bridge that no longer says so."""
+    spec = workers(1, torchrunConfig={"enabled": True})
+    spec["replicaSpecs"][0]["template"]["spec"]["containers"][0]["args"] = ["train.py"]
+    spec["elastic"] = {"enabled": True, "minReplicas": 1, "maxReplicas": 3, "expectedReplicas": 2}
+    story = Story(spec, settings=IN_DNS).submit().at(2).all_pods("Running")
+    story.settings = {}
+    story.at(5).edit(elastic={"expectedReplicas": 3}).at(7).pod("worker-2", "Running").at(9).pause()
+    for index in range(3):
+        story.at(10).gone(f"worker-{index}")
+    return story.at(20).resume().at(22).all_pods("Running").at(60).pod("worker-0", "Succeeded")
+
+
+def adopted_with_services_of_their_own() -> Story:
+    """The log was lost: whether the pods share a Service is not known, so each gets one, also those made later."""
+    before = Story(workers(2, policy="OnFailure"), settings=IN_DNS).submit().at(2).all_pods("Running")
+    story = Story(before.spec, settings=IN_DNS).at(100).adopt(before.status)
+    story.pod("worker-0", "Running", attempt=1, uid="a").pod("worker-1", "Running", attempt=1, uid="b")
+    story.at(120).pod("worker-1", "Failed", exit_code=1).gone("worker-1").at(124).pod("worker-1", "Running")
+    return story.at(130).edit(runPolicy={"backoffLimit": 9}).at(200).pod("worker-0", "Succeeded")

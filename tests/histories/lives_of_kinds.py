@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from statemachine.observations import Container, ContainerStatus, WorkloadCondition, WorkloadObserved
+from tests.histories.lives import IN_DNS
 from tests.support.pytorchjob import TorchStory, running, training
 from tests.support.scenario import Story
 from tests.unit.kinds import colossal, deepspeed
@@ -35,6 +36,13 @@ def launcher_lost() -> Story:
     return story.at(3).pod("launcher-0", "Running").at(9).gone("launcher-0")
 
 
+def launched_beside_a_service() -> Story:
+    """The launcher, too, has a name in the Service of all pods."""
+    story = Story(colossal.spec(), name="gpt", kind=colossal.KIND, settings=IN_DNS).submit()
+    story.at(2).ready("worker-0", "worker-1").at(3).pod("launcher-0", "Running")
+    return story.at(60).pod("launcher-0", "Succeeded")
+
+
 # ---- DeepSpeedJob -------------------------------------------------------------------------------------------------
 
 
@@ -64,6 +72,16 @@ def started_anew() -> Story:
     story.at(21).gone("worker-1").at(22).gone("worker-0").at(24).all_pods("Running")
     story.edit(elastic={"expectedReplicas": 9})
     return story.at(60).pod("worker-0", "Succeeded").edit(elastic={"expectedReplicas": 1})
+
+
+def started_anew_beside_a_service() -> Story:
+    """Another scale starts all workers again, and the Service stays."""
+    wish = {"enabled": True, "minReplicas": 1, "maxReplicas": 4, "expectedReplicas": 2}
+    story = Story(deepspeed.spec(elastic=wish), name="gpt", kind=deepspeed.KIND, settings=IN_DNS).submit()
+    story.at(3).all_pods("Running").at(20).edit(elastic={"expectedReplicas": 1}).gone("worker-1").gone(
+        "worker-0"
+    )
+    return story.at(25).pod("worker-0", "Running").at(90).pod("worker-0", "Succeeded")
 
 
 def budget_used_up() -> Story:
@@ -183,8 +201,10 @@ LIVES: tuple[Callable[[], Story], ...] = (
     launched,
     not_launched,
     launcher_lost,
+    launched_beside_a_service,
     spelled_as_before,
     started_anew,
+    started_anew_beside_a_service,
     budget_used_up,
     ended_by_exit_codes,
     restarted_in_place,

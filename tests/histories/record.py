@@ -33,6 +33,8 @@ LIVES: tuple[Life, ...] = (
     lives.terminating,
     lives.adopted,
     lives.backed_off,
+    lives.sharing_a_service,
+    lives.adopted_with_services_of_their_own,
     *lives_of_kinds.LIVES,
 )
 

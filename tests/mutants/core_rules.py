@@ -25,6 +25,9 @@ MUTANTS: Final = (
         "or not seen.recorded.phase or state.is_final:",
         "or not seen.recorded.phase:",
     ),
+    _of("admission", "adopted-jobs-share-a-service", " and job.recorded is None):\n", "):\n"),
+    _of("admission", "all-share-a-service", "CLUSTER_DOMAIN in job.settings and ", ""),
+    _of("admission", "update-gives-a-service", 'update={"service": before.service}', "update={}"),
     _of("admission", "end-adopted-now", "seen.recorded.completed_at or seen.at", "seen.at"),
     _of(
         "admission",

@@ -5,7 +5,10 @@ from typing import Final
 from tests.mutants.model import Mutant
 
 _KINDS: Final = "tests/unit/kinds"
-_OBJECTS: Final = (f"{_KINDS}/test_children.py", "tests/golden", "tests/scenarios")
+_OBJECTS: Final = (
+    *(f"{_KINDS}/test_children.py", f"{_KINDS}/test_services.py"),
+    *("tests/golden", "tests/scenarios"),
+)
 _LIFE: Final = ("tests/scenarios",)
 _RULES: Final = (
     f"{_KINDS}/test_shared_rules.py",
@@ -129,17 +132,39 @@ MUTANTS: Final = (
         _OBJECTS,
     ),
     _t9k(
-        "objects",
-        "service-of-ready-pods",
+        "services",
+        "of-ready-pods",
         '"publishNotReadyAddresses": True',
         '"publishNotReadyAddresses": False',
         _OBJECTS,
     ),
     _t9k(
-        "objects",
-        "service-of-any-kind",
-        '        OWNER_KIND: job.object_kind,\n        "replica-type": member.role,\n        "replica-index"',
-        '        "replica-type": member.role,\n        "replica-index"',
+        "services",
+        "shared-by-two-kinds",
+        "for key in (OWNER_NAME, OWNER_KIND)}",
+        "for key in (OWNER_NAME,)}",
+        _OBJECTS,
+    ),
+    _t9k(
+        "services",
+        "own-of-any-kind",
+        '(OWNER_NAME, OWNER_KIND, "replica-type",',
+        '(OWNER_NAME, "replica-type",',
+        _OBJECTS,
+    ),
+    _t9k("services", "domain-of-the-day", "job.settings[CLUSTER_DOMAIN]", "'cluster.local'", _OBJECTS),
+    _t9k(
+        "services",
+        "ours-behind-a-wildcard",
+        "[domain, *(other for other in searches if other != domain)]",
+        "[*(other for other in searches if other != domain), domain]",
+        _OBJECTS,
+    ),
+    _t9k(
+        "services",
+        "template-s-searches-are-lost",
+        "[domain, *(other for other in searches if other != domain)]",
+        "[domain]",
         _OBJECTS,
     ),
     _t9k("status", "init-containers-are-shown", " if not each.init],", "],", _LIFE),

@@ -18,6 +18,7 @@ from statemachine.status import status
 from tests.simulation.histories import Story
 from tests.simulation.of_changes import is_stray
 from tests.simulation.repeats import repeats_say_nothing
+from tests.simulation.shapes import NAMESPACE
 from tests.simulation.verdicts import Excuse, Verdicts
 from tests.simulation.world import World
 from tests.support.faults import CHILDREN
@@ -69,6 +70,43 @@ def _attempt(manifest: Manifest) -> int:
 def _known_uid(world: World, state: JobState, pod: Manifest) -> str:
     replica = state.replicas.get(world.pods.pods[pod["metadata"]["uid"]].key[1])
     return "" if replica is None else str(replica.uid)
+
+
+def pods_find_each_other(world: World, story: Story) -> Verdicts:
+    """From each pod every other is reached by its bare name, as a resolver goes through namespace and search list."""
+    if story.state.is_final or story.state.terminating:
+        return
+    live = _live(world, story.state.uid)
+    services = {child["metadata"]["name"]: child for child in live if child["kind"] == "Service"}
+    pods = [child for child in live if child["kind"] == "Pod"]
+    for asked in pods:
+        name, labels = asked["metadata"]["name"], asked["metadata"].get("labels")
+        if not labels:
+            yield Excuse("pod without labels")
+            continue
+        if name.endswith("-launcher") and not story.state.running_plan.service:
+            continue  # nobody asks for it, and it has no Service of its own
+        known = {
+            place
+            for place, service in services.items()
+            if service["spec"]["selector"].items() <= labels.items()
+        }
+        for asking in pods:
+            ok = name in known or _place(asked) in known & _searched(asking)
+            yield None if ok else f"{asking['metadata']['name']} does not find {name}"
+
+
+def _place(pod: Manifest) -> str:
+    """The Service under which the pod's name is its first label; empty if there is none."""
+    spec = pod["spec"]
+    return str(spec.get("subdomain", "")) if spec.get("hostname") == pod["metadata"]["name"] else ""
+
+
+def _searched(pod: Manifest) -> set[str]:
+    """The Services in whose domains a pod looks names up."""
+    behind = f".{NAMESPACE}.svc.cluster.local"
+    listed = pod["spec"].get("dnsConfig", {}).get("searches", ())
+    return {domain.removesuffix(behind) for domain in listed if domain.endswith(behind)}
 
 
 def nothing_is_stuck(world: World, story: Story) -> Verdicts:
@@ -195,6 +233,7 @@ def snapshots_are_folds(world: World, story: Story) -> Verdicts:
 OF_JOBS: Final = (
     live_is_desired,
     replicas_have_come_to_rest,
+    pods_find_each_other,
     nothing_is_stuck,
     status_is_folded,
     labels_are_those_of_the_object,

@@ -57,6 +57,10 @@ def what_is_on_its_way_into_the_log_is_not_waited_for(patch: pytest.MonkeyPatch)
     patch.setattr(chaos, "ACTIONS", chaos.FORCE)
 
 
+def pods_do_not_know_where_to_look(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(import_module("statemachine.kinds.t9k.pods"), "hosted", lambda *_: {})
+
+
 def refusals_are_said_for_ever(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(creation, "is_old_news", lambda *_: False)
     patch.setattr(chaos, "ACTIONS", (chaos.deny, chaos.delete_pod))
@@ -71,6 +75,7 @@ def refusals_are_said_for_ever(patch: pytest.MonkeyPatch) -> None:
         a_restart_forgets_what_was_there,
         news_during_a_visit_is_lost,
         what_is_on_its_way_into_the_log_is_not_waited_for,
+        pods_do_not_know_where_to_look,
     ],
 )
 def test_what_is_broken_is_found(breaking: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,6 +120,7 @@ class VersionsWorld(ProjectedWorld):
             story = _Told(reader.tracked(job).state)
             for rule in (
                 at_rest.live_is_desired,
+                at_rest.pods_find_each_other,
                 at_rest.nothing_is_stuck,
                 at_rest.status_is_folded,
             ):

@@ -13,6 +13,7 @@ from jobledger.wiring import Controller
 from jobledger.wiring.roles import Roles
 from jobledger.wiring.streams import Stream
 from k8s_bridge.admission import admit
+from k8s_bridge.attended import Attended
 from k8s_bridge.env_values import EnvValues
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.objects import Admit
@@ -20,7 +21,7 @@ from k8s_bridge.port import Change, Cluster, Manifest, Ref
 from k8s_bridge.ssh_keys import SecretData, secret_data
 from statemachine.engine.clock import Clock
 from statemachine.errors import Missing, Refused
-from statemachine.ids import JobUid, Position
+from statemachine.ids import CLUSTER_DOMAIN, JobUid, Position
 from statemachine.kind import SSH_KEYS
 from statemachine.log.inbox import Inbox
 from statemachine.log.memory import MemoryLog
@@ -50,6 +51,8 @@ async def _no_keys() -> SecretData:
 GENERATORS: Final = {SSH_KEYS: _no_keys}
 """Real keys would take most of the time of a simulation, and be others each time."""
 
+
+ATTENDED: Final = Attended(kept={CLUSTER_DOMAIN: "cluster.local"})
 
 ENV_VALUES: Final = EnvValues((b"the key of every simulation",), conceals=True)
 
@@ -168,6 +171,7 @@ class World:
             silence=self.silence,
             keeps=0,
             env_values=ENV_VALUES if self.conceals else EnvValues(),
+            attended=ATTENDED,
         )
 
     def processes(self) -> Mapping[str, Process]:

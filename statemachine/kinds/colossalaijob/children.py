@@ -17,9 +17,10 @@ from statemachine.kinds.t9k.hostfile import hostfile, hostfile_mount
 from statemachine.kinds.t9k.kind import DEBUG_COMMAND
 from statemachine.kinds.t9k.launcher import LAUNCHER, THE_LAUNCHER, WORKER, launcher_pod_name
 from statemachine.kinds.t9k.modes import Override, overridden, override
-from statemachine.kinds.t9k.objects import Member, pod_group, service
+from statemachine.kinds.t9k.objects import Member, pod_group
 from statemachine.kinds.t9k.parts import T9kScheduler
 from statemachine.kinds.t9k.pods import pod, with_env
+from statemachine.kinds.t9k.services import services
 from statemachine.kinds.t9k.ssh import ssh_keys_at, ssh_secret
 from statemachine.state import JobState
 
@@ -63,8 +64,7 @@ def children(state: JobState, spec: ColossalAISpec) -> Iterator[Child]:
         yield pod_group(state, job.scheduler, worker(spec).replicas)
     yield ssh_secret(state)
     yield hostfile(state, lambda: (each.pod for each in job.workers))
-    for member in job.workers:
-        yield service(state, member, lambda: PORTS)
+    yield from services(state, job.workers, lambda: PORTS)
     for member in job.workers:
         yield _pod(job, member, partial(_worker, job, member))
     launcher = job.member(THE_LAUNCHER)

@@ -51,6 +51,6 @@ def worker(spec: ColossalAISpec) -> Worker:
     return spec.worker
 
 
-def plan(_name: str, _uid: JobUid, spec: ColossalAISpec) -> Plan:
+def plan(name: str, _uid: JobUid, spec: ColossalAISpec) -> Plan:
     """How the job is to be run: the launcher decides."""
-    return launcher_plan(worker(spec).replicas, spec.run_policy, spec.run_mode)
+    return launcher_plan(name, worker(spec).replicas, spec.run_policy, spec.run_mode)

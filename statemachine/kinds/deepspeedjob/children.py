@@ -14,8 +14,9 @@ from statemachine.kinds.deepspeedjob.roles import LAYOUT, PRIMARY, slots_per_wor
 from statemachine.kinds.deepspeedjob.spec import Config, DeepSpeedSpec
 from statemachine.kinds.t9k.hostfile import hostfile, hostfile_mount
 from statemachine.kinds.t9k.modes import Override, overridden, override
-from statemachine.kinds.t9k.objects import Member, plain_pod_name, pod_group, service
+from statemachine.kinds.t9k.objects import Member, plain_pod_name, pod_group
 from statemachine.kinds.t9k.pods import pod, with_env
+from statemachine.kinds.t9k.services import services
 from statemachine.kinds.t9k.ssh import ssh_keys_at, ssh_secret
 from statemachine.state import JobState
 
@@ -34,8 +35,7 @@ def children(state: JobState, spec: DeepSpeedSpec) -> Iterator[Child]:
         yield pod_group(state, scheduler, plan.scale if plan.min_running is None else plan.min_running)
     yield ssh_secret(state)
     yield hostfile(state, lambda: _lines(state, members))
-    for member in members:
-        yield service(state, member, lambda: _ports(spec))
+    yield from services(state, members, lambda: _ports(spec))
     for member in members:
         replica = state.replicas.get(member.replica)
         attempt = replica.attempt if replica else 0

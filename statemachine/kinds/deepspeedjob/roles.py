@@ -13,6 +13,7 @@ from statemachine.kinds.common.look import entries, find, flag, number
 from statemachine.kinds.common.quantities import quantity
 from statemachine.kinds.deepspeedjob.spec import DeepSpeedSpec
 from statemachine.kinds.t9k.kind import t9k_names
+from statemachine.kinds.t9k.services import plain_service
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
 
 NAMES = t9k_names("DeepSpeedJob", "dj")
@@ -66,7 +67,7 @@ def most_workers(spec: Mapping[str, Any]) -> int:
     return number(spec, path) or 1
 
 
-def plan(_name: str, _uid: JobUid, spec: DeepSpeedSpec) -> Plan:
+def plan(name: str, _uid: JobUid, spec: DeepSpeedSpec) -> Plan:
     """How the job is to be run: worker-0 decides, elastic jobs are up with `minReplicas`."""
     policy = RestartPolicy(spec.worker.restart_policy)
     return Plan(
@@ -78,4 +79,5 @@ def plan(_name: str, _uid: JobUid, spec: DeepSpeedSpec) -> Plan:
         active_deadline_seconds=spec.run_policy.active_deadline_seconds,
         clean_up=CleanUpPolicy(spec.run_policy.clean_up_policy),
         anew_on_scale=spec.elastic.enabled,
+        service=plain_service(name),
     )

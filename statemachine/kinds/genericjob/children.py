@@ -22,9 +22,9 @@ from statemachine.kinds.t9k.objects import (
     metadata,
     plain_pod_name,
     pod_group,
-    selector,
 )
 from statemachine.kinds.t9k.pods import pod
+from statemachine.kinds.t9k.services import selector
 from statemachine.state import JobState
 
 ENV = (

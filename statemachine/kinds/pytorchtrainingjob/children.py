@@ -20,9 +20,9 @@ from statemachine.kinds.t9k.objects import (
     hashed_name,
     hashed_pod_name,
     pod_group,
-    service,
 )
 from statemachine.kinds.t9k.pods import pod, with_env
+from statemachine.kinds.t9k.services import services
 from statemachine.kinds.t9k.tensorboard import tensorboard
 from statemachine.state import JobState
 
@@ -84,7 +84,7 @@ def children(state: JobState, spec: PyTorchTrainingSpec) -> Iterator[Child]:
     scheduler = spec.scheduler.t9k_scheduler if spec.scheduler else None
     if scheduler is not None:
         yield pod_group(state, scheduler, plan.scale if plan.min_running is None else plan.min_running)
-    yield from (service(state, member, job.ports) for member in members)
+    yield from services(state, members, job.ports)
     if state.spec.get("tensorboardSpec") is not None:
         yield tensorboard(state, state.spec["tensorboardSpec"])
     for rank, member in enumerate(members):

@@ -14,6 +14,7 @@ from statemachine.kinds.common.look import entries, flag, items, text
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
 from statemachine.kinds.t9k.elastic import distributed
 from statemachine.kinds.t9k.kind import t9k_names
+from statemachine.kinds.t9k.services import hashed_service
 from statemachine.kinds.t9k.tensorboard import planned
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
 
@@ -75,4 +76,5 @@ def plan(name: str, uid: JobUid, spec: PyTorchTrainingSpec) -> Plan:
         active_deadline_seconds=spec.run_policy.active_deadline_seconds,
         clean_up=CleanUpPolicy(spec.run_policy.clean_up_policy),
         children=() if spec.tensorboard_spec is None else (planned(f"{name}-{short_hash(uid)}"),),
+        service=hashed_service(name, uid),
     )

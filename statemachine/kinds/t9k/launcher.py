@@ -15,6 +15,7 @@ from statemachine.kinds.common.layout import Layout
 from statemachine.kinds.common.look import find, text
 from statemachine.kinds.t9k.objects import plain_pod_name
 from statemachine.kinds.t9k.parts import RunMode
+from statemachine.kinds.t9k.services import plain_service
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 from statemachine.spec import CleanUpPolicy, Launch, Plan, ReplicaType, RestartPolicy
 from statemachine.state import JobState
@@ -42,7 +43,7 @@ def launcher_pod_name(job: JobState, replica: ReplicaName) -> str:
     return f"{job.name}-{LAUNCHER}" if replica == THE_LAUNCHER else plain_pod_name(job, replica)
 
 
-def launcher_plan(workers: int, policy: LauncherRunPolicy, mode: RunMode) -> Plan:
+def launcher_plan(name: str, workers: int, policy: LauncherRunPolicy, mode: RunMode) -> Plan:
     """How such a job is run: workers first, then the launcher, at once in debug mode. Source: spec R8-R10."""
     return Plan(
         types=(
@@ -54,6 +55,7 @@ def launcher_plan(workers: int, policy: LauncherRunPolicy, mode: RunMode) -> Pla
         paused=mode.pause.enabled,
         backoff_limit=0,
         clean_up=CleanUpPolicy.WORKERS if policy.clean_up_workers else CleanUpPolicy.NONE,
+        service=plain_service(name),
     )
 
 

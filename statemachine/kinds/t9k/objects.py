@@ -1,9 +1,6 @@
-"""The children of T9k jobs as plain data: names, labels, owners, Services, PodGroup.
+"""The children of T9k jobs as plain data: names, labels, owners, PodGroup. Source: spec R3, R13."""
 
-Source: spec R3, R4, R13.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -29,7 +26,7 @@ OWNER_NAME: Final = "tensorstack.dev/owner-name"
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One replica as its objects need it: `role` is the replica type, `pod` the name of pod and Service."""
+    """One replica as its objects need it: `role` is the replica type, `pod` the name of its pod."""
 
     replica: ReplicaName
     pod: str
@@ -47,17 +44,17 @@ class Member:
 
 
 def hashed_name(job: JobState) -> str:
-    """`<job>-<h5>`: the TensorBoard's name, and the first part of pod names. Source: spec R3."""
+    """`<job>-<h5>`: the TensorBoard's name, the Service's, and the first part of pod names. Source: spec R3, R4."""
     return f"{job.name}-{short_hash(job.uid)}"
 
 
 def hashed_pod_name(job: JobState, replica: ReplicaName) -> str:
-    """`<job>-<h5>-<type>-<index>`: how three of the T9k kinds name pods and Services. Source: spec R3."""
+    """`<job>-<h5>-<type>-<index>`: how three of the T9k kinds name pods. Source: spec R3."""
     return f"{hashed_name(job)}-{replica}"
 
 
 def plain_pod_name(job: JobState, replica: ReplicaName) -> str:
-    """`<job>-<type>-<index>`: how the other T9k kinds name pods and Services. Source: spec R3."""
+    """`<job>-<type>-<index>`: how the other T9k kinds name pods. Source: spec R3."""
     return f"{job.name}-{replica}"
 
 
@@ -82,7 +79,7 @@ def job_labels(job: JobState) -> dict[str, str]:
 
 
 def member_labels(job: JobState, member: Member) -> dict[str, str]:
-    """The labels of a replica's pod and Service. Source: spec R3."""
+    """The labels of a replica's pod, and of a Service of its own. Source: spec R3."""
     kind = job.kind.lower()
     role = {"job-role": "master"} if member.primary else {}
     return {
@@ -92,35 +89,6 @@ def member_labels(job: JobState, member: Member) -> dict[str, str]:
         **role,
         kind: job.name,
         f"{kind}-replica": member.pod,
-    }
-
-
-def selector(job: JobState, member: Member) -> dict[str, str]:
-    """The labels by which a Service finds its pod: two kinds may share a job name. Source: spec R3, R4."""
-    return {
-        OWNER_NAME: job.name,
-        OWNER_KIND: job.object_kind,
-        "replica-type": member.role,
-        "replica-index": str(member.index),
-    }
-
-
-def service(job: JobState, member: Member, ports: Callable[[], Mapping[str, int]]) -> Child:
-    """The headless Service that gives a replica its host name; `ports` by name. Source: spec R4."""
-    return Child("v1", "Service", member.pod, partial(_service, job, member, ports))
-
-
-def _service(job: JobState, member: Member, ports: Callable[[], Mapping[str, int]]) -> Manifest:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata(job, member.pod, member_labels(job, member)),
-        "spec": {
-            "clusterIP": "None",
-            "publishNotReadyAddresses": True,
-            "selector": selector(job, member),
-            "ports": [{"name": name, "port": port, "targetPort": port} for name, port in ports().items()],
-        },
     }
 
 

@@ -9,6 +9,7 @@ from statemachine.kinds.common.layout import Container, Slot
 from statemachine.kinds.common.look import entries, items, text
 from statemachine.kinds.t9k.objects import Member, member_labels, metadata
 from statemachine.kinds.t9k.parts import T9kScheduler
+from statemachine.kinds.t9k.services import hosted
 from statemachine.state import JobState
 
 
@@ -41,11 +42,12 @@ def pod(
     labels = member_labels(job, member) | _queue_labels(job, member, scheduler, grouped=grouped)
     meta = metadata(job, member.pod, {**entries(slot.template, "metadata.labels"), **labels})
     meta["annotations"] = {**slot.annotations, ATTEMPT: str(attempt)}
+    spec = _pod_spec(slot, _mounted(training, attached), scheduler, attached, skip_init=skip_init)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": meta,
-        "spec": _pod_spec(slot, _mounted(training, attached), scheduler, attached, skip_init=skip_init),
+        "spec": spec | hosted(job, member, spec),
     }
 
 

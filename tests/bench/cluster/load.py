@@ -70,7 +70,7 @@ async def _start(api: Api, view: View, shape: Shape, accounts: Accounts, jobs: i
     accounts.note("jobs_running", await view.until(lambda: view.reached["Running"] >= jobs, _PATIENCE))
     accounts.note("pods_running", await view.until(lambda: view.phases["Running"] >= pods, _PATIENCE))
     exist = accounts.figures["pods_exist"]
-    accounts.figures["children_per_second"] = 2 * pods / exist if exist else None
+    accounts.figures["children_per_second"] = shape.children * jobs / exist if exist else None
 
 
 async def _end(api: Api, view: View, accounts: Accounts, jobs: int) -> None:

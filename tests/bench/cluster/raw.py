@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
+from jobledger.settings import ClusterSettings
 from k8s_bridge import observe
 from k8s_bridge.port import EVIDENCE, Change, Verb
 from statemachine.decide import decide
@@ -19,6 +20,7 @@ from statemachine.desired import desired
 from statemachine.events import Announced
 from statemachine.evolve import fold
 from statemachine.ids import JobUid
+from statemachine.observations import JobObserved, Observation
 from statemachine.state import JobState
 from tests.bench.cluster.accounts import Accounts
 from tests.bench.cluster.api import Api
@@ -52,7 +54,7 @@ async def bare_client(plane: Plane, jobs: int) -> Run:
         accounts.note("pods_exist", await view.until(lambda: view.pods_ever >= pods, 60))
         accounts.note("pods_running", await view.until(lambda: view.phases["Running"] >= pods, 600))
         accounts.close()
-    accounts.figures["children_per_second"] = 2 * pods / seconds
+    accounts.figures["children_per_second"] = shape.children * jobs / seconds
     accounts.figures["writes"] = len(requests) / jobs
     a_job = Counter(f"POST {path.rpartition('/')[2]}" for path, _ in requests)
     return Run(RAW, jobs, accounts.figures, {key: count / jobs for key, count in sorted(a_job.items())})
@@ -85,6 +87,13 @@ def _objects(owner: Manifest) -> Iterator[Manifest]:
     yield from story.said()
 
 
+def _with_settings(observation: Observation) -> Observation:
+    """As a bridge says it."""
+    if not isinstance(observation, JobObserved):
+        return observation
+    return observation.model_copy(update={"settings": ClusterSettings().of_jobs()})
+
+
 class _Story:
     """A job's life under the real rules, and the Events that come of it."""
 
@@ -96,7 +105,7 @@ class _Story:
 
     def see(self, thing: Manifest) -> None:
         for seen in observe.observe(Change(Verb.MODIFIED, thing, datetime.now(UTC))):
-            events = decide(self.state, seen)
+            events = decide(self.state, _with_settings(seen))
             self.state = fold(self.state, events)
             self._announced += [each for each in events if isinstance(each, Announced)]
 

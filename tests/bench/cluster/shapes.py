@@ -24,6 +24,13 @@ class Shape:
     """The phase that a job's status tells of; empty before the first."""
     labels: tuple[str, str]
     """Pod labels that hold the replica type and index."""
+    services: int
+    """How many a job has."""
+
+    @property
+    def children(self) -> int:
+        """Pods and Services of a job."""
+        return len(REPLICAS) + self.services
 
     @property
     def resource(self) -> str:
@@ -76,6 +83,7 @@ PYTORCH_TRAINING_JOB: Final = Shape(
     pause={"spec": {"runMode": {"pause": {"enabled": True}}}},
     phase=_t9k_phase,
     labels=("replica-type", "replica-index"),
+    services=1,
 )
 
 PYTORCH_JOB: Final = Shape(
@@ -88,4 +96,5 @@ PYTORCH_JOB: Final = Shape(
     pause={"spec": {"runPolicy": {"suspend": True}}},
     phase=_kubeflow_phase,
     labels=("training.kubeflow.org/replica-type", "training.kubeflow.org/replica-index"),
+    services=len(REPLICAS),
 )

@@ -86,7 +86,7 @@ def test_example_a_the_launcher_comes_after_its_workers_and_finds_them(jobs: Job
     assert jobs.children(name, "configmaps")["hostfile"]["data"] == {
         "hostfile": f"{name}-worker-0\n{name}-worker-1\n"
     }
-    assert list(jobs.children(name, "services")) == WORKERS
+    assert list(jobs.children(name, "services")) == ["pods"]
     assert "PodTemplateRestartPolicyIgnored" in [reason for _, reason, _ in jobs.events(name)]
 
     jobs.end(f"{name}-launcher")

@@ -63,7 +63,8 @@ def test_example_a_four_workers_find_each_other_and_the_first_decides(jobs: Jobs
     jobs.wait(name, "phase", "Running")
     replicas = [f"worker-{index}" for index in range(4)]
     pods = jobs.children(name)
-    assert list(pods) == list(jobs.children(name, "services")) == replicas
+    assert list(pods) == replicas
+    assert list(jobs.children(name, "services")) == [jobs.base(name)]
     for rank, pod in enumerate(pods.values()):
         assert container(pod)["command"] == ["python", "dist_mnist.py"]
         assert pod["spec"]["restartPolicy"] == "Never"
@@ -331,7 +332,7 @@ def test_example_g_debug_runs_its_command_in_the_usual_surroundings(jobs: Jobs, 
     assert "initContainers" not in given["spec"]
     assert (container(given)["command"], container(given).get("args")) == (SSHD, None)
     assert env(given)["MASTER_ADDR"] == f"{jobs.base('given')}-worker-0"
-    assert list(jobs.children("given", "services")) == ["worker-0"]
+    assert list(jobs.children("given", "services")) == [jobs.base("given")]
     default = jobs.children("default")["worker-0"]
     assert [each["name"] for each in default["spec"]["initContainers"]] == ["setup"]
     assert container(default)["command"] == ["sleep", "inf"]

@@ -132,7 +132,7 @@ def have_neighbours(cluster: ControlPlane, jobs: Jobs) -> None:
     jobs.apply(job("big", worker, elastic=bounds, tensorboardSpec={"image": "one"}, **more))
     jobs.wait("big", "aggregate.pending", 2)
     jobs.kubectl("wait", "--for=create", "podgroup/big", f"tensorboard/{jobs.base('big')}", "--timeout=90s")
-    labelled = (f"service/{jobs.base('big')}-worker-0", "podgroup/big")
+    labelled = (f"service/{jobs.base('big')}", "podgroup/big")
     jobs.kubectl("label", *labelled, "tensorstack.dev/owner-kind-")
     for each in labelled:
         wait_for(f"{each} has its label", partial(has_owner_kind, jobs, each))
@@ -232,7 +232,7 @@ def take_names(jobs: Jobs, projectors: ControllerProcess) -> None:
     port = {"ports": [{"port": 80}]}
     strangers = [
         ("scheduler.tensorstack.dev/v1beta1", "PodGroup", "group", {"minMember": 1}),
-        ("v1", "Service", f"{bases['service']}-worker-0", port),
+        ("v1", "Service", bases["service"], port),
         ("tensorstack.dev/v1beta1", "TensorBoard", bases["pod"], {}),
         ("v1", "Pod", f"{bases['pod']}-worker-0", stranger),
     ]

@@ -9,6 +9,7 @@ import yaml
 
 from jobledger.manifests.documents import documents
 from jobledger.manifests.text import to_yaml
+from statemachine.ids import CLUSTER_DOMAIN
 from statemachine.kinds import KINDS
 from tests.support.scenario import API, UID, Story, workers
 from tests.unit.cli_offline.conftest import Ask
@@ -85,11 +86,19 @@ def test_render_prints_what_the_state_machine_wants_in_the_order_of_creation(
 ) -> None:
     said = ask("render", write(tmp_path / "a.yaml", manifest()))
     found = {f"{each['kind']}/{each['metadata']['name']}": each for each in yaml.safe_load_all(said.out)}
-    wanted = Story(workers(2)).submit().children
+    wanted = Story(workers(2), settings={CLUSTER_DOMAIN: "cluster.local"}).submit().children
     assert list(found) == list(wanted)
     for name, built in wanted.items():
         built["metadata"].setdefault("namespace", "demo")
         assert found[name] == json.loads(json.dumps(built))
+
+
+def test_render_shows_names_in_the_domain_of_the_cluster(
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JOBLEDGER_CLUSTER__DOMAIN", "k8s.example")
+    said = ask("render", write(tmp_path / "a.yaml", manifest())).out
+    assert said.count(".svc.k8s.example") == 2
 
 
 def test_render_makes_names_from_the_given_uid(ask: Ask, tmp_path: Path) -> None:

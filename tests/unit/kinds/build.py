@@ -8,7 +8,7 @@ from typing import Any
 from statemachine.errors import Problem
 from statemachine.events import Event, JobAdmitted, PhaseEntered, ReplicaRequested
 from statemachine.evolve import fold
-from statemachine.ids import JobUid, ReplicaName
+from statemachine.ids import CLUSTER_DOMAIN, JobUid, ReplicaName
 from statemachine.kind import Admission, Manifest
 from statemachine.kinds import SERVED, kind_of
 from statemachine.phases import Phase, Trigger
@@ -84,13 +84,16 @@ def state(
     namespace: str = "demo",
     kind: str = KIND,
     settings: Mapping[str, str] | None = None,
+    shared: bool = True,
 ) -> JobState:
     """A job as its events tell it: admitted, once paused and resumed if `resumed`, every pod asked for.
 
-    `attempts` are those of replicas that are not at their first, `settings` the kind's.
+    `attempts` are those of replicas that are not at their first, `settings` the kind's. Unless it is `shared`, each
+    replica has a Service of its own.
     """
     found = admit(manifest_spec, name=name, kind=kind)
     assert found.plan is not None, texts(found)
+    plan = found.plan if shared else found.plan.model_copy(update={"service": ""})
     events: list[Event] = [
         JobAdmitted(
             api_version=api_of(kind),
@@ -100,8 +103,8 @@ def state(
             generation=1,
             at=START,
             spec=found.spec,
-            plan=found.plan,
-            settings=dict(settings or {}),
+            plan=plan,
+            settings={CLUSTER_DOMAIN: "cluster.local", **(settings or {})},
         )
     ]
     pause = [(Phase.PAUSED, Trigger.ADMITTED_PAUSED, "T2"), (Phase.RESUMING, Trigger.PAUSE_ENDED, "T15")]

@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field, create_model
 
 from statemachine.errors import Problem
-from statemachine.ids import JobUid
+from statemachine.ids import CLUSTER_DOMAIN, JobUid
 from statemachine.kinds import KINDS
 from statemachine.kinds.common.fields import Mutable
 from statemachine.kinds.common.kind import ModelKind
@@ -357,7 +357,10 @@ def test_its_children_are_as_they_were(strict: ModelKind[Any]) -> None:
     before = spec(runPolicy={"backoffLimit": 10})
     [kind] = [each for each in KINDS if each.names == strict.names]
     found = kind.admit("train", before, uid=JobUid("u1"))
-    job = JobState(JobUid("u1"), name="train", namespace="a", spec=found.spec, plan=found.plan)
+    named = {CLUSTER_DOMAIN: "cluster.local"}
+    job = JobState(
+        JobUid("u1"), name="train", namespace="a", spec=found.spec, plan=found.plan, settings=named
+    )
     made = [each.build() for each in strict.children(job)]
     assert made == [each.build() for each in kind.children(job)] != []
 

@@ -45,17 +45,16 @@ def test_children_come_in_the_order_of_creation() -> None:
         ("PodGroup", "gpt"),
         ("Secret", "gpt-ssh"),
         ("ConfigMap", "gpt-hostfile"),
-        ("Service", "gpt-worker-0"),
-        ("Service", "gpt-worker-1"),
+        ("Service", "gpt-pods"),
         ("Pod", "gpt-worker-0"),
         ("Pod", "gpt-worker-1"),
     ]
 
 
-def ports(of: Spec) -> list[list[int]]:
-    """The ports of each Service."""
-    found = (each["spec"]["ports"] for each in children(state(of)) if each["kind"] == "Service")
-    return [[port["port"] for port in each] for each in found]
+def ports(of: Spec) -> list[int]:
+    """The ports of the Service."""
+    (found,) = (each["spec"]["ports"] for each in children(state(of)) if each["kind"] == "Service")
+    return [port["port"] for port in found]
 
 
 @pytest.mark.parametrize("words", [["--master_port", "29501"], ["--master_port=1", "--master_port=29501"]])
@@ -63,13 +62,13 @@ def test_the_master_s_port_may_be_the_user_s(words: list[str]) -> None:
     of = spec(config={**RUN, "otherArgs": ["--force_multi", *words]})
     host = "exec deepspeed --hostfile=/t9k/hostfile --master_addr=gpt-worker-0"
     assert launched(of) == f"{host} --force_multi {' '.join(words)} train.py"
-    assert ports(of) == [[22, 29501], [22, 29501]]
+    assert ports(of) == [22, 29501]
 
 
 def test_the_master_s_port_is_the_usual_one_unless_said() -> None:
-    assert ports(spec()) == [[22, 29500], [22, 29500]]
+    assert ports(spec()) == [22, 29500]
     custom = {"customCommand": "run", "otherArgs": ["--master_port=1"]}
-    assert ports(spec(config=custom)) == [[22, 29500], [22, 29500]]
+    assert ports(spec(config=custom)) == [22, 29500]
 
 
 def test_every_child_has_the_four_labels_and_its_owner() -> None:
@@ -108,16 +107,6 @@ def test_slots_are_the_gpus_unless_said(limits: dict[str, Any], slots: int) -> N
 def test_a_worker_has_a_slot_although_its_job_was_admitted_with_half_a_gpu() -> None:
     half = worker(1, container(resources={"limits": {"nvidia.com/gpu": "500m"}}))
     assert slots_per_worker(spec(half)) == 1
-
-
-def test_services_have_the_ports_of_ssh_and_of_the_master() -> None:
-    services = [each for each in children(state(spec())) if each["kind"] == "Service"]
-    for each in services:
-        assert [(port["name"], port["port"]) for port in each["spec"]["ports"]] == [
-            ("ssh", 22),
-            ("master", 29500),
-        ]
-        assert each["spec"]["clusterIP"] == "None"
 
 
 def test_keys_and_hostfile_are_mounted_after_the_user_s_own() -> None:

@@ -4,13 +4,15 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from jobledger.settings import ControllerSettings, KafkaSettings, Settings, with_kinds
+from jobledger.settings import ClusterSettings, ControllerSettings, KafkaSettings, Settings, with_kinds
 from jobledger.wiring.cluster import Plan, log_of, namespaces_of, store_of
 from jobledger.wiring.ledger import Kafka
 from jobledger.wiring.roles import ALL, Role, roles_of
-from k8s_bridge.attended import Attended, OptIn
+from k8s_bridge.attended import OptIn
 from statemachine.errors import ConfigError
+from statemachine.ids import CLUSTER_DOMAIN
 
 
 def plan(*, in_pod: bool = False, **said: object) -> Plan:
@@ -129,7 +131,8 @@ def torch(namespaces: str, ours: str = "", **more: str) -> Plan:
 
 def test_pytorchjobs_are_off_until_namespaces_are_named() -> None:
     assert plan().opted_in == {}
-    assert torch("").attended == Attended((), {})
+    assert torch("").attended.opted_in == {}
+    assert torch("").attended.namespaces == ()
     assert torch("*").opted_in["PyTorchJob"].namespaces == ()
     assert torch("a, b").attended.opted_in == {"PyTorchJob": OptIn(("a", "b"), {"gang_scheduler": "none"})}
 
@@ -149,3 +152,16 @@ def test_what_is_configured_for_pytorchjobs_is_for_them_to_keep() -> None:
 def test_pytorchjobs_are_looked_after_where_we_are(namespaces: str, message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         torch(namespaces, ours="a,b")
+
+
+def test_a_job_keeps_the_domain_of_its_cluster_also_the_usual_one() -> None:
+    """That there is one says that Services have names."""
+    assert plan().attended.kept[CLUSTER_DOMAIN] == "cluster.local"
+    settings = Settings(store=Path("/var/lib/ledger.db"), cluster=ClusterSettings(domain="k8s.example.org"))
+    assert Plan.of(settings, in_pod=False).attended.kept[CLUSTER_DOMAIN] == "k8s.example.org"
+
+
+@pytest.mark.parametrize("domain", ["", "cluster.local.", ".local", "a..b", "Cluster.local", "a_b", "-a"])
+def test_a_domain_is_made_of_labels(domain: str) -> None:
+    with pytest.raises(ValidationError, match="domain"):
+        ClusterSettings(domain=domain)
