@@ -138,9 +138,10 @@ bench-cluster: $(VENV)/.stamp ## measure on a real API server of its own, print 
 
 # ---- a cluster on this machine -----------------------------------------------------------------------------------
 
-cluster-tools: ## build the Kubernetes control plane and helm that tests use: ten minutes, once a machine
+cluster-tools: ## build the Kubernetes control plane, helm and CoreDNS that tests use: twelve minutes, once a machine
 	@tests/harness/kube install
 	@tests/harness/helm install-tool
+	@tests/harness/coredns install-tool
 
 kueue-tools: ## build the Kueue of `make soak PARTS=kueue`: ten minutes, once a machine
 	@tests/harness/kueue install-tool

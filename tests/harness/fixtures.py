@@ -24,8 +24,9 @@ from statemachine.log.kafka.address import Address
 from tests.harness.broker import Kafka
 from tests.harness.cluster import JOB_CRDS, NEIGHBOUR_CRDS, OPT_IN_CRDS, Cluster
 from tests.harness.control_plane import ControlPlane
+from tests.harness.dns import ClusterDns
 from tests.harness.postgres import Postgres, binaries
-from tests.harness.programs import HELM, KAFKA, KUBE, built
+from tests.harness.programs import COREDNS, HELM, KAFKA, KUBE, built
 
 LEDGER_PARTITIONS: Final = 2
 """Of the topics that `ledger_topics` makes."""
@@ -95,6 +96,14 @@ def helm(control_plane: Cluster) -> Cluster:
     """The shared cluster, for tests that call helm."""
     _require(HELM)
     return control_plane
+
+
+@pytest.fixture(scope="session")
+def cluster_dns(simulated: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterDns]:
+    """The DNS of the shared cluster: every Service has a name in it."""
+    _require(COREDNS)
+    with ClusterDns(simulated, tmp_path_factory.mktemp("coredns")) as started:
+        yield started
 
 
 @pytest.fixture

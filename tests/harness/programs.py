@@ -8,6 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 KUBE = HERE / "kube"
 HELM = HERE / "helm"
+COREDNS = HERE / "coredns"
 KAFKA = HERE / "kafka"
 
 

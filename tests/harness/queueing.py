@@ -16,6 +16,7 @@ import yaml
 
 from tests.harness.control_plane import ControlPlane
 from tests.harness.programs import HERE, built, output
+from tests.harness.server import GUARDED
 from tests.harness.waiting import wait_for
 
 KUEUE: Final = HERE / "kueue"
@@ -23,8 +24,6 @@ KUEUE: Final = HERE / "kueue"
 NAMESPACE: Final = "kueue-system"
 _SERVICE: Final = "kueue-webhook-service"
 _SECRET: Final = "kueue-webhook-server-cert"
-_GUARDED: Final = 'exec 3<&0; "$@" & pid=$!; (cat <&3 >/dev/null; kill -9 $pid) & wait $pid'
-"""Runs a command until standard input ends, or whoever holds the other end does."""
 
 _CONVERTED: Final = ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads")
 """Kinds whose versions Kueue converts. Source: pkg/util/cert."""
@@ -74,7 +73,7 @@ class Kueue:
         gates = "--feature-gates=VisibilityOnDemand=false"  # it would listen on a port of its own
         with (self._home / "kueue.log").open("ab") as said:
             self._process = subprocess.Popen(
-                ["bash", "-c", _GUARDED, "kueue", str(self._program), f"--config={config}", gates],
+                ["bash", "-c", GUARDED, "kueue", str(self._program), f"--config={config}", gates],
                 stdin=subprocess.PIPE,
                 stdout=said,
                 stderr=said,

@@ -1,7 +1,10 @@
 """What the servers of the harness have in common: a `with` block is their life."""
 
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import Final, Self
+
+GUARDED: Final = 'exec 3<&0; "$@" & pid=$!; (cat <&3 >/dev/null; kill -9 $pid) & wait $pid'
+"""Runs a command, for `bash -c`, until standard input ends, or the process that holds its other end does."""
 
 
 class Server(ABC):
