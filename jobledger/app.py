@@ -18,8 +18,9 @@ from jobledger.intake import Intake
 from jobledger.manifests import Manifest as Written
 from jobledger.patches import examined, signed
 from jobledger.replicas import Attempt, attempts, chosen, pod_of
-from jobledger.telling.histories import SHORTEST_UID, History, Known, known_to
+from jobledger.telling.histories import History
 from jobledger.telling.histories import history as life_of
+from jobledger.telling.known import SHORTEST_UID, Known, known_to
 from jobledger.views import in_quarantine, is_gone, is_in, manifest_of, undecided, with_status
 from jobledger.wiring import Controller
 from jobledger.wiring.roles import Role
@@ -31,9 +32,8 @@ from statemachine.errors import JobledgerError, Missing, Refused
 from statemachine.ids import JobUid
 from statemachine.kind import Names
 from statemachine.kinds import SERVED, kind_of
-from statemachine.log.codec import decode
+from statemachine.log.life import Step, records_of, steps_of
 from statemachine.log.port import Record
-from statemachine.log.reader import Reader
 from statemachine.state import JobState, ReplicaPhase
 
 if TYPE_CHECKING:
@@ -197,10 +197,15 @@ class App:
         meta = job["metadata"]
         return await self.cluster.events(meta["namespace"], meta["uid"])
 
-    async def records(self, uid: str) -> list[Record]:
+    async def records(self, uid: str) -> Sequence[Record]:
         """The job's records in the log, oldest first."""
         job = JobUid(uid)
-        return [each async for batch in self.log_of(job).scan(job=job) for each in batch]
+        return await records_of(self.log_of(job), job)
+
+    async def _steps(self, uid: str) -> Iterator[Step]:
+        """What they say, each read when it is asked for."""
+        records = await self.records(uid)
+        return (step for _, step in steps_of(JobUid(uid), records))
 
     async def history(self, uid: str) -> list[dict[str, Any]]:
         """The job's entries, oldest first, as they are written in the log."""
@@ -208,13 +213,12 @@ class App:
 
     async def why(self, uid: str) -> dict[str, Any]:
         """Why the job is as it is, from its accepted entries. Raises NotPossible for a job without any."""
-        from projectors.explain import explain
+        from projectors.explain import Chronicle, explanation
 
-        reader = Reader()
-        entries = [decode(each.body) for each in await self.records(uid) if reader.accept(each)]
-        if not entries:
+        chronicle = Chronicle(await self._steps(uid))
+        if chronicle.told is None:
             raise NotPossible("nothing has been decided about this job yet; try again")
-        return explain(entries).model_dump(mode="json")
+        return explanation(chronicle).model_dump(mode="json")
 
     async def known(self, namespace: str, job: str, uid: str = "") -> list[Known]:
         """Jobs of a namespace that the log knows, the oldest first: all whose states are kept.
@@ -285,7 +289,7 @@ class App:
 
     async def attempts(self, uid: str) -> list[Attempt]:
         """Every pod that the job has had, oldest first."""
-        return attempts(await self.records(uid))
+        return attempts(step.events for step in await self._steps(uid))
 
     async def logs(
         self,

@@ -9,6 +9,7 @@ from jobledger.places import data_folder
 from jobledger.replicas import Attempt, attempts
 from statemachine.ids import JobUid
 from statemachine.kinds import meant_by
+from statemachine.log.life import records_of, steps_of
 from statemachine.log.port import EventLog
 from statemachine.log.reader import Reader
 from statemachine.state import JobState
@@ -36,7 +37,8 @@ class Ledger:
 
     async def attempts(self, job: JobUid) -> list[Attempt]:
         """Every pod that the job has had, oldest first."""
-        return attempts([each async for batch in self.event_log.scan(job=job) for each in batch])
+        records = await records_of(self.event_log, job)
+        return attempts(step.events for _, step in steps_of(job, records))
 
     def log_file(self, attempt: Attempt, container: str = "") -> Path:
         """What a container of the attempt's pod wrote, as a file of this machine. Raises UnknownReplica."""

@@ -2,15 +2,14 @@
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from jobledger.errors import NotPossible, UnknownReplica, nearest
 from k8s_bridge.port import Cluster
-from statemachine.errors import EntryUnreadable, Missing
-from statemachine.events import ReplicaCreated, ReplicaRequested
+from statemachine.errors import Missing
+from statemachine.events import Event, ReplicaCreated, ReplicaRequested
 from statemachine.ids import PodUid, ReplicaName
 from statemachine.kinds import kind_of
-from statemachine.log.codec import decode_events
-from statemachine.log.port import Record
 from statemachine.state import JobState
 
 
@@ -24,21 +23,16 @@ class Attempt:
     before: bool = False
 
 
-def attempts(records: Iterable[Record]) -> list[Attempt]:
-    """Every pod that was observed in a job's history, oldest first."""
-    found: list[Attempt] = []
+def attempts(life: Iterable[Sequence[Event]]) -> list[Attempt]:
+    """Every pod that was observed in a job's life, of which these are the events by entries, oldest first."""
+    pods: list[Attempt] = []
     asked: dict[ReplicaName, int] = {}
-    for record in records:
-        try:
-            events = decode_events(record.body).events
-        except EntryUnreadable:
-            continue
-        for event in events:
-            if isinstance(event, ReplicaRequested):
-                asked[event.replica] = event.attempt
-            elif isinstance(event, ReplicaCreated):
-                found.append(Attempt(event.replica, asked.get(event.replica, 1), event.uid))
-    return found
+    for event in chain.from_iterable(life):
+        if isinstance(event, ReplicaRequested):
+            asked[event.replica] = event.attempt
+        elif isinstance(event, ReplicaCreated):
+            pods.append(Attempt(event.replica, asked.get(event.replica, 1), event.uid))
+    return pods
 
 
 def chosen(

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from jobledger.errors import UnknownJob, several
-from jobledger.telling.histories import Known
+from jobledger.telling.known import Known
 from jobledger.views import event_of, in_quarantine, is_gone, is_in, recorded
 from k8s_bridge.selectors import Selector
 from statemachine.log.port import ReadableLog

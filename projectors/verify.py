@@ -19,8 +19,9 @@ from statemachine.errors import EntryUnreadable
 from statemachine.events import Event
 from statemachine.ids import JobUid, Seq
 from statemachine.log.audit import Verifier
-from statemachine.log.codec import decode, decode_state, encode, encode_state
+from statemachine.log.codec import decode_state, encode, encode_state
 from statemachine.log.entry import Entry
+from statemachine.log.life import decode_most, why_unread
 from statemachine.log.port import UNUSABLE, Record, Snapshot
 from statemachine.log.reader import Reader
 from statemachine.observations import JobObserved
@@ -75,7 +76,7 @@ class Verification:
     """Checks records in log order, of one job or of all. `snapshots` are those read before the records were."""
 
     snapshots: Iterable[Snapshot] = ()
-    _reader: Reader = field(default_factory=Reader)
+    _reader: Reader = field(default_factory=lambda: Reader(decode=decode_most))
     _verifier: Verifier = field(default_factory=Verifier)
     _jobs: dict[JobUid, _Job] = field(default_factory=dict)
 
@@ -88,26 +89,24 @@ class Verification:
         job = self._jobs.setdefault(record.job, _Job(Verdict(record.job), None))
         verdict = job.verdict
         verdict.entries += 1
-        flaw = self._verifier.check(record)
+        folded = self._reader.accept(record)
+        flaw = self._verifier.check(record, folded.entry if folded else None)
         if flaw is not None:
             _note(verdict, Difference(record.seq, flaw.reason))
-        folded = self._reader.accept(record)
         if folded is None:
             reason = self._reader.quarantined.get(record.job) or self._reader.last_skipped[-1].reason
             _note(verdict, Difference(record.seq, reason.removeprefix(f"entry {record.seq}: ")))
             return
         verdict.namespace, verdict.name = folded.state.namespace, folded.state.name
-        self._read_again(job, record, folded.before)
+        if isinstance(folded.entry, Entry):
+            self._decide_again(job, record, folded.entry, folded.before)
+        else:
+            _note(verdict, Difference(record.seq, why_unread(record.body)))
         if job.snapshot is not None and job.snapshot.seq == record.seq:
             self._compare(job, folded.state)
 
-    def _read_again(self, job: _Job, record: Record, before: JobState) -> None:
+    def _decide_again(self, job: _Job, record: Record, entry: Entry, before: JobState) -> None:
         verdict = job.verdict
-        try:
-            entry = decode(record.body)
-        except EntryUnreadable as error:
-            _note(verdict, Difference(record.seq, error.reason))
-            return
         verdict.warnings.extend(Difference(entry.seq, says) for says in _doubts(job.last, entry))
         job.last = entry
         if entry.policy <= POLICY and not _says_what_its_cause_says(entry):
@@ -118,7 +117,7 @@ class Verification:
             verdict.only_folded += 1
             return
         verdict.decided_again += 1
-        difference = redecided(entry, before)
+        difference = redecided(entry, before, record.body)
         if difference is not None:
             _note(verdict, difference)
 
@@ -184,13 +183,17 @@ def _says_what_its_cause_says(entry: Entry) -> bool:
     )
 
 
-def redecided(entry: Entry, before: JobState) -> Difference | None:
-    """How today's events for the entry's observation differ from those in it; None if their bytes are the same."""
+def redecided(entry: Entry, before: JobState, body: bytes) -> Difference | None:
+    """How today's events for the entry's observation differ from those in it; None if their bytes are the same.
+
+    `body`: the entry as the log has it, which an older release may have written otherwise.
+    """
     try:
         now = decide(before, entry.cause)
     except Exception as error:  # noqa: BLE001 - whatever deciding does today, it is not what was recorded
         return Difference(entry.seq, f"deciding the observation again fails: {error!r}", _plain(entry.events))
-    if encode(entry) == encode(entry.model_copy(update={"events": now})):
+    written = encode(entry.model_copy(update={"events": now}))
+    if written == body or written == encode(entry):
         return None
     for number, (old, new) in enumerate(zip(entry.events, now, strict=False), 1):
         if _plain([old]) != _plain([new]):

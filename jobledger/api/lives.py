@@ -13,7 +13,8 @@ from fastapi import APIRouter, Depends, Query, Request
 from jobledger.api.rights import Caller, Right, caller_of, demand, may_list, permitted
 from jobledger.app import App
 from jobledger.telling.answers import Form, history_answer, why_answer
-from jobledger.telling.histories import History, chosen, others
+from jobledger.telling.histories import History
+from jobledger.telling.known import chosen, others
 from statemachine.kinds import names_of
 
 

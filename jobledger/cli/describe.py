@@ -41,7 +41,7 @@ def _read(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The job and its events, from the log."""
     from jobledger.stored import StoredJobs, events_of
-    from jobledger.telling.histories import known_jobs
+    from jobledger.telling.known import known_jobs
 
     async def work(read: "ReadableLog") -> tuple[dict[str, Any], list[dict[str, Any]]]:
         job = StoredJobs(await known_jobs(read)).job(settings.namespace, name, kind=kind)

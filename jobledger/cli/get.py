@@ -62,7 +62,7 @@ def _from_log(
     settings: "Settings", log: str | None, wanted: "Wanted", namespace: str | None, output: common.Output
 ) -> None:
     from jobledger.stored import StoredJobs
-    from jobledger.telling.histories import known_jobs
+    from jobledger.telling.known import known_jobs
 
     stored = StoredJobs(histories.reading(settings, known_jobs, log))
     for job in stored.unreadable:

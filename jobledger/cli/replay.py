@@ -8,13 +8,15 @@ import typer
 from jobledger.cli import common, histories
 from jobledger.cli.ending import FAILED
 from jobledger.telling.answers import beside
-from jobledger.telling.histories import History, chosen, find, known_jobs, others
+from jobledger.telling.histories import find
+from jobledger.telling.known import chosen, known_jobs, others
 from jobledger.telling.moments import Moment
 from statemachine.errors import ConfigError
 from statemachine.log.port import ReadableLog, Snapshot
 
 if TYPE_CHECKING:
     from projectors.verify import Verdict
+    from statemachine.state import JobState
 
 
 def replay(
@@ -61,20 +63,16 @@ def replay(
     told = histories.reading(
         settings, lambda read: find(read, job, namespace=settings.namespace, uid=uid, kind=kind), log
     )
-    code = histories.show(beside(told), output, histories.ADVICE)
-    if told.entries:
-        _print_status(told, moment, output)
+    reading = told.read(moment=moment)
+    code = histories.show(beside(told, reading), output, histories.ADVICE)
+    if reading.entries:
+        _print_status(reading.state, output)
     raise typer.Exit(code)
 
 
-def _print_status(told: History, moment: Moment, output: common.Output) -> None:
-    from statemachine.evolve import fold
-    from statemachine.state import JobState
+def _print_status(state: "JobState", output: common.Output) -> None:
     from statemachine.status import status
 
-    state = JobState(told.job.uid)
-    for entry in moment.until(told.entries, str(told.job)):
-        state = fold(state, entry.events)
     common.dump(status(state), common.Output.JSON if output is common.Output.JSON else common.Output.YAML)
 
 

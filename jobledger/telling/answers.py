@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from jobledger.telling.answer import Answer
-from jobledger.telling.histories import History, Told
+from jobledger.telling.histories import History, Line, Reading
 from jobledger.telling.moments import Moment
 from jobledger.telling.tables import columns
 from jobledger.telling.words import clock, events_words, fields, seen_words
@@ -30,46 +30,49 @@ class Form:
     width: int | None = None
 
 
-def history_answer(told: History, form: Form, *, seq: str = "", full: bool = False) -> Answer:
+def history_answer(life: History, form: Form, *, seq: str = "", full: bool = False) -> Answer:
     """The entries that `seq` picks: a line each, or with `full` all of their fields. No text where there are none.
 
     Raises:
         ConfigError: `seq` picks nothing.
     """
     first, last = span(seq)
-    if not told.told:
-        return beside(told) if form.text else replace(beside(told), data=[])
-    shown = [each for each in told.told if first <= each.record.seq <= last]
+    reading = life.read()
+    answer = beside(life, reading)
+    if not reading.lines:
+        return answer if form.text else replace(answer, data=[])
+    shown = [line for line in reading.lines if first <= line.record.seq <= last]
     if not shown:
-        raise ConfigError(f"--seq {seq}: {told.job} has the entries 1 to {told.job.seq}")
-    hide = _redactor(told.entries)
+        raise ConfigError(f"--seq {seq}: {life.job} has the entries 1 to {reading.last}")
+    hide = _redactor(line.entry for line in reading.lines if line.entry is not None)
     if not form.text:
-        return replace(beside(told), data=[plain(each, hide) for each in shown])
+        return replace(answer, data=[plain(line, hide) for line in shown])
     if full:
-        whole = (plain(each, hide) for each in shown)
-        return replace(beside(told), text="\n\n".join("\n".join(fields(each)) for each in whole))
+        whole = (plain(line, hide) for line in shown)
+        return replace(answer, text="\n\n".join("\n".join(fields(data)) for data in whole))
     text = "\n".join(table(shown, form.width))
-    return replace(beside(told), text=hide.text(text))
+    return replace(answer, text=hide.text(text))
 
 
-def why_answer(told: History, form: Form, *, at: str = "") -> Answer:
+def why_answer(life: History, form: Form, *, at: str = "") -> Answer:
     """Why the job is as it is, or was at the moment `at`. Neither data nor text where no entry can be read.
 
     Raises:
         ConfigError: `at` is no moment of the job's.
     """
-    from projectors.explain import as_text, explain
+    from projectors.explain import Chronicle, as_text, explanation
 
-    entries = Moment.parse(at).until(told.entries, str(told.job)) if told.entries else ()
-    found = beside(told)
-    if not entries:
-        return found
-    found = replace(found, notes=(*found.notes, *_deleted(entries)))
-    explanation = explain(entries)
+    chronicle = Chronicle()
+    reading = life.read(chronicle.take, Moment.parse(at))
+    answer = beside(life, reading)
+    if not reading.entries:
+        return answer
+    answer = replace(answer, notes=(*answer.notes, *_deleted(chronicle.rest)))
+    explained, hide = explanation(chronicle), _redactor(reading.entries)
     if not form.text:
-        return replace(found, data=_redactor(entries).tree(explanation.model_dump(mode="json")))
-    text = as_text(explanation, width=form.width or PLAIN).rstrip("\n")
-    return replace(found, text=_redactor(entries).text(text))
+        return replace(answer, data=hide.tree(explained.model_dump(mode="json")))
+    text = as_text(explained, width=form.width or PLAIN).rstrip("\n")
+    return replace(answer, text=hide.text(text))
 
 
 def _redactor(entries: Iterable[Entry]) -> Redactor:
@@ -80,18 +83,16 @@ def _redactor(entries: Iterable[Entry]) -> Redactor:
     )
 
 
-def beside(told: History) -> Answer:
+def beside(life: History, reading: Reading) -> Answer:
     """What is said beside any answer about the job."""
-    doubt = f"the history of {told.job} cannot be read to its end: {told.doubt}" if told.doubt else ""
-    return Answer(notes=(f"jobledger: {told.note}",) if told.note else (), doubt=doubt)
+    doubt = f"the history of {life.job} cannot be read to its end: {reading.doubt}" if reading.doubt else ""
+    return Answer(notes=(f"jobledger: {life.note}",) if life.note else (), doubt=doubt)
 
 
-def _deleted(entries: Sequence[Entry]) -> Iterator[str]:
+def _deleted(rest: Sequence[Entry]) -> Iterator[str]:
     """A job deleted after its end is explained as before; that it is gone is said beside the answer."""
-    from projectors.explain import life
     from projectors.phrases.actors import by_whom
 
-    rest = entries[len(life(entries)) :]
     if rest:
         cause = rest[0].cause
         by = by_whom(cause.actor, cause.actor_source) if isinstance(cause, JobGone) else ""
@@ -116,17 +117,17 @@ def span(text: str) -> tuple[int, float]:
     return int(first or 1), int(last) if last else float("inf")
 
 
-def plain(told: Told, hide: Redactor) -> dict[str, Any]:
+def plain(line: Line, hide: Redactor) -> dict[str, Any]:
     """A record as plain data: the entry as it is written in the log, its place, its hash, the phase after it."""
-    place = {"position": told.record.position, "hash": told.hash}
-    if told.entry is None:  # its bytes are not shown: what cannot be read cannot be redacted
-        size = {"bytes": len(told.record.body)}
-        return {**place, "job": told.record.job, "seq": told.record.seq, "fault": told.fault, **size}
-    written: dict[str, Any] = hide.tree(json.loads(told.record.body))
-    return {**place, "phase": told.state.phase.value, **written}
+    place = {"position": line.record.position, "hash": line.hash}
+    if line.entry is None:  # its bytes are not shown: what cannot be read cannot be redacted
+        size = {"bytes": len(line.record.body)}
+        return {**place, "job": line.record.job, "seq": line.record.seq, "fault": line.fault, **size}
+    written: dict[str, Any] = hide.tree(json.loads(line.record.body))
+    return {**place, "phase": line.phase.value, **written}
 
 
-def table(shown: Sequence[Told], width: int | None) -> Iterator[str]:
+def table(shown: Sequence[Line], width: int | None) -> Iterator[str]:
     """One line an entry; cut to `width`, or whole."""
     time = _short_time(shown) if width is not None and width < NARROW else None
     rows = [_row(each, time) for each in shown]
@@ -134,16 +135,16 @@ def table(shown: Sequence[Told], width: int | None) -> Iterator[str]:
         yield line if width is None else cut(line, width)
 
 
-def _short_time(shown: Sequence[Told]) -> str:
+def _short_time(shown: Sequence[Line]) -> str:
     """The day only where there are several."""
     days = {each.entry.seen_at.date() for each in shown if each.entry is not None}
     return "%H:%M:%S" if len(days) < 2 else "%m-%d %H:%M:%S"
 
 
-def _row(told: Told, time: str | None) -> tuple[str, ...]:
-    seq, entry, phase = str(told.record.seq), told.entry, told.state.phase.value
+def _row(line: Line, time: str | None) -> tuple[str, ...]:
+    seq, entry, phase = str(line.record.seq), line.entry, line.phase.value
     if entry is None:
-        return seq, "?", phase, "!", one_line(told.fault)
+        return seq, "?", phase, "!", one_line(line.fault)
     at = clock(entry.seen_at) if time is None else entry.seen_at.strftime(time)
     seen, decided = one_line(str(seen_words(entry.cause))), one_line(events_words(entry.events))
     return seq, at, phase, seen if time is None else cut(seen, 22), decided

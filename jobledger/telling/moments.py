@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Self
+from itertools import takewhile
+from typing import Final, Self
 
 from statemachine.errors import ConfigError
 from statemachine.ids import Seq
@@ -40,8 +41,17 @@ class Moment:
                 "a time such as 2024-05-17T09:30:00Z, or a while ago such as -5m or -1h30m"
             ) from None
 
-    def until(self, entries: Sequence[Entry], job: str) -> Sequence[Entry]:
-        """The entries up to the moment: a whole beginning, even where a clock was set back behind it.
+    def covers(self, entry: Entry) -> bool:
+        """The entry was known then, as far as it alone can tell: the first that was not ends the past.
+
+        So a past is a whole beginning, even where a clock was set back behind the moment.
+        """
+        if self.seq is not None:
+            return entry.seq <= self.seq
+        return self.time is None or entry.seen_at <= self.time
+
+    def count(self, entries: Sequence[Entry], job: str) -> int:
+        """How many of `entries`, which are a job's from the first on, were known then.
 
         Raises:
             ConfigError: the job had no entry then, or has fewer than that.
@@ -49,14 +59,17 @@ class Moment:
         if self.seq is not None:
             if not 1 <= self.seq <= len(entries):
                 raise ConfigError(f"--at {self.seq}: {job} has the entries 1 to {len(entries)}")
-            return entries[: self.seq]
+            return self.seq
         if self.time is None:
-            return entries
-        later = next((number for number, each in enumerate(entries) if each.seen_at > self.time), None)
-        if later == 0:
+            return len(entries)
+        count = sum(1 for _ in takewhile(self.covers, entries))
+        if not count:
             first = entries[0].seen_at.strftime("%Y-%m-%dT%H:%M:%SZ")
             raise ConfigError(f"--at: {job} was not known then; its first entry is of {first}")
-        return entries if later is None else entries[:later]
+        return count
+
+
+NOW: Final = Moment()
 
 
 def _ago(text: str, now: datetime) -> datetime:

@@ -40,7 +40,7 @@ from statemachine.log.inbox import Inbox, MemoryInbox, Outbox
 from statemachine.log.partitions import Partitions, Readers, as_one
 from statemachine.log.polling import Polling
 from statemachine.log.port import EventLog
-from statemachine.log.reader import Folded, Reader, Tracked, closed_in, fold_history
+from statemachine.log.reader import Folded, Reader, Tracked, closed_in
 from statemachine.log.room import Room
 from statemachine.observations import Observation, PodGone
 from statemachine.state import JobState
@@ -93,8 +93,9 @@ class LatestStates:
         """As `state`, of a forgotten job from the log: Kafka has to read the whole partition for it."""
         tracked = self._reader.tracked(job)
         if tracked.forgotten:
-            records = [each async for batch in self._partitions.log_of(job).scan(job=job) for each in batch]
-            tracked = fold_history(records, upto_seq=tracked.seq)
+            reader = Reader()
+            await reader.fold_job(self._partitions.log_of(job), job)
+            tracked = reader.tracked(job)
         return self._of(tracked)
 
     async def all_past(self) -> AsyncIterator[JobState]:

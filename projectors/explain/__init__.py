@@ -1,14 +1,13 @@
-"""Why a job is as it is: entries in, an explanation out. Pure.
+"""Why a job is as it is: the steps of its life in, an explanation out. Pure.
 
 Taken only from the entries of the log, so it is the same, byte for byte, after a restart of jobledger and on any
 machine, and does not need the job to exist any more. Used by `jobledger why`, the API and the console.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import datetime
 
-from projectors.explain.chronicle import chronicle
-from projectors.explain.drafts import Draft
+from projectors.explain.chronicle import Chronicle
 from projectors.explain.model import Explanation, IncidentKind, Job, Nature, Restarts, RootCause, json_schema
 from projectors.explain.queues import queue_of
 from projectors.explain.says import instant, listed, replicas, why_ended
@@ -17,31 +16,36 @@ from projectors.explain.told import Told
 from projectors.explain.waits import waits
 from projectors.phrases import Language, Said, in_words, phrase, sentences
 from statemachine.budget import budget
-from statemachine.events import JobDeleted, PhaseEntered
-from statemachine.log.entry import Entry
+from statemachine.log.life import Step
 from statemachine.phases import Phase
 from statemachine.rules.timers import RETRY
 from statemachine.state import ReplicaPhase
 
-__all__ = ["Explanation", "Language", "as_text", "explain", "happened", "json_schema", "life"]
+__all__ = ["Chronicle", "Explanation", "Language", "as_text", "explain", "explanation", "json_schema"]
 
 
-def explain(entries: Sequence[Entry], language: Language = "en") -> Explanation:
-    """The explanation of the job whose entries these are: from the first on, in order, without holes.
+def explain(steps: Iterable[Step], language: Language = "en") -> Explanation:
+    """The explanation of the job whose steps these are: from the first on, in order, without holes.
+
+    Raises:
+        ValueError: there are none that can be told, so there is nothing to explain.
+    """
+    return explanation(Chronicle(steps), language)
+
+
+def explanation(chronicle: Chronicle, language: Language = "en") -> Explanation:
+    """The explanation of the job, as far as `chronicle` was told its life, which it does not change.
 
     Its sentences are in `language`; what clusters and users wrote stays as it is.
 
-    Deleting a job that has ended does not change its answer: that explains the job's life, which was over. A job
-    deleted before it had ended is explained to its very end, as the deletion is what ended it.
-
     Raises:
-        ValueError: there are no entries, so there is nothing to explain.
+        ValueError: it was told of no entry.
     """
-    if not entries:
+    told = chronicle.told
+    if told is None:
         raise ValueError("a job without entries has nothing to explain")
-    told = chronicle(entries[0].job, life(entries))
     state = told.state
-    since = told.since or entries[0].seen_at
+    since = told.since or told.begun
     incidents = tuple(each.finished(language) for each in told.drafts.all)
     normal = not any(each.nature is Nature.ABNORMAL for each in incidents)
     return Explanation(
@@ -63,21 +67,6 @@ def explain(entries: Sequence[Entry], language: Language = "en") -> Explanation:
         waits_for=tuple(waits(told, since, language)),
         incidents=incidents,
     )
-
-
-def happened(entries: Sequence[Entry]) -> Sequence[Draft]:
-    """What `explain` tells as incidents, in log order, in words of no language yet."""
-    return chronicle(entries[0].job, life(entries)).drafts.all
-
-
-def life(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """The entries up to the deletion of a job that had ended by then; else all."""
-    ended = False
-    for number, entry in enumerate(entries):
-        if ended and any(isinstance(event, JobDeleted) for event in entry.events):
-            return entries[:number]
-        ended |= any(isinstance(event, PhaseEntered) and event.phase.is_final for event in entry.events)
-    return entries
 
 
 def _deleted_at(told: Told) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Entries → incidents: what happened to a job that somebody may ask about, and what followed from each of it.
+"""Steps of a life → incidents: what happened to a job that somebody may ask about, and what followed from each of it.
 
 Everything is taken from the events, their causes and the state folded before them.
 """
@@ -10,26 +10,52 @@ from projectors.explain.model import IncidentKind, Nature
 from projectors.explain.told import Told, by
 from projectors.phrases import Several, phrase
 from statemachine import events as e
-from statemachine.evolve import evolve
-from statemachine.ids import JobUid
 from statemachine.log.entry import Entry
+from statemachine.log.life import Step
 from statemachine.observations import PodObserved
 
 
-def chronicle(job: JobUid, entries: Iterable[Entry]) -> Told:
-    """All of `entries`, which are the job's from the first on, without holes."""
-    told = Told(job)
-    for entry in entries:
-        told.entries += 1
-        told.failures = {}
-        if isinstance(entry.cause, PodObserved):
-            told.last_seen[entry.cause.replica] = entry.cause
-        for event in entry.events:
-            _tell(told, entry, event)
-            told.state = evolve(told.state, event)
-        for failure in told.failures.values():
-            replicas.unjudged(told, entry, failure)
-    return told
+class Chronicle:
+    """The incidents of a job, told step by step from its first entry on.
+
+    Deleting a job that has ended does not change what is told: that is the job's life, which was over. `rest` are
+    the entries from such a deletion on. A job deleted before it had ended is told to its very end, as the deletion
+    is what ended it.
+    """
+
+    def __init__(self, steps: Iterable[Step] = ()) -> None:
+        self.told: Told | None = None
+        self.rest: list[Entry] = []
+        self._ended = False
+        for step in steps:
+            self.take(step)
+
+    def take(self, step: Step) -> None:
+        """One more step is told, if it can be."""
+        entry = step.entry
+        if entry is None or not step.whole:
+            return
+        if self.rest or (self._ended and any(isinstance(event, e.JobDeleted) for event in step.events)):
+            self.rest.append(entry)
+            return
+        self.told = self.told or Told(step.before, entry.seen_at)
+        _tell_all(self.told, entry, step)
+        self._ended |= any(
+            isinstance(event, e.PhaseEntered) and event.phase.is_final for event in step.events
+        )
+
+
+def _tell_all(told: Told, entry: Entry, step: Step) -> None:
+    told.entries += 1
+    told.failures = {}
+    if isinstance(entry.cause, PodObserved):
+        told.last_seen[entry.cause.replica] = entry.cause
+    for event, before in step.moments():
+        told.state = before
+        _tell(told, entry, event)
+    told.state = step.state
+    for failure in told.failures.values():
+        replicas.unjudged(told, entry, failure)
 
 
 def _tell(told: Told, entry: Entry, event: e.Event) -> None:

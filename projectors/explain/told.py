@@ -8,7 +8,7 @@ from projectors.explain.model import IncidentKind, Nature
 from projectors.phrases import Said
 from projectors.phrases.actors import by_whom
 from statemachine import events as e
-from statemachine.ids import JobUid, ReplicaName
+from statemachine.ids import ReplicaName
 from statemachine.log.entry import Entry
 from statemachine.observations import ActorSource, PodObserved
 from statemachine.state import JobState
@@ -16,7 +16,7 @@ from statemachine.state import JobState
 
 @dataclass
 class Told:
-    """A job so far. `state` is the one before the event that is being told.
+    """A job so far. `state` is the one before the event that is being told; `begun` is when its log begins.
 
     `root`: what ended the job, once it has failed. `refusal`, `status_lost`: open incidents of these kinds;
     `wish`: the start or resume that is not up yet; `eviction`: Kueue's, until it admits the job again. `asked_at`,
@@ -25,8 +25,8 @@ class Told:
     begun have ended.
     """
 
-    job: JobUid
-    state: JobState = field(init=False)
+    state: JobState
+    begun: datetime
     drafts: Drafts = field(default_factory=Drafts)
     entries: int = 0
     since: datetime | None = None
@@ -40,9 +40,6 @@ class Told:
     last_seen: dict[ReplicaName, PodObserved] = field(default_factory=dict)
     failures: dict[ReplicaName, e.ReplicaFailed] = field(default_factory=dict)
     ends: dict[ReplicaName, e.Cause] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.state = JobState(self.job)
 
     def add(
         self, entry: Entry, kind: IncidentKind, nature: Nature, says: Said, *, cause: e.Cause | None = None

@@ -22,7 +22,6 @@ from projectors.history.resuming import Past
 from statemachine.budget import budget
 from statemachine.errors import ConfigError, ViewUnavailable
 from statemachine.ids import JobUid, Position
-from statemachine.log.codec import decode_told
 from statemachine.log.entry import EntryTold
 from statemachine.log.port import EventLog, Record
 from statemachine.log.reader import Reader
@@ -98,8 +97,8 @@ class HistoryProjector:
         steps: list[Step] = []
         for record in records:
             folded = reader.accept(record)
-            if folded:
-                steps.append((record, decode_told(record.body), folded.state))
+            if folded and isinstance(folded.entry, EntryTold):
+                steps.append((record, folded.entry, folded.state))
         fits = True
 
         def change(found: Reached) -> Sequence[Statement]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from projectors.history.database import Database
 from statemachine.ids import JobUid, Position, Seq
+from statemachine.log.codec import decode_told
 from statemachine.log.port import EventLog, Snapshot
 from statemachine.log.reader import Reader
 from statemachine.state import STATE_VERSION
@@ -31,9 +32,9 @@ class Past:
 
     async def resume(self) -> Reader:
         """A reader at `upto`, to be told of jobs before it sees more of them."""
-        reader = Reader(keeps=0)
+        reader = Reader(keeps=0, decode=decode_told)
         if not self._whole and not await self._from_snapshots(reader):
-            reader = Reader(keeps=0)
+            reader = Reader(keeps=0, decode=decode_told)
             await self._fold_all(reader)
         reader.position = self._upto
         return reader

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from statemachine.errors import EntryUnreadable
 from statemachine.ids import JobUid, Seq
 from statemachine.log.codec import entry_hash
-from statemachine.log.entry import GENESIS
+from statemachine.log.entry import GENESIS, Entry, EntryEvents
 from statemachine.log.port import Record
 from statemachine.log.reader import Skipped, misnumbered, read, unchained
 
@@ -24,12 +24,12 @@ class Verifier:
         """Of each job: number and hash of the last entry that belongs."""
         self._branches: dict[JobUid, set[str]] = {}
 
-    def check(self, record: Record) -> Skipped | None:
-        """What is wrong with the record, None if it belongs."""
+    def check(self, record: Record, entry: Entry | EntryEvents | None = None) -> Skipped | None:
+        """What is wrong with the record, None if it belongs. `entry` is what is in it, if somebody has read it."""
         last, head = self.heads.get(record.job, (0, GENESIS))
         own = entry_hash(record.body)
         try:
-            prev = read(record).prev
+            prev = (entry or read(record)).prev
         except EntryUnreadable as error:
             return self._unreadable(record, own, error.reason)
         if prev == head and record.seq == last + 1:

@@ -7,22 +7,27 @@ that is next but cannot be read or folded puts its job in quarantine, alone. Sou
 
 import gc
 from collections import deque
-from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final, NamedTuple
 
 from statemachine.errors import EntryUnreadable
+from statemachine.events import Event
 from statemachine.evolve import fold
 from statemachine.ids import JobUid, Position, Seq
-from statemachine.log.codec import decode, decode_events, decode_state, encode_state, entry_hash
+from statemachine.log.codec import decode_events, decode_state, encode_state, entry_hash
 from statemachine.log.entry import GENESIS, Entry, EntryEvents
 from statemachine.log.port import UNUSABLE, EventLog, ReadableLog, Record, Snapshot
 from statemachine.state import STATE_VERSION, JobState
 
 _FEW: Final = 100
 """So many jobs without a useful snapshot are looked up one by one where that is quick; more in one pass."""
+
+Decode = Callable[[bytes], EntryEvents | Entry]
+"""As much of an entry as who reads it needs, at least what folding needs. Raises EntryUnreadable."""
+
+Fold = Callable[[JobState, tuple[Event, ...]], JobState]
 
 SHOWN = 20
 """How many skipped records a reader keeps to be looked at."""
@@ -70,9 +75,15 @@ class Reader:
 
     Of closed jobs it keeps the states of the last `keeps` (None: of all). Of older ones it only knows their last
     entries: nothing that is observed of them changes anything (ADR 0019).
+
+    An entry is decoded once, by `decode` (None: as much as folding needs), and folded once, by `fold` (None: all of
+    its events at once): who needs more says so here, and has it with what `accept` gives.
     """
 
-    def __init__(self, *, keeps: int | None = None) -> None:
+    def __init__(
+        self, *, keeps: int | None = None, decode: Decode | None = None, fold: Fold | None = None
+    ) -> None:
+        self._decode, self._fold = decode, fold
         self.position: Position = 0
         self.place: Position = 0
         """The last place of an observation that caused an entry of any job."""
@@ -123,7 +134,7 @@ class Reader:
             entry = self._next(record, last)
             if entry is None:
                 return None
-            state = fold(last.state, entry.events)
+            state = (self._fold or fold)(last.state, entry.events)
         except EntryUnreadable as error:
             self._quarantine(record, last, error.reason)
             return None
@@ -152,7 +163,7 @@ class Reader:
         del self._closed[job]
         self._forgotten[job] = self._jobs.pop(job).seq
 
-    def _next(self, record: Record, last: Tracked) -> EntryEvents | None:
+    def _next(self, record: Record, last: Tracked) -> EntryEvents | Entry | None:
         """The record's entry if it follows `last`; None, and it is skipped, if it does not."""
         if last.quarantined:
             self._skip(record, "the job is in quarantine")
@@ -163,7 +174,7 @@ class Reader:
         if last.state.closed:
             self._refuse(record, last, f"the job is closed: nothing follows its entry {last.seq}")
             return None
-        entry = read(record)
+        entry = read(record, self._decode)
         if entry.prev != last.head:
             self._refuse(record, last, unchained(last.seq))
             return None
@@ -287,11 +298,11 @@ class Reader:
                 if (folded := self.accept(record)) is not None:
                     yield folded
 
-    async def fold_job(self, log: ReadableLog, job: JobUid, *, upto: Position) -> None:
-        """The reader has seen all of `job`'s records up to position `upto`."""
+    async def fold_job(self, log: ReadableLog, job: JobUid, *, upto: Position | None = None) -> None:
+        """The reader has seen all of `job`'s records, up to position `upto` where one is given."""
         async for batch in log.scan(job=job):
             for record in batch:
-                if record.position <= upto:
+                if upto is None or record.position <= upto:
                     self.accept(record)
 
 
@@ -333,34 +344,9 @@ async def closed_in(log: ReadableLog, wanted: Container[JobUid]) -> AsyncIterato
                 yield Tracked(folded.state, record.seq, entry_hash(record.body))
 
 
-def fold_history(
-    records: Iterable[Record], *, upto_seq: Seq | None = None, upto_time: datetime | None = None
-) -> Tracked:
-    """One job as it was: after its entry `upto_seq`, or as far as it was known at `upto_time`; else as it is.
-
-    `records` are the job's, in log order; none give the empty state of no job. Time is that of noticing, and
-    the first entry noticed later ends the past, even if a clock was set back behind it: a state is always a
-    whole beginning of the history.
-    """
-    reader, job = Reader(), JobUid("")
-    for record in records:
-        job = record.job
-        if (upto_seq is not None and record.seq > upto_seq) or (upto_time and _is_later(record, upto_time)):
-            break
-        reader.accept(record)
-    return reader.tracked(job)
-
-
-def _is_later(record: Record, time: datetime) -> bool:
-    try:
-        return decode(record.body).seen_at > time
-    except EntryUnreadable:
-        return False  # it is the reader's to say so
-
-
-def read(record: Record) -> EntryEvents:
-    """The entry, if it is the one that the log says it is."""
-    entry = decode_events(record.body)
+def read(record: Record, decode: Decode | None = None) -> EntryEvents | Entry:
+    """The entry, if it is the one that the log says it is. Raises EntryUnreadable."""
+    entry = (decode or decode_events)(record.body)
     if entry.seq != record.seq or entry.job != record.job:
         reason = f"it says that it is entry {entry.seq} of job {entry.job}"
         raise EntryUnreadable(reason, record.body)

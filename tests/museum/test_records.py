@@ -19,7 +19,7 @@ from statemachine.events import ReplicaRequested
 from statemachine.log import codec
 from statemachine.log import reader as reader_module
 from statemachine.log.codec import entry_hash
-from statemachine.log.entry import EntryEvents
+from statemachine.log.entry import Entry, EntryEvents
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Record
 from statemachine.log.reader import Reader, Tracked, read
@@ -86,7 +86,7 @@ def test_flux_framework_flux_core_4398_what_the_first_release_wrote_can_be_read(
     assert unreadable == {file.stem: {} for file in files}
 
 
-def whatever_comes(_: Reader, record: Record, _last: Tracked) -> EntryEvents:
+def whatever_comes(_: Reader, record: Record, _last: Tracked) -> Entry | EntryEvents:
     return read(record)
 
 

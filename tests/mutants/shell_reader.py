@@ -8,6 +8,8 @@ _READER: Final = "statemachine.log.reader"
 _CODEC: Final = "statemachine.log.codec"
 _AUDIT: Final = "statemachine.log.audit"
 _COPYING: Final = "statemachine.log.copying"
+_LIFE: Final = "statemachine.log.life"
+_FINDING: Final = "jobledger.telling.histories"
 
 _AT: Final = "tests/unit/log/"
 _ON_READER: Final = (_AT + "test_reader.py",)
@@ -15,6 +17,8 @@ _ON_ENDED: Final = ("tests/unit/engine/test_ended_jobs.py",)
 _ON_CODEC: Final = (_AT + "test_codec.py",)
 _ON_AUDIT: Final = (_AT + "test_audit.py",)
 _ON_COPYING: Final = (_AT + "test_copying.py",)
+_ON_LIFE: Final = (_AT + "test_life.py",)
+_ON_MOMENTS: Final = ("tests/unit/cli_offline/test_reading.py",)
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
@@ -227,5 +231,40 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "    await _write(target.logs, waiting, least=1)\n",
         "",
         _ON_COPYING,
+    ),
+    Mutant(
+        "life-events-with-the-states-behind-them",
+        _LIFE,
+        "zip(self.events, self.states, strict=False)",
+        "zip(self.events, self.states[1:], strict=False)",
+        _ON_LIFE,
+    ),
+    Mutant(
+        "life-goes-on-behind-what-cannot-be-told",
+        _LIFE,
+        "            self._whole = False\n",
+        "",
+        _ON_LIFE,
+    ),
+    Mutant(
+        "life-refused-record-counts",
+        _LIFE,
+        "self._why_not(record), whole=False)",
+        "self._why_not(record))",
+        _ON_LIFE,
+    ),
+    Mutant(
+        "life-read-twice",
+        _LIFE,
+        "        return decode(body)\n    except",
+        "        return decode(body) and decode(body)\n    except",
+        _ON_LIFE,
+    ),
+    Mutant(
+        "moment-too-long",
+        _FINDING,
+        "            still = still and moment.covers(step.entry)\n",
+        "",
+        _ON_MOMENTS,
     ),
 )

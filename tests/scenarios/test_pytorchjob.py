@@ -107,7 +107,7 @@ def test_scaled_counts_workers_as_the_scale_subresource_does() -> None:
     elastic = {"minReplicas": 1, "maxReplicas": 4}
     story = TorchStory(training(workers=2, elastic=elastic)).submit().up().scale(3)
     assert ("Scaled", "Scale changed from 2 to 3 replicas") in story.announced()
-    says = [each.says for each in explain(story.entries).incidents if each.kind is IncidentKind.SCALE]
+    says = [each.says for each in explain(story.steps).incidents if each.kind is IncidentKind.SCALE]
     assert [each.startswith("The scale was changed from 2 to 3 replicas") for each in says] == [True]
     assert any('"elastic": [1, 4, 3]' in str(each) for each in facts(story.state, START))
 

@@ -68,7 +68,7 @@ def preempted(story: TorchStory) -> TorchStory:
 
 
 def why(story: Story) -> Explanation:
-    return explain(story.entries)
+    return explain(story.steps)
 
 
 def test_a_suspended_job_with_the_label_waits_for_kueue_and_not_for_somebody() -> None:
@@ -295,7 +295,7 @@ def test_the_history_tells_it_in_both_languages() -> None:
 
 
 def test_the_explanation_is_told_in_chinese() -> None:
-    answer = explain(preempted(queued()).entries, "zh").answer
+    answer = explain(preempted(queued()).steps, "zh").answer
     assert answer.startswith("Job 自 2024-01-09 15:00:21 UTC 起挂起")
 
 

@@ -17,6 +17,7 @@ from statemachine.ids import JobUid, PodUid, ReplicaName, split_replica
 from statemachine.kinds import kind_of
 from statemachine.log.codec import encode, entry_hash
 from statemachine.log.entry import GENESIS, Entry
+from statemachine.log.life import Step, retold
 from statemachine.observations import (
     ChildObserved,
     Container,
@@ -89,6 +90,11 @@ class Story:
         self.entries: list[Entry] = []
         self.bodies: list[bytes] = []
         self.last: tuple[Event, ...] = ()
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        """The entries so far, as views of a life are told them."""
+        return list(retold(JobState(self.uid), self.entries))
 
     # ---- when ----------------------------------------------------------------------------------------------------
 

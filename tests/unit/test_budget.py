@@ -62,19 +62,19 @@ def test_every_view_of_the_budget_says_the_same(story: Callable[[], TorchStory],
     told = story()
     state = told.state
     assert budget(state) == Budget(3, used)
-    why = explain(told.entries).restarts
+    why = explain(told.steps).restarts
     assert why is not None
     assert (why.limit, why.spent, why.left) == (3, used, 3 - used)
-    assert f"restarts used: {used} of 3" in as_text(explain(told.entries))
+    assert f"restarts used: {used} of 3" in as_text(explain(told.steps))
     assert listed_restarts(state) == (used, 3)
-    assert timeline(told.entries).levels[-1][1:] == (3 - used, 3)
+    assert timeline(told.steps).levels[-1][1:] == (3 - used, 3)
     if state.is_final:
         assert f"{used} restarts" in next(outcome(state, Shown(lambda: [state]), ""))
 
 
 def test_the_number_of_a_restart_agrees_with_what_it_left() -> None:
     story = started_again_and_made_again()
-    (restart,) = [each for each in explain(story.entries).incidents if each.kind is IncidentKind.RESTART]
+    (restart,) = [each for each in explain(story.steps).incidents if each.kind is IncidentKind.RESTART]
     assert restart.budget == Told(limit=3, before=2, after=1)
     assert "restart 2 of 3" in restart.says
     assert str(event_words(granted(story))) == "worker-1 restart 2 of 3"
@@ -83,7 +83,7 @@ def test_the_number_of_a_restart_agrees_with_what_it_left() -> None:
 
 def test_a_restart_in_place_shows_in_the_picture_at_once() -> None:
     story = started_again_and_made_again()
-    levels = timeline(story.entries).levels
+    levels = timeline(story.steps).levels
     assert [(_seconds(each.begin.at), each.left) for each in levels] == [(0, 3), (20, 2), (30, 1)]
 
 

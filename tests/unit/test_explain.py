@@ -10,7 +10,9 @@ from projectors.explain import Explanation, as_text, explain, json_schema
 from projectors.explain.model import Incident, IncidentKind, Nature, StepKind
 from statemachine.events import CauseClass
 from statemachine.log.codec import decode
+from statemachine.log.life import retold
 from statemachine.observations import Container, ContainerStatus
+from statemachine.state import JobState
 from tests.support.scenario import START, Story, replica_type, workers
 
 OOM = (Container(name="pytorch", state=ContainerStatus.TERMINATED, exit_code=137, reason="OOMKilled"),)
@@ -23,7 +25,7 @@ def running(replicas: int = 2, **spec: Any) -> Story:
 
 
 def of_kind(story: Story, kind: IncidentKind) -> list[Incident]:
-    return [each for each in explain(story.entries).incidents if each.kind is kind]
+    return [each for each in explain(story.steps).incidents if each.kind is kind]
 
 
 def the(story: Story, kind: IncidentKind) -> Incident:
@@ -36,7 +38,7 @@ def steps(incident: Incident) -> list[tuple[int, StepKind, tuple[str, ...]]]:
 
 
 def test_a_healthy_job_says_that_nothing_abnormal_happened() -> None:
-    why = explain(running().entries)
+    why = explain(running().steps)
     assert why.normal
     assert why.answer == "The job is running: all 2 replicas are up. Nothing abnormal has happened."
     assert [each.kind for each in why.incidents] == [IncidentKind.START]
@@ -48,8 +50,8 @@ def test_labels_are_no_incident_and_change_nothing_that_is_said() -> None:
     plain = running().at(9)
     labelled = running().at(9).label(team="a").at(12).label()
     assert len(labelled.entries) == len(plain.entries) + 2
-    told = explain(labelled.entries).model_copy(update={"entries": len(plain.entries)})
-    assert told == explain(plain.entries)
+    told = explain(labelled.steps).model_copy(update={"entries": len(plain.entries)})
+    assert told == explain(plain.steps)
 
 
 def test_a_restart_tells_evidence_rule_budget_and_what_was_made_and_deleted() -> None:
@@ -70,14 +72,14 @@ def test_a_restart_tells_evidence_rule_budget_and_what_was_made_and_deleted() ->
         (8, StepKind.RUNNING, ("worker-1",)),
     ]
     assert found.over_at == START + timedelta(seconds=25)
-    assert explain(story.entries).answer.endswith("So far: 1 abnormal incident, made good.")
+    assert explain(story.steps).answer.endswith("So far: 1 abnormal incident, made good.")
 
 
 def test_the_root_cause_is_the_first_failure_of_the_chain_that_ended_the_job() -> None:
     story = running(3, runPolicy={"backoffLimit": 1})
     story.at(20).pod("worker-2", "Failed", exit_code=7).gone("worker-2").at(24).pod("worker-2", "Running")
     story.at(30).pod("worker-1", "Failed", containers=OOM).at(31).pod("worker-0", "Failed", exit_code=1)
-    why = explain(story.entries)
+    why = explain(story.steps)
     assert why.root_cause is not None
     assert (why.root_cause.replica, why.root_cause.at) == ("worker-1", START + timedelta(seconds=30))
     assert "the restart budget is used up. It began with worker-1: " in why.answer
@@ -90,7 +92,7 @@ def test_the_first_failure_is_the_one_that_happened_first_not_the_one_seen_first
     story.at(30).pod("worker-0", "Failed", exit_code=1, happened_at=START + timedelta(seconds=29))
     assert story.phase == "Failed"
     story.at(31).pod("worker-1", "Failed", containers=OOM, happened_at=START + timedelta(seconds=27))
-    why = explain(story.entries)
+    why = explain(story.steps)
     assert why.root_cause is not None
     assert why.root_cause.replica == "worker-1"
     assert "The job had ended before this was seen." in why.root_cause.says
@@ -101,7 +103,7 @@ def test_a_worker_that_stays_failed_lets_the_job_go_on_and_says_so() -> None:
     found = the(story, IncidentKind.FAILURE)
     assert "exit code 139 (SIGSEGV)" in found.says
     assert found.says.endswith("The job goes on: worker-0 decides its result.")
-    assert explain(story.entries).root_cause is None
+    assert explain(story.steps).root_cause is None
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ def test_how_a_deleted_pod_ended_tells_more_than_that_it_is_gone() -> None:
 
 def test_a_paused_job_says_since_when_and_by_whom() -> None:
     story = running().at(60).pause()
-    why = explain(story.entries)
+    why = explain(story.steps)
     assert why.answer.startswith("The job has been paused by alice since 2024-01-09 15:01:00 UTC.")
     assert why.normal
     assert [each.says for each in why.waits_for] == [
@@ -185,7 +187,7 @@ def test_scaling_tells_from_what_to_what_by_whom_and_which_pods() -> None:
     assert down.says == "The scale was changed from 3 to 1 replicas by alice."
     assert [each.replicas for each in down.led_to] == [("worker-2", "worker-1"), ("worker-2",), ("worker-1",)]
     assert [each.what for each in up.led_to] == [StepKind.REQUESTED, StepKind.RUNNING]
-    assert explain(story.entries).normal
+    assert explain(story.steps).normal
 
 
 def test_a_change_of_the_run_policy_is_told_with_its_new_value() -> None:
@@ -203,7 +205,7 @@ def test_a_refused_write_tells_message_count_and_next_try() -> None:
     for second in (0, 1):
         story.at(second).refused(status_=403, message="exceeded quota", replica="worker-0", attempt=1)
         story.timer("retry") if second == 0 else None
-    why = explain(story.entries)
+    why = explain(story.steps)
     assert "exceeded quota. The next try is due at 2024-01-09 15:00:03 UTC." in why.answer
     assert the(story, IncidentKind.REFUSAL).times == 2
     assert (why.waits_for[0].message, why.waits_for[0].next_try_at) == (
@@ -212,11 +214,11 @@ def test_a_refused_write_tells_message_count_and_next_try() -> None:
     )
     story.at(4).pod("worker-0", "Running")
     assert the(story, IncidentKind.REFUSAL).over_at == START + timedelta(seconds=4)
-    assert explain(story.entries).waits_for == ()
+    assert explain(story.steps).waits_for == ()
 
 
 def test_a_write_refused_for_good_is_the_root_cause() -> None:
-    why = explain(Story(workers(1)).submit().refused(status_=422, message="no such volume").entries)
+    why = explain(Story(workers(1)).submit().refused(status_=422, message="no such volume").steps)
     assert why.root_cause is not None
     assert why.root_cause.says == (
         "The job has failed: the API server refused one of its objects for good (422): no such volume."
@@ -226,7 +228,7 @@ def test_a_write_refused_for_good_is_the_root_cause() -> None:
 def test_a_pod_that_can_never_be_started_is_the_root_cause() -> None:
     story = Story(workers(1)).submit()
     story.pod("worker-0", "Failed", exit_code=127, reason="CannotStart", message='"train" was not found')
-    why = explain(story.entries)
+    why = explain(story.steps)
     assert why.root_cause is not None
     assert why.root_cause.says == (
         'The job has failed: one of its pods can never be started here: "train" was not found.'
@@ -236,7 +238,7 @@ def test_a_pod_that_can_never_be_started_is_the_root_cause() -> None:
 
 
 def test_an_invalid_spec_is_the_root_cause_with_its_field() -> None:
-    why = explain(Story(workers(0)).submit().entries)
+    why = explain(Story(workers(0)).submit().steps)
     assert why.answer.startswith("The job was refused: spec.replicaSpecs[0].replicas: ")
     assert why.root_cause is not None
     assert why.restarts is None
@@ -244,23 +246,23 @@ def test_an_invalid_spec_is_the_root_cause_with_its_field() -> None:
 
 def test_a_deadline_is_told_with_its_length_and_whom_it_cost() -> None:
     story = running(runPolicy={"activeDeadlineSeconds": 60})
-    assert explain(story.entries).waits_for[0].next_try_at == START + timedelta(seconds=60)
+    assert explain(story.steps).waits_for[0].next_try_at == START + timedelta(seconds=60)
     story.timer("deadline")
-    why = explain(story.entries)
+    why = explain(story.steps)
     assert why.answer == "The job has failed: it was active for longer than its deadline of 60 s."
     assert the(story, IncidentKind.CLEAN_UP).led_to[0].replicas == ("worker-0", "worker-1")
 
 
 def test_a_lost_status_is_told_until_it_is_known_again() -> None:
     story = running().at(9).pod("worker-0", "Unknown", containers=())
-    assert explain(story.entries).answer.startswith("It is not known how the job is")
+    assert explain(story.steps).answer.startswith("It is not known how the job is")
     story.at(15).pod("worker-0", "Running")
     assert the(story, IncidentKind.STATUS_LOST).over_at == START + timedelta(seconds=15)
 
 
 def test_a_deletion_is_told_with_whom_and_until_nothing_is_left() -> None:
     story = running().at(40).delete().gone("worker-0").at(44).gone("worker-1")
-    why = explain(story.entries)
+    why = explain(story.steps)
     assert why.answer == "The job was deleted by alice at 2024-01-09 15:00:40 UTC, while it was Running."
     assert the(story, IncidentKind.DELETION).over_at == START + timedelta(seconds=44)
     assert (why.deleted_at, why.waits_for) == (START + timedelta(seconds=40), ())
@@ -268,8 +270,8 @@ def test_a_deletion_is_told_with_whom_and_until_nothing_is_left() -> None:
 
 def test_deleting_a_job_that_had_ended_does_not_change_the_answer() -> None:
     story = running(1, policy="Never").at(9).pod("worker-0", "Failed", exit_code=3)
-    before = explain(story.entries)
-    after = explain(story.at(40).delete().gone("worker-0").entries)
+    before = explain(story.steps)
+    after = explain(story.at(40).delete().gone("worker-0").steps)
     assert as_text(after) == as_text(before)
     assert after.model_dump_json() == before.model_dump_json()
 
@@ -282,14 +284,14 @@ def test_a_success_mentions_what_went_wrong_on_the_way() -> None:
         .at(12)
         .pod("worker-0", "Succeeded")
     )
-    assert explain(story.entries).answer == "The job has succeeded. On the way there: 1 abnormal incident."
+    assert explain(story.steps).answer == "The job has succeeded. On the way there: 1 abnormal incident."
 
 
 def test_a_restart_after_success_is_nothing_abnormal() -> None:
     story = Story(workers(1, replica_type("helper", 1, restartPolicy="Always"))).submit().all_pods("Running")
     story.at(9).pod("helper-0", "Succeeded")
     assert the(story, IncidentKind.RESTART).nature is Nature.EXPECTED
-    assert explain(story.entries).normal
+    assert explain(story.steps).normal
 
 
 def test_a_pending_job_names_the_replicas_that_are_not_up_and_what_their_containers_wait_for() -> None:
@@ -297,7 +299,7 @@ def test_a_pending_job_names_the_replicas_that_are_not_up_and_what_their_contain
     story = (
         Story(workers(3)).submit().pod("worker-0", "Running").pod("worker-1", "Pending", containers=waiting)
     )
-    why = explain(story.entries)
+    why = explain(story.steps)
     assert why.answer.startswith("The job is starting: 1 of 3 replicas up, without worker-1 and worker-2.")
     assert [each.says for each in why.waits_for] == [
         'worker-1: pod exists, and does not run yet (container "pytorch" waits: ImagePullBackOff)',
@@ -307,14 +309,14 @@ def test_a_pending_job_names_the_replicas_that_are_not_up_and_what_their_contain
 
 def test_the_same_entries_give_the_same_bytes_whether_decided_just_now_or_read_from_the_log() -> None:
     story = running().at(9).pod("worker-1", "Failed", exit_code=3).gone("worker-1")
-    told = explain(story.entries)
-    read = explain([decode(body) for body in story.bodies])
+    told = explain(story.steps)
+    read = explain(retold(JobState(story.uid), map(decode, story.bodies)))
     assert read.model_dump_json() == told.model_dump_json()
     assert as_text(read) == as_text(told)
 
 
 def test_an_explanation_satisfies_the_published_schema() -> None:
-    why = explain(running().at(9).pod("worker-1", "Failed", containers=OOM).entries)
+    why = explain(running().at(9).pod("worker-1", "Failed", containers=OOM).steps)
     jsonschema.validate(why.model_dump(mode="json"), json_schema())
     assert Explanation.model_validate_json(why.model_dump_json()) == why
 
@@ -322,13 +324,13 @@ def test_an_explanation_satisfies_the_published_schema() -> None:
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_text_keeps_to_its_width(width: int) -> None:
     story = running(9).at(9).pod("worker-1", "Failed", containers=OOM, message="word " * 60)
-    lines = as_text(explain(story.entries), width=width).splitlines()
+    lines = as_text(explain(story.steps), width=width).splitlines()
     assert max(map(len, lines)) <= width
 
 
 def test_what_a_cluster_says_cannot_write_on_the_terminal() -> None:
     story = Story(workers(1)).submit().refused(status_=403, message="a\n\x1b[31mred\x07")
-    text = as_text(explain(story.entries))
+    text = as_text(explain(story.steps))
     assert all(line.isprintable() for line in text.splitlines())
     assert "a  [31mred" in text
 

@@ -18,19 +18,19 @@ def running() -> Story:
 
 def incident(story: Story, kind: IncidentKind) -> str:
     """What is said of the only incident of a kind."""
-    (found,) = (each for each in explain(story.entries).incidents if each.kind is kind)
+    (found,) = (each for each in explain(story.steps).incidents if each.kind is kind)
     return found.says
 
 
 def test_a_launcher_that_is_held_back_waits_for_its_workers() -> None:
-    waits = {each.replicas: each.says for each in explain(job().at(3).ready("worker-0").entries).waits_for}
+    waits = {each.replicas: each.says for each in explain(job().at(3).ready("worker-0").steps).waits_for}
     assert waits[("launcher-0",)] == "launcher-0: created once every worker is Running and Ready"
     assert list(waits) == [("launcher-0",), ("worker-1",)]
 
 
 def test_a_worker_that_fails_before_the_launcher_is_made_is_why_the_job_failed() -> None:
     story = job().at(3).ready("worker-0").at(4).pod("worker-1", "Failed", exit_code=255)
-    why = explain(story.entries)
+    why = explain(story.steps)
     assert why.answer == (
         "The job has failed: worker-1 ended before launcher-0 was created, which would have waited for it for "
         'ever. It began with worker-1: container "worker" ended with exit code 255.'
@@ -40,7 +40,7 @@ def test_a_worker_that_fails_before_the_launcher_is_made_is_why_the_job_failed()
 
 def test_a_worker_that_ends_with_0_before_that_is_told_with_its_exit_code() -> None:
     story = job().at(4).pod("worker-1", "Succeeded")
-    why = explain(story.entries)
+    why = explain(story.steps)
     assert why.answer.startswith("The job has failed: worker-1 ended before launcher-0 was created")
     assert why.root_cause is not None
     assert why.root_cause.cause is not None
@@ -66,5 +66,5 @@ def test_a_worker_that_fails_beside_the_launcher_leaves_the_result_to_it() -> No
 
 
 def test_a_lost_launcher_is_the_end() -> None:
-    why = explain(running().at(9).gone("launcher-0").entries)
+    why = explain(running().at(9).gone("launcher-0").steps)
     assert why.answer.startswith("The job has failed: launcher-0, which decides the result, was lost.")

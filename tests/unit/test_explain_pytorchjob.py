@@ -11,7 +11,7 @@ def up(**spec: object) -> TorchStory:
 
 
 def why(story: TorchStory) -> Explanation:
-    return explain(story.entries)
+    return explain(story.steps)
 
 
 def test_a_restart_is_told_with_its_cause() -> None:

@@ -60,7 +60,7 @@ def test_a_life_is_told_in_chinese_without_a_word_of_english() -> None:
     story = Story(workers(2, runPolicy={"backoffLimit": 1})).submit().all_pods("Running")
     story.at(20).pod("worker-1", "Failed", containers=OOM, node="node-1").at(22).gone("worker-1")
     story.at(25).pod("worker-1", "Running").at(30).pod("worker-0", "Failed", containers=FAILED)
-    english, chinese = explain(story.entries), explain(story.entries, "zh")
+    english, chinese = explain(story.steps), explain(story.steps, "zh")
     assert chinese.answer == (
         "Job 已失败：决定结果的 worker-0 失败，且重启次数已用尽。起因是 worker-0：容器 pytorch 以退出码 1 结束。"
     )
@@ -77,7 +77,7 @@ def test_a_life_is_told_in_chinese_without_a_word_of_english() -> None:
 
 def test_what_a_cluster_says_stays_as_it_was_said() -> None:
     story = Story(workers(1)).submit().refused("Pod", 403, "exceeded quota: gpus")
-    (refusal,) = [each for each in explain(story.entries, "zh").incidents if each.nature == "abnormal"]
+    (refusal,) = [each for each in explain(story.steps, "zh").incidents if each.nature == "abnormal"]
     assert (
         refusal.says == "API server 拒绝了对 Pod mnist-7ac1b-worker-0 的 create 操作：exceeded quota: gpus。"
     )
@@ -113,7 +113,7 @@ def test_a_cause_is_called_what_events_call_it(kind: CauseClass) -> None:
 
 def test_an_explanation_without_a_language_is_english() -> None:
     story = Story(workers(2)).submit().all_pods("Running")
-    assert explain(story.entries) == explain(story.entries, "en")
+    assert explain(story.steps) == explain(story.steps, "en")
 
 
 def test_braces_in_values_are_no_names() -> None:

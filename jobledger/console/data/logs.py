@@ -10,7 +10,7 @@ from jobledger.api.rights import Right, demand, still_may
 from jobledger.api.streams import begun, log_response
 from jobledger.console.data.asking import JOB, Asking, Job
 from jobledger.console.details.lives import Lives
-from jobledger.console.details.whichlog import MOST, Choice, Log, attempts, chosen_log
+from jobledger.console.details.whichlog import MOST, Choice, Log, chosen_log
 from jobledger.console.frame import Console
 from jobledger.console.logs import window
 from jobledger.console.logs.sources import heard
@@ -48,7 +48,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
             pieces = _pieces(await window.tail(source, tail), tail)
         else:
             life = await lives.of(subject.uid)
-            held = chosen_log(app.cluster, subject, attempts(life.entries), Choice(pod, container))
+            held = chosen_log(app.cluster, subject, life.attempts(), Choice(pod, container))
             pieces = await ended(held, tail, follow=follow)
         return log_response(console.closing, pieces, still_may(caller, right))
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from jobledger.console.details.lives import Life
+from jobledger.console.details.lives import KeptLife
 from jobledger.console.timeline.model import Mark
 from jobledger.telling.moments import Moment
 from jobledger.telling.words import fields, seen_words
-from projectors.explain import Explanation, Language, explain
+from projectors.explain import Chronicle, Explanation, Language, explanation
 from projectors.explain.told import actor, actor_source
 from projectors.history.facts import counts, has_error, lost
 from projectors.history.phrases import event_words
@@ -21,6 +21,7 @@ from projectors.phrases.actors import known_as
 from statemachine.budget import budget
 from statemachine.errors import ConfigError
 from statemachine.log.entry import Entry
+from statemachine.log.life import Step
 from statemachine.observations import ActorSource
 from statemachine.state import JobState, ReplicaState
 from statemachine.status import status
@@ -80,7 +81,7 @@ def by_change(conditions: Iterable[Mapping[str, Any]], *, oldest: bool = False) 
     return sorted(conditions, key=lambda each: str(each.get("lastTransitionTime", "")), reverse=not oldest)
 
 
-def view(life: Life, at: str, language: Language = "en") -> View:
+def view(life: KeptLife, at: str, language: Language = "en") -> View:
     """The job at the moment `at`: the number of an entry, a time, a while ago such as `-5m`, or empty for now.
 
     What `why` says of it is in `language`.
@@ -89,48 +90,48 @@ def view(life: Life, at: str, language: Language = "en") -> View:
         ConfigError: it is no moment of the job's life.
     """
     count = moment(life, at)
-    state = life.state(count)
-    told = life.timeline()
+    if count == len(life):
+        (last,), why = life.steps(count, count), life.explained(language)
+    else:
+        last, why = _then(life, count, language)
     return View(
         count=count,
         of=len(life),
-        entry=entry_of(life, count, language),
-        state=state,
-        status=status(state),
-        pods=tuple(each for each in state.replicas.values() if each.has_pod),
-        why=explain(life.beginning(count), language),
-        marks=tuple(each for each in told.marks if each.when.seq == count),
+        entry=_told(life.entries[count - 1], last, language),
+        state=last.state,
+        status=status(last.state),
+        pods=tuple(replica for replica in last.state.replicas.values() if replica.has_pod),
+        why=why,
+        marks=tuple(mark for mark in life.timeline().marks if mark.when.seq == count),
         follows=not at.strip(),
     )
 
 
-def moment(life: Life, at: str) -> int:
+def _then(life: KeptLife, count: int, language: Language) -> tuple[Step, Explanation]:
+    """The step number `count`, and what was to be said behind it: one fold from the first entry on."""
+    chronicle = Chronicle()
+    for step in life.steps(1, count):
+        chronicle.take(step)
+    return step, explanation(chronicle, language)
+
+
+def moment(life: KeptLife, at: str) -> int:
     """How many entries there were at the moment. Raises ConfigError: it is none."""
     try:
-        return len(Moment.parse(at).until(life.entries, "the job"))
+        return Moment.parse(at).count(life.entries, "the job")
     except ConfigError as error:
         raise ConfigError(str(error).replace("--at", "at")) from None
 
 
-def entry_of(life: Life, count: int, language: Language = "en") -> Told:
-    """The entry number `count`, in words."""
-    entry = life.entries[count - 1]
-    before, after = life.state(count - 1), life.state(count)
-    return _told(entry, before.phase.value, after.phase.value, language)
-
-
-def told(life: Life, first: int, last: int, language: Language = "en") -> Sequence[Told]:
+def told(life: KeptLife, first: int, last: int, language: Language = "en") -> Sequence[Told]:
     """The entries number `first` to `last`, in words."""
-    from statemachine.evolve import fold
-
-    found, state = [], life.state(first - 1)
-    for entry in life.entries[first - 1 : last]:
-        before, state = state.phase.value, fold(state, entry.events)
-        found.append(_told(entry, before, state.phase.value, language))
-    return found
+    entries = life.entries[first - 1 : last]
+    return [
+        _told(entry, step, language) for entry, step in zip(entries, life.steps(first, last), strict=True)
+    ]
 
 
-def _told(entry: Entry, before: str, after: str, language: Language) -> Told:
+def _told(entry: Entry, step: Step, language: Language) -> Told:
     delay = entry.seen_at - entry.happened_at if entry.happened_at else None
     return Told(
         seq=entry.seq,
@@ -140,10 +141,10 @@ def _told(entry: Entry, before: str, after: str, language: Language) -> Told:
         actor=actor(entry),
         actor_source=actor_source(entry),
         who=in_words(known_as(actor(entry), actor_source(entry)), language),
-        events=tuple(in_words(event_words(each), language) for each in entry.events),
-        types=tuple(each.type for each in entry.events),
-        before=before,
-        after=after,
+        events=tuple(in_words(event_words(event), language) for event in entry.events),
+        types=tuple(event.type for event in entry.events),
+        before=step.before.phase.value,
+        after=step.state.phase.value,
     )
 
 

@@ -7,9 +7,8 @@ from typing import Final
 from jobledger.api.rights import Caller, Right
 from jobledger.app import App
 from jobledger.console.details.children import children_of
-from jobledger.console.details.lives import Life
+from jobledger.console.details.lives import KeptLife
 from jobledger.console.details.subject import Subject
-from jobledger.console.details.whichlog import attempts
 from k8s_bridge.port import Happening
 from statemachine.errors import ClusterError
 
@@ -18,7 +17,7 @@ SHOWN: Final = 500
 
 
 async def events_of(
-    app: App, subject: Subject, life: Life, caller: Caller, *, detailed: bool
+    app: App, subject: Subject, life: KeptLife, caller: Caller, *, detailed: bool
 ) -> Sequence[Happening]:
     """The events, the newest first; none where the caller may not read them, or the cluster does not answer.
 
@@ -31,7 +30,7 @@ async def events_of(
     found: Sequence[Happening] = []
     with suppress(ClusterError):
         if detailed:
-            uids = {subject.uid, *(each.uid for each in attempts(life.entries))}
+            uids = {subject.uid, *(attempt.uid for attempt in life.attempts())}
             names = {(each.kind, each.name) for each in children_of(subject.state) if each.kind != "Pod"}
             begun = subject.state.created_at if subject.state else None
             found = [

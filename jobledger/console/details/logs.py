@@ -11,7 +11,7 @@ from jobledger.api.streams import begun, log_response
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job, Subject
-from jobledger.console.details.whichlog import MOST, Choice, Log, attempts, chosen_log
+from jobledger.console.details.whichlog import MOST, Choice, Log, chosen_log
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.logs import window
 from jobledger.console.logs.window import Matches, Window
@@ -47,7 +47,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
     async def log_of(subject: Job, caller: Asking, choice: Chosen) -> Log:
         await demand(caller, _right(subject))
         life = await lives.of(subject.uid)
-        return chosen_log(app.cluster, subject, attempts(life.entries), choice)
+        return chosen_log(app.cluster, subject, life.attempts(), choice)
 
     meant = Annotated[Log, Depends(log_of)]
 

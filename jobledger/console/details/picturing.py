@@ -11,7 +11,7 @@ from fastapi import Request
 from markupsafe import Markup
 
 from jobledger.console.details.asof import moment
-from jobledger.console.details.lives import Kept, Life
+from jobledger.console.details.lives import Kept, KeptLife
 from jobledger.console.details.render import word
 from jobledger.console.details.subject import Subject
 from jobledger.console.frame import url
@@ -62,7 +62,7 @@ class Asked:
         return {key: value for key, value in pairs.items() if value and usual.get(key) != value}
 
 
-def small(request: Request, subject: Subject, life: Life) -> Markup:
+def small(request: Request, subject: Subject, life: KeptLife) -> Markup:
     """The whole life; its marks lead to the history."""
     drawn = life.timeline()
     return picture(drawn, _wanted(request, subject, Asked(), whole(drawn, datetime.now(UTC))))
@@ -80,7 +80,7 @@ class Large(NamedTuple):
     cursor: float | str
 
 
-def large(request: Request, subject: Subject, life: Life, asked: Asked) -> Large:
+def large(request: Request, subject: Subject, life: KeptLife, asked: Asked) -> Large:
     """The part of the life that is asked for, with a cursor at the moment. Raises ConfigError: there is no such."""
     drawn = life.timeline()
     at = drawn.moments[moment(life, asked.at) - 1] if asked.at else None
@@ -103,7 +103,7 @@ def _fresh(scale: Scale) -> timedelta:
     return max(FRESH, (scale.last.at - scale.first.at) / 1000)
 
 
-def seq_at(life: Life, asked: Asked, place: float) -> Seq:
+def seq_at(life: KeptLife, asked: Asked, place: float) -> Seq:
     """The entry that the cursor stands at when the slider is moved to `place`: the last one that is not behind it.
 
     Raises ConfigError, as `scale_of`.
@@ -115,7 +115,7 @@ def seq_at(life: Life, asked: Asked, place: float) -> Seq:
     return inside[max(bisect_right(inside, place, key=scale.x) - 1, 0)].seq
 
 
-def scale_of(life: Life, asked: Asked, now: datetime) -> Scale:
+def scale_of(life: KeptLife, asked: Asked, now: datetime) -> Scale:
     """The scale that the address asks for. Raises ConfigError: it ends before it begins, or never was."""
     drawn = life.timeline()
     everything = whole(drawn, now)
@@ -129,7 +129,7 @@ def scale_of(life: Life, asked: Asked, now: datetime) -> Scale:
     return BySeq(first, last) if asked.axis == "entries" else ByTime(first, last)
 
 
-def _edge(life: Life, at: str) -> Instant:
+def _edge(life: KeptLife, at: str) -> Instant:
     return life.timeline().moments[moment(life, at) - 1]
 
 

@@ -23,7 +23,7 @@ from jobledger.api.rights import Caller, Right, Still, caller_of, demand, still_
 from jobledger.api.streams import HEARTBEAT, Closing
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.subject import subject_of
-from jobledger.console.details.whichlog import Choice, Log, attempts, chosen_log
+from jobledger.console.details.whichlog import Choice, Log, chosen_log
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.live import Beat, Listeners, merged
 from statemachine.errors import ClusterUnavailable, JobledgerError
@@ -93,7 +93,7 @@ def routes(console: Console, lives: Lives) -> APIRouter:
         right = Right("get", "", "pods", subject.namespace, subresource="log")
         await demand(caller, right)
         life = await lives.of(subject.uid)
-        log = chosen_log(console.app.cluster, subject, attempts(life.entries), wish.choice)
+        log = chosen_log(console.app.cluster, subject, life.attempts(), wish.choice)
         return log, still_may(caller, right)
 
     @router.get("/live")

@@ -9,7 +9,7 @@ from fastapi import Depends, Query, Request
 from jobledger.api.rights import Caller, caller_of, may_list, permitted
 from jobledger.app import App
 from jobledger.errors import UnknownJob
-from jobledger.telling.histories import Known
+from jobledger.telling.known import Known
 from jobledger.views import manifest_of
 from projectors.history import EntryRow, JobRow
 from statemachine.errors import JobledgerError

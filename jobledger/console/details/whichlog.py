@@ -11,10 +11,7 @@ from jobledger.console.logs.sources import Bytes, Seekable, heard
 from jobledger.errors import NotPossible, UnknownReplica
 from jobledger.replicas import Attempt, chosen
 from k8s_bridge.port import Cluster, LogPart, SeekableLogs, TailedLogs
-from statemachine.events import ReplicaCreated, ReplicaRequested
-from statemachine.ids import ReplicaName
 from statemachine.kinds import kind_of
-from statemachine.log.entry import Entry
 
 MOST: Final = 20_000
 """Lines that a window has at most, where earlier ones can only be had by asking for more."""
@@ -132,16 +129,3 @@ def chosen_log(cluster: Cluster, subject: Subject, known: Sequence[Attempt], cho
         names,
         of_replica,
     )
-
-
-def attempts(entries: Sequence[Entry]) -> list[Attempt]:
-    """Every pod of the job's life, oldest first."""
-    found: list[Attempt] = []
-    asked: dict[ReplicaName, int] = {}
-    for entry in entries:
-        for event in entry.events:
-            if isinstance(event, ReplicaRequested):
-                asked[event.replica] = event.attempt
-            elif isinstance(event, ReplicaCreated):
-                found.append(Attempt(event.replica, asked.get(event.replica, 1), event.uid))
-    return found

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from jobledger.api.rights import Caller, Right
 from jobledger.app import App
-from jobledger.console.details.lives import Life
+from jobledger.console.details.lives import KeptLife
 from jobledger.console.details.subject import Subject
-from jobledger.console.details.whichlog import Choice, attempts, chosen_log
+from jobledger.console.details.whichlog import Choice, chosen_log
 from jobledger.console.logs import window
 from jobledger.errors import NotPossible, UnknownReplica
 from k8s_bridge.port import Cluster, Ref
@@ -41,7 +41,7 @@ class Why:
     lines: tuple[str, ...] = ()
 
 
-async def why(app: App, subject: Subject, life: Life, caller: Caller, language: Language) -> Why | None:
+async def why(app: App, subject: Subject, life: KeptLife, caller: Caller, language: Language) -> Why | None:
     """Why the job has failed, else the last failure that it recovered from; None if there was none.
 
     Raises:
@@ -56,7 +56,7 @@ async def why(app: App, subject: Subject, life: Life, caller: Caller, language: 
     answer = explained.answer if failed else ""
     if evidence is None:
         return Why(failed, answer, says, seq, replica)
-    attempt = next((known for known in attempts(life.entries) if known.uid == evidence.pod_uid), None)
+    attempt = next((known for known in life.attempts() if known.uid == evidence.pod_uid), None)
     if attempt is None:
         return Why(failed, answer, says, seq, replica, message=evidence.message)
     choice = Choice(attempt.replica, evidence.container, attempt.number)
@@ -75,13 +75,13 @@ def _cause(explained: Explanation) -> tuple[str, int, str, Evidence | None] | No
     return None
 
 
-async def _message(cluster: Cluster, subject: Subject, life: Life, caller: Caller, choice: Choice) -> str:
+async def _message(cluster: Cluster, subject: Subject, life: KeptLife, caller: Caller, choice: Choice) -> str:
     """What the container left as its termination message; the log does not have it, the pod does while it exists.
 
     A pod that has ended says nothing else later, and one that is gone nothing: the cluster is asked once.
     """
     try:
-        log = chosen_log(cluster, subject, attempts(life.entries), choice)
+        log = chosen_log(cluster, subject, life.attempts(), choice)
         if not await caller.may(Right("get", "", "pods", subject.namespace, log.pod)):
             return ""
         if (kept := life.messages.get(choice)) is not None:
@@ -110,7 +110,7 @@ def _left(pod: Mapping[str, Any], uid: str, container: str) -> str:
 
 
 async def _last_lines(
-    cluster: Cluster, subject: Subject, life: Life, caller: Caller, choice: Choice
+    cluster: Cluster, subject: Subject, life: KeptLife, caller: Caller, choice: Choice
 ) -> tuple[str, ...]:
     """The end of a log. It is kept, and so is that there is none: a pod that has ended writes nothing more."""
     if not await caller.may(Right("get", "", "pods", subject.namespace, subresource="log")):
@@ -119,7 +119,7 @@ async def _last_lines(
         return kept
     lines: tuple[str, ...] = ()
     try:
-        log = chosen_log(cluster, subject, attempts(life.entries), choice)
+        log = chosen_log(cluster, subject, life.attempts(), choice)
         shown = await window.tail(await log.source(LINES), LINES)
         lines = (*shown.lines, *filter(None, [shown.tail]))[-LINES:]
     except (Missing, UnknownReplica, NotPossible):

@@ -1,4 +1,4 @@
-"""Entries → a timeline: the job is folded once, and what changes on the way is noted.
+"""Steps of a life → a timeline: what changes from one state to the next is noted.
 
 Marks are the incidents that `projectors.explain` tells, so that picture, `jobledger why` and this console never
 disagree about what has happened.
@@ -8,90 +8,90 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from jobledger.console.timeline.model import Band, Instant, Lane, Level, Mark, Span, Timeline
-from projectors.explain import happened, life
+from projectors.explain import Chronicle
 from projectors.explain.model import IncidentKind, Nature
 from projectors.explain.told import by
 from projectors.phrases import phrase
 from statemachine import events as e
 from statemachine.budget import budget
-from statemachine.evolve import evolve
 from statemachine.ids import ReplicaName, split_replica
-from statemachine.log.entry import Entry
+from statemachine.log.life import Step
 from statemachine.phases import Phase
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
-Step = TypeVar("Step", Band, Span)
+Stretch = TypeVar("Stretch", Band, Span)
 
 
-def timeline(entries: Sequence[Entry]) -> Timeline:
-    """The timeline of the job whose entries these are: from the first on, in order, without holes.
+def timeline(steps: Iterable[Step]) -> Timeline:
+    """The timeline of the job whose steps these are: from the first on, in order, without holes.
 
     Raises:
-        ValueError: there are no entries.
+        ValueError: there are none that can be told.
     """
-    if not entries:
-        raise ValueError("a job without entries has no timeline")
-    drawn = _Drawing(JobState(entries[0].job))
-    for entry in entries:
-        drawn.add(entry)
-    return Timeline(
-        moments=tuple(drawn.moments),
-        open=not drawn.over,
-        bands=tuple(drawn.bands),
-        lanes=tuple(drawn.lanes()),
-        marks=tuple(_marks(entries, drawn.moments)),
-        levels=tuple(drawn.levels),
-    )
+    drawing, chronicle = Drawing(), Chronicle()
+    for step in steps:
+        drawing.take(step)
+        chronicle.take(step)
+    return drawing.timeline(chronicle)
 
 
-class _Drawing:
-    """A timeline while it is drawn, entry by entry."""
+class Drawing:
+    """A timeline while it is drawn, step by step."""
 
-    def __init__(self, state: JobState) -> None:
-        self.state = state
-        self.moments: list[Instant] = []
-        self.bands: list[Band] = []
-        self.levels: list[Level] = []
+    def __init__(self) -> None:
+        self._state: JobState | None = None
+        self._moments: list[Instant] = []
+        self._bands: list[Band] = []
+        self._levels: list[Level] = []
         self._spans: dict[ReplicaName, list[Span]] = {}
 
-    @property
-    def over(self) -> bool:
-        """Nothing more can happen that would show: no pod is left of a job that has ended, or is deleted."""
-        state = self.state
-        return state.closed or (
-            state.is_final and not any(each.has_pod and not each.ended for each in state.replicas.values())
+    def take(self, step: Step) -> None:
+        """One more step is drawn, if it can be told."""
+        entry = step.entry
+        if entry is None or not step.whole:
+            return
+        at = max(entry.seen_at, self._moments[-1].at) if self._moments else entry.seen_at
+        now = Instant(entry.seq, at)
+        self._moments.append(now)
+        self._state = step.state
+        self._phase(step.state.phase, now)
+        self._budget(step.state, now)
+        for name in _concerned(step.events, step.state):
+            self._replica(name, step, now)
+
+    def timeline(self, chronicle: Chronicle) -> Timeline:
+        """The picture's data; its marks are what `chronicle`, which took the same steps, tells.
+
+        Raises:
+            ValueError: there are no steps.
+        """
+        if self._state is None:
+            raise ValueError("a job without entries has no timeline")
+        return Timeline(
+            moments=tuple(self._moments),
+            open=not _is_over(self._state),
+            bands=tuple(self._bands),
+            lanes=tuple(self._lanes(self._state)),
+            marks=tuple(_marks(chronicle, self._moments)),
+            levels=tuple(self._levels),
         )
 
-    def add(self, entry: Entry) -> None:
-        """One more entry."""
-        at = max(entry.seen_at, self.moments[-1].at) if self.moments else entry.seen_at
-        now = Instant(entry.seq, at)
-        self.moments.append(now)
-        before = self.state
-        for event in entry.events:
-            self.state = evolve(self.state, event)
-        self._phase(now)
-        self._budget(now)
-        for name in _concerned(entry.events, self.state):
-            self._replica(name, before.replicas.get(name), now)
-
-    def _phase(self, now: Instant) -> None:
-        phase = self.state.phase
-        if phase is Phase.NEW or (self.bands and self.bands[-1].phase is phase):
+    def _phase(self, phase: Phase, now: Instant) -> None:
+        if phase is Phase.NEW or (self._bands and self._bands[-1].phase is phase):
             return
-        _ended(self.bands, now)
-        self.bands.append(Band(phase, now))
+        _ended(self._bands, now)
+        self._bands.append(Band(phase, now))
 
-    def _budget(self, now: Instant) -> None:
-        found = budget(self.state)
-        if found.limit is None or found.left is None:
+    def _budget(self, state: JobState, now: Instant) -> None:
+        restarts = budget(state)
+        if restarts.limit is None or restarts.left is None:
             return
-        if not self.levels or self.levels[-1][1:] != (found.left, found.limit):
-            self.levels.append(Level(now, found.left, found.limit))
+        if not self._levels or self._levels[-1][1:] != (restarts.left, restarts.limit):
+            self._levels.append(Level(now, restarts.left, restarts.limit))
 
-    def _replica(self, name: ReplicaName, before: ReplicaState | None, now: Instant) -> None:
-        spans, replica = self._spans.setdefault(name, []), self.state.replicas.get(name)
-        if replica is before:
+    def _replica(self, name: ReplicaName, step: Step, now: Instant) -> None:
+        spans, replica = self._spans.setdefault(name, []), step.state.replicas.get(name)
+        if replica is step.before.replicas.get(name):
             return
         if replica is None or replica.phase is ReplicaPhase.DELETED:
             _ended(spans, now)
@@ -102,19 +102,27 @@ class _Drawing:
         _ended(spans, now)
         spans.append(Span(replica.phase, replica.attempt, now))
 
-    def lanes(self) -> Iterator[Lane]:
+    def _lanes(self, state: JobState) -> Iterator[Lane]:
         """The lanes of all replicas that ever had a pod; those of the present scale first."""
-        plan = self.state.plan
-        order = [*(plan.replicas() if plan else ()), *self._spans]
+        order = [*(state.plan.replicas() if state.plan else ()), *self._spans]
         for name in dict.fromkeys(order):
             if self._spans.get(name):
                 yield Lane(name, split_replica(name)[0], tuple(self._spans[name]))
 
 
-def _ended(steps: list[Step], now: Instant) -> None:
-    """The last step, if one is still open, ends now."""
-    if steps and steps[-1].end is None:
-        steps[-1] = steps[-1]._replace(end=now)
+def _is_over(state: JobState) -> bool:
+    """Nothing more can happen that would show: no pod is left of a job that has ended, or is deleted."""
+    return state.closed or (state.is_final and not any(map(_is_going_on, state.replicas.values())))
+
+
+def _is_going_on(replica: ReplicaState) -> bool:
+    return replica.has_pod and not replica.ended
+
+
+def _ended(stretches: list[Stretch], now: Instant) -> None:
+    """The last one, if it is still open, ends now."""
+    if stretches and stretches[-1].end is None:
+        stretches[-1] = stretches[-1]._replace(end=now)
 
 
 def _concerned(events: Iterable[e.Event], state: JobState) -> Iterable[ReplicaName]:
@@ -129,17 +137,18 @@ def _concerned(events: Iterable[e.Event], state: JobState) -> Iterable[ReplicaNa
     return named
 
 
-def _marks(entries: Sequence[Entry], moments: Sequence[Instant]) -> Iterator[Mark]:
+def _marks(chronicle: Chronicle, moments: Sequence[Instant]) -> Iterator[Mark]:
     """The incidents, in log order; also the deletion of a job that had ended, which explains nothing."""
-    when = {each.seq: each for each in moments}
+    when = {moment.seq: moment for moment in moments}
+    drafts = chronicle.told.drafts.all if chronicle.told else ()
     marks = [
-        Mark(each.kind, each.nature, when[each.entry.seq], each.says, each.replica, each.by)
-        for each in happened(entries)
+        Mark(draft.kind, draft.nature, when[draft.entry.seq], draft.says, draft.replica, draft.by)
+        for draft in drafts
     ]
-    for entry in entries[len(life(entries)) :]:
+    for entry in chronicle.rest:
         for event in entry.events:
             if isinstance(event, e.JobDeleted):
                 says = phrase("The job was deleted{by}, after it had ended.", by=by(entry))
                 kind = IncidentKind.DELETION
                 marks.append(Mark(kind, Nature.ASKED_FOR, when[entry.seq], says, by=event.actor))
-    return iter(sorted(marks, key=lambda each: each.when.seq))
+    return iter(sorted(marks, key=lambda mark: mark.when.seq))

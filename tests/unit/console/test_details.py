@@ -4,12 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jobledger.console.details.asof import entry_of, moment, told, view, whole
-from jobledger.console.details.lives import Life
+from jobledger.console.details.asof import moment, told, view, whole
+from jobledger.console.details.lives import KeptLife
 from jobledger.console.details.overview import address_of, claims, containers, modes
 from jobledger.console.details.picturing import Asked, scale_of, seq_at, timeline_of
 from jobledger.console.details.replicas import described, table
-from jobledger.console.details.whichlog import attempts
+from jobledger.console.timeline.build import timeline
+from projectors.explain import explain
 from projectors.explain.model import IncidentKind
 from projectors.history import EntryRow
 from statemachine.errors import ConfigError
@@ -22,10 +23,9 @@ from tests.support.scenario import START, Story, workers
 from tests.unit.console.test_timeline import restarted, running
 
 
-def life_of(story: Story) -> Life:
-    life = Life(story.uid)
-    for seq, body in enumerate(story.bodies, 1):
-        life.add(Record(seq, story.uid, seq, body))
+def life_of(story: Story) -> KeptLife:
+    life = KeptLife(story.uid)
+    life.add(Record(seq, story.uid, seq, body) for seq, body in enumerate(story.bodies, 1))
     return life
 
 
@@ -50,9 +50,10 @@ def test_the_state_at_any_moment_is_what_folding_up_to_it_gives() -> None:
 
 def test_a_life_that_cannot_be_read_on_says_why_and_keeps_what_it_has() -> None:
     story = restarted()
-    life = Life(story.uid)
-    for seq, body in enumerate(story.bodies, 1):
-        life.add(Record(seq, story.uid, seq, body if seq != 5 else b"{}"))
+    life = KeptLife(story.uid)
+    life.add(
+        Record(seq, story.uid, seq, body if seq != 5 else b"{}") for seq, body in enumerate(story.bodies, 1)
+    )
     assert len(life) == 4
     assert life.doubt.startswith("entry 5: ")
 
@@ -63,12 +64,24 @@ def test_a_timeline_is_drawn_again_only_when_something_was_added() -> None:
     first = life.timeline()
     assert life.timeline() is first
     story.at(60).pause()
-    life.add(Record(99, story.uid, len(story.bodies), story.bodies[-1]))
+    life.add([Record(99, story.uid, len(story.bodies), story.bodies[-1])])
     assert life.timeline().bands[-1].phase is Phase.PAUSED
 
 
+def test_what_is_told_entry_by_entry_is_what_all_entries_tell_at_once() -> None:
+    story = restarted().at(60).pause().gone("worker-0").at(90).delete()
+    life = KeptLife(story.uid)
+    for seq, body in enumerate(story.bodies, 1):
+        life.add([Record(seq, story.uid, seq, body)])
+        steps = story.steps[:seq]
+        assert life.explained("zh") == explain(steps, "zh")
+        assert life.timeline() == timeline(steps)
+    for seq in range(1, len(life) + 1):
+        assert view(life, str(seq)).why == explain(story.steps[:seq])
+
+
 def test_attempts_are_told_with_their_numbers() -> None:
-    found = attempts(restarted().entries)
+    found = life_of(restarted()).attempts()
     assert [(each.replica, each.number, each.uid) for each in found] == [
         ("worker-0", 1, "worker-0.1"),
         ("worker-1", 1, "worker-1.1"),
@@ -142,7 +155,7 @@ def test_the_slider_of_a_part_stays_in_it() -> None:
 
 def test_an_entry_is_told_with_its_cause_actor_and_effect_on_the_phase() -> None:
     life = life_of(running().at(9).pause())
-    entry = entry_of(life, len(life))
+    (entry,) = told(life, len(life), len(life))
     assert entry.cause == "job, generation 2 by alice"
     assert entry.actor == "alice"
     assert (entry.before, entry.after) == ("Running", "Paused")
@@ -155,7 +168,7 @@ def test_what_was_noticed_late_says_how_late() -> None:
     story = running().at(50)
     story.pod("worker-1", "Failed", exit_code=7, happened_at=START + timedelta(seconds=20))
     life = life_of(story)
-    assert entry_of(life, len(life)).delay == timedelta(seconds=30)
+    assert told(life, len(life), len(life))[0].delay == timedelta(seconds=30)
 
 
 def test_a_whole_entry_shows_no_secret() -> None:

@@ -97,7 +97,7 @@ async def test_all_fields_of_an_entry_are_an_answer_of_their_own_after_a_move(st
 
 
 def test_a_picture_of_5000_entries_has_no_more_bars_in_a_row_than_pixels(story: Story) -> None:
-    drawn = timeline(story.entries)
+    drawn = timeline(story.steps)
     svg = picture(drawn, Wanted(whole(drawn, drawn.last.at), link=lambda seq: f"/history?at={seq}"))
     assert len(story.entries) >= ENTRIES
     root = ET.fromstring(svg)  # noqa: S314 - our own

@@ -46,7 +46,7 @@ def test_a_job_without_entries_has_none() -> None:
 def test_phases_are_bands_that_follow_each_other() -> None:
     story = running().at(10).pause().gone("worker-0").gone("worker-1").at(40).resume()
     story.all_pods("Pending").at(50).all_pods("Running")
-    drawn = timeline(story.entries)
+    drawn = timeline(story.steps)
     assert [each.phase for each in drawn.bands] == [
         Phase.PENDING,
         Phase.RUNNING,
@@ -63,7 +63,7 @@ def test_phases_are_bands_that_follow_each_other() -> None:
 
 def test_a_lane_has_a_gap_where_the_replica_had_no_pod() -> None:
     story = running().at(10).pause().at(12).gone("worker-0").gone("worker-1").at(40).resume()
-    spans = lane(timeline(story.all_pods("Pending").entries), "worker-0").spans
+    spans = lane(timeline(story.all_pods("Pending").steps), "worker-0").spans
     before = next(each for each in reversed(spans) if each.attempt == 1)
     after = next(each for each in spans if each.attempt == 2)
     assert before.end is not None
@@ -71,7 +71,7 @@ def test_a_lane_has_a_gap_where_the_replica_had_no_pod() -> None:
 
 
 def test_a_restart_shows_as_a_failed_span_a_new_attempt_and_a_mark() -> None:
-    drawn = timeline(restarted().entries)
+    drawn = timeline(restarted().steps)
     spans = lane(drawn, "worker-1").spans
     assert [(each.phase, each.attempt) for each in spans] == [
         (ReplicaPhase.CREATING, 1),
@@ -90,7 +90,7 @@ def test_a_restart_shows_as_a_failed_span_a_new_attempt_and_a_mark() -> None:
 
 def test_the_budget_goes_down_with_every_restart() -> None:
     story = restarted().at(30).pod("worker-0", "Failed", exit_code=1)
-    assert [(seconds(each.begin), each.left, each.limit) for each in timeline(story.entries).levels] == [
+    assert [(seconds(each.begin), each.left, each.limit) for each in timeline(story.steps).levels] == [
         (0, 3, 3),
         (20, 2, 3),
         (30, 1, 3),
@@ -99,14 +99,14 @@ def test_the_budget_goes_down_with_every_restart() -> None:
 
 def test_a_spec_change_is_a_mark_that_says_by_whom() -> None:
     story = running().at(9).edit(runPolicy={"backoffLimit": 9})
-    kinds = {each.kind: each for each in timeline(story.entries).marks}
+    kinds = {each.kind: each for each in timeline(story.steps).marks}
     assert kinds[IncidentKind.CHANGE].by == "alice"
     assert "backoffLimit" in str(kinds[IncidentKind.CHANGE].says)
 
 
 def test_the_deletion_of_a_job_that_had_ended_is_marked_too_and_closes_the_picture() -> None:
     story = running(1).at(9).pod("worker-0", "Succeeded").at(20).delete().gone("worker-0")
-    drawn = timeline(story.entries)
+    drawn = timeline(story.steps)
     assert not drawn.open
     assert [each.kind for each in drawn.marks][-1] is IncidentKind.DELETION
     assert str(drawn.marks[-1].says).startswith("The job was deleted")
@@ -114,7 +114,7 @@ def test_the_deletion_of_a_job_that_had_ended_is_marked_too_and_closes_the_pictu
 
 def test_a_clock_that_was_set_back_does_not_bend_the_picture() -> None:
     story = running().at(1).pod("worker-1", "Failed", exit_code=7)
-    moments = timeline(story.entries).moments
+    moments = timeline(story.steps).moments
     assert [each.at for each in moments] == sorted(each.at for each in moments)
 
 
@@ -153,13 +153,13 @@ def test_an_axis_of_entries_counts_in_round_numbers(entries: int) -> None:
 
 
 def test_a_few_replicas_have_a_row_each() -> None:
-    drawn = timeline(running(FEW).entries)
+    drawn = timeline(running(FEW).steps)
     assert [each.label for each in rows(drawn, whole(drawn))] == [f"worker-{each}" for each in range(FEW)]
 
 
 def test_of_four_hundred_replicas_those_with_a_story_have_a_row_and_the_others_are_a_crowd() -> None:
     story = running(400).at(20).pod("worker-123", "Failed", exit_code=7).gone("worker-123")
-    drawn = timeline(story.at(25).pod("worker-123", "Running").entries)
+    drawn = timeline(story.at(25).pod("worker-123", "Running").steps)
     crowd, single = rows(drawn, whole(drawn))
     assert isinstance(crowd, Crowd)
     assert isinstance(single, Single)
@@ -168,12 +168,12 @@ def test_of_four_hundred_replicas_those_with_a_story_have_a_row_and_the_others_a
 
 
 def test_every_replica_has_a_row_if_that_is_wished() -> None:
-    drawn = timeline(running(400).entries)
+    drawn = timeline(running(400).steps)
     assert len(rows(drawn, whole(drawn), every=True)) == 400
 
 
 def test_a_crowd_counts_its_replicas_at_every_moment() -> None:
-    drawn = timeline(running(100).entries)
+    drawn = timeline(running(100).steps)
     (crowd,) = rows(drawn, whole(drawn))
     assert isinstance(crowd, Crowd)
     last = [each for each in crowd.blocks if each.end == 100]
@@ -188,14 +188,14 @@ def test_a_short_failure_shows_in_a_crowd_however_long_the_picture() -> None:
     for each in range(30):
         story.pod(f"worker-{each}", "Failed", exit_code=7).gone(f"worker-{each}")
     story.at(5001).all_pods("Running").at(90_000).edit(runPolicy={"backoffLimit": 50})
-    drawn = timeline(story.entries)
+    drawn = timeline(story.steps)
     crowd = rows(drawn, whole(drawn))[0]
     assert isinstance(crowd, Crowd)
     assert any(each.phase is ReplicaPhase.FAILED for each in crowd.blocks)
 
 
 def test_a_zoomed_crowd_begins_with_those_who_were_there_before() -> None:
-    drawn = timeline(running(100).at(100).edit(runPolicy={"backoffLimit": 9}).entries)
+    drawn = timeline(running(100).at(100).edit(runPolicy={"backoffLimit": 9}).steps)
     scale = ByTime(drawn.last._replace(at=START + timedelta(seconds=50)), drawn.last)
     (crowd,) = rows(drawn, scale)
     assert isinstance(crowd, Crowd)

@@ -31,7 +31,7 @@ def title(node: ET.Element) -> str:
 
 
 def test_the_picture_is_a_named_group_of_well_formed_svgs_without_styles_or_scripts() -> None:
-    root = drawn_as(timeline(restarted().entries))
+    root = drawn_as(timeline(restarted().steps))
     assert root.attrib["role"] == "group"
     assert root.attrib["aria-label"] == "Timeline of the job"
     assert not [each for each in root.iter() if "style" in each.attrib or each.tag in ("style", "script")]
@@ -39,7 +39,7 @@ def test_the_picture_is_a_named_group_of_well_formed_svgs_without_styles_or_scri
 
 
 def test_marks_and_phases_are_links_that_name_their_moment_and_say_what_they_are() -> None:
-    drawn = timeline(restarted().entries)
+    drawn = timeline(restarted().steps)
     root = drawn_as(drawn)
     restart = next(each for each in links(root) if each.get("data-kind") == "restart")
     assert restart.attrib["href"] == f"/here?at={restart.attrib['data-seq']}&x=1"
@@ -49,7 +49,7 @@ def test_marks_and_phases_are_links_that_name_their_moment_and_say_what_they_are
 
 
 def test_everything_stands_inside_of_the_picture() -> None:
-    root = drawn_as(timeline(restarted().entries))
+    root = drawn_as(timeline(restarted().steps))
     for each in root.iter("rect"):
         x, width = (float(each.attrib[name].rstrip("%")) for name in ("x", "width"))
         assert 0 <= x <= 100
@@ -57,7 +57,7 @@ def test_everything_stands_inside_of_the_picture() -> None:
 
 
 def test_four_hundred_replicas_make_a_small_picture() -> None:
-    drawn = timeline(running(400).entries)
+    drawn = timeline(running(400).steps)
     root = drawn_as(drawn)
     assert all(int(each.attrib["height"]) < 300 for each in root)
     assert len(list(root.iter())) < 1500
@@ -65,7 +65,7 @@ def test_four_hundred_replicas_make_a_small_picture() -> None:
 
 
 def test_every_one_of_four_hundred_is_a_thin_row_with_its_name_in_the_title() -> None:
-    root = drawn_as(timeline(running(400).entries), every=True)
+    root = drawn_as(timeline(running(400).steps), every=True)
     thin = [each for each in root.iter("g") if "tl-single" in each.attrib["class"]]
     assert len(thin) == 400 > MANY
     assert all(title(span).startswith(f"worker-{number}: ") for number in (0, 399) for span in thin[number])
@@ -74,7 +74,7 @@ def test_every_one_of_four_hundred_is_a_thin_row_with_its_name_in_the_title() ->
 def test_words_are_said_in_the_readers_language() -> None:
     words = {"Running": "运行中", "Incidents": "事件经过"}
     text = ET.tostring(
-        drawn_as(timeline(restarted().entries), word=lambda each: words.get(each, each)), encoding="unicode"
+        drawn_as(timeline(restarted().steps), word=lambda each: words.get(each, each)), encoding="unicode"
     )
     assert "运行中" in text
     assert "事件经过" in text
@@ -82,7 +82,7 @@ def test_words_are_said_in_the_readers_language() -> None:
 
 def test_text_of_a_job_cannot_become_markup() -> None:
     story = running().at(9).edit(runPolicy={"cleanUpPolicy": "<script>alert(1)</script>"})
-    drawn = timeline(story.entries)
+    drawn = timeline(story.steps)
     assert any("<script>" in str(each.says) for each in drawn.marks)
     wanted = Wanted(ByTime(drawn.begin, drawn.last), link=lambda seq: f'"><script>{seq}')
     assert "<script>" not in picture(drawn, wanted)
@@ -92,7 +92,7 @@ def test_marks_of_nearly_the_same_time_are_one_with_a_number_that_shows_the_wors
     story = running(8, runPolicy={"backoffLimit": 9}).at(1000)
     for each in range(5):
         story.pod(f"worker-{each}", "Failed", exit_code=7)
-    drawn = timeline(story.at(1001).edit(runPolicy={"backoffLimit": 10}).entries)
+    drawn = timeline(story.at(1001).edit(runPolicy={"backoffLimit": 10}).steps)
     scale = ByTime(drawn.begin, drawn.last)
     last = clusters(drawn.marks, scale)[-1]
     assert len(last.marks) == 6
@@ -102,7 +102,7 @@ def test_marks_of_nearly_the_same_time_are_one_with_a_number_that_shows_the_wors
 
 
 def test_the_cursor_stands_where_the_moment_is_and_is_hidden_without_one() -> None:
-    drawn = timeline(restarted().entries)
+    drawn = timeline(restarted().steps)
     scale = ByTime(drawn.begin, drawn.last)
     plain = picture(drawn, Wanted(scale, link=str))
     assert cursor(plain) == ("tl-cursor tl-hidden", "100%")
@@ -122,7 +122,7 @@ def test_a_thousand_restarts_make_no_more_steps_than_can_be_seen() -> None:
     story = running(2, runPolicy={"backoffLimit": 2000})
     for each in range(1000):
         story.at(10 + each).pod("worker-1", "Failed", exit_code=7).gone("worker-1").pod("worker-1", "Running")
-    root = drawn_as(timeline(story.entries))
+    root = drawn_as(timeline(story.steps))
     assert len([each for each in root.iter("rect") if each.get("class") == "tl-left"]) < 350
 
 

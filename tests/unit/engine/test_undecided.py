@@ -16,7 +16,7 @@ from statemachine.errors import LogUnavailable
 from statemachine.events import Announced, Event
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of as real
-from statemachine.log.codec import decode
+from statemachine.log.life import records_of, steps_of
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import DeadLetter, Draft, Record
 from statemachine.log.reader import Reader
@@ -245,8 +245,9 @@ async def test_what_was_written_is_whole_also_when_the_mistake_is_mended(
 async def test_why_and_the_status_tell_it(only_pods: bool, caplog: pytest.LogCaptureFixture) -> None:
     log = MemoryLog()
     owner = await taken(log, life("u1"))
-    state = owner.reader.tracked(life("u1")[0].job).state
-    answer = explain([decode(record.body) async for batch in log.scan() for record in batch]).answer
+    job = life("u1")[0].job
+    state = owner.reader.tracked(job).state
+    answer = explain(step for _, step in steps_of(job, await records_of(log, job))).answer
     shown = real(state.api_version, state.kind).status(state)
     if only_pods:
         assert shown["phase"] == "Pending"

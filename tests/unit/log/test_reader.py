@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
@@ -13,10 +12,9 @@ from statemachine.log.codec import decode, encode, entry_hash
 from statemachine.log.entry import GENESIS
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import UNUSABLE, Draft, Record, Snapshot
-from statemachine.log.reader import SHOWN, Folded, Reader, fold_history
-from statemachine.phases import Phase
+from statemachine.log.reader import SHOWN, Folded, Reader
 from statemachine.state import STATE_VERSION, JobState
-from tests.support.logs import JOB, OTHER, accepted, admitted, at, chain, entry, history, placed, said
+from tests.support.logs import JOB, OTHER, accepted, admitted, chain, history, placed, said
 
 
 def read(*records: Record) -> Reader:
@@ -364,36 +362,3 @@ async def test_a_log_refuses_what_a_reader_would_have_to_skip() -> None:
     log = await log_with(*history(2))
     with pytest.raises(SeqConflict):
         await log.append(chain(said("late"), after=1))
-
-
-# ---- time travel ----
-
-
-@pytest.mark.parametrize("upto", [0, 1, 3, 5, 9])
-def test_a_history_can_be_folded_up_to_any_entry(upto: int) -> None:
-    records = placed(history(5))
-    assert fold_history(records, upto_seq=upto) == read(*records[:upto]).tracked(JOB)
-
-
-@pytest.mark.parametrize(("seconds", "seq"), [(-0.1, 0), (0, 1), (0.9, 1), (2, 3), (100, 5)])
-def test_a_history_can_be_folded_up_to_any_moment(seconds: float, seq: int) -> None:
-    records = placed(history(5))
-    assert fold_history(records, upto_time=at(1) + timedelta(seconds=seconds)).seq == seq
-
-
-def test_the_first_entry_noticed_later_ends_the_past_even_if_the_clock_was_set_back() -> None:
-    first = history(1)[0]
-    ahead = encode(entry(JOB, 2, entry_hash(first.body), accepted(1), when=at(100)))
-    back = encode(entry(JOB, 3, entry_hash(ahead), accepted(2), when=at(3)))
-    records = placed([first, Draft(JOB, 2, ahead), Draft(JOB, 3, back)])
-    past = fold_history(records, upto_time=at(10))
-    assert (past.seq, past.suspicious) == (1, "")
-
-
-def test_a_history_that_breaks_off_says_so() -> None:
-    first, second = placed(history(2))
-    assert fold_history([first, garbled(second)], upto_time=at(10)).quarantined
-
-
-def test_no_records_fold_to_nothing() -> None:
-    assert fold_history([]).state.phase is Phase.NEW

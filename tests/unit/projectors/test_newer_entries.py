@@ -5,12 +5,11 @@ from typing import cast
 from unittest.mock import patch
 
 from k8s_bridge.port import Cluster
-from projectors.history import HistoryProjector, SqliteDatabase
+from projectors.history import HistoryProjector, SqliteDatabase, resuming
 from projectors.kube_events import KubeEvents
 from statemachine.errors import EntryUnreadable
-from statemachine.log import reader
-from statemachine.log.codec import decode_events, entry_hash
-from statemachine.log.entry import EntryEvents
+from statemachine.log.codec import decode_told, entry_hash
+from statemachine.log.entry import EntryTold
 from statemachine.log.sqlite import SqliteLog
 from tests.support.logs import JOB, OTHER, admitted, chain, history, said
 from tests.support.newer import newer_cause, newer_event
@@ -34,11 +33,11 @@ async def test_a_job_whose_first_entry_cannot_be_read_has_no_events_and_stops_no
     await log.close()
 
 
-def older(body: bytes) -> EntryEvents:
-    """As `decode_events` of a release that does not know what the rain is."""
+def older(body: bytes) -> EntryTold:
+    """As `decode_told` of a release that does not know what the rain is."""
     if b'"rain"' in body:
         raise EntryUnreadable("the entry cannot be read: events.0: unknown", body)
-    return decode_events(body)
+    return decode_told(body)
 
 
 async def test_an_upgraded_history_goes_on_where_the_older_one_was_and_is_whole_once_rebuilt(
@@ -49,7 +48,7 @@ async def test_an_upgraded_history_goes_on_where_the_older_one_was_and_is_whole_
     await log.append([first, *rest])
     rain = chain(said("rain"), after=1, prev=entry_hash(first.body))
     database = SqliteDatabase(log.store)
-    with patch.object(reader, "decode_events", older):
+    with patch.object(resuming, "decode_told", older):
         view = HistoryProjector(log, database)
         await log.append(rain)
         await view.advance()

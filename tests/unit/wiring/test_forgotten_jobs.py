@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobledger.app import App
-from jobledger.telling.histories import chosen
+from jobledger.telling.known import chosen
 from jobledger.wiring import Controller, running
 from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster
@@ -83,7 +83,9 @@ async def test_a_forgotten_job_is_known_by_its_name_and_by_its_uid(log: SqliteLo
             known = await app.known("default", name, asked)
             assert [each.uid for each in known] == [uid]
             life = await app.life(chosen(known, name, namespace="default", uid=asked))
-            assert [each.seq for each in life.entries] == list(range(1, len(life.entries) + 1))
+            entries = life.read().entries
+            assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
+            assert entries
         assert await app.known("other", "train") == []
         assert await app.known("default", "strain") == []
         assert [each["metadata"]["uid"] for each in await app.jobs(gone=True)] == [uid]
