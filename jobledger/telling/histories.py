@@ -4,9 +4,11 @@ Whatever is wrong with one job's history is said of that job; all others stay re
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from jobledger.telling.known import Known, chosen, known_jobs, others
+from jobledger.errors import UnknownJob
+from jobledger.telling.known import Known, candidates, chosen, known_jobs, others
 from jobledger.telling.moments import NOW, Moment
 from statemachine.ids import Seq
 from statemachine.log.codec import entry_hash
@@ -83,8 +85,21 @@ class History:
 
 
 async def find(log: ReadableLog, job: str, *, namespace: str, uid: str, kind: str = "") -> History:
-    """The history of the job that is meant. Raises what `chosen` raises."""
-    jobs = await known_jobs(log)
+    """The history of the job that is meant.
+
+    Where the log finds jobs, only first entries are read for it, and then those of this job. Where it does not
+    (Kafka), and to say what else there is when there is no such job, all jobs are looked at. Raises what `chosen`
+    raises.
+    """
+    jobs = await candidates(log, job, uid)
+    with suppress(UnknownJob):
+        return await _found(log, jobs, job, namespace=namespace, uid=uid, kind=kind)
+    return await _found(log, await known_jobs(log), job, namespace=namespace, uid=uid, kind=kind)
+
+
+async def _found(
+    log: ReadableLog, jobs: Sequence[Known], job: str, *, namespace: str, uid: str, kind: str
+) -> History:
     meant = chosen(jobs, job, namespace=namespace, uid=uid, kind=kind)
     return await history(log, meant, "" if uid else others(jobs, job, namespace=namespace, kind=kind))
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from jobledger.errors import NotPossible, UnknownJob
 from statemachine.ids import JobUid, Seq
-from statemachine.log.partitions import Readers
+from statemachine.log.partitions import Merged, Readers
 from statemachine.log.port import ReadableLog
 from statemachine.log.reader import Reader
 from statemachine.state import JobState
@@ -34,8 +34,23 @@ class Known:
 
 async def known_jobs(log: ReadableLog) -> list[Known]:
     """Every job that the log knows, the oldest first."""
+    if isinstance(log, Merged):
+        return known_to(await log.recovered())
     reader = Reader()
     await reader.recover(log)
+    return known_to(reader)
+
+
+async def candidates(log: ReadableLog, job: str, uid: str) -> list[Known]:
+    """Every job that may be meant, as its first entry has it; none where that cannot be said."""
+    reader = Reader()
+    for text in filter(None, (job.rpartition("/")[2], uid)):
+        records = await log.first_records(text)
+        if records is None:
+            return []
+        for record in records:
+            if record.job not in reader:
+                reader.accept(record)
     return known_to(reader)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from statemachine.errors import SeqConflict
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.polling import polled
-from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot
+from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot, as_string
 
 BATCH = 1000
 """Records that `scan` hands out at once."""
@@ -80,6 +80,14 @@ class MemoryLog:
             found = [each for each in mine if each.position > after and each.seq > after_seq]
         for start in range(0, len(found), BATCH):
             yield found[start : start + BATCH]
+
+    async def first_records(self, text: str) -> Sequence[Record] | None:
+        """See ReadableLog."""
+        firsts = [record for record in self._records if record.seq == 1]
+        if not self._snapshots.keys() <= {record.job for record in firsts}:
+            return None
+        named = as_string(text)
+        return [record for record in firsts if named in record.body or record.job.startswith(text)]
 
     async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
         """See EventLog."""

@@ -47,6 +47,15 @@ class Merged:
             async for batch in each.scan(after, job=job, after_seq=after_seq):
                 yield batch
 
+    async def first_records(self, text: str) -> Sequence[Record] | None:
+        """See ReadableLog."""
+        firsts: list[Record] = []
+        for log in self._partitions.logs:
+            if (records := await log.first_records(text)) is None:
+                return None
+            firsts += records
+        return firsts
+
     async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
         """See ReadableLog: they cover nothing, as no position stands for all partitions."""
         found = [await each.snapshots() for each in self._partitions.logs]
@@ -55,6 +64,13 @@ class Merged:
     async def saved(self) -> Saved:
         """See ReadableLog: as `snapshots`."""
         return Saved.of(*await self.snapshots())
+
+    async def recovered(self) -> "Reader | Readers":
+        """A reader at the end of every partition, by the snapshots of each and the records behind them."""
+        readers = [Reader() for _ in self._partitions.logs]
+        for reader, log in zip(readers, self._partitions.logs, strict=True):
+            await reader.recover(log)
+        return as_one(readers, self._partitions.number_of)
 
     async def dead_letters(self) -> Sequence[DeadLetter]:
         """See ReadableLog."""

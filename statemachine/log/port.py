@@ -4,6 +4,7 @@ One log instance is one partition. Adapters: `memory`, `sqlite`, `kafka`. One te
 (`tests/ports/test_event_log.py`).
 """
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -114,6 +115,11 @@ class DeadLetter:
         return str(self.id) if self.partition is None else f"{self.partition}-{self.id}"
 
 
+def as_string(text: str) -> bytes:
+    """`text` as it stands in the bytes of an entry where it is a whole string."""
+    return json.dumps(text, ensure_ascii=False).encode(errors="surrogatepass")
+
+
 class ReadableLog(Protocol):
     """What can be read of a log by whoever only wants to know."""
 
@@ -127,6 +133,14 @@ class ReadableLog(Protocol):
         """The records behind position `after`, in log order, in batches, up to the end as it is now.
 
         With `job` only that job's, behind its entry `after_seq`.
+        """
+
+    async def first_records(self, text: str) -> Sequence[Record] | None:
+        """The first record of every job in whose first record `text` stands as a string, or whose uid begins with it.
+
+        So a name or a uid leads to the jobs that may be meant, and to others. A job that has lost its first entry has
+        no name; none is found by it. None: only a reading of everything can tell, as where jobs are not found one by
+        one, or of some nothing is left but a snapshot.
         """
 
     async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:

@@ -11,7 +11,7 @@ from statemachine.errors import SeqConflict, StoreUnusable
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log import sqlite_snapshots
 from statemachine.log.polling import polled
-from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot
+from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot, as_string
 from statemachine.log.seal import Seal, warn_of_refused
 from statemachine.log.store import SqliteStore
 
@@ -111,6 +111,10 @@ class SqliteLog:
                 return
             after = batch[-1].position
             yield batch
+
+    async def first_records(self, text: str) -> Sequence[Record] | None:
+        """See ReadableLog."""
+        return await self.store.read(partial(_first_records, text))
 
     async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
         """See EventLog."""
@@ -223,6 +227,20 @@ def _page_of(
         (job, after_seq, after, end, BATCH),
     )
     return [Record(*row) for row in found]
+
+
+_FIRSTS = f"""SELECT {_RECORD} FROM entries WHERE position IN (SELECT position FROM entries WHERE seq = 1)
+    AND (instr(CAST(body AS BLOB), ?) OR substr(job, 1, ?) = ?)"""  # noqa: S608 - a constant
+"""The inner question is answered by the index of (job, seq) alone."""
+
+_SAVED_ALONE = """SELECT count(*) FROM snapshots
+    WHERE NOT EXISTS (SELECT 1 FROM entries WHERE entries.job = snapshots.job AND seq = 1)"""
+
+
+def _first_records(text: str, db: sqlite3.Connection) -> list[Record] | None:
+    if _number(_SAVED_ALONE, (), db):
+        return None
+    return [Record(*row) for row in db.execute(_FIRSTS, (as_string(text), len(text), text))]
 
 
 def _checkpoint(reader: str, db: sqlite3.Connection) -> Position:

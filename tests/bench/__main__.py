@@ -16,6 +16,7 @@ from tests.bench.compare import compare
 from tests.bench.core import count_stored, decide_observations, fold_stored
 from tests.bench.ended import ended_jobs
 from tests.bench.latency import submit_to_start
+from tests.bench.lives import lives
 from tests.bench.loop import whole_loop
 from tests.bench.memory import idle_jobs
 from tests.bench.pages import list_pages
@@ -34,6 +35,7 @@ BENCHMARKS: Final[dict[str, Callable[[], Iterator[Result]]]] = {
     "latency": submit_to_start,
     "memory": idle_jobs,
     "ended": ended_jobs,
+    "lives": lives,
     "pages": list_pages,
     "start": starts,
     "browser": history_in_a_browser,

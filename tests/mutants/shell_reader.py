@@ -9,6 +9,7 @@ _CODEC: Final = "statemachine.log.codec"
 _AUDIT: Final = "statemachine.log.audit"
 _COPYING: Final = "statemachine.log.copying"
 _LIFE: Final = "statemachine.log.life"
+_SQLITE: Final = "statemachine.log.sqlite"
 _FINDING: Final = "jobledger.telling.histories"
 
 _AT: Final = "tests/unit/log/"
@@ -18,7 +19,9 @@ _ON_CODEC: Final = (_AT + "test_codec.py",)
 _ON_AUDIT: Final = (_AT + "test_audit.py",)
 _ON_COPYING: Final = (_AT + "test_copying.py",)
 _ON_LIFE: Final = (_AT + "test_life.py",)
+_ON_PORT: Final = ("tests/ports/test_event_log.py",)
 _ON_MOMENTS: Final = ("tests/unit/cli_offline/test_reading.py",)
+_ON_FINDING: Final = ("tests/unit/test_finding_jobs.py",)
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
@@ -259,6 +262,21 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "        return decode(body)\n    except",
         "        return decode(body) and decode(body)\n    except",
         _ON_LIFE,
+    ),
+    Mutant("finds-a-part-of-a-name", _SQLITE, "(as_string(text),", "(text.encode(),", _ON_PORT),
+    Mutant(
+        "finds-beside-a-lone-snapshot",
+        _SQLITE,
+        "    if _number(_SAVED_ALONE, (), db):\n",
+        "    if False:\n",
+        _ON_PORT,
+    ),
+    Mutant(
+        "finds-only-by-first-entries",
+        _FINDING,
+        "    return await _found(log, await known_jobs(log), job,",
+        "    return await _found(log, jobs, job,",
+        _ON_FINDING,
     ),
     Mutant(
         "moment-too-long",

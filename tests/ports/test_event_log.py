@@ -173,6 +173,35 @@ async def test_a_scan_of_a_job_minds_the_position_too(log: EventLog) -> None:
     assert await everything(log.scan(given[1].position, job=JOB)) == [given[2]]
 
 
+async def first_of(log: EventLog, text: str) -> list[Record] | None:
+    """None also where such a log finds nobody without reading everything."""
+    firsts = await log.first_records(text)
+    assert log.finds_jobs or firsts is None
+    return None if firsts is None else list(firsts)
+
+
+async def test_a_job_is_found_by_a_string_in_its_first_entry_or_the_beginning_of_its_uid(
+    log: EventLog,
+) -> None:
+    named = [Draft(JOB, 1, b'{"name":"train"}'), Draft(OTHER, 1, b'{"name":"strain","of":"tr\xc3\xa4in"}')]
+    one, other, *_ = await log.append([*named, Draft(OTHER, 2, b'{"name":"train"}')])
+    if not log.finds_jobs:
+        assert await first_of(log, "train") is None
+        return
+    assert await first_of(log, "train") == [one]
+    assert await first_of(log, "strain") == await first_of(log, "träin") == [other]
+    assert await first_of(log, OTHER[:5]) == await first_of(log, OTHER) == [other]
+    assert await first_of(log, "rain") == await first_of(log, "%") == []
+
+
+async def test_no_job_is_found_that_way_where_nothing_but_a_snapshot_is_left_of_one(log: EventLog) -> None:
+    (record,) = await log.append([Draft(JOB, 1, b'{"name":"train"}')])
+    await log.save_snapshots(record.position, [snapshot(JOB)])
+    assert not log.finds_jobs or await first_of(log, "train") == [record]
+    await log.save_snapshots(record.position, [snapshot(OTHER)])
+    assert await first_of(log, "train") is None
+
+
 async def test_a_scan_of_an_unknown_job_gives_nothing(log: EventLog) -> None:
     await log.append(drafts((JOB, 1)))
     assert await everything(log.scan(job=OTHER)) == []

@@ -286,6 +286,11 @@ class FaultyLog:
             self._life.check()
             self._life.pass_by("after a batch of scan")
 
+    async def first_records(self, text: str) -> Sequence[Record] | None:
+        """See ReadableLog."""
+        await self._meet("before scan")
+        return await self._log.first_records(text)
+
     async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
         """See EventLog."""
         async for followed in polled(self, after):

@@ -201,6 +201,10 @@ class KafkaLog:
                 if found:
                     yield found
 
+    async def first_records(self, text: str) -> Sequence[Record] | None:
+        """See ReadableLog: there is no index by job."""
+        return None
+
     async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
         """See EventLog. Raises StoreUnusable if the topic is not there, or ends before `after`."""
         self._check_open()
