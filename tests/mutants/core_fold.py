@@ -97,8 +97,8 @@ MUTANTS: Final = (
     _evolve("new-replicas-are-not-wanted", "replicas[name] = replicas[name]._replace(wanted=True)", "pass"),
     _evolve(
         "replicas-beyond-the-scale-begin-anew",
-        "ReplicaState(replica.name, attempt=replica.attempt, restarts=replica.restarts)",
-        "ReplicaState(replica.name)",
+        "ReplicaState(replica.name, attempt=replica.attempt, ",
+        "ReplicaState(replica.name, ",
     ),
     _evolve(
         "restarted-replica-has-run",

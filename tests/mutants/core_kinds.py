@@ -209,8 +209,9 @@ MUTANTS: Final = (
         "statemachine.kind",
         "max(0, self.limit - self.used)",
         "self.limit - self.used",
-        ("tests/unit/test_budget.py",),
+        ("tests/unit/test_budget.py", *_LIFE),
     ),
+    Mutant("budget-one-more", "statemachine.kind", "return self.left == 0", "return self.left == -1", _LIFE),
     Mutant(
         "status-of-new-jobs",
         "statemachine.status",

@@ -184,7 +184,7 @@ MUTANTS: Final = (
     _of("restarts", "127-is-retryable", "return exit_code >= 128", "return exit_code >= 127"),
     _of("restarts", "128-is-not-retryable", "return exit_code >= 128", "return exit_code > 128"),
     _of("restarts", "other-containers-count", "each.name == name and not each.init", "not each.init"),
-    _of("restarts", "terminating-is-exhausted", "exhausted=budget.is_spent)", "exhausted=True)"),
+    _of("restarts", "terminating-is-exhausted", "exhausted=budget.is_spent", "exhausted=True"),
     _of("waiting", "gone-of-another-group", "(known is None or known.uid != seen.gone_uid)", "known is None"),
     _of(
         "waiting",

@@ -205,27 +205,22 @@ MUTANTS: Final = (
     ),
     _of(
         "restart",
-        "restarts-without-budget",
-        "if asked and not budget.is_spent and not state.terminating:",
-        "if asked and not state.terminating:",
-    ),
-    _of(
-        "restart",
         "restarts-while-terminating",
         "if asked and not budget.is_spent and not state.terminating:",
         "if asked and not budget.is_spent:",
     ),
     _of(
         "restart",
+        "starts-anew-while-terminating",
+        "if budget.is_spent or state.terminating:",
+        "if budget.is_spent:",
+    ),
+    _of("restart", "terminating-is-exhausted", "exhausted=asked and budget.is_spent", "exhausted=asked"),
+    _of(
+        "restart",
         "exhausted-without-asking",
         "exhausted=asked and budget.is_spent",
         "exhausted=budget.is_spent",
-    ),
-    _of(
-        "restart",
-        "terminating-is-exhausted",
-        "exhausted=asked and budget.is_spent",
-        "exhausted=asked",
     ),
     _of("restart", "judged-twice", "or replica.judged or replica.leaving:", "or replica.leaving:"),
     _of(

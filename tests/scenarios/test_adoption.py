@@ -214,6 +214,12 @@ def test_a_failure_is_not_restarted_any_more() -> None:
     assert story.condition("Failed") == ("True", "Failed", "The job exited with an error code.")
 
 
+def test_what_succeeds_is_not_started_anew_any_more() -> None:
+    story = Story(workers(2, policy="Always")).submit().all_pods("Running").terminate()
+    assert story.pod("worker-1", "Succeeded").state.spent == 0
+    assert story.replica("worker-1").leaving == ""
+
+
 def test_a_pytorchjobs_failure_is_not_restarted_any_more() -> None:
     story = TorchStory(training()).submit().up().terminate().pod("worker-0", "Failed", exit_code=137)
     assert story.state.spent == 0

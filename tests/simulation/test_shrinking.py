@@ -1,10 +1,9 @@
 """A failing seed is made short, and what is printed fails again when it is pasted."""
 
-from importlib import import_module
-
 import pytest
 
 from projectors import diff
+from statemachine.kind import Budget
 from tests.simulation import chaos
 from tests.simulation.replay import replay
 from tests.simulation.run import Failed, simulate
@@ -63,7 +62,7 @@ def test_a_script_of_all_that_was_done_is_the_same_run() -> None:
 
 
 def test_a_budget_that_is_not_kept_needs_only_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("statemachine.rules.restart"), "_has_budget", lambda _: True)
+    monkeypatch.setattr(Budget, "is_spent", False)
     monkeypatch.setattr(chaos, "ACTIONS", (chaos.end_pod, chaos.drop_watches))
     error = first_failure()
     assert failing(error) == {"budgets_are_kept"}

@@ -11,6 +11,7 @@ from projectors.children import Children
 from projectors.workqueue import WorkQueue
 from statemachine.engine.embedded import Engine
 from statemachine.ids import JobUid, PodUid, ReplicaName, Seq
+from statemachine.kind import Budget
 from statemachine.log.port import Record
 from statemachine.rules import creation
 from tests.simulation import chaos
@@ -31,8 +32,7 @@ _ENOUGH = 100
 
 
 def budget_is_endless(patch: pytest.MonkeyPatch) -> None:
-    rule = import_module("statemachine.rules.restart")  # in its package the function hides the module
-    patch.setattr(rule, "_has_budget", lambda _: True)
+    patch.setattr(Budget, "is_spent", False)
 
 
 def evidence_is_let_go_early(patch: pytest.MonkeyPatch) -> None:

@@ -15,10 +15,12 @@ from tests.mutants.run import UNUSED as UNUSED_HERE
 from tests.mutants.run import Running, outcome_of
 from tests.mutants.table import ENOUGH, TIMEOUT, Outcome, Verdict, good, record, share, table
 
+ASKED = "if asked and not budget.is_spent and not state.terminating:"
 
-def mutant(old: str = "return self.left == 0", new: str = "return True", equivalent: str = "") -> Mutant:
+
+def mutant(old: str = ASKED, new: str = "if asked:", equivalent: str = "") -> Mutant:
     file = "tests/unit/mutants/test_mutants.py"
-    return Mutant("m", "statemachine.kind", old, new, (file,), equivalent)
+    return Mutant("m", "statemachine.rules.restart", old, new, (file,), equivalent)
 
 
 def test_no_mutant_is_stale() -> None:
@@ -45,8 +47,8 @@ def test_a_mutant_of_an_unknown_name_is_refused() -> None:
     [
         (mutant(old="no such text"), "has its old text 0 times"),
         (mutant(old="state"), r"has its old text \d\d times"),
-        (mutant(new="return ("), "is not Python"),
-        (mutant(new="return (self.left  ==  0)"), "the same program"),
+        (mutant(new="if ("), "is not Python"),
+        (mutant(new=ASKED.replace("if ", "if  ")), "the same program"),
         (Mutant("m", "statemachine.nothing", "a", "b", ("README.md",)), "there is no module"),
         (
             Mutant("m", "statemachine.decide", "POLICY: Final = 6", "POLICY: Final = 0", ()),
