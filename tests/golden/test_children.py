@@ -70,6 +70,7 @@ WORKED = {
     "deepspeedjob": "abcef",
     "colossalaijob": "abcefghi",
     "pytorchjob": "abc",
+    "genericjob": "abcde",
 }
 """Kind → the worked examples of its page in the spec that have children."""
 

@@ -180,7 +180,8 @@ def _in_container(path: str, container: Spec) -> Iterator[tuple[str, str]]:
 
 def _unresolved(draft: Draft) -> Iterator[Problem]:
     service = find(draft.spec, "service")
-    ports = {text(port, "name"): number(port, "port") or 0 for _, port in items(service, "ports")}
+    named = [port for _, port in items(service, "ports") if text(port, "name")]
+    ports = {text(port, "name"): number(port, "port") or 0 for port in named}
     known = scales(draft.spec)
     for type_, path, value in _texts(draft.spec):
         variables = Variables(draft.name, type_, 0, known, None if service is None else ports)

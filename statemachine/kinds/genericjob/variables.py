@@ -11,7 +11,7 @@ from typing import Any, Final
 _VARIABLE: Final = re.compile(r"\$\$|\$\((?P<name>[^()]*)\)")
 _REPLICAS: Final = re.compile(r"replicas\[(?P<type>[^\]]*)\]")
 _PORT: Final = re.compile(r"service\.port\[(?P<port>[^\]]*)\]")
-_HOST: Final = re.compile(r"service\.(?P<type>[^\[\]]+)\[(?P<rank>\d{1,9})\]\.host")
+_HOST: Final = re.compile(r"service\.(?P<type>[^\[\]]+)\[(?P<rank>[0-9]{1,9})\]\.host")
 
 Expand = Callable[[str], str]
 
