@@ -152,5 +152,5 @@ CASES = Cases(
     old=OLD,
     kept=KEPT,
     may_change=MAY_CHANGE,
-    policies=({"cleanUpWorkers": True}, {"cleanUpWorkers": False}),
+    policies=({"runPolicy": {"cleanUpWorkers": True}}, {"runPolicy": {"cleanUpWorkers": False}}),
 )

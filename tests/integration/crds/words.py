@@ -50,9 +50,17 @@ class Cases:
     scale_path: str = ".spec.elastic.expectedReplicas"
     scale_text: str = "spec.elastic.expectedReplicas: must be between minReplicas and maxReplicas"
     status: Mapping[str, Any] = field(default_factory=dict)
-    policies: tuple[Spec, Spec] = ({"cleanUpPolicy": "All"}, {"cleanUpPolicy": "Unfinished"})
-    """Two run policies: the first may be set while the job runs, the second not any more when it has ended."""
+    policies: tuple[Spec, Spec] = (
+        {"runPolicy": {"cleanUpPolicy": "All"}},
+        {"runPolicy": {"cleanUpPolicy": "Unfinished"}},
+    )
+    """Two changes of what is fixed when a job has ended: the first while it runs, the second after its end."""
     whole_status: Mapping[str, Any] | None = None
+
+    @property
+    def finished_text(self) -> str:
+        """What is said to the second of the `policies`."""
+        return f"spec.{next(iter(self.policies[1]))} is immutable"
 
 
 def changed(old: Spec, path: str, value: Any) -> Spec:
