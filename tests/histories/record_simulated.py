@@ -14,12 +14,13 @@ from tests.histories import archive
 from tests.histories.archive import Life, life_of
 from tests.histories.choosing import Candidate, chosen
 from tests.simulation.deepspeed_shapes import DEEPSPEED
+from tests.simulation.generic_shapes import GENERIC
 from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
 from tests.simulation.torch_shapes import TORCH
 
-FAMILIES: Final[tuple[Shape, ...]] = (PYTORCH, LAUNCHER, DEEPSPEED, TORCH)
+FAMILIES: Final[tuple[Shape, ...]] = (PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC)
 
 SEEDS: Final = 400
 """Seeds of each family that are examined."""

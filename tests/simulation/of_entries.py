@@ -112,13 +112,18 @@ def restarts_are_counted_once(_: World, story: Story, told: Told) -> Verdicts:
         yield None if ok else f"{dict(granted)}, spent {after.spent}, by type {dict(after.restarts)}"
 
 
-def budgets_are_kept(_: World, __: Story, told: Told) -> Verdicts:
-    """No restart is granted above the limit that holds then, and the limit that is told is that one."""
+def budgets_are_kept(_: World, story: Story, told: Told) -> Verdicts:
+    """No restart is granted above the limit that holds then, the replica's or the job's, and that one is told."""
+    times = story.counts["restarts of a replica"]
     for before, event in told.events:
         if isinstance(event, e.RestartScheduled):
-            limit = before.running_plan.backoff_limit
-            over = event.limit != limit or (limit is not None and event.spent > limit)
-            yield f"restart {event.spent} of {event.limit}, the limit was {limit}" if over else None
+            times[event.replica] += 1
+            limit, used = before.running_plan.backoff_limit, event.spent
+            own = before.running_plan.type_of(event.replica).restart_limit
+            if own is not None:
+                limit, used = own, times[event.replica]
+            over = event.limit != limit or (limit is not None and used > limit)
+            yield f"restart {used} of {event.limit}, the limit was {limit}" if over else None
 
 
 def every_failure_is_judged_once(_: World, story: Story, told: Told) -> Verdicts:

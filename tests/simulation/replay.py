@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tests.simulation.deepspeed_shapes import DEEPSPEED
+from tests.simulation.generic_shapes import GENERIC
 from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
@@ -11,7 +12,7 @@ from tests.simulation.steps import Part, Script
 from tests.simulation.torch_shapes import TORCH
 from tests.simulation.world import World
 
-SHAPES: Final = {shape.kinds[0]: shape for shape in (PYTORCH, LAUNCHER, DEEPSPEED, TORCH)}
+SHAPES: Final = {shape.kinds[0]: shape for shape in (PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC)}
 """Jobs of the simulation, by kind."""
 
 

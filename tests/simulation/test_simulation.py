@@ -16,6 +16,7 @@ import pytest
 from tests.simulation import chaos
 from tests.simulation.deepspeed_shapes import DEEPSPEED
 from tests.simulation.families import chunked, simulate_all
+from tests.simulation.generic_shapes import GENERIC
 from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
@@ -63,11 +64,20 @@ def test_workers_of_two_scales_do_not_meet_whatever_happens(seeds: Sequence[int]
 
 
 @all_seeds
+def test_rules_decide_and_every_replica_has_restarts_of_its_own_whatever_happens(
+    seeds: Sequence[int],
+) -> None:
+    simulate_all(seeds, shapes=(GENERIC,))
+
+
+@all_seeds
 def test_the_promises_hold_for_jobs_of_kubeflow_s(seeds: Sequence[int]) -> None:
     simulate_all(seeds, shapes=(TORCH,))
 
 
-@pytest.mark.parametrize("shape", [PYTORCH, LAUNCHER, DEEPSPEED, TORCH], ids=lambda shape: shape.kinds[0])
+@pytest.mark.parametrize(
+    "shape", [PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC], ids=lambda shape: shape.kinds[0]
+)
 @pytest.mark.parametrize("seed", [3, 17])
 def test_the_same_seed_writes_the_same_bytes(seed: int, shape: Shape) -> None:
     first, second = ([record.body for record in simulate(seed, shape).records()] for _ in range(2))
