@@ -323,9 +323,12 @@ def test_a_terminal_shows_a_live_table_within_its_width(place: Place) -> None:
     assert max(map(len, rows)) <= 80
 
 
-@pytest.mark.parametrize("example", ["digits.yaml", "kubeflow-digits.yaml"])
-def test_an_example_runs_from_any_folder(example: str, tmp_path: Path) -> None:
-    for name in ("digits", example):
+@pytest.mark.parametrize(
+    ("example", "program_"),
+    [("digits.yaml", "digits"), ("kubeflow-digits.yaml", "digits"), ("generic.yaml", "primes.py")],
+)
+def test_an_example_runs_from_any_folder(example: str, program_: str, tmp_path: Path) -> None:
+    for name in (program_, example):
         (tmp_path / "examples").mkdir(exist_ok=True)
         (tmp_path / "examples" / name).symlink_to(ROOT / "examples" / name)
     place = Place(tmp_path)
