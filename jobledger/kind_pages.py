@@ -80,6 +80,8 @@ def _type(shape: FieldShape) -> str:
     schema = next((each for each in schema.get("anyOf", ()) if each.get("type") != "null"), schema)
     if shape.opaque:
         return shape.opaque
+    if shape.read is not None:
+        return shape.read.says
     if shape.part is not None:
         return "list of objects" if shape.many else "object"
     if "enum" in schema:

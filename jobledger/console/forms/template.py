@@ -119,7 +119,7 @@ def read(posted: Posted, base: Mapping[str, Any], path: str, layout: Layout, gpu
         return template
     spec = template["spec"] = dict(template.get("spec") or {})
     containers = spec["containers"] = list(spec.get("containers") or [])
-    container: Manifest = {"name": layout.training_names[-1], **found}
+    container: Manifest = {"name": layout.new_name, **found}
     containers[index : index + 1] = [container]
     claims = _claims(template, container)  # those that stood there, before anything is changed
     for name, control in _PLAIN:

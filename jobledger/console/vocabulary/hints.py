@@ -5,7 +5,8 @@ A test holds the two together: a field whose sentence has no Chinese is named by
 
 from typing import Final
 
+from jobledger.console.vocabulary.hints_generic import GENERIC
 from jobledger.console.vocabulary.hints_kubeflow import KUBEFLOW
 from jobledger.console.vocabulary.hints_t9k import T9K
 
-HINTS: Final[dict[str, str]] = T9K | KUBEFLOW
+HINTS: Final[dict[str, str]] = T9K | GENERIC | KUBEFLOW

@@ -102,10 +102,14 @@ class AsWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Read:
-    """The field has no model: `canonical` gives the canonical form of its value, `schema` what the CRD says."""
+    """The field has no model: `canonical` gives the canonical form of its value, `schema` what the CRD says.
+
+    `says` names its type in the documentation.
+    """
 
     canonical: Callable[[Any], Any]
     schema: Mapping[str, Any]
+    says: str
 
 
 Count = Annotated[int, Field(ge=0, le=INT32_MAX, json_schema_extra={"format": "int32"})]

@@ -41,6 +41,11 @@ class Layout:
     training_names: tuple[str, ...]
     generated_env: Callable[[Mapping[str, Any]], tuple[str, ...]]
 
+    @property
+    def new_name(self) -> str:
+        """Name of the training container of a template that has none yet."""
+        return self.training_names[-1] if self.training_names else "main"
+
     def training(self, slot: Slot) -> tuple[int, Container] | None:
         """Index and container that trains; None if the template has no containers."""
         by_name = {text(each, "name"): (index, each) for index, each in reversed(slot.containers)}

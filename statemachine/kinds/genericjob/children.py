@@ -28,11 +28,15 @@ from statemachine.kinds.t9k.services import selector
 from statemachine.state import JobState
 
 ENV = (
-    Variable("$(type)", ("own replica type",), ""),
-    Variable("$(rank)", ("own index",), ""),
-    Variable("$(replicas[<type>])", ("number of replicas of the type",), ""),
-    Variable("$(service.<type>[<rank>].host)", ("host name of that replica",), "with `service`"),
-    Variable("$(service.port[<name>])", ("the port of that name",), "with `service`"),
+    Variable("$(type)", ("own replica type",), "what this replica is"),
+    Variable("$(rank)", ("own index",), "which of its type this one is"),
+    Variable("$(replicas[<type>])", ("number of replicas",), "how many of the type there are"),
+    Variable(
+        "$(service.<type>[<rank>].host)",
+        ("`<job>-<type>-<rank>`",),
+        "host name of that replica; only with `service`",
+    ),
+    Variable("$(service.port[<name>])", ("port number",), "the port of that name; only if `service` has it"),
 )
 
 

@@ -44,7 +44,10 @@ _RULES_SCHEMA: Final = {
     },
 }
 
-Rules = Annotated[list[dict[str, list[int]]], Read(with_numbers, _RULES_SCHEMA)]
+Rules = Annotated[
+    list[dict[str, list[int]]],
+    Read(with_numbers, _RULES_SCHEMA, "list of objects: replica type to list of indexes"),
+]
 """A list of rules; each names replicas by type and rank."""
 
 
@@ -78,9 +81,9 @@ class ServicePort(OpenPart):
 
     name: str | None = Field(None, max_length=63, description="Its name; required if there are several.")
     port: Number = Field(description="The port, 1 to 65535.")
-    target_port: Annotated[Any, Read(lambda port: port, {"x-kubernetes-int-or-string": True})] = Field(
-        None, description="Number or name of the container's port. Default: port."
-    )
+    target_port: Annotated[
+        Any, Read(lambda port: port, {"x-kubernetes-int-or-string": True}, "integer or string")
+    ] = Field(None, description="Number or name of the container's port. Default: port.")
 
 
 class ServiceSpec(SpecPart):

@@ -127,7 +127,8 @@ async def test_who_succeeded_by_a_launcher_is_told_whose_log_to_read(kind: Kind,
         state = browser.app.state(found["metadata"]["uid"])
         assert state is not None
         assert isinstance(browser.app.cluster, MemoryCluster)
-        browser.app.cluster.end_pod("default", kind.pod_name(state, plan.primary))
+        for replica in [plan.primary] if plan.primary else list(plan.replicas()):
+            browser.app.cluster.end_pod("default", kind.pod_name(state, replica))
         await browser.listed(name, "Succeeded")
         assert (says in (await browser.get(path)).text) is (plan.launch is not Launch.NONE)
 
@@ -154,13 +155,21 @@ async def test_a_job_that_failed_has_a_badge_that_says_why_in_the_list_and_on_it
 ) -> None:
     job = deepcopy(job_of(kind).raw)
     name = job["metadata"]["name"]
-    job["spec"]["runPolicy"] = {"activeDeadlineSeconds": 1} if has(kind.names.kind, DEADLINE) else {}
+    job["spec"].pop("runPolicy", None)
+    if has(kind.names.kind, DEADLINE):
+        job["spec"]["runPolicy"] = {"activeDeadlineSeconds": 1}
     async with console(tmp_path) as browser:
         await browser.submit(job)
-        if not job["spec"]["runPolicy"]:  # its launcher's end is the job's
+        if not job["spec"].get(
+            "runPolicy"
+        ):  # its launcher's end is the job's, or else that of the last replica
             await browser.listed(name, "Running")
             assert isinstance(browser.app.cluster, MemoryCluster)
-            browser.app.cluster.end_pod("default", f"{name}-launcher", 1)
+            (made,) = await browser.app.jobs()
+            state = browser.app.state(made["metadata"]["uid"])
+            assert state is not None
+            decides = state.running_plan.primary or list(state.running_plan.replicas())[-1]
+            browser.app.cluster.end_pod("default", kind.pod_name(state, decides), 1)
         found = await browser.listed(name, "Failed")
         assert 'class="badge error"' in found
         page = (await browser.get(f"/jobs/default/{kind.names.kind}/{name}")).text

@@ -102,9 +102,9 @@ def test_the_log_of_each_replica_is_found(kind: Kind) -> None:
         cluster = Cluster(fake.api())
         found = {each: said(cluster, name, replica=each) for each in replicas_of(job)}
         assert sorted(found.values()) == sorted(pod["metadata"]["name"] for pod in pods)
-        primary = kind.admit(name, job["spec"]).plan
-        assert primary is not None
-        assert said(cluster, name) == found[primary.primary]
+        plan = kind.admit(name, job["spec"]).plan
+        assert plan is not None
+        assert said(cluster, name) == found[plan.leading]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
