@@ -39,6 +39,8 @@ def phase_entered(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
             told.wish = None
         case Phase.UNKNOWN:
             says = phrase("The status of the replica that decides the job's result cannot be obtained.")
+            if told.state.plan and not told.state.plan.primary:
+                says = phrase("The status of none of the job's replicas can be obtained.")
             told.status_lost = told.add(
                 entry, IncidentKind.STATUS_LOST, Nature.ABNORMAL, says, cause=event.cause
             )
@@ -110,10 +112,17 @@ def _end(told: Told, entry: Entry, event: e.PhaseEntered) -> None:
         )
         draft = told.add(entry, IncidentKind.END, Nature.ABNORMAL, says, cause=event.cause)
     if event.phase is Phase.FAILED:
-        chained = None if invalid or event.trigger is Trigger.DEADLINE_PASSED else told.drafts.root
-        told.root = chained or draft
+        told.root = (None if invalid else _began_with(told, entry, event)) or draft
     told.write_given_up()
     told.wish = None
+
+
+def _began_with(told: Told, entry: Entry, event: e.PhaseEntered) -> Draft | None:
+    """The failure that led to this end; where a rule was met, the one that it was met by: others may be harmless."""
+    if event.trigger is Trigger.DEADLINE_PASSED:
+        return None
+    met_by = told.drafts.chain if _is_by_rule(told.state, event) else []
+    return next((draft for draft in met_by if draft.entry.seq == entry.seq), told.drafts.root)
 
 
 def _is_by_rule(state: JobState, event: e.PhaseEntered) -> bool:

@@ -51,6 +51,7 @@ CHINESE: Final[dict[str, str]] = {
     "The status of the replica that decides the job's result cannot be obtained.": (
         "无法获知决定 Job 结果的副本的状态。"
     ),
+    "The status of none of the job's replicas can be obtained.": "无法获知 Job 任何副本的状态。",
     "The job had ended before its log begins, its status says: {phase}.": (
         "Job 在其日志开始之前已结束，状态为 {phase}。"
     ),

@@ -28,6 +28,7 @@ from statemachine.log.memory import MemoryLog
 from statemachine.observations import JobObserved
 from statemachine.state import JobState
 from tests.support.scenario import API, KIND, START, Story, workers
+from tests.unit.kinds import generic
 
 KEY: Final = b"the key of all these tests"
 VALUE: Final = "literal-4711"
@@ -128,6 +129,20 @@ async def test_pods_have_the_values_and_the_log_has_none() -> None:
         (verdict,) = verification.verdicts()
         assert verdict.difference is None
         assert verdict.decided_again == verdict.entries > 0
+
+
+async def test_variables_of_a_kind_are_replaced_in_values_that_the_log_does_not_have() -> None:
+    env = [{"name": "SHARD", "value": "literal-$(type)-$(rank)-$$(rank)-$(HOME)"}]
+    async with desk() as there:
+        job = {
+            "apiVersion": API,
+            "kind": generic.KIND,
+            "metadata": {"name": "shards", "namespace": "demo"},
+            "spec": generic.spec(generic.replicas("worker", 1, generic.container(env=env))),
+        }
+        await there.cluster.create(job)
+        assert values_of(await until(there.pod)) == {"SHARD": ["literal-worker-0-$$(rank)-$(HOME)"]}
+        assert b"literal" not in await there.bodies()
 
 
 async def test_a_pod_made_again_has_the_values_again() -> None:
