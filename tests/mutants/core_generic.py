@@ -116,8 +116,8 @@ MUTANTS: Final = (
     _of(
         "rules",
         "one-type-has-to-have-replicas",
-        "not any(map(_replicas, found))",
-        "not all(map(_replicas, found))",
+        "not any(values)",
+        "not all(values)",
         _RULES,
     ),
     _of("rules", "port-0", "not 1 <= value <= 65535", "not 0 <= value <= 65535", _RULES),

@@ -22,7 +22,7 @@ from statemachine.kinds.t9k.hostfile import HOSTFILE_VOLUME
 from statemachine.kinds.t9k.launcher import TYPES, WORKER, command_ignored
 from statemachine.kinds.t9k.modes import RESUME_IGNORED
 from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSH_VOLUME, SSHD, reserved_mounts
-from statemachine.kinds.t9k.templates import requests_within_limits, template_rules
+from statemachine.kinds.t9k.templates import named_container, requests_within_limits, template_rules
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 
 _SOURCE = "colossalaijob.md, section 2"
@@ -98,18 +98,12 @@ _FORM = claim(
 )
 
 
-def _worker_container(draft: Draft) -> Iterator[Problem]:
-    for slot in WORKERS.slots(draft.spec):
-        if slot.containers and not any(text(each, "name") == WORKER for _, each in slot.containers):
-            yield Problem("CA2", f"{slot.path}.containers", 'a container named "worker" is required')
-
-
-_CONTAINER = Rule(
+_CONTAINER = named_container(
     "CA2",
-    Layer.CONTROLLER,
+    WORKER,
+    WORKERS.slots,
     says="the template of the workers has a container called worker",
-    text='spec.worker.template.spec.containers: a container named "worker" is required',
-    check=_worker_container,
+    at="spec.worker.template.spec.containers",
     source=_SOURCE,
 )
 

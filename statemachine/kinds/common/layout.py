@@ -1,10 +1,10 @@
 """Where a kind keeps its pod templates, and which container of a pod trains."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statemachine.kinds.common.look import entries, items, text
+from statemachine.kinds.common.look import entries, items, number, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +51,14 @@ class Layout:
         by_name = {text(each, "name"): (index, each) for index, each in reversed(slot.containers)}
         named = (by_name[name] for name in self.training_names if name in by_name)
         return next(named, slot.containers[0] if slot.containers else None)
+
+    def port(self, slot: Slot | None, names: Sequence[str]) -> int | None:
+        """The port that the training container declares under one of these names, the best first."""
+        training = self.training(slot) if slot else None
+        declared = [
+            number(port, "containerPort")
+            for name in names
+            for _, port in items(training[1] if training else None, "ports")
+            if text(port, "name") == name
+        ]
+        return next((port for port in declared if port), None)

@@ -11,10 +11,11 @@ from statemachine.kind import Child, Manifest
 from statemachine.kinds.common.kind import Variable
 from statemachine.kinds.common.layout import Slot
 from statemachine.kinds.common.look import entries
-from statemachine.kinds.genericjob.roles import LAYOUT, slots
+from statemachine.kinds.genericjob.roles import LAYOUT
 from statemachine.kinds.genericjob.spec import GenericSpec
 from statemachine.kinds.genericjob.variables import Expand, Variables, in_container
 from statemachine.kinds.t9k.kind import DEBUG_COMMAND
+from statemachine.kinds.t9k.listed import slots
 from statemachine.kinds.t9k.modes import overridden, override
 from statemachine.kinds.t9k.objects import (
     Member,

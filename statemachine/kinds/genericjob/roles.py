@@ -3,25 +3,14 @@
 Source: genericjob.md, sections 1 and 3.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 from statemachine.ids import JobUid
-from statemachine.kinds.common.layout import Layout, Slot
-from statemachine.kinds.common.look import entries, items, text
+from statemachine.kinds.common.layout import Layout
 from statemachine.kinds.genericjob.spec import GenericSpec
 from statemachine.kinds.t9k.kind import t9k_names
+from statemachine.kinds.t9k.listed import slots
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
 
 NAMES = t9k_names("GenericJob", "gj")
-
-
-def slots(spec: Mapping[str, Any]) -> Iterator[Slot]:
-    """The pod templates of a spec, in order."""
-    for index, replica_spec in items(spec, "replicaSpecs"):
-        path = f"spec.replicaSpecs[{index}].template.spec"
-        if isinstance(replica_spec.get("template"), Mapping):
-            yield Slot(text(replica_spec, "type"), path, entries(replica_spec, "template"))
 
 
 LAYOUT = Layout(slots=slots, training_names=(), generated_env=lambda _: ())

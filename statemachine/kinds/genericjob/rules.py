@@ -6,13 +6,13 @@ from typing import Any, Final
 from statemachine.errors import Problem
 from statemachine.kinds.common.counts import most_in_all, most_replicas
 from statemachine.kinds.common.look import entries, find, items, number, text
-from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.problems import shown
 from statemachine.kinds.common.says import alias_rules, bounds
 from statemachine.kinds.genericjob.roles import LAYOUT
 from statemachine.kinds.genericjob.spec import GenericSpec
 from statemachine.kinds.genericjob.variables import Variables
 from statemachine.kinds.t9k import general, immutable
+from statemachine.kinds.t9k.listed import names_fit, numbers, scales
 from statemachine.kinds.t9k.modes import RESUME_IGNORED
 from statemachine.kinds.t9k.templates import template_rules
 from statemachine.rulebook import Draft, Layer, Notice, Rule
@@ -21,26 +21,6 @@ _SOURCE: Final = "genericjob.md, section 2"
 
 Spec = Mapping[str, Any]
 
-
-def scales(spec: Spec) -> dict[str, int]:
-    """The number of replicas by type."""
-    return {text(item, "type"): _replicas(item) for _, item in items(spec, "replicaSpecs")}
-
-
-def _replicas(item: Spec) -> int:
-    value = number(item, "replicas")
-    return 1 if value is None else value
-
-
-_NAME_LENGTH = name_length(
-    "G2",
-    lambda spec: max((2 + len(type_) + digits(scale) for type_, scale in scales(spec).items()), default=0),
-    says="`<job>-<type>-<index>` has at most 63 characters, for every index that there may be",
-    cel="self.spec.replicaSpecs.all(r, "
-    + cel_fits("1 + size(r.type) + 1", "has(r.replicas) ? r.replicas : 1")
-    + ")",
-    source="spec R2, G2",
-)
 
 # ---- GJ1-GJ3: success and failure rules ---------------------------------------------------------------------------
 
@@ -115,8 +95,8 @@ _SOMETHING = Rule(
 
 
 def _no_replica(draft: Draft) -> Iterator[Problem]:
-    found = [item for _, item in items(draft.spec, "replicaSpecs")]
-    if found and not any(map(_replicas, found)):
+    values = [value for _, value in numbers(draft.spec)]
+    if values and not any(values):
         yield Problem("GJ4", "spec.replicaSpecs", "at least one replica is required")
 
 
@@ -226,16 +206,11 @@ _ENDLESS = Rule(
 )
 
 
-def _numbers(spec: Spec) -> Iterator[tuple[str, int]]:
-    for index, item in items(spec, "replicaSpecs"):
-        yield f"spec.replicaSpecs[{index}].replicas", _replicas(item)
-
-
 _TEMPLATES = template_rules(LAYOUT)
 
 RULES: tuple[Rule, ...] = (
     general.NAME,
-    _NAME_LENGTH,
+    names_fit(hashed=False),
     general.TYPE_NAME,
     general.UNIQUE_TYPES,
     *_TEMPLATES[:2],
@@ -245,8 +220,8 @@ RULES: tuple[Rule, ...] = (
     general.PRIORITY,
     *alias_rules(GenericSpec),
     *_TEMPLATES[2:],
-    most_in_all(_numbers, "spec.replicaSpecs"),
-    most_replicas(_numbers, "spec.replicaSpecs[*].replicas"),
+    most_in_all(numbers, "spec.replicaSpecs"),
+    most_replicas(numbers, "spec.replicaSpecs[*].replicas"),
     immutable.fixed_list("replicaSpecs"),
     immutable.fixed_in_items("replicaSpecs", "type"),
     immutable.fixed_in_items("replicaSpecs", "replicas", 1),

@@ -9,11 +9,11 @@ from statemachine.ids import split_replica
 from statemachine.kind import Child, Manifest
 from statemachine.kinds.common.kind import Variable
 from statemachine.kinds.common.layout import Container, Slot
-from statemachine.kinds.common.look import items, number, text
 from statemachine.kinds.pytorchtrainingjob.launch import Meeting, torchrun_args
-from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT, slots
+from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
 from statemachine.kinds.t9k.kind import DEBUG_COMMAND
+from statemachine.kinds.t9k.listed import slots
 from statemachine.kinds.t9k.modes import overridden, override
 from statemachine.kinds.t9k.objects import (
     Member,
@@ -65,14 +65,7 @@ class _Job:
     def _master_port(self) -> int:
         """The port that the master's training container declares for it, else the usual one."""
         slot = self.slots.get(split_replica(self.state.running_plan.primary)[0])
-        training = LAYOUT.training(slot) if slot else None
-        declared = [
-            number(port, "containerPort")
-            for name in PORT_NAMES
-            for _, port in items(training[1] if training else None, "ports")
-            if text(port, "name") == name
-        ]
-        return next((port for port in declared if port), DEFAULT_PORT)
+        return LAYOUT.port(slot, PORT_NAMES) or DEFAULT_PORT
 
 
 def children(state: JobState, spec: PyTorchTrainingSpec) -> Iterator[Child]:

@@ -3,30 +3,23 @@
 Source: pytorchtrainingjob.md, sections 3 and 5.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from statemachine.ids import JobUid, replica_name, short_hash
 from statemachine.kind import Scaling
 from statemachine.kinds.common.kind import usual_scaling
-from statemachine.kinds.common.layout import Layout, Slot
-from statemachine.kinds.common.look import entries, flag, items, text
+from statemachine.kinds.common.layout import Layout
+from statemachine.kinds.common.look import flag
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
 from statemachine.kinds.t9k.elastic import distributed
 from statemachine.kinds.t9k.kind import t9k_names
+from statemachine.kinds.t9k.listed import slots
 from statemachine.kinds.t9k.services import hashed_service
 from statemachine.kinds.t9k.tensorboard import planned
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
 
 NAMES = t9k_names("PyTorchTrainingJob", "pj")
-
-
-def slots(spec: Mapping[str, Any]) -> Iterator[Slot]:
-    """The pod templates of a spec, in order."""
-    for index, replica_spec in items(spec, "replicaSpecs"):
-        path = f"spec.replicaSpecs[{index}].template.spec"
-        if isinstance(replica_spec.get("template"), Mapping):
-            yield Slot(text(replica_spec, "type"), path, entries(replica_spec, "template"))
 
 
 def generated_env(spec: Mapping[str, Any]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT, is_elastic
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
 from statemachine.kinds.t9k import general, immutable
 from statemachine.kinds.t9k.elastic import elastic_rules, scale_ignored
+from statemachine.kinds.t9k.listed import numbers
 from statemachine.kinds.t9k.modes import RESUME_IGNORED
 from statemachine.kinds.t9k.templates import template_rules
 from statemachine.kinds.t9k.tensorboard import FILESETS
@@ -197,19 +198,14 @@ _FIRST = Rule(
 )
 
 
-def _numbers(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    for index, each in items(spec, "replicaSpecs"):
-        yield f"spec.replicaSpecs[{index}].replicas", _or_one(find(each, "replicas"))
-
-
 def _all_numbers(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    yield from _numbers(spec)
+    yield from numbers(spec)
     yield from numbers_at("elastic.maxReplicas")(spec)
 
 
 def _numbers_that_add_up(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """None of an elastic job: its number is `expectedReplicas`, within bounds of its own."""
-    return iter(()) if is_elastic(spec) else _numbers(spec)
+    return iter(()) if is_elastic(spec) else numbers(spec)
 
 
 _G_RULES = (
@@ -252,7 +248,7 @@ RULES: tuple[Rule, ...] = (
     _COMMAND,
     _ENOUGH,
     _FIRST,
-    scale_ignored(is_elastic, lambda spec: sum(value for _, value in _numbers(spec))),
+    scale_ignored(is_elastic, lambda spec: sum(value for _, value in numbers(spec))),
     RESUME_IGNORED,
 )
 """In the order of the spec."""

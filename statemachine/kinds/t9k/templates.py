@@ -1,6 +1,6 @@
 """Rules about the inside of pod templates, which CEL cannot read: G5, G6, G14-G16, G20. Source: spec R2."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from statemachine.errors import Problem
@@ -26,6 +26,26 @@ def template_rules(layout: Layout, volumes: tuple[str, ...] = ()) -> tuple[Rule,
         contents(layout, lambda *_: Added(volumes=volumes)),
         strange_fields("GX1", layout),
     )
+
+
+def named_container(
+    id_: str,
+    name: str,
+    slots: Callable[[Mapping[str, Any]], Iterator[Slot]],
+    *,
+    says: str,
+    at: str,
+    source: str,
+) -> Rule:
+    """Every template of `slots` has a container of this name; `at` is how the path of their containers is written."""
+    sentence = f'a container named "{name}" is required'
+
+    def check(draft: Draft) -> Iterator[Problem]:
+        for slot in slots(draft.spec):
+            if slot.containers and not any(text(each, "name") == name for _, each in slot.containers):
+                yield Problem(id_, f"{slot.path}.containers", sentence)
+
+    return Rule(id_, Layer.CONTROLLER, says, f"{at}: {sentence}", check=check, source=source)
 
 
 def _containers(layout: Layout) -> Rule:
