@@ -9,7 +9,7 @@ from statemachine.observations import JobObserved, Observation
 from statemachine.phases import Phase
 from statemachine.state import JobState
 
-POLICY: Final = 6
+POLICY: Final = 7
 """Version of the rules, written into every entry. Raised when the same observation may be decided
 differently."""
 

@@ -13,7 +13,7 @@ OTHER: Final = "00000000-0000-0000-0000-000000000002"
 class Case:
     """`verdict` with its finding at entry `at`, which says `says`; a reader accepts `folds` entries of the history.
 
-    Of the `invalid` the first finding counts. `life` is one of `0.1.0-policy.6`: 10 entries, or 15 with `succeeded`.
+    Of the `invalid` the first finding counts. `life` is one of `0.1.0-policy.7`: 10 entries, or 15 with `succeeded`.
     """
 
     name: str
@@ -117,7 +117,7 @@ WARNED_OF: Final = (
         "warning",
         10,
         8,
-        "by policy 5, and the entry before it by 6",
+        "by policy 5, and the entry before it by 7",
     ),
     Case(
         "newer_policy",
