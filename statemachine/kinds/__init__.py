@@ -13,7 +13,13 @@ from statemachine.kinds.pytorchtrainingjob import KIND as PYTORCH_TRAINING_JOB
 
 __all__ = ["KINDS", "KNOWN", "OPT_IN", "SERVED", "UnknownKind", "kind_of", "meant_by", "names_of"]
 
-KINDS: tuple[Kind, ...] = (PYTORCH_TRAINING_JOB, DEEPSPEED_JOB, COLOSSALAI_JOB, GENERIC_JOB, PYTORCH_JOB)
+KINDS: tuple[Kind, ...] = (
+    PYTORCH_TRAINING_JOB,
+    DEEPSPEED_JOB,
+    COLOSSALAI_JOB,
+    GENERIC_JOB,
+    PYTORCH_JOB,
+)
 """Every kind, in the order of spec R1."""
 
 KNOWN: tuple[str, ...] = tuple(kind.names.kind for kind in KINDS)

@@ -58,7 +58,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (kinds / "sledgejob").mkdir()
     (kinds / "sledgejob" / "__init__.py").write_text(SLEDGE, encoding="utf-8")
     registry = (kinds / "__init__.py").read_text(encoding="utf-8")
-    entered = registry.replace(", PYTORCH_JOB)", ", PYTORCH_JOB, SLEDGE_JOB)").replace(
+    entered = registry.replace("    PYTORCH_JOB,\n)", "    PYTORCH_JOB,\n    SLEDGE_JOB,\n)").replace(
         "\nfrom statemachine.kinds.pytorchtrainingjob",
         "\nfrom statemachine.kinds.sledgejob import KIND as SLEDGE_JOB\nfrom statemachine.kinds.pytorchtrainingjob",
     )
