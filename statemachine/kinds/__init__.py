@@ -10,6 +10,7 @@ from statemachine.kinds.deepspeedjob import KIND as DEEPSPEED_JOB
 from statemachine.kinds.genericjob import KIND as GENERIC_JOB
 from statemachine.kinds.pytorchjob import KIND as PYTORCH_JOB
 from statemachine.kinds.pytorchtrainingjob import KIND as PYTORCH_TRAINING_JOB
+from statemachine.kinds.xgboosttrainingjob import KIND as XGBOOST_TRAINING_JOB
 
 __all__ = ["KINDS", "KNOWN", "OPT_IN", "SERVED", "UnknownKind", "kind_of", "meant_by", "names_of"]
 
@@ -17,6 +18,7 @@ KINDS: tuple[Kind, ...] = (
     PYTORCH_TRAINING_JOB,
     DEEPSPEED_JOB,
     COLOSSALAI_JOB,
+    XGBOOST_TRAINING_JOB,
     GENERIC_JOB,
     PYTORCH_JOB,
 )

@@ -6,6 +6,8 @@ T9K: Final[dict[str, str]] = {
     "The replicas by type. The first replica of the first type is the master.": (
         "各类型的副本。第一个类型的第一个副本是 master。"
     ),
+    "The master and the workers. The master decides the result.": "master 和 worker。master 决定结果。",
+    "master or worker. Becomes part of pod names.": "master 或 worker，会成为 Pod 名称的一部分。",
     "Name of the replica type, for example worker. Becomes part of pod names.": (
         "副本类型的名称，例如 worker，会成为 Pod 名称的一部分。"
     ),

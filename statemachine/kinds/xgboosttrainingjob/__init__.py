@@ -1,0 +1,37 @@
+"""XGBoostTrainingJob: distributed training with XGBoost, a master and its workers."""
+
+from functools import partial
+
+from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.t9k.kind import t9k_served
+from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
+from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, hashed_pod_name
+from statemachine.kinds.t9k.status import recorded, status
+from statemachine.kinds.xgboosttrainingjob.children import ENV, children
+from statemachine.kinds.xgboosttrainingjob.roles import LAYOUT, NAMES, plan
+from statemachine.kinds.xgboosttrainingjob.rules import RULES
+from statemachine.kinds.xgboosttrainingjob.spec import XGBoostTrainingSpec
+
+KIND = ModelKind(
+    names=NAMES,
+    model=XGBoostTrainingSpec,
+    rules=RULES,
+    layout=LAYOUT,
+    plan=plan,
+    objects=children,
+    pod_name=hashed_pod_name,
+    served=t9k_served(
+        "Distributed training with XGBoost. The master's end is the job's end.",
+        restarts=True,
+    ),
+    child_label=OWNER_KIND,
+    name_label=OWNER_NAME,
+    lifecycle=LIFE,
+    describe=partial(status, restarts=True),
+    read_status=recorded,
+    keep=keeps,
+    retryable=is_retryable,
+    fixed=FIXED_WHEN_FINISHED,
+    modes=("value",),
+    env=ENV,
+)
