@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import groupby
 
-from projectors.history.phrases import shown_facts
 from projectors.phrases import Said, Several, phrase
 from projectors.phrases.actors import by_whom
 from projectors.phrases.exits import exit_code
+from projectors.phrases.facts import shown_facts
 from statemachine import events as e
 from statemachine import observations as o
 from statemachine.timestamps import rfc3339

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, assert_never
 
 from projectors.phrases import Said, Several, phrase
+from projectors.phrases.facts import shown_facts
 from statemachine import events as e
 from statemachine.state import QueueState
 
@@ -143,11 +144,6 @@ def _child(event: e.ChildChanged) -> Said:
     if not event.uid:
         return phrase("{child} gone", child=name)
     return f"{name} {shown_facts(event.facts)}" if event.facts else phrase("{child} exists", child=name)
-
-
-def shown_facts(facts: Mapping[str, str]) -> str:
-    """What was observed of a child, in a line: a fact that is merely true by its name, of others the value."""
-    return ", ".join(name if value == "true" else value for name, value in facts.items())
 
 
 def _queue(event: e.QueueChanged) -> Said:

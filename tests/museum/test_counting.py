@@ -5,6 +5,9 @@ from typing import Any
 from statemachine import evolve
 from statemachine.events import RestartScheduled
 from statemachine.evolve import Changes
+from statemachine.ids import ReplicaName
+from statemachine.kind import Budget, Kind
+from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.pytorchjob import tally
 from statemachine.observations import PodObserved
 from statemachine.phases import Phase
@@ -32,16 +35,15 @@ def fail(story: Story, replica: str, code: int = 137) -> Story:
     return story.pod(replica, "Running") if story.replica(replica).phase is ReplicaPhase.CREATING else story
 
 
-def restarts_of_containers(state: JobState) -> int | None:
-    limit = state.running_plan.backoff_limit
-    return None if limit is None else limit - tally.in_place(state)
+def restarts_of_containers(_: Kind, state: JobState, __: ReplicaName | None = None) -> Budget:
+    return Budget(state.running_plan.backoff_limit, tally.in_place(state))
 
 
 @exhibit(
     "kubeflow/trainer#2045",
     "Only restarts of containers counted for backoffLimit; pods made again under policy ExitCode were free, "
     "so a job that kept failing ran for ever.",
-    wrong=(swap(tally, "left", restarts_of_containers),),
+    wrong=(swap(ModelKind, "budget", restarts_of_containers),),
 )
 def test_kubeflow_trainer_2045_pods_made_again_count_for_the_limit() -> None:
     story = TorchStory(training(workers=1, policy="ExitCode", backoffLimit=2)).submit().up()
@@ -110,15 +112,14 @@ def test_kubernetes_sigs_jobset_976_replica_types_count_their_own_restarts() -> 
     assert dict(story.state.restarts) == {"worker": 1, "ps": 2}
 
 
-def one_less(state: JobState) -> int | None:
-    limit = state.running_plan.backoff_limit
-    return None if limit is None else max(0, limit - 1 - state.spent)
+def one_less(_: Kind, state: JobState, __: ReplicaName | None = None) -> Budget:
+    return Budget(state.running_plan.backoff_limit, state.spent + 1)
 
 
 @exhibit(
     "volcano-sh/volcano#1736",
     "The comparison with maxRetry was off by one: a job with a limit of 1 was in its last try from the beginning.",
-    wrong=(swap(restart, "_left", one_less),),
+    wrong=(swap(ModelKind, "budget", one_less),),
 )
 def test_volcano_sh_volcano_1736_a_limit_of_one_is_one_restart() -> None:
     story = fail(trained(1), "worker-0")

@@ -128,23 +128,6 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_ENDED,
     ),
     Mutant(
-        "reader-past-ends-late", _READER, "record.seq > upto_seq)", "record.seq > upto_seq + 1)", _ON_READER
-    ),
-    Mutant(
-        "reader-past-goes-on-behind-a-clock",
-        _READER,
-        "            break\n        reader.accept(record)",
-        "            continue\n        reader.accept(record)",
-        _ON_READER,
-    ),
-    Mutant(
-        "reader-moment-itself-is-later",
-        _READER,
-        "return decode(record.body).seen_at > time",
-        "return decode(record.body).seen_at >= time",
-        _ON_READER,
-    ),
-    Mutant(
         "reader-entry-of-another-job",
         _READER,
         "if entry.seq != record.seq or entry.job != record.job:",

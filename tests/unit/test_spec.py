@@ -22,8 +22,8 @@ FOLDERS = ("statemachine", "k8s_bridge", "projectors", "jobledger", "tests", "do
 PAGES = {page.name: page.read_text(encoding="utf-8") for page in SPEC.glob("*.md")}
 RULES = [rule for kind in KINDS for rule in kind.rules]
 
-ID = re.compile(r"\b(?:R|G|T|PT|DS|CA|K|GX|KX)\d{1,2}\b")
-OF_KINDS = ("G", "PT", "DS", "CA", "K", "GX", "KX")
+ID = re.compile(r"\b(?:R|G|T|PT|DS|CA|GJ|XG|K|GX|KX)\d{1,2}\b")
+OF_KINDS = ("G", "PT", "DS", "CA", "GJ", "XG", "K", "GX", "KX")
 """Prefixes of rules that a kind checks; R are sections, T moves of the phase."""
 
 NOT_CITED = {"G99"}

@@ -10,7 +10,7 @@ def raw_entry(*events: Raw, v: int = 1) -> Raw:
 
 
 def test_every_event_has_a_version() -> None:
-    assert VERSIONS["JobAdmitted"] == 1
+    assert VERSIONS["JobAdmitted"] == 2
     assert all(version >= 1 for version in VERSIONS.values())
 
 

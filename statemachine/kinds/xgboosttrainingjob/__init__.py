@@ -5,7 +5,7 @@ from functools import partial
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.t9k.kind import t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
-from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, hashed_pod_name
+from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, POD_GROUP, hashed_pod_name
 from statemachine.kinds.t9k.status import recorded, status
 from statemachine.kinds.xgboosttrainingjob.children import ENV, children
 from statemachine.kinds.xgboosttrainingjob.roles import LAYOUT, NAMES, plan
@@ -31,6 +31,7 @@ KIND = ModelKind(
     read_status=recorded,
     keep=keeps,
     retryable=is_retryable,
+    owns=(POD_GROUP,),
     fixed=FIXED_WHEN_FINISHED,
     modes=("value",),
     env=ENV,

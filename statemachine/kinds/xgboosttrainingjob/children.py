@@ -12,8 +12,9 @@ from statemachine.kinds.common.layout import Slot
 from statemachine.kinds.t9k.kind import DEBUG_COMMAND
 from statemachine.kinds.t9k.listed import slots
 from statemachine.kinds.t9k.modes import overridden, override
-from statemachine.kinds.t9k.objects import Member, hashed_pod_name, pod_group, service
+from statemachine.kinds.t9k.objects import Member, hashed_pod_name, pod_group
 from statemachine.kinds.t9k.pods import pod, with_env
+from statemachine.kinds.t9k.services import services
 from statemachine.kinds.xgboosttrainingjob.roles import LAYOUT, MASTER
 from statemachine.kinds.xgboosttrainingjob.spec import XGBoostTrainingSpec
 from statemachine.state import JobState
@@ -70,7 +71,7 @@ def children(state: JobState, spec: XGBoostTrainingSpec) -> Iterator[Child]:
     ]
     if spec.scheduler is not None and spec.scheduler.t9k_scheduler is not None:
         yield pod_group(state, spec.scheduler.t9k_scheduler, plan.scale)
-    yield from (service(state, member, job.ports) for member in members)
+    yield from services(state, members, job.ports)
     for member in members:
         known = state.replicas.get(member.replica)
         attempt = known.attempt if known else 0

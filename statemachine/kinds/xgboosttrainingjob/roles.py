@@ -6,6 +6,7 @@ from statemachine.ids import JobUid, replica_name
 from statemachine.kinds.common.layout import Layout
 from statemachine.kinds.t9k.kind import t9k_names
 from statemachine.kinds.t9k.listed import slots
+from statemachine.kinds.t9k.services import hashed_service
 from statemachine.kinds.xgboosttrainingjob.spec import XGBoostTrainingSpec
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
 
@@ -23,7 +24,7 @@ LAYOUT = Layout(
 )
 
 
-def plan(_name: str, _uid: JobUid, spec: XGBoostTrainingSpec) -> Plan:
+def plan(name: str, uid: JobUid, spec: XGBoostTrainingSpec) -> Plan:
     """How the job is to be run: the master decides, wherever it stands in the list."""
     return Plan(
         types=tuple(
@@ -39,4 +40,5 @@ def plan(_name: str, _uid: JobUid, spec: XGBoostTrainingSpec) -> Plan:
         backoff_limit=spec.run_policy.backoff_limit,
         active_deadline_seconds=spec.run_policy.active_deadline_seconds,
         clean_up=CleanUpPolicy(spec.run_policy.clean_up_policy),
+        service=hashed_service(name, uid),
     )
