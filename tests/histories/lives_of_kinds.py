@@ -1,4 +1,4 @@
-"""Lives of the other kinds that a release records: jobs with launchers, DeepSpeedJobs, PyTorchJobs of Kubeflow's."""
+"""Lives of the other kinds that a release records: jobs with launchers, DeepSpeedJobs, PyTorchJobs, GenericJobs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from statemachine.observations import Container, ContainerStatus, WorkloadCondit
 from tests.histories.lives import IN_DNS
 from tests.support.pytorchjob import TorchStory, running, training
 from tests.support.scenario import Story
-from tests.unit.kinds import colossal, deepspeed
+from tests.unit.kinds import colossal, deepspeed, generic
 
 # ---- ColossalAIJob ------------------------------------------------------------------------------------------------
 
@@ -197,6 +197,43 @@ def queued() -> TorchStory:
     return story.at(21).suspend().at(22).all_gone()
 
 
+# ---- GenericJob ---------------------------------------------------------------------------------------------------
+
+
+def met_by_a_rule() -> Story:
+    """Restarts of each replica, one unseen for a while, a pause; then a failure rule over two types is met."""
+    of = generic.ruled(
+        generic.restarting("ps", 1, "Never", 0),
+        generic.restarting("worker", 2, "OnFailure", 1),
+        success=[{"worker": [0, "1"]}],
+        failure=[{"worker": [0]}, {"worker": [1], "ps": [0]}],
+        cleanUpPolicy="Unfinished",
+        **generic.HTTP,
+    )
+    story = generic.started(of).at(10).pod("worker-1", "Failed", exit_code=1).gone("worker-1")
+    story.at(12).pod("worker-1", "Running").pod("ps-0", "Unknown").at(15).pod("ps-0", "Running")
+    story.at(20).pause().gone("ps-0").gone("worker-0").gone("worker-1").at(40).resume().all_pods("Running")
+    story.at(50).pod("worker-1", "Failed", exit_code=2).at(55).gone("worker-0").pod("worker-0", "Running")
+    return story.at(60).pod("ps-0", "Failed", exit_code=3).at(61).gone("worker-0")
+
+
+def met_by_no_rule() -> Story:
+    """All are unseen; then one succeeds and is deleted, and the other fails: no rule says what that means."""
+    both = [{"worker": [0, 1]}]
+    story = generic.started(generic.ruled(generic.replicas(), success=both, failure=both))
+    story.at(9).all_pods("Unknown").at(12).all_pods("Running").at(20).pod("worker-0", "Succeeded")
+    return story.at(22).gone("worker-0").at(30).pod("worker-1", "Failed", exit_code=1)
+
+
+def always_started_again() -> Story:
+    """A replica is started again after its success, as often as its limit says, and has succeeded then."""
+    of = generic.ruled(generic.restarting("worker", 1, "Always", 1), success=[{"worker": [0]}])
+    story = (
+        generic.started(of).at(10).pod("worker-0", "Succeeded").gone("worker-0").pod("worker-0", "Running")
+    )
+    return story.at(30).pod("worker-0", "Succeeded").edit(cleanUpPolicy="All").delete().gone("worker-0")
+
+
 LIVES: tuple[Callable[[], Story], ...] = (
     launched,
     not_launched,
@@ -215,4 +252,7 @@ LIVES: tuple[Callable[[], Story], ...] = (
     labelled_while_suspended,
     taken_over,
     queued,
+    met_by_a_rule,
+    met_by_no_rule,
+    always_started_again,
 )

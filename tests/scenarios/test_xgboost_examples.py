@@ -40,6 +40,7 @@ def test_r9_the_deadline_and_the_clean_up_are_those_of_the_run_policy() -> None:
         "The job was active longer than the specified deadline (60s).",
     )
     assert story.pods == []
+    assert started(spec(runPolicy=policy)).pod("master-0", "Succeeded").pods == []
 
 
 def test_r11_a_pause_takes_all_pods_away() -> None:
