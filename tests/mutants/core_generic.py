@@ -18,22 +18,14 @@ def _of(module: str, name: str, old: str, new: str, tests: tuple[str, ...]) -> M
 
 
 MUTANTS: Final = (
-    _of("life", "one-success-is-enough", "if any(all(replica.has_s", "if any(any(replica.has_s", _LIFE),
-    _of(
-        "life",
-        "all-rules-have-to-be-met",
-        "if any(all(replica.has_succeeded",
-        "if all(all(replica.has_succeeded",
-        _LIFE,
-    ),
-    _of(
-        "life", "one-failure-is-enough", "if all(replica.lost_for_good", "if any(replica.lost_for_good", _LIFE
-    ),
+    _of("life", "one-replica-is-enough", "and all(replica is not", "and any(replica is not", _LIFE),
+    _of("life", "a-rule-without-replicas-is-met", "return bool(named) and all", "return all", _LIFE),
+    _of("life", "all-rules-have-to-be-met", "if any(_is_met", "if all(_is_met", _LIFE),
     _of(
         "life",
         "any-failed-pod-counts",
-        "if all(replica.lost_for_good for replica in _named",
-        'if all(replica.phase == "Failed" for replica in _named',
+        "lambda replica: replica.lost_for_good",
+        'lambda replica: replica.phase == "Failed"',
         _LIFE,
     ),
     _of(
@@ -104,7 +96,6 @@ MUTANTS: Final = (
         'for name in ("containers",):',
         _OBJECTS,
     ),
-    _of("children", "first-attempt-again", "return known.attempt if known else 0", "return 1", _LIFE),
     _of("children", "services-always", "if spec.service is not None:", "if True:", _OBJECTS),
     _of("spec", "ranks-stay-texts", "rules.isdecimal() and rules.isascii()", "not rules", _RULES),
     _of("spec", "any-digit-is-a-number", "rules.isdecimal() and rules.isascii()", "rules.isdigit()", _RULES),

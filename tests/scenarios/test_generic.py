@@ -11,6 +11,7 @@ from statemachine.kinds.genericjob.life import outcome
 from statemachine.observations import PodGone
 from statemachine.phases import Phase
 from tests.support.scenario import Story
+from tests.unit.kinds.build import Spec
 from tests.unit.kinds.generic import KIND, NAME, replicas, restarting, ruled, spec, started
 
 NO_RULE = "All replicas have ended but no success or failure rule is fulfilled."
@@ -317,3 +318,14 @@ def test_counts_add_up_to_the_scale() -> None:
     story = started(ruled(replicas("ps", 1), replicas("worker", 3), success=[{"ps": [0]}]))
     story.pod("worker-0", "Failed").pod("worker-1", "Succeeded")
     assert counts(story) == {"running": 2, "failed": 1, "succeeded": 1}
+
+
+@pytest.mark.parametrize("rule", [{"nobody": [0]}, {"worker": [7]}, {}])
+def test_a_rule_of_an_adopted_job_that_names_no_replica_of_it_is_never_met(rule: Spec) -> None:
+    story = Story(ruled(replicas(), success=[rule], failure=[rule]), name=NAME, kind=KIND)
+    story.adopt({"phase": "Running", "conditions": []}).at(5).all_pods("Running")
+    phases = [story.phase, story.pod("worker-0", "Succeeded").phase, story.pod("worker-1", "Failed").phase]
+    assert phases == [Phase.RUNNING, Phase.RUNNING, Phase.FAILED]
+    ended = story.state.condition("Failed")
+    assert ended is not None
+    assert ended.reason == "NoRuleMatched"

@@ -1,7 +1,7 @@
 """The life of a GenericJob: its own result and restarts, else that of T9k kinds. Source: genericjob.md, section 5."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from statemachine.events import Cause, CauseClass, Event
@@ -43,8 +43,13 @@ def failure_rules(state: JobState) -> Iterable[Ranks]:
     )
 
 
-def _named(state: JobState, rule: Ranks) -> Iterator[ReplicaState]:
-    return (state.replicas[replica_name(type_, rank)] for type_, ranks in rule.items() for rank in ranks)
+def _is_met(state: JobState, rule: Ranks, by: Callable[[ReplicaState], bool]) -> bool:
+    """All replicas that the rule names are as it asks.
+
+    A job that another controller admitted may have a rule that names others, or nothing: it is never met.
+    """
+    named = [state.replicas.get(replica_name(type_, rank)) for type_, ranks in rule.items() for rank in ranks]
+    return bool(named) and all(replica is not None and by(replica) for replica in named)
 
 
 def written(rule: Ranks) -> str:
@@ -56,12 +61,12 @@ def outcome(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """A success rule, or else a failure rule, is met by the ends of replicas (T8, T9)."""
     if not allows(state.phase, Trigger.SUCCESS_MET):
         return
-    if any(all(replica.has_succeeded for replica in _named(state, rule)) for rule in success_rules(state)):
+    if any(_is_met(state, rule, lambda replica: replica.has_succeeded) for rule in success_rules(state)):
         yield from succeeded(state, seen)
         return
     reason, message = "Failed", ""
     for rule in failure_rules(state):
-        if all(replica.lost_for_good for replica in _named(state, rule)):
+        if _is_met(state, rule, lambda replica: replica.lost_for_good):
             message = f"The job is failed with rule: {written(rule)}"
             break
     else:
