@@ -99,10 +99,8 @@ class Watching(AsyncIterator[Change | Synced]):
         if told_by:
             last = min(told_by, key=lambda each: each.position)
             self.index.note(stored, last.source.collection, last.position)
-        elif (
-            self.index.get(stored["metadata"]["uid"]) is not None
-        ):  # it is known from a look, see `note_sight`
-            self.index.put(stored)
+        elif self.index.get(stored["metadata"]["uid"]) is not None:
+            self.index.put(stored)  # no watch tells of it, a look did: see `note_sight`
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Reflectors run for ever: that they ended is somebody's bug, and whoever reads the stream hears of it."""

@@ -116,6 +116,7 @@ MUTANTS: Final = (
         "{ATTEMPT: str(attempt), **slot.annotations}",
         _OBJECTS,
     ),
+    _t9k("pods", "first-attempt-again", "known.attempt if known else 0", "1", _LIFE),
     _t9k("pods", "template-restarts", '    spec["restartPolicy"] = "Never"\n', "", _OBJECTS),
     _t9k(
         "pods",

@@ -29,7 +29,6 @@ MUTANTS: Final = (
     _own("children", "worker-of-rank-0", "member.index + 1", "member.index"),
     _own("children", "size-without-the-master", "running_plan.scale),", "running_plan.scale - 1),"),
     _own("children", "always-the-usual-port", "self.slots.get(MASTER), PORT_NAMES", "None, PORT_NAMES"),
-    _own("children", "attempts-are-not-told", "known.attempt if known else 0", "1"),
     _of("t9k.listed", "no-room-for-the-hash", "(6, ", "(5, "),
     _of("t9k.listed", "no-replicas-are-none", "1 if value is None else value", "value or 0"),
     _of(

@@ -28,6 +28,9 @@ from statemachine.state import ChildState, JobState
 _PLURALS: Final = {
     (each.api_version, each.kind): each.plural for kind in KINDS for each in kind.owns
 }  # by which roles know them
+_GANGS: Final = frozenset(
+    (owned.api_version, owned.kind) for kind in KINDS for owned in kind.owns if owned.gang
+)
 
 
 async def rows_of(lives: Lives, subject: Subject, language: Language = "en") -> list[Row]:
@@ -74,8 +77,7 @@ async def pod_of(app: App, subject: Subject, row: Row, caller: Caller) -> tuple[
 
 def gang_of(state: JobState | None) -> Child | None:
     """The child by which a scheduler places the job's pods together."""
-    gangs = {(owned.api_version, owned.kind) for kind in KINDS for owned in kind.owns if owned.gang}
-    return next((child for child in children_of(state) if (child.api_version, child.kind) in gangs), None)
+    return next((child for child in children_of(state) if (child.api_version, child.kind) in _GANGS), None)
 
 
 def known_gang(state: JobState) -> ChildState | None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from statemachine.errors import InvariantBroken
 from statemachine.ids import ReplicaName, replica_name
 from statemachine.kind import Child, Manifest
 from statemachine.kinds.colossalaijob.launch import COMMAND, PORT, launch_args
@@ -19,7 +18,7 @@ from statemachine.kinds.t9k.launcher import LAUNCHER, THE_LAUNCHER, WORKER, laun
 from statemachine.kinds.t9k.modes import Override, overridden, override
 from statemachine.kinds.t9k.objects import Member, pod_group
 from statemachine.kinds.t9k.parts import T9kScheduler
-from statemachine.kinds.t9k.pods import pod, with_env
+from statemachine.kinds.t9k.pods import pod, replica_pod, with_env
 from statemachine.kinds.t9k.services import services
 from statemachine.kinds.t9k.ssh import ssh_keys_at, ssh_secret
 from statemachine.state import JobState
@@ -66,21 +65,15 @@ def children(state: JobState, spec: ColossalAISpec) -> Iterator[Child]:
     yield hostfile(state, lambda: (each.pod for each in job.workers))
     yield from services(state, job.workers, lambda: PORTS)
     for member in job.workers:
-        yield _pod(job, member, partial(_worker, job, member))
+        yield replica_pod(state, member, partial(_worker, job, member))
     launcher = job.member(THE_LAUNCHER)
-    yield _pod(job, launcher, partial(_launcher, job, launcher))
-
-
-def _pod(job: _Job, member: Member, build: partial[Manifest]) -> Child:
-    replica = job.state.replicas.get(member.replica)
-    attempt = replica.attempt if replica else 0
-    return Child("v1", "Pod", member.pod, build, replica=member.replica, attempt=attempt)
+    yield replica_pod(state, launcher, partial(_launcher, job, launcher))
 
 
 def _worker(job: _Job, member: Member) -> Manifest:
     """A worker waits with sshd for what the launcher has it do."""
     slot, how = _worker_slot(job), job.override(WORKER)
-    index, container = _training(slot)
+    index, container = LAYOUT.admitted_training(slot)
     sshd = {**container, "command": [job.spec.ssh.sshd_path, "-D"], "args": []}
     training = index, with_env(overridden(sshd, how), {})
     keys = ssh_keys_at(job.state, job.spec.ssh.auth_mount_path)
@@ -98,7 +91,7 @@ def _worker(job: _Job, member: Member) -> Manifest:
 def _launcher(job: _Job, member: Member) -> Manifest:
     """The launcher finds the workers in its hostfile and starts the training on them."""
     slot, how, workers = launcher_slot(job.state.spec), job.override(LAUNCHER), worker(job.spec)
-    index, container = _training(slot)
+    index, container = LAYOUT.admitted_training(slot)
     script = workers.command or () if how.args is None else how.args
     if how.command is None:
         master = job.member(replica_name(WORKER, 0)).pod
@@ -120,10 +113,3 @@ def _launcher(job: _Job, member: Member) -> Manifest:
 
 def _worker_slot(job: _Job) -> Slot:
     return next(worker_slots(job.state.spec))
-
-
-def _training(slot: Slot) -> tuple[int, dict[str, object]]:
-    found = LAYOUT.training(slot)
-    if found is None:
-        raise InvariantBroken(f"{slot.path} has no container")  # G5 sees to it
-    return found[0], dict(found[1])

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from statemachine.errors import InvariantBroken
 from statemachine.kinds.common.look import entries, items, number, text
 
 
@@ -51,6 +52,13 @@ class Layout:
         by_name = {text(each, "name"): (index, each) for index, each in reversed(slot.containers)}
         named = (by_name[name] for name in self.training_names if name in by_name)
         return next(named, slot.containers[0] if slot.containers else None)
+
+    def admitted_training(self, slot: Slot) -> tuple[int, Container]:
+        """Index and container that trains, of a template that was admitted: G5 sees to it that there is one."""
+        found = self.training(slot)
+        if found is None:
+            raise InvariantBroken(f"{slot.path} has no container")
+        return found
 
     def port(self, slot: Slot | None, names: Sequence[str]) -> int | None:
         """The port that the training container declares under one of these names, the best first."""

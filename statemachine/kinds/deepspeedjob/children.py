@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from functools import partial
 from re import fullmatch
 
-from statemachine.errors import InvariantBroken
 from statemachine.kind import Child, Manifest
 from statemachine.kinds.common.kind import Variable
 from statemachine.kinds.common.layout import Container
@@ -15,7 +14,7 @@ from statemachine.kinds.deepspeedjob.spec import Config, DeepSpeedSpec
 from statemachine.kinds.t9k.hostfile import hostfile, hostfile_mount
 from statemachine.kinds.t9k.modes import Override, overridden, override
 from statemachine.kinds.t9k.objects import Member, plain_pod_name, pod_group
-from statemachine.kinds.t9k.pods import pod, with_env
+from statemachine.kinds.t9k.pods import pod, replica_pod, with_env
 from statemachine.kinds.t9k.services import services
 from statemachine.kinds.t9k.ssh import ssh_keys_at, ssh_secret
 from statemachine.state import JobState
@@ -37,10 +36,7 @@ def children(state: JobState, spec: DeepSpeedSpec) -> Iterator[Child]:
     yield hostfile(state, lambda: _lines(state, members))
     yield from services(state, members, lambda: _ports(spec))
     for member in members:
-        replica = state.replicas.get(member.replica)
-        attempt = replica.attempt if replica else 0
-        build = partial(_pod, state, spec, member)
-        yield Child("v1", "Pod", member.pod, build, replica=member.replica, attempt=attempt)
+        yield replica_pod(state, member, partial(_pod, state, spec, member))
 
 
 def _ports(spec: DeepSpeedSpec) -> dict[str, int]:
@@ -55,10 +51,7 @@ def _lines(state: JobState, members: list[Member]) -> Iterator[str]:
 
 def _pod(state: JobState, spec: DeepSpeedSpec, member: Member) -> Manifest:
     slot = next(LAYOUT.slots(state.spec))
-    found = LAYOUT.training(slot)
-    if found is None:
-        raise InvariantBroken(f"{slot.path} has no container")  # G5 sees to it
-    index, container = found
+    index, container = LAYOUT.admitted_training(slot)
     how = override(spec.run_mode, member.role, resumed=state.resumed, debug_command=SSH_SERVER)
     if how.command is None:
         how = _start(spec, member, container, how)

@@ -3,14 +3,11 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
-from statemachine.errors import InvariantBroken
-from statemachine.ids import ReplicaName
 from statemachine.kind import Child, Manifest
 from statemachine.kinds.common.kind import Variable
 from statemachine.kinds.common.layout import Slot
-from statemachine.kinds.common.look import entries
+from statemachine.kinds.common.look import items
 from statemachine.kinds.genericjob.roles import LAYOUT
 from statemachine.kinds.genericjob.spec import GenericSpec
 from statemachine.kinds.genericjob.variables import Expand, Variables, in_container
@@ -20,12 +17,11 @@ from statemachine.kinds.t9k.modes import overridden, override
 from statemachine.kinds.t9k.objects import (
     Member,
     member_labels,
-    metadata,
     plain_pod_name,
     pod_group,
 )
-from statemachine.kinds.t9k.pods import pod
-from statemachine.kinds.t9k.services import selector
+from statemachine.kinds.t9k.pods import pod, replica_pod
+from statemachine.kinds.t9k.services import headless, selector
 from statemachine.state import JobState
 
 ENV = (
@@ -82,43 +78,17 @@ def children(state: JobState, spec: GenericSpec) -> Iterator[Child]:
         )
     for member in members:
         expand = job.variables(member).expanded
-        yield Child(
-            "v1",
-            "Pod",
-            member.pod,
-            partial(_pod, job, member, expand),
-            replica=member.replica,
-            attempt=_attempt(state, member.replica),
-            expand=expand,
-        )
-
-
-def _attempt(state: JobState, replica: ReplicaName) -> int:
-    known = state.replicas.get(replica)
-    return known.attempt if known else 0
+        yield replica_pod(state, member, partial(_pod, job, member, expand), expand)
 
 
 def _service(state: JobState, member: Member) -> Manifest:
-    ports: list[Mapping[str, Any]] = list(entries(state.spec, "service").get("ports") or ())
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata(state, member.pod, member_labels(state, member)),
-        "spec": {
-            "clusterIP": "None",
-            "publishNotReadyAddresses": True,
-            "selector": selector(state, member),
-            **({"ports": [dict(port) for port in ports]} if ports else {}),
-        },
-    }
+    ports = [port for _, port in items(state.spec, "service.ports")]
+    return headless(state, member.pod, member_labels(state, member), selector(state, member), ports)
 
 
 def _pod(job: _Job, member: Member, expand: Expand) -> Manifest:
     slot = job.slots[member.role]
-    found = LAYOUT.training(slot)
-    if found is None:
-        raise InvariantBroken(f"{slot.path} has no container")  # G5 sees to it
-    index, container = found
+    index, container = LAYOUT.admitted_training(slot)
     how = override(job.spec.run_mode, member.role, resumed=job.state.resumed, debug_command=DEBUG_COMMAND)
     scheduler = job.spec.scheduler.t9k_scheduler if job.spec.scheduler else None
     manifest = pod(

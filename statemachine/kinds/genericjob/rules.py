@@ -1,4 +1,4 @@
-"""Which GenericJobs are accepted: the shared rules and GJ1-GJ8. Source: README R2 and genericjob.md, section 2."""
+"""Which GenericJobs are accepted: the shared rules and GJ1-GJ8. Source: spec R2 and genericjob.md, section 2."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

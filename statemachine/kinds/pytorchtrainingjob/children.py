@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from statemachine.errors import InvariantBroken
 from statemachine.ids import split_replica
 from statemachine.kind import Child, Manifest
 from statemachine.kinds.common.kind import Variable
-from statemachine.kinds.common.layout import Container, Slot
+from statemachine.kinds.common.layout import Slot
 from statemachine.kinds.pytorchtrainingjob.launch import Meeting, torchrun_args
 from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
@@ -21,7 +20,7 @@ from statemachine.kinds.t9k.objects import (
     hashed_pod_name,
     pod_group,
 )
-from statemachine.kinds.t9k.pods import pod, with_env
+from statemachine.kinds.t9k.pods import pod, replica_pod, with_env
 from statemachine.kinds.t9k.services import services
 from statemachine.kinds.t9k.tensorboard import tensorboard
 from statemachine.state import JobState
@@ -81,15 +80,12 @@ def children(state: JobState, spec: PyTorchTrainingSpec) -> Iterator[Child]:
     if state.spec.get("tensorboardSpec") is not None:
         yield tensorboard(state, state.spec["tensorboardSpec"])
     for rank, member in enumerate(members):
-        replica = state.replicas.get(member.replica)
-        attempt = replica.attempt if replica else 0
-        build = partial(_pod, job, member, rank)
-        yield Child("v1", "Pod", member.pod, build, replica=member.replica, attempt=attempt)
+        yield replica_pod(state, member, partial(_pod, job, member, rank))
 
 
 def _pod(job: _Job, member: Member, rank: int) -> Manifest:
     slot = job.slots[member.role]
-    index, container = _training(slot)
+    index, container = LAYOUT.admitted_training(slot)
     how = override(job.spec.run_mode, member.role, resumed=job.state.resumed, debug_command=DEBUG_COMMAND)
     if job.spec.torchrun_config.enabled and how.command is None:
         script = container.get("args") or [] if how.args is None else how.args
@@ -100,13 +96,6 @@ def _pod(job: _Job, member: Member, rank: int) -> Manifest:
     container = with_env(container, _env(job, rank))
     scheduler = job.spec.scheduler.t9k_scheduler if job.spec.scheduler else None
     return pod(job.state, member, slot, (index, container), scheduler=scheduler, skip_init=how.skip_init)
-
-
-def _training(slot: Slot) -> tuple[int, Container]:
-    found = LAYOUT.training(slot)
-    if found is None:
-        raise InvariantBroken(f"{slot.path} has no container")  # G5 sees to it
-    return found
 
 
 def _env(job: _Job, rank: int) -> dict[str, str]:

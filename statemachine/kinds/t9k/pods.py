@@ -1,10 +1,10 @@
 """A replica's pod, from its template. Source: spec R3, R4, R13."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from statemachine.ids import ATTEMPT
-from statemachine.kind import Manifest
+from statemachine.kind import Child, Manifest
 from statemachine.kinds.common.layout import Container, Slot
 from statemachine.kinds.common.look import entries, items, text
 from statemachine.kinds.t9k.objects import Member, member_labels, metadata
@@ -18,6 +18,18 @@ class Attached(NamedTuple):
 
     volume: Mapping[str, Any]
     mount: Mapping[str, Any]
+
+
+def replica_pod(
+    job: JobState,
+    member: Member,
+    build: Callable[[], Manifest],
+    expand: Callable[[str], str] | None = None,
+) -> Child:
+    """The pod of a replica's current attempt as a child of the job; `build` gives its manifest (see `pod`)."""
+    known = job.replicas.get(member.replica)
+    attempt = known.attempt if known else 0
+    return Child("v1", "Pod", member.pod, build, replica=member.replica, attempt=attempt, expand=expand)
 
 
 def pod(

@@ -66,11 +66,11 @@ def _of_all(job: JobState, ports: Ports) -> Manifest:
     """Two kinds may share a job name, so both labels select."""
     labels = job_labels(job)
     both = {key: labels[key] for key in (OWNER_NAME, OWNER_KIND)}
-    return _headless(job, job.running_plan.service, labels, both, ports)
+    return headless(job, job.running_plan.service, labels, both, _listed(ports))
 
 
 def _of_one(job: JobState, member: Member, ports: Ports) -> Manifest:
-    return _headless(job, member.pod, member_labels(job, member), selector(job, member), ports)
+    return headless(job, member.pod, member_labels(job, member), selector(job, member), _listed(ports))
 
 
 def selector(job: JobState, member: Member) -> dict[str, str]:
@@ -79,9 +79,15 @@ def selector(job: JobState, member: Member) -> dict[str, str]:
     return {key: labels[key] for key in (OWNER_NAME, OWNER_KIND, "replica-type", "replica-index")}
 
 
-def _headless(
-    job: JobState, name: str, labels: Mapping[str, str], selector: Mapping[str, str], ports: Ports
+def headless(
+    job: JobState,
+    name: str,
+    labels: Mapping[str, str],
+    selector: Mapping[str, str],
+    ports: Iterable[Mapping[str, Any]],
 ) -> Manifest:
+    """A Service without an address, which answers for pods that are not ready, too; `ports`: Kubernetes' own."""
+    listed = [dict(port) for port in ports]
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -90,6 +96,10 @@ def _headless(
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
             "selector": dict(selector),
-            "ports": [{"name": key, "port": port, "targetPort": port} for key, port in ports().items()],
+            **({"ports": listed} if listed else {}),
         },
     }
+
+
+def _listed(ports: Ports) -> Iterator[Mapping[str, Any]]:
+    return ({"name": name, "port": port, "targetPort": port} for name, port in ports().items())

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from statemachine.errors import InvariantBroken
 from statemachine.ids import replica_name
 from statemachine.kind import Child, Manifest
 from statemachine.kinds.common.kind import Variable
@@ -13,7 +12,7 @@ from statemachine.kinds.t9k.kind import DEBUG_COMMAND
 from statemachine.kinds.t9k.listed import slots
 from statemachine.kinds.t9k.modes import overridden, override
 from statemachine.kinds.t9k.objects import Member, hashed_pod_name, pod_group
-from statemachine.kinds.t9k.pods import pod, with_env
+from statemachine.kinds.t9k.pods import pod, replica_pod, with_env
 from statemachine.kinds.t9k.services import services
 from statemachine.kinds.xgboosttrainingjob.roles import LAYOUT, MASTER
 from statemachine.kinds.xgboosttrainingjob.spec import XGBoostTrainingSpec
@@ -73,18 +72,12 @@ def children(state: JobState, spec: XGBoostTrainingSpec) -> Iterator[Child]:
         yield pod_group(state, spec.scheduler.t9k_scheduler, plan.scale)
     yield from services(state, members, job.ports)
     for member in members:
-        known = state.replicas.get(member.replica)
-        attempt = known.attempt if known else 0
-        build = partial(_pod, job, member)
-        yield Child("v1", "Pod", member.pod, build, replica=member.replica, attempt=attempt)
+        yield replica_pod(state, member, partial(_pod, job, member))
 
 
 def _pod(job: _Job, member: Member) -> Manifest:
     slot = job.slots[member.role]
-    found = LAYOUT.training(slot)
-    if found is None:
-        raise InvariantBroken(f"{slot.path} has no container")  # XG2 sees to it
-    index, container = found
+    index, container = LAYOUT.admitted_training(slot)
     how = override(job.spec.run_mode, member.role, resumed=job.state.resumed, debug_command=DEBUG_COMMAND)
     container = with_env(overridden(container, how), job.env(member))
     scheduler = job.spec.scheduler.t9k_scheduler if job.spec.scheduler else None

@@ -1,6 +1,6 @@
 """Which XGBoostTrainingJobs are accepted: the shared rules, XG1 and XG2.
 
-Source: README R2 and xgboosttrainingjob.md, section 2.
+Source: spec R2 and xgboosttrainingjob.md, section 2.
 """
 
 from statemachine.kinds.common.counts import most_in_all, most_replicas
