@@ -167,16 +167,22 @@ class Crowd:
             self.hands.create(job(f"train-{number}", worker, runPolicy=limit))
 
     def _meddle(self, while_: Callable[[], bool]) -> None:
-        """People act as long as `while_`, and at least three times a job."""
+        """People act as long as `while_`, and at least three times a job, as long as a job is left to act on.
+
+        On a busy machine it takes its time until pods run: who finds nothing to act on has not acted.
+        """
         chance, acted = self.size.chance("people"), 0
-        while while_() or acted < 3 * self.size["JOBS"]:
+        while while_() or (acted < 3 * self.size["JOBS"] and self._are_jobs_left()):
             self._check_recorders()
-            acted += 1
             acts, weights = self._acts(chance)
             if acts:
+                acted += 1
                 chance.choices(acts, weights)[0]()
                 self.toll.add(ACTS)
             time.sleep(chance.uniform(0.0, 6.0 / self.size["JOBS"]))
+
+    def _are_jobs_left(self) -> bool:
+        return any(not job.is_final for job in self.jobs.living())
 
     def _acts(self, chance: random.Random) -> tuple[list[Callable[[], object]], list[float]]:
         """What people do, and how often."""
