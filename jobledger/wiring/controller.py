@@ -16,7 +16,7 @@ from jobledger.wiring.audit import Audit
 from jobledger.wiring.levels import Levels
 from jobledger.wiring.roles import ALL, Role, Roles
 from jobledger.wiring.share import Share
-from jobledger.wiring.streams import Followed, Stream, Streams
+from jobledger.wiring.streams import Followed, Resuming, Stream, Streams
 from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.env_values import EnvValues
 from k8s_bridge.port import Cluster, Ref
@@ -323,8 +323,10 @@ class Controller:
             yield Followed(
                 KubeEvents(event_log, self.states, cluster, f"-{number}" if several else ""), end, mine
             )
-            for each in self.streams[number] if self.streams else ():
-                yield Followed(each, end, mine)
+            for stream in self.streams[number] if self.streams else ():
+                if isinstance(stream, Resuming):
+                    stream.stand_beside(reader)
+                yield Followed(stream, end, mine)
 
     def _projects(self, partition: int) -> bool:
         return self.share is None or partition in self.share.mine

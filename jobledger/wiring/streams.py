@@ -3,12 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from statemachine.engine.source import Pulse
 from statemachine.errors import ClusterUnavailable, LogUnavailable, ViewUnavailable
 from statemachine.ids import Position
-from statemachine.log.reader import Folded
+from statemachine.log.reader import Folded, Reader
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +27,14 @@ class Stream(Protocol):
 
     def forget(self) -> None:
         """Somebody else may bring the view on from now on: what is remembered of it may be wrong."""
+
+
+@runtime_checkable
+class Resuming(Protocol):
+    """A stream projector that has to know the states of jobs where it goes on."""
+
+    def stand_beside(self, reader: Reader) -> None:
+        """What `reader`, which somebody else brings on, knows of the log need not be read once more."""
 
 
 class Followed(NamedTuple):

@@ -22,6 +22,7 @@ from projectors.history.resuming import Past
 from statemachine.budget import budget
 from statemachine.errors import ConfigError, ViewUnavailable
 from statemachine.ids import JobUid, Position
+from statemachine.log.codec import decode_told
 from statemachine.log.entry import EntryTold
 from statemachine.log.port import EventLog, Record
 from statemachine.log.reader import Reader
@@ -48,6 +49,7 @@ class HistoryProjector:
         self.history = History(database)
         self._log, self._database, self._partition = log, database, partition
         self._reader: Reader | None = None
+        self._beside: Reader | None = None
         self._past = Past(log, database, 0)
 
     async def advance(self) -> None:
@@ -62,6 +64,10 @@ class HistoryProjector:
                 self.forget()
         except ConfigError as error:  # it was right when we started: whoever changed it may change it back
             raise ViewUnavailable(str(error)) from error
+
+    def stand_beside(self, reader: Reader) -> None:
+        """What `reader`, which somebody else brings on, knows of the log need not be read once more."""
+        self._beside = reader
 
     def forget(self) -> None:
         """What was remembered of the view may be wrong by now: somebody else may have brought it further."""
@@ -88,6 +94,8 @@ class HistoryProjector:
                 f"log ends at {end}: it was made from another log; `jobledger history --rebuild` makes it anew"
             )
         self._past = Past(self._log, self._database, reached)
+        if self._beside is not None and self._beside.position == reached:
+            return self._beside.copy(decode_told)
         return await self._past.resume()
 
     async def _take(self, reader: Reader, records: Sequence[Record]) -> bool:

@@ -2,7 +2,8 @@
 
 A log in Kafka has no index by job, so they come from the log's snapshots and the entries behind these. Only jobs that
 something happens to are looked for. A snapshot may be ahead of the view, which was stopped for a while; then, once,
-all of the log up to there is folded.
+all of the log up to there is folded. None of it is read where a reader of the same process stands at the view's
+position: then its states are copied, as after most starts.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -265,6 +265,14 @@ class Reader:
         """Whoever else knows which jobs are closed is asked, and says it in time (`remember`)."""
         self._forgotten.clear()
 
+    def copy(self, decode: Decode) -> "Reader":
+        """A reader that stands where this one does, knows its open jobs, and goes on by itself."""
+        other = Reader(keeps=0, decode=decode)
+        other.position = self.position
+        other._open = dict(self._open)
+        other._jobs = {job: self._jobs[job] for job in self._open}
+        return other
+
     async def recover(self, log: ReadableLog) -> None:
         """The reader stands at the end of `log`: snapshots, and the records behind them."""
         with _nothing_collected():

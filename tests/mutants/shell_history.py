@@ -162,4 +162,25 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "            pass\n",
         _ON_LISTING,
     ),
+    Mutant(
+        "history-beside-a-reader-that-is-further",
+        "projectors.history.projector",
+        "self._beside.position == reached",
+        "self._beside.position >= reached",
+        ("tests/unit/test_history_sqlite.py",),
+    ),
+    Mutant(
+        "history-copy-without-its-jobs",
+        "statemachine.log.reader",
+        "        other._jobs = {job: self._jobs[job] for job in self._open}\n",
+        "",
+        ("tests/unit/test_history_sqlite.py",),
+    ),
+    Mutant(
+        "history-not-beside-the-reader",
+        "jobledger.wiring.controller",
+        "                    stream.stand_beside(reader)\n",
+        "                    pass\n",
+        ("tests/unit/wiring/test_streams.py",),
+    ),
 )

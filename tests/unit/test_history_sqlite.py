@@ -1,6 +1,6 @@
 """The history view in a SQLite store: full disks, other layouts, and readers beside whoever writes."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -9,9 +9,13 @@ import pytest
 from projectors.history import History, HistoryProjector, SqliteDatabase
 from projectors.history.sqlite import text
 from statemachine.errors import LogUnavailable, StoreUnusable
+from statemachine.ids import JobUid, Position, Seq
+from statemachine.log.memory import MemoryLog
+from statemachine.log.port import Record, Saved
+from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from statemachine.log.store import SqliteStore
-from tests.support.logs import JOB, OTHER, history
+from tests.support.logs import JOB, OTHER, admitted, chain, history
 
 
 @pytest.fixture
@@ -41,6 +45,54 @@ async def test_an_advance_that_failed_half_way_is_made_up_for_by_the_next(
     await log.store.read(lambda db: db.execute("PRAGMA max_page_count = 100000").fetchone())
     await projector.advance()
     assert [each.seq for each in await view.entries(JOB)] == list(range(1, 901))
+
+
+class Asked(MemoryLog):
+    """Counts how often its snapshots were read, and how many records."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads = self.given = 0
+
+    async def scan(
+        self, after: Position = 0, *, job: JobUid | None = None, after_seq: Seq = 0
+    ) -> AsyncIterator[Sequence[Record]]:
+        """See EventLog."""
+        async for batch in super().scan(after, job=job, after_seq=after_seq):
+            self.given += len(batch)
+            yield batch
+
+    async def saved(self) -> Saved:
+        """See EventLog."""
+        self.loads += 1
+        return await super().saved()
+
+
+@pytest.mark.parametrize("behind", [0, 1])
+async def test_a_view_goes_on_beside_a_reader_and_reads_snapshots_only_where_that_one_is_further(
+    tmp_path: Path, behind: int
+) -> None:
+    event_log, store = Asked(), await SqliteStore.open(tmp_path / "view.db")
+    both = [*history(4), *chain(admitted(), job=OTHER)]
+    await event_log.append(both[: 3 - behind])
+    await HistoryProjector(event_log, SqliteDatabase(store)).advance()
+    reader = Reader()
+    await reader.recover(event_log)
+    await event_log.append(both[3 - behind : 3])
+    async for _ in reader.catch_up(event_log):
+        pass
+    event_log.loads = event_log.given = 0
+    projector = HistoryProjector(event_log, SqliteDatabase(store))
+    projector.stand_beside(reader)
+    await projector.advance()
+    assert event_log.loads == behind
+    await event_log.append(both[3:])
+    await projector.advance()
+    assert behind or event_log.given == len(both[3:])
+    assert reader.position == 3
+    assert [entry.seq for entry in await projector.history.entries(JOB)] == [1, 2, 3, 4]
+    assert [job.uid for job in await projector.history.list_jobs()] == [OTHER, JOB]
+    await store.close()
 
 
 async def test_tables_of_another_layout_are_made_anew(log: SqliteLog, projector: HistoryProjector) -> None:

@@ -2,8 +2,15 @@
 
 import asyncio
 
+from jobledger.wiring import Controller
+from jobledger.wiring.roles import Role
 from jobledger.wiring.streams import Followed, Streams
+from k8s_bridge.memory import MemoryCluster
+from statemachine.engine.clock import WallClock
 from statemachine.errors import JobledgerError, LogUnavailable, ViewUnavailable
+from statemachine.log.memory import MemoryLog
+from statemachine.log.partitions import Partitions
+from statemachine.log.reader import Reader
 from tests.support.simulated import run_simulated
 
 
@@ -85,3 +92,24 @@ def test_who_only_catches_up_does_not_wait_for_a_database_but_for_a_log() -> Non
         assert (len(database.calls), len(log.calls)) == (1, 4)
 
     run_simulated(story(), 1)
+
+
+async def test_a_view_that_goes_on_beside_a_reader_is_given_the_one_of_its_partition() -> None:
+    class Beside(View):
+        reader: Reader | None = None
+
+        def stand_beside(self, reader: Reader) -> None:
+            self.reader = reader
+
+    views = [Beside(), Beside()]
+    partitions = Partitions([MemoryLog(), MemoryLog()])
+    Controller(
+        partitions,
+        MemoryCluster(),
+        WallClock(),
+        [[view] for view in views],
+        roles=frozenset({Role.PROJECTORS}),
+    )
+    readers = [view.reader for view in views]
+    assert None not in readers
+    assert readers[0] is not readers[1]
