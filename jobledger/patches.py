@@ -13,9 +13,9 @@ from k8s_bridge.port import Manifest
 from statemachine.errors import Problem, SpecInvalid
 from statemachine.ids import whole_number
 from statemachine.kinds import kind_of
-from statemachine.kinds.common.look import entries, is_object
-from statemachine.kinds.common.metadata import of_object
 from statemachine.rulebook import SCALE_IGNORED
+from statemachine.schema.lookup import entries, is_object
+from statemachine.schema.metadata import of_object
 
 _OPEN: Final = frozenset({"labels", "annotations", "finalizers", "resourceVersion"})
 """Parts of the metadata that may change; the last says which version is meant."""

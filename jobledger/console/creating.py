@@ -25,9 +25,9 @@ from statemachine.errors import Problem, SpecInvalid
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.common.look import is_object
-from statemachine.kinds.common.tree import unreadable
 from statemachine.rulebook import Notice
+from statemachine.schema.json_values import unreadable
+from statemachine.schema.lookup import is_object
 
 _SAYS_PATH: Final = re.compile(r"(metadata|spec)(\.[A-Za-z0-9]+|\[[0-9]+\])+(?=[ :])")
 

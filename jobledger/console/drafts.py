@@ -12,8 +12,8 @@ from statemachine.errors import Problem, SpecInvalid
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.common.look import flag, is_object
 from statemachine.rulebook import Notice
+from statemachine.schema.lookup import flag, is_object
 
 Manifest = dict[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 from projectors.history import Listed
 from statemachine.kinds import KINDS, KNOWN
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.common.shape import walk
 from statemachine.phases import ACTIVE, FINAL, Phase
+from statemachine.schema.tables import walk
 
 
 def offered(job: Listed) -> Sequence[str]:

@@ -12,10 +12,10 @@ from jobledger.console.words import Language
 from jobledger.errors import NotPossible
 from statemachine.errors import JobledgerError, SpecInvalid
 from statemachine.kinds import kind_of
-from statemachine.kinds.common.fields import SpecPart
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.common.look import is_object
-from statemachine.kinds.common.shape import fields as fields_of
+from statemachine.schema.fields import SpecPart
+from statemachine.schema.lookup import is_object
+from statemachine.schema.tables import fields as fields_of
 
 PATH: Final = "spec.runPolicy"
 

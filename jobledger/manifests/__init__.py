@@ -17,8 +17,8 @@ from jobledger.manifests.documents import Document, Unreadable, documents
 from jobledger.manifests.places import Place
 from statemachine.errors import Problem, SpecInvalid
 from statemachine.kinds import KNOWN, UnknownKind, kind_of
-from statemachine.kinds.common.metadata import is_name, of_object
-from statemachine.kinds.common.problems import shown
+from statemachine.schema.metadata import is_name, of_object
+from statemachine.schema.problems import shown
 
 FILE_LIMIT: Final = 3 * 1024 * 1024
 """Bytes of a file. An API server reads no more of a request than that."""

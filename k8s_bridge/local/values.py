@@ -9,7 +9,7 @@ from typing import Any
 
 from k8s_bridge.port import Manifest
 from statemachine.errors import Refused
-from statemachine.kinds.common.quantities import quantity
+from statemachine.schema.quantities import quantity
 
 Lookup = Callable[[str, str], Manifest | None]
 """Kind and name → the object of the pod's namespace."""

@@ -11,11 +11,11 @@ from statemachine.budget import budget
 from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.common.look import find, number, text
-from statemachine.kinds.common.quantities import quantity
 from statemachine.phases import Phase
 from statemachine.redact import redacted_text, secrets_of
 from statemachine.rules.launcher import has_launcher
+from statemachine.schema.lookup import find, number, text
+from statemachine.schema.quantities import quantity
 from statemachine.state import JobState, ReplicaPhase
 
 _CPU_AND_MEMORY: Final = ("cpu", "memory", "ephemeral-storage")

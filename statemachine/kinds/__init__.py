@@ -5,12 +5,12 @@ import difflib
 from statemachine.errors import Problem, SpecInvalid
 from statemachine.kind import Kind, Names, OptInSettings
 from statemachine.kinds.colossalaijob import KIND as COLOSSALAI_JOB
-from statemachine.kinds.common.problems import shown
 from statemachine.kinds.deepspeedjob import KIND as DEEPSPEED_JOB
 from statemachine.kinds.genericjob import KIND as GENERIC_JOB
 from statemachine.kinds.pytorchjob import KIND as PYTORCH_JOB
 from statemachine.kinds.pytorchtrainingjob import KIND as PYTORCH_TRAINING_JOB
 from statemachine.kinds.xgboosttrainingjob import KIND as XGBOOST_TRAINING_JOB
+from statemachine.schema.problems import shown
 
 __all__ = ["KINDS", "KNOWN", "OPT_IN", "SERVED", "UnknownKind", "kind_of", "meant_by", "names_of"]
 

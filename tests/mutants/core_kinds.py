@@ -27,8 +27,8 @@ _COLOSSAL: Final = (
 def _of(
     module: str, name: str, old: str, new: str, tests: tuple[str, ...], *, equivalent: str = ""
 ) -> Mutant:
-    """A mutant of `module` of `statemachine.kinds`."""
-    whole = f"statemachine.kinds.{module}"
+    """A mutant of `module` of `statemachine.kinds`, or of `statemachine.schema`."""
+    whole = f"statemachine.{module}" if module.startswith("schema.") else f"statemachine.kinds.{module}"
     return Mutant(f"{module.replace('.', '-')}-{name}", whole, old, new, tests, equivalent)
 
 
@@ -105,7 +105,7 @@ MUTANTS: Final = (
     ),
     _of("common.names", "one-character-more", "_MOST: Final = 63", "_MOST: Final = 64", _RULES),
     _of(
-        "common.quantities",
+        "schema.quantities",
         "k-is-1024",
         '"k": Decimal(10**3)',
         '"k": Decimal(2**10)',

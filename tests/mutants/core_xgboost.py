@@ -13,12 +13,12 @@ _TESTS: Final = (
 
 
 def _of(module: str, name: str, old: str, new: str) -> Mutant:
-    whole = f"statemachine.kinds.{module}"
+    whole = f"statemachine.{module}"
     return Mutant(f"xgboost-{module.rpartition('.')[2]}-{name}", whole, old, new, _TESTS)
 
 
 def _own(module: str, name: str, old: str, new: str) -> Mutant:
-    return _of(f"xgboosttrainingjob.{module}", name, old, new)
+    return _of(f"kinds.xgboosttrainingjob.{module}", name, old, new)
 
 
 MUTANTS: Final = (
@@ -29,13 +29,13 @@ MUTANTS: Final = (
     _own("children", "worker-of-rank-0", "member.index + 1", "member.index"),
     _own("children", "size-without-the-master", "running_plan.scale),", "running_plan.scale - 1),"),
     _own("children", "always-the-usual-port", "self.slots.get(MASTER), PORT_NAMES", "None, PORT_NAMES"),
-    _of("t9k.listed", "no-room-for-the-hash", "(6, ", "(5, "),
-    _of("t9k.listed", "no-replicas-are-none", "1 if value is None else value", "value or 0"),
+    _of("kinds.t9k.listed", "no-room-for-the-hash", "(6, ", "(5, "),
+    _of("kinds.t9k.listed", "no-replicas-are-none", "1 if value is None else value", "value or 0"),
     _of(
         "t9k.templates",
         "any-container-will-do",
         'not any(text(each, "name") == name',
         'not any(text(each, "name")',
     ),
-    _of("common.layout", "last-port-counts", "for name in names\n", "for name in reversed(names)\n"),
+    _of("schema.layout", "last-port-counts", "for name in names\n", "for name in reversed(names)\n"),
 )

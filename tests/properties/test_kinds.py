@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
-from statemachine.kinds.common.fields import SpecPart
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.common.quantities import quantity
-from statemachine.kinds.common.shape import fields, walk
 from statemachine.kinds.t9k.elastic import distributed
+from statemachine.schema.fields import SpecPart
+from statemachine.schema.quantities import quantity
+from statemachine.schema.tables import fields, walk
 from tests.properties.lives import NAME, written
 from tests.unit.kinds.build import UID, state
 

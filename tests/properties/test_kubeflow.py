@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statemachine.kinds.common.shape import walk
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
+from statemachine.schema.tables import walk
 from tests.properties.test_kinds import SCALARS
 from tests.unit.kinds.build import children, pods
 from tests.unit.kinds.kubeflow import admit, state, types

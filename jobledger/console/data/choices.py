@@ -10,7 +10,7 @@ from jobledger.console.choices import RESOURCES
 from jobledger.console.data.asking import Asking, Namespace, place
 from jobledger.console.forms.look import CLAIMS, QUEUES
 from jobledger.console.frame import Console
-from statemachine.kinds.common.look import find
+from statemachine.schema.lookup import find
 
 
 def add(router: APIRouter, console: Console) -> None:

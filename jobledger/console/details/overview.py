@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from projectors.history.facts import placing
 from projectors.history.phrases import queue_words
 from projectors.phrases import Language, in_words
-from statemachine.kinds.common.look import find, flag, number, text
+from statemachine.schema.lookup import find, flag, number, text
 from statemachine.spec import Plan
 from statemachine.state import ChildState, JobState
 

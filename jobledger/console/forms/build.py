@@ -7,10 +7,10 @@ from jobledger.console.forms import look, template
 from jobledger.console.forms.controls import input_of, written
 from jobledger.console.forms.tree import Field, Group, Many, Node
 from jobledger.console.words import Language
-from statemachine.kinds.common.fields import SpecPart
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.common.look import is_object
-from statemachine.kinds.common.shape import FieldShape, fields
+from statemachine.schema.fields import SpecPart
+from statemachine.schema.lookup import is_object
+from statemachine.schema.tables import FieldShape, fields
 
 Manifest = Mapping[str, Any]
 

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 
 from jobledger.console.forms.tree import Control
 from statemachine.errors import Problem
-from statemachine.kinds.common.shape import FieldShape
-from statemachine.kinds.common.tree import unreadable
+from statemachine.schema.json_values import unreadable
+from statemachine.schema.tables import FieldShape
 
 
 class Kept(NamedTuple):

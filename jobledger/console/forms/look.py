@@ -9,7 +9,7 @@ from typing import Final
 
 from jobledger.console.vocabulary.hints import HINTS
 from jobledger.console.words import Language, knows, say
-from statemachine.kinds.common.shape import FieldShape
+from statemachine.schema.tables import FieldShape
 
 _ORDER: Final = (
     "torchrunConfig",

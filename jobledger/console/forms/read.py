@@ -6,10 +6,10 @@ from typing import Any
 from jobledger.console.forms import look, template
 from jobledger.console.forms.controls import input_of, typed
 from jobledger.console.forms.posted import Posted, changed
-from statemachine.kinds.common.fields import SpecPart
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.common.look import is_object
-from statemachine.kinds.common.shape import FieldShape, fields
+from statemachine.schema.fields import SpecPart
+from statemachine.schema.lookup import is_object
+from statemachine.schema.tables import FieldShape, fields
 
 Manifest = dict[str, Any]
 

@@ -11,8 +11,8 @@ from jobledger.console.forms import look
 from jobledger.console.forms.controls import typed, written
 from jobledger.console.forms.posted import Posted, changed
 from jobledger.console.forms.tree import Control, Field, Group, Many
-from statemachine.kinds.common.layout import Layout, Slot
-from statemachine.kinds.common.look import is_object
+from statemachine.schema.layout import Layout, Slot
+from statemachine.schema.lookup import is_object
 
 Manifest = dict[str, Any]
 Label = Callable[[str], str]

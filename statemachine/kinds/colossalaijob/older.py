@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from statemachine.kinds.common.canonical import Rewritten, deprecated
-from statemachine.kinds.common.look import entries, items, text
 from statemachine.kinds.t9k.launcher import LAUNCHER, TYPES, WORKER
 from statemachine.rulebook import Notice
+from statemachine.schema.lookup import entries, items, text
 
 OLD: Final = ("torchConfig", "replicaSpecs")
 

@@ -6,10 +6,10 @@ from typing import Any
 from statemachine.errors import InvariantBroken
 from statemachine.ids import JobUid
 from statemachine.kinds.colossalaijob.spec import ColossalAISpec, Worker
-from statemachine.kinds.common.layout import Layout, Slot
-from statemachine.kinds.common.look import entries
 from statemachine.kinds.t9k.kind import t9k_names
 from statemachine.kinds.t9k.launcher import LAUNCHER, WORKER, launcher_plan
+from statemachine.schema.layout import Layout, Slot
+from statemachine.schema.lookup import entries
 from statemachine.spec import Plan
 
 NAMES = t9k_names("ColossalAIJob", "caj")

@@ -12,9 +12,7 @@ from statemachine.kinds.colossalaijob.roles import WORKERS
 from statemachine.kinds.colossalaijob.spec import ColossalAISpec
 from statemachine.kinds.common.contents import nul, of_container
 from statemachine.kinds.common.counts import most_replicas, numbers_at
-from statemachine.kinds.common.look import entries, find, flag, is_object, number, text, texts
 from statemachine.kinds.common.names import cel_fits, digits, name_length
-from statemachine.kinds.common.problems import parsed
 from statemachine.kinds.common.says import alias_rules, bounds, claim
 from statemachine.kinds.common.template import Resources
 from statemachine.kinds.t9k import general, immutable
@@ -24,6 +22,8 @@ from statemachine.kinds.t9k.modes import RESUME_IGNORED
 from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSH_VOLUME, SSHD, reserved_mounts
 from statemachine.kinds.t9k.templates import named_container, requests_within_limits, template_rules
 from statemachine.rulebook import Draft, Layer, Notice, Rule
+from statemachine.schema.lookup import entries, find, flag, is_object, number, text, texts
+from statemachine.schema.problems import parsed
 
 _SOURCE = "colossalaijob.md, section 2"
 

@@ -4,7 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from statemachine.kinds.common.fields import (
+from statemachine.kinds.t9k.launcher import LauncherRunPolicy
+from statemachine.kinds.t9k.parts import Passed, RunMode, Scheduler, TypeRef, Words
+from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSHD
+from statemachine.schema.fields import (
     Moved,
     Mutable,
     PodTemplate,
@@ -14,9 +17,6 @@ from statemachine.kinds.common.fields import (
     Word,
     replica_count,
 )
-from statemachine.kinds.t9k.launcher import LauncherRunPolicy
-from statemachine.kinds.t9k.parts import Passed, RunMode, Scheduler, TypeRef, Words
-from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSHD
 
 AbsolutePath = Annotated[str, Field(pattern="^/", max_length=4096)]
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from statemachine.errors import Problem
-from statemachine.kinds.common.fields import NamedParts, SpecPart
-from statemachine.kinds.common.problems import problem, shown
-from statemachine.kinds.common.shape import FieldShape, fields
 from statemachine.rulebook import UNKNOWN_FIELD, Notice
+from statemachine.schema.fields import NamedParts, SpecPart
+from statemachine.schema.problems import problem, shown
+from statemachine.schema.tables import FieldShape, fields
 
 
 @dataclass(slots=True)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from statemachine.errors import Problem
-from statemachine.kinds.common.layout import Layout, Slot
-from statemachine.kinds.common.look import entries, find, is_object, items, text
-from statemachine.kinds.common.metadata import Found, invalid, labels_and_annotations
-from statemachine.kinds.common.quantities import quantity
 from statemachine.rulebook import Draft, Layer, Rule
+from statemachine.schema.layout import Layout, Slot
+from statemachine.schema.lookup import entries, find, is_object, items, text
+from statemachine.schema.metadata import Found, invalid, labels_and_annotations
+from statemachine.schema.quantities import quantity
 
 
 @dataclass(frozen=True, slots=True)

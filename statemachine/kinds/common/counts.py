@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from statemachine.errors import Problem
-from statemachine.kinds.common.fields import MOST_REPLICAS
-from statemachine.kinds.common.look import number
-from statemachine.kinds.common.problems import GENERIC
 from statemachine.rulebook import Draft, Layer, Rule
+from statemachine.schema.fields import MOST_REPLICAS
+from statemachine.schema.lookup import number
+from statemachine.schema.problems import GENERIC
 
 Numbers = Callable[[Mapping[str, Any]], Iterator[tuple[str, int]]]
 """Paths and values of the numbers in a spec that may be as many replicas."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from statemachine.kind import Manifest, Names
-from statemachine.kinds.common.fields import INT32_MAX, INT64_MAX, NamedParts, SpecPart
-from statemachine.kinds.common.shape import FieldShape, fields
 from statemachine.rulebook import Layer, Rule
+from statemachine.schema.fields import INT32_MAX, INT64_MAX, NamedParts, SpecPart
+from statemachine.schema.tables import FieldShape, fields
 
 Schema = dict[str, Any]
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from statemachine.kinds.common.layout import Container, Layout, Slot
-from statemachine.kinds.common.look import items, text
 from statemachine.rulebook import Draft, Layer, Notice, Rule
+from statemachine.schema.layout import Container, Layout, Slot
+from statemachine.schema.lookup import items, text
 
 
 def env_overridden(

@@ -22,12 +22,7 @@ from statemachine.kind import (
 )
 from statemachine.kinds.common.canonical import Modern, Reading, as_written, read
 from statemachine.kinds.common.crd import Served, crd
-from statemachine.kinds.common.fields import SpecPart
-from statemachine.kinds.common.layout import Layout
-from statemachine.kinds.common.look import flag, number, text
-from statemachine.kinds.common.problems import by_rule, in_field_order, parsed, shown
 from statemachine.kinds.common.stored import stored
-from statemachine.kinds.common.tree import unreadable
 from statemachine.kinds.common.update import (
     frozen_changes,
     mutable_changes,
@@ -37,6 +32,11 @@ from statemachine.kinds.common.update import (
 )
 from statemachine.observations import Recorded
 from statemachine.rulebook import UNKNOWN_FIELD, Draft, Notice, Rule
+from statemachine.schema.fields import SpecPart
+from statemachine.schema.json_values import unreadable
+from statemachine.schema.layout import Layout
+from statemachine.schema.lookup import flag, number, text
+from statemachine.schema.problems import by_rule, in_field_order, parsed, shown
 from statemachine.spec import Plan
 from statemachine.state import JobState
 

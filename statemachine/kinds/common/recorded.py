@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from statemachine.kinds.common.look import find, items, number, text
 from statemachine.observations import RecordedCondition
+from statemachine.schema.lookup import find, items, number, text
 from statemachine.timestamps import instant
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 from statemachine.errors import Problem
 from statemachine.kinds.common.canonical import aliases
-from statemachine.kinds.common.fields import SpecPart
-from statemachine.kinds.common.look import number
-from statemachine.kinds.common.problems import GENERIC, problem
 from statemachine.rulebook import Draft, Layer, Rule
+from statemachine.schema.fields import SpecPart
+from statemachine.schema.lookup import number
+from statemachine.schema.problems import GENERIC, problem
 
 Claim = Callable[[Draft], bool]
 

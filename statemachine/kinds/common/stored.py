@@ -10,8 +10,8 @@ from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from statemachine.kinds.common.fields import SpecPart
-from statemachine.kinds.common.shape import FieldShape, fields
+from statemachine.schema.fields import SpecPart
+from statemachine.schema.tables import FieldShape, fields
 
 S = TypeVar("S", bound=SpecPart)
 

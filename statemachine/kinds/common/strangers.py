@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final
 
-from statemachine.kinds.common.layout import Layout
-from statemachine.kinds.common.look import is_object
 from statemachine.kinds.common.pod_fields import ROOT, TABLE
 from statemachine.rulebook import Draft, Layer, Notice, Rule
+from statemachine.schema.layout import Layout
+from statemachine.schema.lookup import is_object
 
 _MOST: Final = 10
 """As many as are told of one template: after those nobody reads on."""

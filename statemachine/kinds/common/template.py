@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from statemachine.kinds.common.fields import OpenPart
+from statemachine.schema.fields import OpenPart
 
 _Named = Annotated[str, Field(min_length=1)]
 

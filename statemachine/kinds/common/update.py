@@ -7,8 +7,8 @@ in one string could not be followed.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from statemachine.kinds.common.fields import SpecPart
-from statemachine.kinds.common.shape import fields
+from statemachine.schema.fields import SpecPart
+from statemachine.schema.tables import fields
 
 Steps = tuple[str | int, ...]
 

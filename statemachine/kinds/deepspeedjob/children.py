@@ -6,8 +6,6 @@ from re import fullmatch
 
 from statemachine.kind import Child, Manifest
 from statemachine.kinds.common.kind import Variable
-from statemachine.kinds.common.layout import Container
-from statemachine.kinds.common.look import items, text
 from statemachine.kinds.deepspeedjob.launch import SSH_PORT, SSH_SERVER, launch_command, master_port, script
 from statemachine.kinds.deepspeedjob.roles import LAYOUT, PRIMARY, slots_per_worker
 from statemachine.kinds.deepspeedjob.spec import Config, DeepSpeedSpec
@@ -17,6 +15,8 @@ from statemachine.kinds.t9k.objects import Member, plain_pod_name, pod_group
 from statemachine.kinds.t9k.pods import pod, replica_pod, with_env
 from statemachine.kinds.t9k.services import services
 from statemachine.kinds.t9k.ssh import ssh_keys_at, ssh_secret
+from statemachine.schema.layout import Container
+from statemachine.schema.lookup import items, text
 from statemachine.state import JobState
 
 ENV = (Variable("PYTHONUNBUFFERED", ("1 unless you set it",), "output appears in the log at once"),)

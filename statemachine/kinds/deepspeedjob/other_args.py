@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from statemachine.errors import Problem
-from statemachine.kinds.common.look import text, texts
 from statemachine.kinds.deepspeedjob.launch import MASTER_PORT, PORT_OPTION, SSH_PORT
 from statemachine.kinds.deepspeedjob.options import options
 from statemachine.kinds.deepspeedjob.roles import most_workers
 from statemachine.rulebook import Draft, Layer, Rule
+from statemachine.schema.lookup import text, texts
 
 _SOURCE: Final = "deepspeedjob.md, section 2"
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from statemachine.ids import JobUid, replica_name
-from statemachine.kinds.common.layout import Layout, Slot
-from statemachine.kinds.common.look import entries, find, flag, number
-from statemachine.kinds.common.quantities import quantity
 from statemachine.kinds.deepspeedjob.spec import DeepSpeedSpec
 from statemachine.kinds.t9k.kind import t9k_names
 from statemachine.kinds.t9k.services import plain_service
+from statemachine.schema.layout import Layout, Slot
+from statemachine.schema.lookup import entries, find, flag, number
+from statemachine.schema.quantities import quantity
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
 
 NAMES = t9k_names("DeepSpeedJob", "dj")

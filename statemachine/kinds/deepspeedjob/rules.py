@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from statemachine.errors import Problem
 from statemachine.kinds.common.counts import most_replicas, numbers_at
-from statemachine.kinds.common.look import entries, find, flag, items, text
 from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.says import alias_rules, claim
 from statemachine.kinds.deepspeedjob import other_args
@@ -21,6 +20,7 @@ from statemachine.kinds.t9k.modes import RESUME_IGNORED
 from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSH_VOLUME, reserved_mounts
 from statemachine.kinds.t9k.templates import template_rules
 from statemachine.rulebook import Draft, Layer, Notice, Rule
+from statemachine.schema.lookup import entries, find, flag, items, text
 
 _SOURCE = "deepspeedjob.md, section 2"
 

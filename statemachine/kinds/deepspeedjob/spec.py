@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from statemachine.kinds.common.fields import (
+from statemachine.kinds.t9k.parts import Elastic, Policy, RunMode, RunPolicy, Scheduler, Words
+from statemachine.schema.fields import (
     AsWords,
     Mutable,
     PodTemplate,
@@ -14,7 +15,6 @@ from statemachine.kinds.common.fields import (
     Word,
     replica_count,
 )
-from statemachine.kinds.t9k.parts import Elastic, Policy, RunMode, RunPolicy, Scheduler, Words
 
 
 class WorkerSpec(SpecPart):

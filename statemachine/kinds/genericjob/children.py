@@ -6,8 +6,6 @@ from functools import cached_property, partial
 
 from statemachine.kind import Child, Manifest
 from statemachine.kinds.common.kind import Variable
-from statemachine.kinds.common.layout import Slot
-from statemachine.kinds.common.look import items
 from statemachine.kinds.genericjob.roles import LAYOUT
 from statemachine.kinds.genericjob.spec import GenericSpec
 from statemachine.kinds.genericjob.variables import Expand, Variables, in_container
@@ -22,6 +20,8 @@ from statemachine.kinds.t9k.objects import (
 )
 from statemachine.kinds.t9k.pods import pod, replica_pod
 from statemachine.kinds.t9k.services import headless, selector
+from statemachine.schema.layout import Slot
+from statemachine.schema.lookup import items
 from statemachine.state import JobState
 
 ENV = (

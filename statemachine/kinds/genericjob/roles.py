@@ -4,10 +4,10 @@ Source: genericjob.md, sections 1 and 3.
 """
 
 from statemachine.ids import JobUid
-from statemachine.kinds.common.layout import Layout
 from statemachine.kinds.genericjob.spec import GenericSpec
 from statemachine.kinds.t9k.kind import t9k_names
 from statemachine.kinds.t9k.listed import slots
+from statemachine.schema.layout import Layout
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
 
 NAMES = t9k_names("GenericJob", "gj")

@@ -5,8 +5,6 @@ from typing import Any, Final
 
 from statemachine.errors import Problem
 from statemachine.kinds.common.counts import most_in_all, most_replicas
-from statemachine.kinds.common.look import entries, find, items, number, text
-from statemachine.kinds.common.problems import shown
 from statemachine.kinds.common.says import alias_rules, bounds
 from statemachine.kinds.genericjob.roles import LAYOUT
 from statemachine.kinds.genericjob.spec import GenericSpec
@@ -16,6 +14,8 @@ from statemachine.kinds.t9k.listed import names_fit, numbers, scales
 from statemachine.kinds.t9k.modes import RESUME_IGNORED
 from statemachine.kinds.t9k.templates import template_rules
 from statemachine.rulebook import Draft, Layer, Notice, Rule
+from statemachine.schema.lookup import entries, find, items, number, text
+from statemachine.schema.problems import shown
 
 _SOURCE: Final = "genericjob.md, section 2"
 

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from statemachine.kinds.common.fields import (
+from statemachine.kinds.t9k.parts import RunMode, Scheduler, TypeName
+from statemachine.schema.fields import (
     Count,
     Mutable,
     Number,
@@ -15,7 +16,6 @@ from statemachine.kinds.common.fields import (
     SpecPart,
     replica_count,
 )
-from statemachine.kinds.t9k.parts import RunMode, Scheduler, TypeName
 
 Ranks = Mapping[str, list[int]]
 """Replica type → indexes of its replicas."""

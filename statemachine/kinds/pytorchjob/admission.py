@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from statemachine.events import Announced, ConditionsChanged, Event
 from statemachine.kind import Kind
-from statemachine.kinds.common.look import text
 from statemachine.kinds.pytorchjob import words
 from statemachine.kinds.pytorchjob.spec import ELSEWHERE
 from statemachine.observations import JobObserved, Observation
@@ -21,6 +20,7 @@ from statemachine.rules.admission import (
 )
 from statemachine.rules.entering import entered
 from statemachine.rules.words import true
+from statemachine.schema.lookup import text
 from statemachine.state import JobState
 
 

@@ -6,13 +6,13 @@ from typing import Final
 
 from statemachine.ids import ReplicaName, split_replica
 from statemachine.kind import Child, Manifest, Owned
-from statemachine.kinds.common.layout import Slot
 from statemachine.kinds.pytorchjob import gang
 from statemachine.kinds.pytorchjob.ports import service_ports
 from statemachine.kinds.pytorchjob.replica_types import elastic_range
 from statemachine.kinds.pytorchjob.roles import job_labels, member_labels, metadata, pod_name, slots
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.kinds.pytorchjob.templates import pod
+from statemachine.schema.layout import Slot
 from statemachine.state import JobState
 
 AUTOSCALING: Final = "autoscaling/v2"

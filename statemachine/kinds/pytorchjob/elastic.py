@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from statemachine.errors import Problem
-from statemachine.kinds.common.look import find, items, number, text
-from statemachine.kinds.common.problems import shown
 from statemachine.kinds.common.says import bounded, claim
 from statemachine.rulebook import Draft, Layer, Notice, Rule
+from statemachine.schema.lookup import find, items, number, text
+from statemachine.schema.problems import shown
 
 _SOURCE: Final = "kubeflow-pytorchjob.md, section 2"
 _TYPES: Final = "pytorchReplicaSpecs"

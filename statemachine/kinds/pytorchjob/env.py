@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from statemachine.ids import ReplicaName, split_replica
 from statemachine.kinds.common.kind import Variable
-from statemachine.kinds.common.layout import Container, Slot
-from statemachine.kinds.common.look import items, text
 from statemachine.kinds.pytorchjob.ports import declared_port
 from statemachine.kinds.pytorchjob.replica_types import (
     MASTER,
@@ -20,6 +18,8 @@ from statemachine.kinds.pytorchjob.replica_types import (
     total,
 )
 from statemachine.kinds.pytorchjob.spec import ElasticPolicy, PyTorchJobSpec
+from statemachine.schema.layout import Container, Slot
+from statemachine.schema.lookup import items, text
 
 Pair = tuple[str, str]
 

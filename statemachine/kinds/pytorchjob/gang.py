@@ -10,13 +10,13 @@ from math import ceil
 from typing import Any, Final
 
 from statemachine.kind import Child, Manifest, Owned
-from statemachine.kinds.common.look import entries, find, text
-from statemachine.kinds.common.quantities import quantity
 from statemachine.kinds.pytorchjob.replica_types import by_type, total
 from statemachine.kinds.pytorchjob.roles import job_labels, metadata, slots
 from statemachine.kinds.pytorchjob.settings import gang_scheduler
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.rulebook import Notice
+from statemachine.schema.lookup import entries, find, text
+from statemachine.schema.quantities import quantity
 from statemachine.state import JobState
 
 NONE: Final = ("", "none")

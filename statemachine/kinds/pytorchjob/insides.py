@@ -10,9 +10,6 @@ from statemachine.errors import Problem
 from statemachine.ids import replica_name
 from statemachine.kinds.common.contents import Added, contents
 from statemachine.kinds.common.environment import env_overridden
-from statemachine.kinds.common.layout import Slot
-from statemachine.kinds.common.look import find, text
-from statemachine.kinds.common.problems import parsed
 from statemachine.kinds.common.strangers import strange_fields
 from statemachine.kinds.common.template import Template
 from statemachine.kinds.pytorchjob.env import variables
@@ -20,6 +17,9 @@ from statemachine.kinds.pytorchjob.replica_types import KEYS, MASTER, WORKER
 from statemachine.kinds.pytorchjob.roles import CONTAINER, LAYOUT, WAITING
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.rulebook import Draft, Layer, Notice, Rule
+from statemachine.schema.layout import Slot
+from statemachine.schema.lookup import find, text
+from statemachine.schema.problems import parsed
 
 _SOURCE: Final = "kubeflow-pytorchjob.md, section 2"
 

@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from statemachine.kinds.common.layout import Container, Slot
-from statemachine.kinds.common.look import items, number, text
 from statemachine.kinds.pytorchjob.roles import LAYOUT
+from statemachine.schema.layout import Container, Slot
+from statemachine.schema.lookup import items, number, text
 
 PORT_NAME: Final = "pytorchjob-port"
 DEFAULT_PORT: Final = 23456

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from statemachine.ids import JobUid, ReplicaName, replica_name
 from statemachine.kind import Scaling
-from statemachine.kinds.common.look import find, number
 from statemachine.kinds.pytorchjob.spec import DEFAULT_PROCESSES, PyTorchJobSpec, ReplicaSpec
+from statemachine.schema.lookup import find, number
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
 
 MASTER: Final = "master"

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from statemachine.ids import ReplicaName, split_replica
 from statemachine.kind import Names, owner_reference
-from statemachine.kinds.common.layout import Layout, Slot
-from statemachine.kinds.common.look import entries, find, is_object
 from statemachine.kinds.pytorchjob.replica_types import KEYS
+from statemachine.schema.layout import Layout, Slot
+from statemachine.schema.lookup import entries, find, is_object
 from statemachine.state import JobState
 
 NAMES: Final = Names(

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from statemachine.errors import Problem
 from statemachine.kinds.common.counts import most_in_all, most_replicas, numbers_at
-from statemachine.kinds.common.look import entries, find, number, text
 from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.says import bounds, claim
 from statemachine.kinds.pytorchjob import elastic
@@ -27,6 +26,7 @@ from statemachine.kinds.pytorchjob.insides import (
 )
 from statemachine.kinds.pytorchjob.replica_types import KEYS
 from statemachine.rulebook import Draft, Layer, Rule
+from statemachine.schema.lookup import entries, find, number, text
 
 _SOURCE: Final = "kubeflow-pytorchjob.md, section 2"
 _DNS_1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from statemachine.kinds.common.fields import (
+from statemachine.schema.fields import (
     INT32_MAX,
     Count,
     FilledIn,

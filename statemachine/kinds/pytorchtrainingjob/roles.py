@@ -9,14 +9,14 @@ from typing import Any
 from statemachine.ids import JobUid, replica_name, short_hash
 from statemachine.kind import Scaling
 from statemachine.kinds.common.kind import usual_scaling
-from statemachine.kinds.common.layout import Layout
-from statemachine.kinds.common.look import flag
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
 from statemachine.kinds.t9k.elastic import distributed
 from statemachine.kinds.t9k.kind import t9k_names
 from statemachine.kinds.t9k.listed import slots
 from statemachine.kinds.t9k.services import hashed_service
 from statemachine.kinds.t9k.tensorboard import planned
+from statemachine.schema.layout import Layout
+from statemachine.schema.lookup import flag
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
 
 NAMES = t9k_names("PyTorchTrainingJob", "pj")

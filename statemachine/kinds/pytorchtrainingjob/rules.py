@@ -8,7 +8,6 @@ from typing import Any
 
 from statemachine.errors import Problem
 from statemachine.kinds.common.counts import most_in_all, most_replicas, numbers_at
-from statemachine.kinds.common.look import find, flag, items, number, text, texts
 from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.says import alias_rules, bounds, claim
 from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT, is_elastic
@@ -20,6 +19,7 @@ from statemachine.kinds.t9k.modes import RESUME_IGNORED
 from statemachine.kinds.t9k.templates import template_rules
 from statemachine.kinds.t9k.tensorboard import FILESETS
 from statemachine.rulebook import Draft, Layer, Notice, Rule
+from statemachine.schema.lookup import find, flag, items, number, text, texts
 
 _SOURCE = "pytorchtrainingjob.md, section 2"
 

@@ -4,7 +4,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from statemachine.kinds.common.fields import AsText, Count, Ignored, Mutable, SpecPart, Was, Word
 from statemachine.kinds.t9k.parts import (
     Elastic,
     ReplicaSpec,
@@ -13,6 +12,7 @@ from statemachine.kinds.t9k.parts import (
     Scheduler,
     TensorBoardSpec,
 )
+from statemachine.schema.fields import AsText, Count, Ignored, Mutable, SpecPart, Was, Word
 
 PROC_PER_NODE_PATTERN = "^([1-9][0-9]*|gpu|cpu|auto)$"
 

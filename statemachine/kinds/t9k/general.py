@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from statemachine.kinds.common.look import items, text
 from statemachine.kinds.common.says import bounds, claim, unless_absent
 from statemachine.rulebook import Draft, Layer, Notice, Rule
+from statemachine.schema.lookup import items, text
 
 _DNS_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 

@@ -10,13 +10,13 @@ from typing import Final
 from pydantic import Field
 
 from statemachine.ids import ReplicaName, replica_name
-from statemachine.kinds.common.fields import SpecPart
-from statemachine.kinds.common.layout import Layout
-from statemachine.kinds.common.look import find, text
 from statemachine.kinds.t9k.objects import plain_pod_name
 from statemachine.kinds.t9k.parts import RunMode
 from statemachine.kinds.t9k.services import plain_service
 from statemachine.rulebook import Draft, Layer, Notice, Rule
+from statemachine.schema.fields import SpecPart
+from statemachine.schema.layout import Layout
+from statemachine.schema.lookup import find, text
 from statemachine.spec import CleanUpPolicy, Launch, Plan, ReplicaType, RestartPolicy
 from statemachine.state import JobState
 

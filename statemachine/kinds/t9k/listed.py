@@ -6,10 +6,10 @@ Every function copes with broken specs. Source: spec R2, R3.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from statemachine.kinds.common.layout import Slot
-from statemachine.kinds.common.look import entries, items, number, text
 from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.rulebook import Rule
+from statemachine.schema.layout import Slot
+from statemachine.schema.lookup import entries, items, number, text
 
 Spec = Mapping[str, Any]
 

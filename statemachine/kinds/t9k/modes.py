@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from statemachine.kinds.common.look import find, flag
 from statemachine.kinds.t9k.parts import DebugReplica, ResumeSpec, RunMode
 from statemachine.rulebook import Draft, Layer, Notice, Rule
+from statemachine.schema.lookup import find, flag
 
 
 @dataclass(frozen=True, slots=True)

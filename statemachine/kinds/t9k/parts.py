@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from statemachine.kinds.common.fields import (
+from statemachine.schema.fields import (
     INT32_MAX,
     Count,
     Mutable,

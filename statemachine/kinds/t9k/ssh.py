@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from statemachine.errors import Problem
 from statemachine.kind import SSH_KEYS, Child, Manifest
-from statemachine.kinds.common.layout import Layout, Slot
-from statemachine.kinds.common.look import items, text
 from statemachine.kinds.t9k.hostfile import HOSTFILE_PATH, HOSTFILE_VOLUME
 from statemachine.kinds.t9k.objects import job_labels, metadata
 from statemachine.kinds.t9k.pods import Attached
 from statemachine.rulebook import Draft, Layer, Rule
+from statemachine.schema.layout import Layout, Slot
+from statemachine.schema.lookup import items, text
 from statemachine.state import JobState
 
 SSH_DIRECTORY: Final = "/root/.ssh"

@@ -5,11 +5,11 @@ from typing import Any, Final
 
 from statemachine.ids import split_replica
 from statemachine.kind import Kind
-from statemachine.kinds.common.look import items, text
 from statemachine.kinds.common.recorded import conditions, count_at, time_at
 from statemachine.kinds.t9k import tensorboard
 from statemachine.observations import Container, Recorded
 from statemachine.phases import Phase
+from statemachine.schema.lookup import items, text
 from statemachine.state import ConditionState, JobState
 from statemachine.timestamps import rfc3339
 

@@ -6,13 +6,13 @@ from typing import Any
 from statemachine.errors import Problem
 from statemachine.kinds.common.contents import Added, contents
 from statemachine.kinds.common.environment import env_overridden
-from statemachine.kinds.common.layout import Container, Layout, Slot
-from statemachine.kinds.common.look import entries, find, items, text
-from statemachine.kinds.common.problems import parsed, problem, shown
-from statemachine.kinds.common.quantities import quantity
 from statemachine.kinds.common.strangers import strange_fields
 from statemachine.kinds.common.template import Template
 from statemachine.rulebook import Draft, Layer, Notice, Rule
+from statemachine.schema.layout import Container, Layout, Slot
+from statemachine.schema.lookup import entries, find, items, text
+from statemachine.schema.problems import parsed, problem, shown
+from statemachine.schema.quantities import quantity
 
 
 def template_rules(layout: Layout, volumes: tuple[str, ...] = ()) -> tuple[Rule, ...]:

@@ -3,11 +3,11 @@
 from typing import Final
 
 from statemachine.ids import JobUid, replica_name
-from statemachine.kinds.common.layout import Layout
 from statemachine.kinds.t9k.kind import t9k_names
 from statemachine.kinds.t9k.listed import slots
 from statemachine.kinds.t9k.services import hashed_service
 from statemachine.kinds.xgboosttrainingjob.spec import XGBoostTrainingSpec
+from statemachine.schema.layout import Layout
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
 
 NAMES = t9k_names("XGBoostTrainingJob", "xj")

@@ -4,7 +4,6 @@ Source: spec R2 and xgboosttrainingjob.md, section 2.
 """
 
 from statemachine.kinds.common.counts import most_in_all, most_replicas
-from statemachine.kinds.common.look import items, number, text
 from statemachine.kinds.common.says import alias_rules, bounds, claim
 from statemachine.kinds.t9k import general, immutable
 from statemachine.kinds.t9k.listed import names_fit, numbers
@@ -13,6 +12,7 @@ from statemachine.kinds.t9k.templates import named_container, template_rules
 from statemachine.kinds.xgboosttrainingjob.roles import CONTAINER, LAYOUT, MASTER
 from statemachine.kinds.xgboosttrainingjob.spec import XGBoostTrainingSpec
 from statemachine.rulebook import Draft, Rule
+from statemachine.schema.lookup import items, number, text
 
 _SOURCE = "xgboosttrainingjob.md, section 2"
 

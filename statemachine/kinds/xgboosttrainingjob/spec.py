@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from statemachine.kinds.common.fields import Mutable, SpecPart
 from statemachine.kinds.t9k.parts import ReplicaSpec, RunMode, RunPolicy, Scheduler
+from statemachine.schema.fields import Mutable, SpecPart
 
 
 class XGBoostReplicaSpec(ReplicaSpec):

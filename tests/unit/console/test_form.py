@@ -20,7 +20,7 @@ from jobledger.console.forms.read import Reader, starter
 from jobledger.console.forms.tree import Field, Group, Many, nodes, place
 from statemachine.kinds import KINDS
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.common.shape import walk
+from statemachine.schema.tables import walk
 from tests.unit.api.words import job, phase
 from tests.unit.console.words import HTMX, KIND, console, editor_text, errors, inputs
 

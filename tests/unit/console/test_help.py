@@ -10,7 +10,7 @@ from jobledger.console.vocabulary.help import HELP, TOPICS
 from jobledger.console.vocabulary.hints import HINTS
 from statemachine.kinds import KINDS
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.common.shape import walk
+from statemachine.schema.tables import walk
 from tests.unit.console.words import KIND, console
 
 ASKED = [each for each in KINDS if isinstance(each, ModelKind)]

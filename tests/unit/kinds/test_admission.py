@@ -11,9 +11,9 @@ from pydantic import Field, create_model
 from statemachine.errors import Problem
 from statemachine.ids import CLUSTER_DOMAIN, JobUid
 from statemachine.kinds import KINDS
-from statemachine.kinds.common.fields import Mutable
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.rulebook import Draft, Layer, Rule
+from statemachine.schema.fields import Mutable
 from statemachine.state import JobState
 from tests.unit.kinds.build import (
     ELASTIC,

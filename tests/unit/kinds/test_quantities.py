@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from statemachine.kinds.common.quantities import quantity
+from statemachine.schema.quantities import quantity
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from statemachine.ids import is_dns_label
-from statemachine.kinds.common.look import entries, is_object
-from statemachine.kinds.common.problems import shown
+from statemachine.schema.lookup import entries, is_object
+from statemachine.schema.problems import shown
 
 Found = tuple[str, str]
 """Path and sentence of something wrong."""

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 
 from statemachine.errors import Problem
-from statemachine.kinds.common.fields import INT64_MAX
+from statemachine.schema.fields import INT64_MAX
 
 MAX_DEPTH = 64
 MAX_VALUES = 200_000

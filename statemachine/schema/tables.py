@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 
-from statemachine.kinds.common.fields import (
+from statemachine.schema.fields import (
     AsText,
     AsWords,
     FilledIn,

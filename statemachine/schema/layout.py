@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from statemachine.errors import InvariantBroken
-from statemachine.kinds.common.look import entries, items, number, text
+from statemachine.schema.lookup import entries, items, number, text
 
 
 @dataclass(frozen=True, slots=True)

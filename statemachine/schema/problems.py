@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from statemachine.errors import Problem
-from statemachine.kinds.common.fields import SpecPart
-from statemachine.kinds.common.shape import fields
 from statemachine.rulebook import Layer, Rule
+from statemachine.schema.fields import SpecPart
+from statemachine.schema.tables import fields
 
 S = TypeVar("S", bound=SpecPart)
 
