@@ -32,7 +32,7 @@ MUTANTS: Final = (
     _of("kinds.t9k.listed", "no-room-for-the-hash", "(6, ", "(5, "),
     _of("kinds.t9k.listed", "no-replicas-are-none", "1 if value is None else value", "value or 0"),
     _of(
-        "t9k.templates",
+        "kinds.t9k.templates",
         "any-container-will-do",
         'not any(text(each, "name") == name',
         'not any(text(each, "name")',
