@@ -65,7 +65,7 @@ BREACHES: Final = (
         "Phase.RUNNING",
     ),
     Breach(
-        "Whoever has lost does no harm",
+        "An outdated process does no harm",
         "A projector that lags behind deletes pods of attempts that it has not heard of.",
         "tests/unit/projectors/test_diff.py::test_a_pod_of_a_later_attempt_than_the_state_knows_is_told_again_and_left_alone",
         "projectors.diff:_pod",
@@ -73,7 +73,7 @@ BREACHES: Final = (
         "False",
     ),
     Breach(
-        "A pod's end is known before the pod is let go",
+        "A pod's end is in the log before its finalizer goes",
         "A pod that has ended is released although the log does not have its end.",
         "tests/unit/projectors/test_diff.py::test_a_pod_that_has_ended_is_held_until_the_log_has_its_end_whoever_deletes_it",
         "projectors.diff:_end_is_known",
@@ -81,7 +81,7 @@ BREACHES: Final = (
         "return True",
     ),
     Breach(
-        "Nothing is made that no job object asks for",
+        "Nothing is created that no job object asks for",
         "Any spec of a job that exists is confirmed.",
         "tests/unit/projectors/test_confirming.py::test_another_spec_of_a_job_that_exists_gets_nothing",
         "projectors.confirming:compared",
