@@ -269,7 +269,7 @@ class ReplicaUnreachable(_PodSeen):
 class ReplicaLost(Wire):
     """The pod vanished without having ended and without having been asked to (T18).
 
-    `for_good`: no other takes its place, because a training that a launcher has started would not take it in.
+    `for_good`: no other takes its place, because a training that a driver has started would not take it in.
     """
 
     type: Literal["ReplicaLost"] = "ReplicaLost"

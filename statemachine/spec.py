@@ -40,17 +40,17 @@ class CleanUpPolicy(StrEnum):
     UNFINISHED = "Unfinished"
     ALL = "All"
     WORKERS = "cleanUpWorkers"
-    """Every replica but the primary: `runPolicy.cleanUpWorkers` of kinds with a launcher."""
+    """Every replica but the primary: `runPolicy.cleanUpWorkers`."""
 
 
 class Launch(StrEnum):
-    """Whether the primary is a launcher, which starts the training in the other replicas, and when it is made.
+    """Whether the primary is a driver, which starts the training in the other replicas, and when it is made.
 
-    Source: colossalaijob.md, sections 3 and 5; spec R10.
+    Source: spec R5, R10.
     """
 
     NONE = ""
-    """There is no launcher: all replicas are made together."""
+    """There is no driver: all replicas are made together."""
     WHEN_READY = "when ready"
     """Once every other replica is Running and Ready."""
     AT_ONCE = "at once"
@@ -117,6 +117,17 @@ class Plan(Wire):
     def leading(self) -> ReplicaName:
         """The primary, or else the first replica: the one that is shown to users who ask for none by name."""
         return self.primary or next(self.replicas(), ReplicaName(""))
+
+    @property
+    def driver(self) -> ReplicaName:
+        """The replica that starts the training in the others, and decides the result; empty: all start together."""
+        return ReplicaName("") if self.launch is Launch.NONE else self.primary
+
+    @property
+    def training_types(self) -> tuple[ReplicaType, ...]:
+        """The replica types that train: all but that of a driver."""
+        driving = split_replica(self.driver)[0] if self.driver else ""
+        return tuple(each for each in self.types if each.type != driving)
 
     def type_of(self, replica: ReplicaName) -> ReplicaType:
         """The replica type that `replica` belongs to."""

@@ -16,7 +16,7 @@ from statemachine.events import Cause, Standing
 from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.observations import Container
 from statemachine.phases import Phase
-from statemachine.spec import Launch, Plan
+from statemachine.spec import Plan
 
 STATE_VERSION = 10
 """Raised when the fields below change, or what an event does to them; a snapshot of another version is not used."""
@@ -222,12 +222,11 @@ class JobState:
         return counts
 
     def reported(self, replica: ReplicaState) -> ReplicaPhase:
-        """The replica's phase as users read it: a launcher that waits for its workers is being created, too (R7)."""
+        """The replica's phase as users read it: a driver that waits for its workers is being created, too (R7)."""
         if replica.has_pod or not replica.wanted:
             return replica.phase
-        plan = self.running_plan
-        is_launcher = plan.launch is not Launch.NONE and replica.name == plan.primary
-        return ReplicaPhase.CREATING if is_launcher else replica.phase
+        is_driver = replica.name == self.running_plan.driver
+        return ReplicaPhase.CREATING if is_driver else replica.phase
 
     def child(self, kind: str, name: str) -> ChildState | None:
         """What is known of the object of this kind and name; None if it was never reported."""

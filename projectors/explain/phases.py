@@ -13,7 +13,7 @@ from statemachine import events as e
 from statemachine.log.entry import Entry
 from statemachine.observations import PodObserved
 from statemachine.phases import Phase, Trigger
-from statemachine.rules.launcher import early_end
+from statemachine.rules.driver import early_end
 from statemachine.state import JobState, ReplicaPhase
 
 

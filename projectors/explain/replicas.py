@@ -6,7 +6,7 @@ from projectors.explain.says import budget_says, why_ended
 from projectors.explain.told import Told
 from projectors.phrases import Said, phrase, sentences
 from statemachine import events as e
-from statemachine.ids import ReplicaName
+from statemachine.ids import ReplicaName, split_replica
 from statemachine.log.entry import Entry
 
 
@@ -107,8 +107,10 @@ def lost(told: Told, entry: Entry, event: e.ReplicaLost) -> None:
         if told.state.terminating:
             tail = phrase("It is not created again: the job is being deleted.")
         elif event.for_good:
+            driver = split_replica(told.state.running_plan.driver)[0]
             tail = phrase(
-                "It is not created again: the launcher counts on the pods that it was started with."
+                "It is not created again: the {driver} counts on the pods that it was started with.",
+                driver=driver,
             )
     else:
         nature = Nature.EXPECTED

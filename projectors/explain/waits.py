@@ -11,7 +11,7 @@ from projectors.explain.told import Told
 from projectors.phrases import Language, Said, Several, in_words, phrase, sentences
 from statemachine.observations import Container, ContainerStatus
 from statemachine.phases import Phase
-from statemachine.rules.launcher import is_held_back
+from statemachine.rules.driver import is_held_back
 from statemachine.rules.timers import DEADLINE, RETRY
 from statemachine.spec import Plan
 from statemachine.state import ReplicaPhase, ReplicaState

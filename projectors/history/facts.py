@@ -13,7 +13,6 @@ from statemachine.kinds import kind_of
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.phases import Phase
 from statemachine.redact import redacted_text, secrets_of
-from statemachine.rules.launcher import has_launcher
 from statemachine.schema.lookup import find, number, text
 from statemachine.schema.quantities import quantity
 from statemachine.state import JobState, ReplicaPhase
@@ -64,7 +63,7 @@ def facts(state: JobState, seen_at: datetime) -> Row:
 def resources(state: JobState) -> tuple[Mapping[str, Decimal], Mapping[str, Decimal]]:
     """Requests and limits of all containers of all main replicas, by resource.
 
-    A launcher, which only starts the others, is none of them. Of extended resources Kubernetes takes the limit for a
+    A driver, which only starts the others, is none of them. Of extended resources Kubernetes takes the limit for a
     request that is left out. Source: spec console.md, section 2.
     """
     asked: dict[str, Decimal] = {}
@@ -87,8 +86,7 @@ def _containers(state: JobState) -> Iterator[tuple[int, Mapping[str, Any]]]:
     kind = kind_of(state.api_version, state.kind)
     if state.plan is None or not isinstance(kind, ModelKind):
         return
-    launcher = split_replica(state.plan.primary)[0] if has_launcher(state) else ""
-    scales = {each.type: each.scale for each in state.plan.types if each.type != launcher}
+    scales = {each.type: each.scale for each in state.plan.training_types}
     for slot in kind.layout.slots(state.spec):
         for _, container in slot.containers:
             if slot.type in scales:

@@ -107,8 +107,8 @@ CHINESE: Final[dict[str, str]] = {
     "The job had ended before this was seen.": "发现此事时 Job 已经结束。",
     "{replica} was lost: {why}.": "{replica} 丢失：{why}。",
     "It is created again, at no cost to the restart budget.": "将重新创建，不计入重启次数。",
-    "It is not created again: the launcher counts on the pods that it was started with.": (
-        "不再创建：launcher 依赖其启动时的那些 Pod。"
+    "It is not created again: the {driver} counts on the pods that it was started with.": (
+        "不再创建：{driver} 依赖其启动时的那些 Pod。"
     ),
     "Nothing follows from that: the job had no more use for it.": "这没有影响：Job 已不再需要它。",
     # causes

@@ -28,8 +28,8 @@ from statemachine.observations import (
 from statemachine.phases import STARTING, Trigger, allows
 from statemachine.rules import causes, words
 from statemachine.rules.backoff import BACKOFF, pods_before, wait
+from statemachine.rules.driver import is_held_back
 from statemachine.rules.entering import entered
-from statemachine.rules.launcher import is_held_back
 from statemachine.rules.timers import RETRY, is_due
 from statemachine.state import JobState
 
@@ -228,7 +228,7 @@ def accepted(state: JobState) -> Iterator[Event]:
 def requests(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     """A pod is asked for, for every replica that should have one and has none (T1, T11, T15, T18, R12).
 
-    A launcher's, only when its workers are ready; one that follows others in a row, only after a while (R8).
+    A driver's, only when its workers are ready; one that follows others in a row, only after a while (R8).
     """
     if not state.phase.is_active or state.deleted or state.terminating or _is_emptying(state):
         return

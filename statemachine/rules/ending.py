@@ -18,8 +18,8 @@ from statemachine.kind import Kind
 from statemachine.observations import Observation, PodGone, PodObserved
 from statemachine.phases import Trigger, allows
 from statemachine.rules import causes, words
+from statemachine.rules.driver import early_end
 from statemachine.rules.entering import entered
-from statemachine.rules.launcher import early_end
 from statemachine.rules.timers import DEADLINE, is_due
 from statemachine.spec import CleanUpPolicy, Plan
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
@@ -68,7 +68,7 @@ def _cause(kind: Kind, state: JobState, seen: Observation, replica: ReplicaState
 
 
 def _early_end(kind: Kind, state: JobState, seen: Observation, worker: ReplicaState) -> Iterator[Event]:
-    """A worker that is not there for the launcher is the end of the job (T9)."""
+    """A worker that is not there for the driver is the end of the job (T9)."""
     cause, pod = _cause(kind, state, seen, worker), kind.pod_name(state, worker.name)
     if worker.phase is ReplicaPhase.FAILED and cause is not None:
         message = words.replica_message(pod, cause)
@@ -81,7 +81,7 @@ def _early_end(kind: Kind, state: JobState, seen: Observation, worker: ReplicaSt
             container=kind.training_container(state, split_replica(worker.name)[0]),
             exit_code=0,
         )
-        message = words.early_end_message(pod)
+        message = words.early_end_message(pod, split_replica(state.running_plan.driver)[0])
         said = words.true(words.REPLICA_FAILURE, "ReplicaFailed", message)
         yield ConditionsChanged(at=seen.at, conditions=(said,))
     yield from failed(state, seen, "Failed", message, cause)

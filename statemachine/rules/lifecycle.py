@@ -8,18 +8,17 @@ from statemachine.observations import Observation
 from statemachine.phases import Phase, Trigger, allows
 from statemachine.rules import words
 from statemachine.rules.entering import entered
-from statemachine.rules.launcher import has_launcher
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
 
 def is_up(state: JobState) -> bool:
     """Replicas up, as T7 has it: everybody has been Running or has ended since this start.
 
-    Elastic: the primary and at least `min_running` replicas are Running. With a launcher, it alone counts.
+    Elastic: the primary and at least `min_running` replicas are Running. With a driver, it alone counts.
     """
     plan = state.running_plan
-    if has_launcher(state):
-        return state.replicas[plan.primary].started
+    if plan.driver:
+        return state.replicas[plan.driver].started
     if plan.min_running is None:
         return all(each.started for each in state.members)
     up = [each.name for each in state.members if each.phase is ReplicaPhase.RUNNING and not each.leaving]

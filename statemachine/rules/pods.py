@@ -37,7 +37,7 @@ from statemachine.observations import (
 )
 from statemachine.phases import Phase, Trigger, allows
 from statemachine.rules import causes, words
-from statemachine.rules.launcher import is_launched, only_serves
+from statemachine.rules.driver import is_driven, only_serves
 from statemachine.rules.sight import is_later
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
@@ -203,7 +203,7 @@ def _gone(kind: Kind, state: JobState, replica: ReplicaState, seen: PodGone) -> 
         yield ReplicaReleased(replica=replica.name, uid=seen.uid)
         return
     vanished = allows(state.phase, Trigger.REPLICA_VANISHED)
-    for_good = vanished and is_launched(state)
+    for_good = vanished and is_driven(state)
     cause = causes.of_loss(replica)
     yield ReplicaLost(replica=replica.name, uid=seen.uid, cause=cause, for_good=for_good)
     pod = kind.pod_name(state, replica.name)

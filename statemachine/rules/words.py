@@ -46,9 +46,9 @@ def lost_message(pod: str) -> str:
     return f"Replica {pod} failed: its pod was deleted."
 
 
-def early_end_message(pod: str) -> str:
-    """Code mReplica of spec R6 for a worker that ended with exit code 0 before there was a launcher."""
-    return f"Replica {pod} failed: it ended before the launcher was created."
+def early_end_message(pod: str, driver: str) -> str:
+    """Code mReplica of spec R6 for a worker that ended with exit code 0 before there was a driver, by its type."""
+    return f"Replica {pod} failed: it ended before the {driver} was created."
 
 
 def restart_message(pod: str, cause: Cause, number: int, limit: int | None) -> str:

@@ -14,7 +14,7 @@ from statemachine.events import QueueChanged, SpecChanged
 from statemachine.ids import JobUid, Seq
 from statemachine.observations import WorkloadCondition, WorkloadObserved
 from statemachine.phases import Phase
-from statemachine.rules import launcher, queue
+from statemachine.rules import driver, queue
 from statemachine.state import JobState, ReplicaPhase
 from tests.museum.exhibit import exhibit, given, swap
 from tests.museum.scene import OneJob
@@ -234,7 +234,7 @@ def test_kubernetes_sigs_jobset_1294_pods_are_made_of_the_template_as_it_is() ->
 @exhibit(
     "kubernetes-sigs/jobset#1021",
     "After a preemption the pods that followed were placed by a leader that was still terminating.",
-    wrong=(swap(launcher, "_waits", lambda worker: worker.phase is ReplicaPhase.RUNNING and worker.ready),),
+    wrong=(swap(driver, "_waits", lambda worker: worker.phase is ReplicaPhase.RUNNING and worker.ready),),
 )
 def test_kubernetes_sigs_jobset_1021_a_pod_that_is_going_is_not_counted_on() -> None:
     story = Story(spec(), name="gpt", kind=KIND).submit().ready("worker-0")
@@ -276,7 +276,7 @@ async def test_volcano_sh_volcano_5690_a_delayed_visit_waits_for_the_one_in_hand
 @exhibit(
     "kubeflow/mpi-operator#868",
     "That all workers are ready held of no workers, too: after a pause the launcher started before any of them.",
-    wrong=(swap(launcher, "_waits", lambda worker: worker.ready or not worker.has_pod),),
+    wrong=(swap(driver, "_waits", lambda worker: worker.ready or not worker.has_pod),),
 )
 def test_kubeflow_mpi_operator_868_a_launcher_waits_for_workers_that_do_not_exist_yet() -> None:
     story = (

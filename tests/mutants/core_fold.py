@@ -156,8 +156,8 @@ MUTANTS: Final = (
     _state("leaving-replicas-are-members", "self.plan.scale if self.plan else 0", "len(self.replicas)"),
     _state("resumed-at-once", "return self.starts > 1", "return self.starts > 0"),
     _state(
-        "launcher-is-deleted-while-it-waits",
-        "return ReplicaPhase.CREATING if is_launcher else replica.phase",
+        "driver-is-deleted-while-it-waits",
+        "return ReplicaPhase.CREATING if is_driver else replica.phase",
         "return replica.phase",
     ),
     _phases(

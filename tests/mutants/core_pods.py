@@ -1,4 +1,4 @@
-"""Mutants of the rules that all kinds share: launchers, phases, pauses, pods, queues, restarts, sight, timers."""
+"""Mutants of the rules that all kinds share: drivers, phases, pauses, pods, queues, restarts, sight, timers."""
 
 from typing import Final
 
@@ -13,35 +13,35 @@ def _of(rule: str, name: str, old: str, new: str, equivalent: str = "") -> Mutan
 
 MUTANTS: Final = (
     _of(
-        "launcher",
+        "driver",
         "workers-need-not-be-ready",
         "worker.phase is ReplicaPhase.RUNNING and worker.ready and staying",
         "worker.phase is ReplicaPhase.RUNNING and staying",
     ),
     _of(
-        "launcher",
+        "driver",
         "deleted-workers-are-ready",
         "staying = not worker.leaving and not worker.deleting",
         "staying = not worker.leaving",
     ),
     _of(
-        "launcher",
+        "driver",
         "leaving-workers-are-ready",
         "staying = not worker.leaving and not worker.deleting",
         "staying = not worker.deleting",
     ),
     _of(
-        "launcher",
-        "leaving-launcher-counts",
-        "return launcher.has_pod and not launcher.leaving",
-        "return launcher.has_pod",
+        "driver",
+        "leaving-driver-counts",
+        "return driver.has_pod and not driver.leaving",
+        "return driver.has_pod",
     ),
-    _of("launcher", "one-ready-worker-is-enough", "return not all(_waits", "return not any(_waits"),
+    _of("driver", "one-ready-worker-is-enough", "return not all(_waits", "return not any(_waits"),
     _of(
-        "launcher",
-        "launcher-serves-itself",
-        "return has_launcher(state) and replica.name != state.running_plan.primary",
-        "return has_launcher(state)",
+        "driver",
+        "driver-serves-itself",
+        "return bool(driver_of(state)) and replica.name != driver_of(state)",
+        "return bool(driver_of(state))",
     ),
     _of("lifecycle", "one-too-many-to-be-up", "len(up) >= plan.min_running", "len(up) > plan.min_running"),
     _of("lifecycle", "up-without-primary", "return plan.primary in up and", "return"),

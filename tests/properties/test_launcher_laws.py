@@ -2,7 +2,7 @@
 
 from statemachine.events import ReplicaRequested
 from statemachine.evolve import evolve
-from statemachine.rules.launcher import is_launched
+from statemachine.rules.driver import is_driven
 from statemachine.spec import Launch
 from statemachine.state import JobState, ReplicaPhase
 from tests.properties.lives import LAUNCHING, Life, law
@@ -31,14 +31,14 @@ def test_the_launcher_comes_when_all_workers_are_ready_and_no_worker_after_it(li
                 if event.replica == state.running_plan.primary:
                     assert all(each.ready and each.phase is ReplicaPhase.RUNNING for each in others)
                 else:
-                    assert not is_launched(state)
+                    assert not is_driven(state)
             state = evolve(state, event)
 
 
 @law(among=LAUNCHING)
 def test_no_job_waits_for_a_worker_that_has_ended(life: Life) -> None:
     story = life.lived()
-    if story.phase.is_active and not story.state.deleted and not is_launched(story.state):
+    if story.phase.is_active and not story.state.deleted and not is_driven(story.state):
         for each in story.state.members:
             if each.name != story.state.running_plan.primary:
                 assert each.wanted

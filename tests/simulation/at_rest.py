@@ -12,7 +12,7 @@ from statemachine.ids import ATTEMPT, JobUid, short_hash
 from statemachine.log.audit import verify
 from statemachine.log.codec import encode_state
 from statemachine.log.reader import Reader
-from statemachine.rules.launcher import is_held_back
+from statemachine.rules.driver import is_held_back
 from statemachine.state import STATE_VERSION, JobState, ReplicaPhase
 from statemachine.status import status
 from tests.simulation.histories import Story

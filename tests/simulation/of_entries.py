@@ -8,7 +8,7 @@ from statemachine.kinds.pytorchjob.ending import EXPIRY
 from statemachine.log.codec import encode, entry_hash
 from statemachine.observations import TimerFired
 from statemachine.phases import Trigger, allows, step
-from statemachine.rules.launcher import has_launcher, is_launched
+from statemachine.rules.driver import driver_of, is_driven
 from statemachine.rules.timers import UNREADABLE
 from statemachine.rules.words import CHILD_REFUSED
 from statemachine.spec import Launch
@@ -185,13 +185,13 @@ def an_end_is_told_once(_: World, story: Story, told: Told) -> Verdicts:
 def launchers_come_when_workers_wait(_: World, __: Story, told: Told) -> Verdicts:
     """A launcher is asked for once all workers are Running and Ready, and no worker is asked for after it."""
     for before, event in told.events:
-        if not isinstance(event, e.ReplicaRequested) or not has_launcher(before):
+        if not isinstance(event, e.ReplicaRequested) or not driver_of(before):
             continue
         plan = before.running_plan
         if plan.launch is not Launch.WHEN_READY:
             continue
         if event.replica != plan.primary:
-            yield f"{event.replica} was asked for after the launcher" if is_launched(before) else None
+            yield f"{event.replica} was asked for after the launcher" if is_driven(before) else None
             continue
         waiting = [each for each in before.members if each.name != plan.primary]
         ok = all(each.ready and each.phase is ReplicaPhase.RUNNING for each in waiting)

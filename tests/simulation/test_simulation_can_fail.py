@@ -108,7 +108,7 @@ def launchers_do_not_wait(patch: pytest.MonkeyPatch) -> None:
 
 
 def workers_are_made_again_beside_a_launcher(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(import_module("statemachine.rules.pods"), "is_launched", lambda _: False)
+    patch.setattr(import_module("statemachine.rules.pods"), "is_driven", lambda _: False)
 
 
 @pytest.mark.parametrize("breaking", [launchers_do_not_wait, workers_are_made_again_beside_a_launcher])

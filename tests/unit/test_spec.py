@@ -196,7 +196,7 @@ EVICTED = Cause(kind=CauseClass.DISRUPTED, rule="R8", reason="Evicted")
         words.replica_message("train-0", EXIT),
         words.replica_message("train-0", EVICTED),
         words.lost_message("train-0"),
-        words.early_end_message("train-0"),
+        words.early_end_message("train-0", "launcher"),
     ],
 )
 def test_a_message_of_a_condition_stands_in_r6(sentence: str) -> None:

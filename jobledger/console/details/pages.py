@@ -44,7 +44,7 @@ from k8s_bridge.port import Ref
 from projectors.history.facts import resources
 from statemachine.budget import budget
 from statemachine.redact import redacted
-from statemachine.rules.launcher import has_launcher
+from statemachine.rules.driver import driver_of
 
 ROWS: Final = 100
 """Replicas on a page."""
@@ -138,7 +138,7 @@ class _Pages:
             long=len(life) > LONG,
             claims=claims(spec),
             modes=modes(state.spec, state.plan),
-            by_launcher=has_launcher(state),
+            driver=driver_of(state).rpartition("-")[0],
             placed=placed(state.spec or spec),
             kueue=queue_of(state, language_of(request)),
             group=group_phase(known_gang(state), await group_of(self._app, subject, caller)),

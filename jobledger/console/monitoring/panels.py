@@ -14,7 +14,6 @@ from jobledger.console.monitoring.source import Series, Source, SourceFailed
 from projectors.history.facts import resources
 from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
-from statemachine.rules.launcher import has_launcher
 from statemachine.state import JobState
 
 LINES: Final = 20
@@ -91,8 +90,7 @@ def measured(state: JobState) -> Measured:
     """What is to be measured of the job."""
     kind = kind_of(state.api_version, state.kind)
     asked, allowed = resources(state)
-    launcher = split_replica(state.plan.primary)[0] if state.plan and has_launcher(state) else ""
-    main = [each for each in state.plan.types if each.type != launcher] if state.plan else []
+    main = state.plan.training_types if state.plan else ()
     pods = {kind.pod_name(state, name): split_replica(name)[0] for name in state.replicas}
     return Measured(state.namespace, state.uid, pods, asked, allowed, main[0].scale if len(main) == 1 else 0)
 

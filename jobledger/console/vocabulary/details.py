@@ -16,9 +16,9 @@ _OVERVIEW: Final[dict[str, tuple[str, str]]] = {
     "details.deleting": ("Deleting", "删除中"),
     "details.others": ("{count} earlier jobs had this name:", "此前有 {count} 个同名 Job："),
     "details.doubt": ("The history cannot be read to its end:", "历史记录无法完整读取："),
-    "details.launcher": (
-        "Check the launcher log for the training result",
-        "请在 launcher 的日志中查看训练结果",
+    "details.driver": (
+        "Check the {driver} log for the training result",
+        "请在 {driver} 的日志中查看训练结果",
     ),
     "details.life": ("Life of the job", "Job 的历程"),
     "details.life.open": ("Look at any moment", "查看任意时刻"),
