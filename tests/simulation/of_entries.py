@@ -151,10 +151,14 @@ def event_uid(event: e.ReplicaFailed | e.RestartScheduled | e.RestartDenied) -> 
 
 
 def attempts_count_up(_: World, story: Story, told: Told) -> Verdicts:
-    """A replica's attempts are 1, 2, 3 …: none is asked for twice."""
+    """A replica's attempts are 1, 2, 3 …: none is asked for twice. An adopted one is later than all before it."""
     asked = story.counts["asked"]
     for _before, event in told.events:
-        if isinstance(event, e.ReplicaRequested):
+        if isinstance(event, e.ReplicaAdopted):
+            known, asked[event.replica] = asked[event.replica], event.attempt
+            ok = event.attempt > known
+            yield None if ok else f"{event.replica} adopted attempt {event.attempt} after {known}"
+        elif isinstance(event, e.ReplicaRequested):
             asked[event.replica] += 1
             ok = event.attempt == asked[event.replica]
             yield (
