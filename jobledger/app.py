@@ -52,9 +52,9 @@ class App:
     def __init__(self, controller: Controller, health: Health | None = None) -> None:
         self.controller = controller
         self.health = health or Health(controller)
-        self.cluster, self.log_of = controller.cluster, controller.partitions.log_of
+        self.cluster, self.log_of = controller.cluster, controller.ledger.partitions.log_of
         self.feed = Feed()
-        controller.source.listeners.append(self.feed.tell)
+        controller.engine.source.listeners.append(self.feed.tell)
         self._intake = Intake(self.cluster)
 
     # ---- reading -------------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ class App:
         """The history view that this controller projects; None where it does not."""
         from projectors.history import HistoryProjector
 
-        streams = (each for streams in self.controller.streams for each in streams)
+        streams = (each for streams in self.controller.ledger.streams for each in streams)
         return next((each.history for each in streams if isinstance(each, HistoryProjector)), None)
 
     def states(self) -> list[JobState]:
@@ -106,7 +106,7 @@ class App:
 
     def _places(self, names: Names, namespace: str | None) -> Iterator[str | None]:
         """Where to ask for jobs of a kind: of one that has to be switched on, only where it is."""
-        kind, attended = kind_of(names.api_version, names.kind), self.controller.attended
+        kind, attended = kind_of(names.api_version, names.kind), self.controller.options.attended
         if not kind.opt_in:
             yield namespace
         elif namespace is None:
@@ -363,7 +363,7 @@ class App:
 
         Raises NotPossible if `grace` is given in a process that deletes no pods; nothing was deleted then.
         """
-        if grace is not None and Role.PROJECTORS not in self.controller.roles:
+        if grace is not None and Role.PROJECTORS not in self.controller.options.roles:
             raise NotPossible(
                 "this process deletes no pods, so it cannot give them a grace period; delete the job without one, "
                 "then its pods with `kubectl delete pods --grace-period`"

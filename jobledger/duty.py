@@ -21,8 +21,9 @@ from jobledger.api.streams import Closing
 from jobledger.app import App
 from jobledger.console import Options, create
 from jobledger.health import Health
+from jobledger.wiring.bridge_role import Turn
 from jobledger.wiring.cluster import Plan, leasing, opened
-from jobledger.wiring.controller import Controller, Turn
+from jobledger.wiring.controller import Controller
 from jobledger.wiring.roles import Role
 from statemachine.engine.tasks import attempt
 from statemachine.errors import JobledgerError, LogUnavailable, first

@@ -115,9 +115,9 @@ class Health:
             troubles += await self._write(controller)
             if not troubles:
                 notes += _failing(controller)
-            if controller.check is not None and controller.check.trouble:
-                notes.append(controller.check.trouble)
-            notes += [f"the view {name} waits: {why}" for name, why in controller.views.waits().items()]
+            if controller.ledger.check is not None and controller.ledger.check.trouble:
+                notes.append(controller.ledger.check.trouble)
+            notes += [f"the view {name} waits: {why}" for name, why in controller.waits.items()]
         elif not troubles and not notes:
             troubles.append(self.waits_for or "the controller is starting")
         return Readiness(troubles, notes)
@@ -136,11 +136,15 @@ class Health:
         found = []
         if controller.log_error:
             found.append(f"the log cannot be reached: {controller.log_error}")
-        if controller.worker is not None:
-            found += controller.worker.report().stalls
+        if controller.engine.worker is not None:
+            found += controller.engine.worker.report().stalls
         standby = self.lease is not None and not self.lease.is_held
         bridge = controller.bridge
-        if controller.watches and not standby and (bridge is None or not bridge.progress.synced):
+        if (
+            controller.bridge_role is not None
+            and not standby
+            and (bridge is None or not bridge.progress.synced)
+        ):
             why = [bridge.progress.error] if bridge and bridge.progress.error else _failing(controller)
             found.append(": ".join(["the cluster has not been listed yet", *why[:1]]))
         return found
@@ -148,7 +152,7 @@ class Health:
     async def _write(self, controller: "Controller") -> list[str]:
         try:
             async with asyncio.timeout(_WRITE):
-                for event_log in controller.partitions.logs[:1]:
+                for event_log in controller.ledger.partitions.logs[:1]:
                     await event_log.save_checkpoint(READER, 0)
         except TimeoutError:
             return [f"the log has not taken a write for {_WRITE:.0f} s"]

@@ -9,15 +9,15 @@ import asyncio
 import hashlib
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from k8s_bridge.actors import digest, named
 from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.backoff import backoff
+from k8s_bridge.context import Known, LogContext, NoLog, NoSignals, Signals
 from k8s_bridge.looking import Answer, Incoming, Looks
 from k8s_bridge.observe import (
     is_controlled,
@@ -31,7 +31,7 @@ from k8s_bridge.observe import (
 )
 from k8s_bridge.port import Change, Cluster, Manifest, Ref, ShowsLife, Synced, Verb
 from statemachine.errors import ClusterUnavailable, Expired
-from statemachine.ids import JobUid, PodUid, ReplicaName
+from statemachine.ids import JobUid
 from statemachine.kinds import UnknownKind, kind_of
 from statemachine.observations import (
     ChildObserved,
@@ -46,12 +46,6 @@ from statemachine.observations import (
 
 _log = logging.getLogger(__name__)
 
-Known = Mapping[JobUid, Mapping[tuple[ReplicaName, int], PodUid]]
-"""What the log believes to exist.
-
-Open jobs, and the pods (by replica and attempt) that have been observed.
-"""
-
 _NO_NEWS = {"at", "happened_at", "written_at", "actor", "actor_source", "recorded"}
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -60,29 +54,11 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 Sink = Callable[[Observation], Awaitable[None]]
 
 
-def _nothing(*_: object) -> None:
-    """For a bridge whose owner does not want to know."""
-
-
 def _as_it_is(seen: JobObserved) -> JobObserved:
     return seen
 
 
-def _never(_: JobUid) -> bool:
-    return False
-
-
-def _unknown(_: JobUid) -> str:
-    """For a bridge without a log."""
-    return ""
-
-
-def _nowhere(_: PodGone) -> Ref | None:
-    """For a bridge without a log."""
-    return None
-
-
-def _unguarded(_api_version: str, _kind: str) -> datetime | None:
+def unguarded(_api_version: str, _kind: str) -> datetime | None:
     """For a bridge that has nobody to ask for policies."""
     return None
 
@@ -125,32 +101,18 @@ class Bridge:
 
     cluster: Cluster
     sink: Sink
-    known: Known = field(default_factory=dict)
+    log: LogContext = field(default_factory=NoLog)
+    signals: Signals = field(default_factory=NoSignals)
     silence: float | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = random.random
-    progress: Progress = field(default_factory=Progress)
     attended: Attended = EVERYTHING
-    """What is looked after. Of other jobs nothing is said, whoever watches them."""
-    touched: Callable[[JobUid], None] = _nothing
-    """Told which job has a child of which something became known that no observation speaks of.
-
-    A Service or PodGroup that is gone; a pod whose node is done with it.
-    """
-    shown: Callable[[JobUid, Mapping[str, Any]], None] = _nothing
-    """Told every status that a job object was seen to have."""
-    listed: Callable[[], None] = _nothing
-    """Told whenever everything that exists has been reported."""
+    """Of other jobs nothing is said, whichever controller has them."""
     concealed: Callable[[JobObserved], JobObserved] = _as_it_is
     """What is said of a job object, without what must not get into the log. Nobody else gets it before."""
-    kind_of: Callable[[JobUid], str] = _unknown
-    """The kind of a job that the log knows; empty for any other."""
-    guarded: Callable[[str, str], datetime | None] = _unguarded
+    guarded: Callable[[str, str], datetime | None] = unguarded
     """Since when a policy has guarded who is named on objects of an apiVersion and kind; None where none does."""
-    is_forgotten: Callable[[JobUid], bool] = _never
-    """Whether nothing of the job should be there any more, and no visit would look for it."""
-    place_of: Callable[[PodGone], Ref | None] = _nowhere
-    """Where the pod is that the log counts as this replica's; None if it does not count this pod."""
+    progress: Progress = field(default_factory=Progress)
     _looks: Looks = field(init=False)
     _tracks: dict[str, _Track] = field(default_factory=dict)
     _listed: set[str] | None = None
@@ -160,10 +122,10 @@ class Bridge:
     def __post_init__(self) -> None:
         self._alive = self.cluster if isinstance(self.cluster, ShowsLife) else None
         self._looks = Looks(self.cluster, self.chance)
-        self._tracks |= {uid: _Track(gone) for uid, gone in _gone_of(self.known).items()}
+        self._tracks |= {uid: _Track(gone) for uid, gone in _gone_of(self.log.known()).items()}
 
-    def missing(self, known: Known) -> dict[str, Observation]:
-        """What there is to say of those of `known`, by uid, that were never seen here, should they be gone.
+    def missing(self) -> dict[str, Observation]:
+        """What there is to say, by uid, of what the log knows and was never seen here, should it be gone.
 
         Nothing while the list is not complete. The observations have no time yet.
         """
@@ -171,7 +133,7 @@ class Bridge:
             return {}
         return {
             uid: gone
-            for uid, gone in _gone_of(known).items()
+            for uid, gone in _gone_of(self.log.known()).items()
             if uid not in self._tracks and not self._may_live(gone)
         }
 
@@ -219,7 +181,7 @@ class Bridge:
         if isinstance(item, Synced):
             await self._tell_vanished(item)
             self.progress.synced, self.progress.failures, self.progress.error = True, 0, ""
-            self.listed()
+            self.signals.listed()
             return
         self.progress.changes += 1
         if not self._is_attended(item.object):
@@ -246,10 +208,10 @@ class Bridge:
         track = self._tracks.get(uid)
         if not seen and track and not isinstance(track.gone, JobGone):
             # it is not its job's any more
-            await self.sink(track.gone.model_copy(update={"at": item.at}))
+            await self._send(track.gone.model_copy(update={"at": item.at}))
             del self._tracks[uid]
         elif known is not None and item.verb is not Verb.DELETED and not is_controlled(item.object):
-            self.touched(known.job)  # it may be taken back (spec R3)
+            self.signals.touched(known.job)  # it may be taken back (spec R3)
 
     def _known_pod(self, uid: str) -> PodGone | None:
         track = self._tracks.get(uid)
@@ -270,11 +232,11 @@ class Bridge:
             self._looks.drop(answer.uid)
             await self._tell_gone(answer.uid, sight.at)
             return
-        self.touched(known.job)
+        self.signals.touched(known.job)
         await self._tell(Change(Verb.MODIFIED, sight.object, sight.at), answer.uid)
         if answer.uid not in self._tracks or is_in_sight(sight.object):
             self._looks.drop(answer.uid)
-        elif answer.before and self.place_of(known) is None:  # the log asks about it no more
+        elif answer.before and self.log.place_of(known) is None:  # the log asks about it no more
             self._looks.drop(answer.uid)
             del self._tracks[answer.uid]
         else:
@@ -283,7 +245,7 @@ class Bridge:
     async def _tell_gone(self, uid: str, at: datetime) -> None:
         track = self._tracks.pop(uid, None)
         if track is not None and track.told != _fingerprint(track.gone):
-            await self.sink(track.gone.model_copy(update={"at": at}))
+            await self._send(track.gone.model_copy(update={"at": at}))
 
     def _is_attended(self, raw: Manifest) -> bool:
         """False for a job that is none of ours. Its pods need no answer: they say nothing without it."""
@@ -300,7 +262,7 @@ class Bridge:
         """
         if not isinstance(seen, JobObserved):
             return seen
-        known = bool(self.kind_of(seen.job))
+        known = bool(self.log.kind_of(seen.job))
         if known and self._listed is None:
             return seen
         record = recorded(raw)
@@ -321,13 +283,13 @@ class Bridge:
         raw = change.object
         if is_job(raw):
             if change.verb is Verb.DELETED:
-                self.touched(JobUid(uid))
+                self.signals.touched(JobUid(uid))
             else:
-                self.shown(JobUid(uid), raw.get("status") or {})
+                self.signals.shown(JobUid(uid), raw.get("status") or {})
         elif (owner := owner_of(raw)) and (
-            (is_over(raw) if raw.get("kind") == "Pod" else _is_gone(change)) or self.is_forgotten(owner)
+            (is_over(raw) if raw.get("kind") == "Pod" else _is_gone(change)) or self.log.is_forgotten(owner)
         ):
-            self.touched(owner)
+            self.signals.touched(owner)
 
     async def _pass_on(self, uid: str, observation: Observation, raw: Manifest) -> None:
         if isinstance(observation, JobObserved):
@@ -342,7 +304,7 @@ class Bridge:
         if isinstance(observation, JobObserved | JobGone):
             since = self.guarded(str(raw.get("apiVersion")), str(raw.get("kind")))
             observation = named(observation, raw, track.fields if track is not None else None, since)
-        await self.sink(observation)
+        await self._send(observation)
         written_at: datetime | None = getattr(observation, "written_at", None)
         if track is not None and written_at and track.written_at and written_at < track.written_at:
             return
@@ -354,6 +316,10 @@ class Bridge:
         else:
             fields = digest(raw) if isinstance(observation, JobObserved) else None
             self._tracks[uid] = _Track(_gone(observation), mark, fields, written_at)
+
+    async def _send(self, observation: Observation) -> None:
+        self.signals.observed(observation)
+        await self.sink(observation)
 
     async def _tell_vanished(self, synced: Synced) -> None:
         """Say what is known and was not listed. Jobs before pods.
@@ -369,7 +335,7 @@ class Bridge:
         vanished.sort(key=lambda uid: not isinstance(self._tracks[uid].gone, JobGone))
         for uid in vanished:
             known = self._known_pod(uid)
-            place = self.place_of(known) if known is not None and known.job in self._tracks else None
+            place = self.log.place_of(known) if known is not None and known.job in self._tracks else None
             if place is None:
                 await self._tell_gone(uid, synced.at)
             elif uid not in self._looks:
@@ -379,7 +345,7 @@ class Bridge:
         """It is a job of a kind that the cluster cannot tell us about at the moment, or may be."""
         if not self._withheld or not isinstance(gone, JobGone):
             return False
-        return self.kind_of(gone.job) in ("", *self._withheld)
+        return self.log.kind_of(gone.job) in ("", *self._withheld)
 
 
 def _gone_of(known: Known) -> dict[str, Observation]:

@@ -117,7 +117,7 @@ async def _retried(settings: "Settings", url: str | None, letters: "Sequence[Dea
     async with ledger_of(where, frozenset({Role.FRONT})) as ledger:
         for each in letters:
             try:
-                seen = await retry(each, ledger.partitions, ledger.outbox or ledger.inbox, datetime.now(UTC))
+                seen = await retry(each, ledger.partitions, ledger.way, datetime.now(UTC))
             except EntryUnreadable as error:
                 common.warn(
                     f"jobledger: dead letter {each.name} is not sent, it would only come back: {error}"

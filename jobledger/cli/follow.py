@@ -91,7 +91,7 @@ class Follower:
         while True:
             screen.refresh()
             controller, now = self._app.controller, asyncio.get_running_loop().time()
-            trouble, before = controller.log_error or controller.room.lack(now), trouble
+            trouble, before = controller.log_error or controller.ledger.room.lack(now), trouble
             if trouble != before:
                 screen.note(f"waiting: {trouble}" if trouble else "the store can be written again")
             await asyncio.sleep(_TICK)

@@ -64,12 +64,12 @@ async def with_room(
 def _for_want_of_room(working: asyncio.Task[int], controller: Controller) -> bool:
     error = None if working.cancelled() else working.exception()
     is_away = isinstance(error, LogUnavailable | ClusterUnavailable)
-    return is_away and bool(controller.room.lack(asyncio.get_running_loop().time()))
+    return is_away and bool(controller.ledger.room.lack(asyncio.get_running_loop().time()))
 
 
 async def _full(controller: Controller, asked: Asked, disk: Path, patience: float) -> None:
     """There has been no room for too long."""
-    clock, room, looks = asyncio.get_running_loop(), controller.room, 0
+    clock, room, looks = asyncio.get_running_loop(), controller.ledger.room, 0
     while not room.lack(now := clock.time()) or not (asked.times or room.lasting(now) >= patience):
         await asyncio.sleep(_LOOK)
         looks += 1
@@ -80,4 +80,4 @@ async def _full(controller: Controller, asked: Asked, disk: Path, patience: floa
 async def _tried(controller: Controller) -> None:
     """The room is known, also when there is nothing else to write at the moment."""
     with suppress(LogUnavailable):
-        await controller.partitions.logs[0].save_checkpoint(_READER, 0)
+        await controller.ledger.partitions.logs[0].save_checkpoint(_READER, 0)

@@ -59,24 +59,24 @@ class Collector:
         if of.tells:
             yield from self._jobs(of)
             yield from self._log(of)
-        if of.decides or of.worker is not None:
+        if of.engine.decides or of.engine.worker is not None:
             yield c.OBSERVATIONS, of.instruments.decided.items()
             yield c.LATENCY, _one(of.instruments.latency)
         yield c.POSITION, _one(of.reader.position)
         yield c.WRITABLE, _one(not of.log_error)
         yield c.REFUSED_SNAPSHOTS, _one(_refused_snapshots(of))
-        if of.check is not None and of.check.is_known:
-            yield c.CLOCK, _one(of.check.ahead.total_seconds())
+        if of.ledger.check is not None and of.ledger.check.is_known:
+            yield c.CLOCK, _one(of.ledger.check.ahead.total_seconds())
         yield from _loops(of.pulses())
         yield from _queues(of.queues, of.instruments)
         yield from _watches(of)
         if of.queues:
             yield c.UNCONFIRMED, _one(of.unconfirmed)
-        if of.sweeper is not None:
-            yield c.ORPHANS, _one(of.sweeper.found)
-            yield c.RELEASED, _one(of.sweeper.released)
+        if of.projectors is not None:
+            yield c.ORPHANS, _one(of.projectors.sweeper.found)
+            yield c.RELEASED, _one(of.projectors.sweeper.released)
         yield c.LAG, _by_name(of.lags)
-        if of.outbox is not None:
+        if of.ledger.outbox is not None:
             yield from _partitions(of)
 
     def _jobs(self, of: Measured) -> Iterator[tuple[Described, Samples]]:
@@ -114,19 +114,20 @@ class Collector:
 
 def _refused_snapshots(of: Measured) -> int:
     """Those that states were not made of, here and in the partitions that this process decides."""
-    decided = of.worker.report().counts.get("refused_snapshots", 0) if of.worker is not None else 0
-    return sum(each.refused_snapshots for each in of.partitions.logs) + decided
+    worker = of.engine.worker
+    decided = worker.report().counts.get("refused_snapshots", 0) if worker is not None else 0
+    return sum(event_log.refused_snapshots for event_log in of.ledger.partitions.logs) + decided
 
 
 def _partitions(of: Measured) -> Iterator[tuple[Described, Samples]]:
     """Also a process that decides nothing says that it owns none: so the sum is there when nobody does."""
-    report = of.worker.report() if of.worker is not None else Report()
-    if count := report.partitions or len(of.partitions.logs):
+    report = of.engine.worker.report() if of.engine.worker is not None else Report()
+    if count := report.partitions or len(of.ledger.partitions.logs):
         yield c.PARTITIONS, _one(count)
     yield c.OWNED, _one(len(report.waiting))
-    if isinstance(of.source, Follower):
-        yield c.UNREAD, _by_name({str(number): each for number, each in of.source.unread.items()})
-    if of.worker is None:
+    if isinstance(of.engine.source, Follower):
+        yield c.UNREAD, _by_name({str(number): each for number, each in of.engine.source.unread.items()})
+    if of.engine.worker is None:
         return
     yield c.WAITING, _by_name({str(number): each for number, each in report.waiting.items()})
     yield c.TAKEOVERS, _one(report.counts.get("takeovers", 0))

@@ -17,19 +17,58 @@ from statemachine.log.partitions import Partitions, Readers
 from statemachine.log.reader import Reader
 
 
+class MeasuredLedger(Protocol):
+    """What a process reads, and what else it has of the log."""
+
+    @property
+    def partitions(self) -> Partitions:
+        """The partitions that it reads."""
+
+    @property
+    def outbox(self) -> Outbox | None:
+        """The way to the process that decides, where observations go through topics."""
+
+    @property
+    def check(self) -> ClockCheck | None:
+        """Our clock against another."""
+
+
+class MeasuredEngine(Protocol):
+    """What decides in a process, or follows."""
+
+    source: Source
+    worker: Worker | None
+    decides: bool
+
+
+class MeasuredProjectors(Protocol):
+    """What projects in a process."""
+
+    sweeper: Sweeper
+
+
 class Measured(Protocol):
     """A running controller, or some roles of it."""
 
-    partitions: Partitions
     cluster: Cluster
     reader: Reader | Readers
-    source: Source
-    outbox: Outbox | None
-    worker: Worker | None
-    bridge: Bridge | None
-    check: ClockCheck | None
-    sweeper: Sweeper | None
     instruments: Instruments
+
+    @property
+    def ledger(self) -> MeasuredLedger:
+        """The log, and the ways to it."""
+
+    @property
+    def engine(self) -> MeasuredEngine:
+        """What decides in this process, or follows."""
+
+    @property
+    def projectors(self) -> MeasuredProjectors | None:
+        """What projects in this process."""
+
+    @property
+    def bridge(self) -> Bridge | None:
+        """What watches the cluster now."""
 
     @property
     def states(self) -> States:
@@ -50,10 +89,6 @@ class Measured(Protocol):
     @property
     def log_error(self) -> str:
         """Why the log cannot be read or written at the moment; empty while it can."""
-
-    @property
-    def decides(self) -> bool:
-        """It is the writer of its log."""
 
     @property
     def tells(self) -> bool:

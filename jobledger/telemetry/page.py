@@ -74,7 +74,9 @@ class Page:
         if self._of is None or not self._of.tells:
             return
         if self._counting is None or self._counting.done():
-            self._counting = asyncio.create_task(self._count(*self._of.partitions.logs), name="metrics")
+            self._counting = asyncio.create_task(
+                self._count(*self._of.ledger.partitions.logs), name="metrics"
+            )
         await asyncio.wait({self._counting}, timeout=_PATIENCE)
 
     async def _count(self, *logs: EventLog) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from k8s_bridge.port import Cluster
-from k8s_bridge.watchers import Bridge, Known, Sink
+from k8s_bridge.watchers import Bridge, Sink
 from projectors.base import States
 from statemachine.engine.clock import Clock
 from statemachine.errors import ClusterError
@@ -26,40 +26,37 @@ ROUND: Final = 30.0
 
 @dataclass
 class Audit:
-    """Compares what is `known` with what the `bridge` has seen; what is really gone goes to `sink`."""
+    """Asks for what a bridge has never seen, though the log knows it; what is really gone goes to `sink`."""
 
     states: States
-    known: Callable[[], Known]
-    bridge: Callable[[], Bridge | None]
     cluster: Cluster
     sink: Sink
     clock: Clock
     _missing: Mapping[str, Observation] = field(default_factory=dict)
 
-    async def run(self) -> None:
-        """Looks now and then, for ever."""
+    async def run(self, watching: Callable[[], Bridge | None]) -> None:
+        """Looks now and then, for ever, at what the bridge that is `watching` misses."""
         while True:
             await asyncio.sleep(ROUND)
             try:
-                await self.look()
+                await self.look(watching())
             except ClusterError as error:
                 fields = {"action": "retry", "error": str(error)}
                 log.warning("what is missing cannot be asked for now", extra=fields)
 
-    async def look(self) -> None:
+    async def look(self, bridge: Bridge | None) -> None:
         """What was missing the last time, still is, and does not exist, has been told.
 
         Raises ClusterError.
         """
-        bridge = self.bridge()
-        before, self._missing = self._missing, bridge.missing(self.known()) if bridge is not None else {}
+        before, self._missing = self._missing, bridge.missing() if bridge is not None else {}
         there: dict[tuple[str, str, str], set[str]] = {}
         for uid, gone in self._missing.items():
             place = self._place(gone)
             if uid not in before or place is None:
                 continue
             if place not in there:
-                there[place] = {each["metadata"]["uid"] for each in await self.cluster.list(*place)}
+                there[place] = {found["metadata"]["uid"] for found in await self.cluster.list(*place)}
             if uid not in there[place]:
                 log.warning("an object has vanished unseen", extra={"action": "audit", "uid": uid})
                 await self.sink(gone.model_copy(update={"at": self.clock.now()}))

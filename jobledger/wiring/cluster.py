@@ -3,16 +3,18 @@
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from jobledger.settings import PrivacySettings, Settings
 from jobledger.telemetry.instruments import Instruments
 from jobledger.telemetry.tracing import measuring
-from jobledger.wiring.controller import Controller, Turn
+from jobledger.wiring.bridge_role import Turn
+from jobledger.wiring.controller import Controller
 from jobledger.wiring.history import Where, history_of
 from jobledger.wiring.ledger import Kafka, Ledger, ledger_of
+from jobledger.wiring.options import Options
 from jobledger.wiring.roles import Role, Roles, roles_of
 from statemachine.errors import ConfigError
 from statemachine.ids import is_dns_label
@@ -159,29 +161,25 @@ def _controller(
     from statemachine.engine.skew import ClockCheck
 
     clock = WallClock()
-    check = ledger.check
     if api is not None and ledger.worker is None and plan.roles >= {Role.BRIDGE, Role.ENGINE}:
         # its bridge asks the API server again and again (`guard`), so there is something to compare with
-        check = api.check = ClockCheck(clock)
+        api.check = ClockCheck(clock)
+        ledger = replace(ledger, check=api.check)
     return Controller(
-        ledger.partitions,
+        ledger,
         _cluster(plan, api),
         clock,
-        check=check,
-        streams=ledger.streams,
-        evidence=plan.evidence,
-        roles=plan.roles,
-        attended=plan.attended,
-        inbox=ledger.inbox,
-        outbox=ledger.outbox,
-        worker=ledger.worker,
-        share=ledger.share,
+        Options(
+            roles=plan.roles,
+            attended=plan.attended,
+            evidence=plan.evidence,
+            env_values=plan.env_values(),
+            silence=plan.silence,
+        ),
+        instruments=instruments,
         turn=turn,
         guard=ActorGuard(api, plan.attended) if api is not None and Role.BRIDGE in plan.roles else None,
-        instruments=instruments,
-        silence=plan.silence,
         answered=(lambda: 0) if api is None else api.sent.total,
-        env_values=plan.env_values(),
     )
 
 

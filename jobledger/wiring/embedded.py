@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from jobledger.places import data_folder
@@ -12,6 +13,7 @@ from jobledger.wiring import history as views
 from jobledger.wiring.controller import Controller
 from jobledger.wiring.keys import key_of
 from jobledger.wiring.ledger import Kafka, Ledger, ledger_of
+from jobledger.wiring.options import Options
 from jobledger.wiring.roles import ALL
 from k8s_bridge.attended import EVERYTHING, Attended
 from statemachine.log.partitions import Partitions
@@ -66,16 +68,13 @@ async def embedded(
             LocalCluster(event_log.store, data, admit=admit, python=python)
         )
         yield Controller(
-            ledger.partitions,
+            replace(ledger, share=None, room=event_log.store.room),  # no other process projects
             cluster,
             WallClock(),
-            streams=ledger.streams,
-            inbox=ledger.inbox,
-            evidence=evidence,
-            outbox=ledger.outbox,
-            worker=ledger.worker,
+            Options(
+                attended=attended,
+                evidence=evidence,
+                env_values=(privacy or PrivacySettings()).values_beside(store),
+            ),
             instruments=instruments,
-            room=event_log.store.room,
-            attended=attended,
-            env_values=(privacy or PrivacySettings()).values_beside(store),
         )

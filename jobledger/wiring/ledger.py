@@ -23,6 +23,7 @@ from statemachine.errors import ConfigError, StoreUnusable
 from statemachine.log.inbox import Inbox, MemoryInbox, Outbox, Trace, untraced
 from statemachine.log.partitions import Merged, Partitions
 from statemachine.log.port import EventLog
+from statemachine.log.room import Room
 
 if TYPE_CHECKING:
     from statemachine.engine.kafka.worker import FeedName
@@ -59,19 +60,29 @@ class Kafka:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The partitions as this process reads them, the way to whoever decides, and who does so in this process.
+    """The partitions as this process reads them, and what decides and projects them here.
 
-    `streams`: the stream projectors of each partition, in the order of their numbers.
+    `inbox` carries observations between processes (None: no other puts any), `outbox` leads to the process that
+    decides, where that takes them from a topic. With a `worker` the role of an engine is the worker's, everything
+    else follows the log. Of several processes that project, each does its `share` of the partitions. `streams`: the
+    stream projectors of each partition beside the built-in ones, in the order of their numbers. `room` is what is
+    known of the disk.
     """
 
     partitions: Partitions
     streams: Sequence[Sequence[Stream]] = ()
-    inbox: Inbox = field(default_factory=MemoryInbox)
+    inbox: Inbox | None = None
     outbox: Outbox | None = None
     worker: Worker | None = None
     share: Share | None = None
     check: ClockCheck | None = None
-    """Our clock against the log's, where that has one and this process writes it."""
+    """Our clock against another, where there is one, and this process writes the log."""
+    room: Room = field(default_factory=Room)
+
+    @property
+    def way(self) -> Outbox:
+        """The way to the process that decides; where there is none, to nobody."""
+        return self.outbox or self.inbox or MemoryInbox()
 
 
 @asynccontextmanager

@@ -1,14 +1,12 @@
 """The level projectors, each behind its work queue."""
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from jobledger.telemetry.instruments import Instruments
-from k8s_bridge.env_values import EnvValues
+from jobledger.wiring.options import Options
 from k8s_bridge.port import Cluster
-from k8s_bridge.ssh_keys import Generate
 from projectors.base import Projector, States
 from projectors.children import Children
 from projectors.confirming import Confirming
@@ -22,8 +20,7 @@ from statemachine.log.reader import Folded
 from statemachine.observations import ChildObserved, Observation, PodObserved
 
 _SETTLE: Final = 1.0
-"""Seconds until a child that was noticed is looked at where somebody else decides: usually it is expected."""
-
+"""Seconds until a child that was observed is looked at where another process decides: usually it is expected."""
 
 _MOMENT: Final = 1.0
 """Seconds for which a view that is not urgent collects changes: the pods of a job start and end together."""
@@ -43,30 +40,31 @@ class Levels:
         clock: Clock,
         mine: Callable[[JobUid], bool],
         *,
-        evidence: bool,
-        workers: int,
-        jitter: random.Random,
+        options: Options,
         instruments: Instruments,
-        generators: Mapping[str, Generate],
-        env_values: EnvValues,
     ) -> None:
         self._mine = mine
-        self.confirming = Confirming(cluster, clock, env_values)
+        self.confirming = Confirming(cluster, clock, options.env_values)
         children = Children(
             states,
             cluster,
             observe,
             clock,
-            evidence=evidence,
-            generators=generators,
+            evidence=options.evidence,
+            generators=options.generators,
             confirming=self.confirming,
-            env_values=env_values,
+            env_values=options.env_values,
         )
         self._status = Status(states, cluster)
         expiry = Expiry(states, cluster)
         self.children, self.statuses, self.expiries = (
-            WorkQueue(each.name, instruments.visit(each.name, _of(mine, each)), workers, jitter)
-            for each in (children, self._status, expiry)
+            WorkQueue(
+                projector.name,
+                instruments.visit(projector.name, _of(mine, projector)),
+                options.workers,
+                options.jitter,
+            )
+            for projector in (children, self._status, expiry)
         )
         self._all: tuple[tuple[Projector, WorkQueue], ...] = (
             (children, self.children),
@@ -100,15 +98,15 @@ class Levels:
             if projector.concerns(events):
                 queue.add(job) if projector.is_urgent(events) else queue.add_after(job, _MOMENT)
 
-    def silent(self, seen: Observation) -> None:
+    def silent(self, observation: Observation) -> None:
         """A child whose report changes nothing may be one that nobody asks for: a create that took effect late."""
-        if isinstance(seen, PodObserved | ChildObserved):
-            self.children.add(seen.job)
+        if isinstance(observation, PodObserved | ChildObserved):
+            self.children.add(observation.job)
 
-    def noticed(self, seen: Observation) -> None:
+    def observed(self, observation: Observation) -> None:
         """As `silent`, where it is not known yet whether the report changes something."""
-        if isinstance(seen, PodObserved | ChildObserved):
-            self.children.add_after(seen.job, _SETTLE)
+        if isinstance(observation, PodObserved | ChildObserved):
+            self.children.add_after(observation.job, _SETTLE)
 
     def touched(self, job: JobUid) -> None:
         """A child of the job is not as it was."""

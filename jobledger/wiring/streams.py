@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 from statemachine.engine.source import Pulse
 from statemachine.errors import ClusterUnavailable, LogUnavailable, ViewUnavailable
 from statemachine.ids import Position
-from statemachine.log.reader import Folded, Reader
+from statemachine.log.reader import Reader
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +55,6 @@ class Streams:
         """Other streams are this process's than before."""
         for each in self._all:
             each.grown.set()
-
-    def entry(self, _: Folded) -> None:
-        """An entry was appended."""
-        self.grown()
 
     def grown(self) -> None:
         """The log is longer than it was."""

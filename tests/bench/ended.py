@@ -20,7 +20,7 @@ from typing import Final
 from rich.console import Console
 
 from jobledger.telemetry.tally import Tally
-from jobledger.wiring import Controller, running
+from jobledger.wiring import running
 from k8s_bridge.memory import MemoryCluster
 from statemachine.decide import POLICY, decide
 from statemachine.engine.clock import WallClock
@@ -35,6 +35,7 @@ from statemachine.observations import JobGone, JobObserved, Observation
 from statemachine.state import JobState
 from tests.bench.histories import API, KIND, START
 from tests.bench.results import Result, table
+from tests.support.controllers import controller_of
 
 _JOBS: Final = 100_000
 _AT_ONCE: Final = 5_000
@@ -99,7 +100,7 @@ async def _look(store: Path) -> dict[str, float]:
     """Seconds and bytes of this process with a controller for the store; `counted` when its metrics are complete."""
     began = time.perf_counter()
     log, cluster = await SqliteLog.open(store), MemoryCluster(script=lambda _: ())
-    async with running(Controller(log, cluster, WallClock())):
+    async with running(controller_of(log, cluster, WallClock())):
         found = {"start": time.perf_counter() - began, "started": _resident()}
         tally = Tally()
         await tally.advance(log)

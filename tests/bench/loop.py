@@ -5,7 +5,7 @@ import gc
 import statistics
 from collections.abc import Iterator
 
-from jobledger.wiring import Controller, running
+from jobledger.wiring import running
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest
 from k8s_bridge.sim_pods import Step
@@ -15,6 +15,7 @@ from statemachine.log.reader import Folded
 from statemachine.phases import Phase
 from tests.bench.histories import job_manifest
 from tests.bench.results import Result, stopwatch
+from tests.support.controllers import controller_of
 
 _JOBS = 1000
 _RUNS = 5
@@ -37,10 +38,10 @@ async def run_jobs(count: int) -> tuple[float, int]:
     """Seconds until `count` jobs have succeeded and say so, and the entries that it took."""
     gc.collect()
     log, cluster = MemoryLog(), MemoryCluster(script=no_op)
-    controller = Controller(log, cluster, WallClock())
+    controller = controller_of(log, cluster, WallClock())
     finals = _Finals(count)
     async with running(controller):
-        controller.source.listeners.append(finals.entry)
+        controller.engine.source.listeners.append(finals.entry)
         with stopwatch() as watch:
             for number in range(count):
                 await cluster.create(job_manifest(f"job-{number}"))

@@ -26,6 +26,7 @@ from statemachine.state import JobState
 from statemachine.status import status
 from tests.bench.histories import START, job_manifest
 from tests.bench.results import Result
+from tests.support.controllers import controller_of
 
 _JOBS: Final = 10_000
 
@@ -51,7 +52,7 @@ async def _measure(jobs: int) -> tuple[float, float]:
     gc.collect()
     tracemalloc.start()
     try:
-        controller = Controller(log, cluster, WallClock())
+        controller = controller_of(log, cluster, WallClock())
         async with running(controller):
             await _rest(controller)
             held, _ = tracemalloc.get_traced_memory()
@@ -99,8 +100,7 @@ def _changes(cluster: MemoryCluster, job: Manifest) -> Iterator[Change]:
 
 
 def _queues(controller: Controller) -> Iterable[WorkQueue]:
-    assert controller.levels is not None
-    return controller.levels.queues.values()
+    return controller.queues.values()
 
 
 async def _rest(controller: Controller) -> None:

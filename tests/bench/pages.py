@@ -13,7 +13,6 @@ import httpx
 
 from jobledger.app import App
 from jobledger.console import create
-from jobledger.wiring import Controller
 from k8s_bridge.memory import MemoryCluster
 from projectors.history import HistoryProjector, SqliteDatabase
 from projectors.history.database import LABEL, LIST, Statement
@@ -21,6 +20,7 @@ from projectors.history.labels import marks
 from statemachine.engine.clock import WallClock
 from statemachine.log.sqlite import SqliteLog
 from tests.bench.results import Result
+from tests.support.controllers import controller_of
 
 JOBS: Final = 50_000
 _GOAL: Final = 100.0
@@ -59,7 +59,7 @@ async def _measured() -> Sequence[Result]:
         labels = [row for number in range(JOBS) for row in _label_rows(number)]
         rows = [_row(number) for number in range(JOBS)]
         await database.change(0, lambda _: [Statement(LIST, rows), Statement(LABEL, labels)])
-        controller = Controller(
+        controller = controller_of(
             log, MemoryCluster(), WallClock(), streams=[[HistoryProjector(log, database)]]
         )
         transport = httpx.ASGITransport(create(App(controller)))

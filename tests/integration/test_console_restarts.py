@@ -10,11 +10,12 @@ import httpx
 from jobledger.app import App
 from jobledger.console import create
 from jobledger.views import phase_of
-from jobledger.wiring import Controller, running
+from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from k8s_bridge.local import LocalCluster
 from statemachine.engine.clock import WallClock
 from statemachine.log.sqlite import SqliteLog
+from tests.support.controllers import controller_of
 from tests.support.streams import streaming
 from tests.unit.api.words import until, written
 
@@ -50,7 +51,7 @@ async def browsing(folder: Path) -> AsyncIterator[tuple[httpx.AsyncClient, App]]
     async with LocalCluster(
         log.store, folder / "data", workdir=folder, restart_wait=0.01, admit=admit
     ) as cluster:
-        controller = Controller(log, cluster, WallClock())
+        controller = controller_of(log, cluster, WallClock())
         app = App(controller)
         async with running(controller):
             transport = httpx.ASGITransport(create(app))

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from jobledger.health import Health
-from jobledger.wiring.controller import Controller
 from jobledger.wiring.running import running
 from k8s_bridge.memory import MemoryCluster
 from projectors.history import EntryRow, History, HistoryProjector
@@ -22,6 +21,7 @@ from statemachine.log.memory import MemoryLog
 from statemachine.log.sqlite import SqliteLog
 from tests.harness import Postgres, program
 from tests.harness.postgres import PASSWORD, USER
+from tests.support.controllers import controller_of
 from tests.support.logs import JOB, history
 
 pytestmark = pytest.mark.integration
@@ -199,26 +199,27 @@ async def test_a_server_that_is_away_at_the_start_and_later_is_waited_for_with_o
     caplog.set_level(logging.INFO)
     log = MemoryLog()
     async with database_at(own.url(name)) as database:
-        controller = Controller(
+        controller = controller_of(
             log, MemoryCluster(), WallClock(), streams=[[HistoryProjector(log, database)]]
         )
         async with running(controller):
-            await becomes(lambda: "history" in controller.views.waits())
-            tries = controller.views.pulses()["history"].beats
-            await becomes(lambda: controller.views.pulses()["history"].beats >= tries + 3)
+            await becomes(lambda: "history" in controller.waits)
+            tries = controller.pulses()["history"].beats
+            await becomes(lambda: controller.pulses()["history"].beats >= tries + 3)
             assert f"the view history waits: the history in {database}" in str(
                 await Health(controller).readiness()
             )
             assert warnings(caplog) == 1
             await asyncio.to_thread(own.start)
-            await becomes(lambda: not controller.views.waits())
+            await becomes(lambda: not controller.waits)
             await log.append(history(3))
             await asyncio.to_thread(own.kill)
-            controller.views.shared()
-            await becomes(lambda: "history" in controller.views.waits())
-            assert "cannot be read or written now" in controller.views.waits()["history"]
+            assert controller.projectors is not None
+            controller.projectors.views.shared()
+            await becomes(lambda: "history" in controller.waits)
+            assert "cannot be read or written now" in controller.waits["history"]
             await asyncio.to_thread(own.start)
-            await becomes(lambda: not controller.views.waits())
+            await becomes(lambda: not controller.waits)
             assert warnings(caplog) == 2
             assert [each.seq for each in await entries(database)] == [1, 2, 3]
             assert PASSWORD not in caplog.text

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from jobledger.wiring import Controller
 from jobledger.wiring.levels import Levels
 from projectors.history import HistoryProjector, SqliteDatabase
 from projectors.history.database import Change
@@ -28,6 +27,7 @@ from statemachine.state import ReplicaState
 from tests.histories.record import HERE
 from tests.museum.exhibit import exhibit, given, swap
 from tests.museum.scene import Scene
+from tests.support.controllers import controller_of
 from tests.support.logs import JOB, OTHER, chain, history, placed, said
 from tests.support.pytorchjob import TorchStory, training
 from tests.support.scenario import START, Story, workers
@@ -182,7 +182,7 @@ async def test_temporalio_temporal_459_what_was_decided_before_a_crash_is_done_a
     scene = Scene(story)
     await scene.submit()
     await Owner(log, Reader(), LoopClock(START)).take([Seen(entry.cause) for entry in story.entries])
-    controller = asyncio.create_task(Controller(log, scene.cluster, LoopClock(START)).run())
+    controller = asyncio.create_task(controller_of(log, scene.cluster, LoopClock(START)).run())
     await asyncio.wait([controller], timeout=60)
     controller.cancel()
     await asyncio.wait([controller])

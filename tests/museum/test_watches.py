@@ -8,15 +8,17 @@ from typing import cast
 from k8s_bridge import observe as bridge_observe
 from k8s_bridge import watchers
 from k8s_bridge.apiserver.index import Index, number
+from k8s_bridge.context import Known
 from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Cluster, Manifest, Synced, Verb
-from k8s_bridge.watchers import Bridge, Known
+from k8s_bridge.watchers import Bridge
 from projectors import diff
 from statemachine.desired import desired
 from statemachine.errors import Expired
 from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.observations import ChildObserved, Observation
 from tests.museum.exhibit import exhibit, given, swap
+from tests.support.bridges import LogOf
 from tests.support.pytorchjob import API, TorchStory, training
 from tests.support.simulated import on_simulated_time
 from tests.unit.bridge.words import job, pod
@@ -154,7 +156,7 @@ async def followed(
         passed_on.append(observation.type)
 
     cluster = Scripted(*watches)
-    bridge = Bridge(cast(Cluster, cluster), sink, known or {}, silence, chance=lambda: 0.0)
+    bridge = Bridge(cast(Cluster, cluster), sink, LogOf(known or {}), silence=silence, chance=lambda: 0.0)
     following = asyncio.create_task(bridge.run())
     await asyncio.wait([following], timeout=600)
     following.cancel()

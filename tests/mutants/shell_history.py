@@ -178,9 +178,9 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "history-not-beside-the-reader",
-        "jobledger.wiring.controller",
-        "                    stream.stand_beside(reader)\n",
-        "                    pass\n",
+        "jobledger.wiring.projector_role",
+        "                stream.stand_beside(reader)\n",
+        "                pass\n",
         ("tests/unit/wiring/test_streams.py",),
     ),
 )

@@ -32,9 +32,9 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "watchers-change-counts-before-it-was-taken",
         _WATCHERS,
-        "        await self.sink(observation)\n        written_at",
+        "        await self._send(observation)\n        written_at",
         "        self._tracks[uid] = _Track(_gone(observation), mark)\n"
-        "        await self.sink(observation)\n"
+        "        await self._send(observation)\n"
         "        written_at",
         _ON_WATCHERS,
     ),
@@ -150,7 +150,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "watchers-unlisted-is-gone",
         _WATCHERS,
-        "self.place_of(known) if known is not None and known.job in self._tracks else None",
+        "self.log.place_of(known) if known is not None and known.job in self._tracks else None",
         "None",
         _ON_WATCHERS,
     ),

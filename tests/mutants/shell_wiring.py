@@ -6,7 +6,9 @@ from tests.mutants.model import Mutant
 
 _LEVELS: Final = "jobledger.wiring.levels"
 _STREAMS: Final = "jobledger.wiring.streams"
-_CONTROLLER: Final = "jobledger.wiring.controller"
+_ENGINE: Final = "jobledger.wiring.engine_role"
+_PROJECTORS: Final = "jobledger.wiring.projector_role"
+_STATES: Final = "jobledger.wiring.states"
 _KEYS: Final = "jobledger.wiring.keys"
 _HISTORY: Final = "jobledger.wiring.history"
 _HEALTH: Final = "jobledger.health"
@@ -58,8 +60,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "levels-silent-report-not-looked-at",
         _LEVELS,
-        "            self.children.add(seen.job)\n\n    def noticed",
-        "            pass\n\n    def noticed",
+        "            self.children.add(observation.job)\n\n    def observed",
+        "            pass\n\n    def observed",
         _ON_LEVELS,
     ),
     Mutant(
@@ -102,38 +104,38 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_STREAMS,
     ),
     Mutant(
-        "controller-pods-of-forgotten-jobs-stay",
-        _CONTROLLER,
-        "                if job in forgotten and self._is_mine(job):\n",
-        "                if False:\n",
+        "projectors-pods-of-forgotten-jobs-stay",
+        _PROJECTORS,
+        "            if job in forgotten and self._mine.job(job):\n",
+        "            if False:\n",
         _ON_FORGOTTEN,
     ),
     Mutant(
-        "controller-quarantined-state-given",
-        _CONTROLLER,
+        "states-quarantined-state-given",
+        _STATES,
         "if tracked.quarantined or tracked.seq == 0 or tracked.forgotten:",
         "if tracked.seq == 0 or tracked.forgotten:",
         (_AT + "test_quarantine.py",),
     ),
     Mutant(
-        "controller-states-of-other-namespaces",
-        _CONTROLLER,
+        "states-of-other-namespaces",
+        _STATES,
         "return state if self._attended.covers(state.api_version, state.kind, state.namespace) else None",
         "return state",
         _ON_SPREAD,
     ),
     Mutant(
-        "controller-inbox-left-at-the-start",
-        _CONTROLLER,
-        "            await self.drain.empty()\n",
+        "engine-inbox-left-at-the-start",
+        _ENGINE,
+        "            await self._drain.empty()\n",
         "            pass\n",
         _ON_SPREAD,
     ),
     Mutant(
-        "controller-visits-in-hand-broken-off",
-        _CONTROLLER,
-        "            await self.levels.finish()\n",
-        "            pass\n",
+        "projectors-visits-in-hand-broken-off",
+        _PROJECTORS,
+        "        await self.levels.finish()\n",
+        "        return\n",
         _ON_SPREAD,
     ),
     Mutant(

@@ -201,7 +201,7 @@ async def repeat(world: World) -> None:
                 True  # the bridge has told the newest labels, and does so again only after its start
             )
         world.fault("observed_again", f"the cause of {record.job} {record.seq} is delivered again")
-        await world.process.controller.source.observe(seen)
+        await world.process.controller.engine.source.observe(seen)
 
 
 def _is_relabelled(world: World, seen: JobObserved) -> bool:

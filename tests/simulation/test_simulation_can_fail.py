@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from jobledger.wiring import Controller
+from jobledger.wiring.states import LatestStates
 from projectors import diff
 from projectors.children import Children
 from projectors.workqueue import WorkQueue
@@ -40,7 +40,7 @@ def evidence_is_let_go_early(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_restart_forgets_what_was_there(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Controller, "_known", lambda _: {})
+    patch.setattr(LatestStates, "known", lambda _: {})
 
 
 def news_during_a_visit_is_lost(patch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ from tests.simulation.pods import PodRegister
 from tests.simulation.processes import Errors, Process
 from tests.simulation.shapes import NAMESPACE, PYTORCH, Script, Shape
 from tests.simulation.steps import Chance, Diary
+from tests.support.controllers import controller_of
 from tests.support.faults import FaultyCluster, FaultyLog, JumpingClock, Life, Odds, Weather
 
 START: Final = datetime(2024, 1, 9, 15, 0, tzinfo=UTC)
@@ -157,7 +158,7 @@ class World:
 
     def controller(self, life: Life, roles: Roles) -> Controller:
         """What runs in a process."""
-        return Controller(
+        return controller_of(
             self.log_of(life, roles),
             self.cluster_of(life),
             self.clock_of(roles),

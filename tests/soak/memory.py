@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from jobledger.wiring import Controller, running
+from jobledger.wiring import running
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest, Ref
 from statemachine.engine.clock import WallClock
 from statemachine.log.sqlite import SqliteLog
 from tests.bench.histories import job_manifest
 from tests.bench.loop import no_op
+from tests.support.controllers import controller_of
 
 ROUNDS: Final = 8
 WARM_UP: Final = 3
@@ -40,7 +41,7 @@ async def growth() -> float:
         log = await SqliteLog.open(Path(folder) / "ledger.db")
         cluster = MemoryCluster(script=no_op)
         sizes = []
-        async with running(Controller(log, cluster, WallClock())):
+        async with running(controller_of(log, cluster, WallClock())):
             for number in range(ROUNDS):
                 await _live_and_die(cluster, number)
                 sizes.append(_resident())

@@ -11,8 +11,8 @@ import pytest
 
 from jobledger import duty
 from jobledger.duty import Duty
+from jobledger.wiring.bridge_role import Turn
 from jobledger.wiring.cluster import Opened, Plan
-from jobledger.wiring.controller import Controller, Turn
 from jobledger.wiring.ledger import Kafka
 from jobledger.wiring.roles import ALL
 from k8s_bridge.admission import admit
@@ -24,6 +24,7 @@ from statemachine.engine.clock import LoopClock
 from statemachine.errors import LogUnavailable
 from statemachine.log.kafka.address import Address
 from statemachine.log.memory import MemoryLog
+from tests.support.controllers import controller_of
 from tests.support.leases import Line, Server
 from tests.support.scenario import START
 from tests.support.simulated import run_simulated
@@ -59,7 +60,7 @@ def test_an_end_in_full_swing_takes_less_than_ten_seconds_whatever_hangs(
 
         @asynccontextmanager
         async def opened(_: Plan, turn: Turn) -> AsyncIterator[Opened]:
-            yield Opened(Controller(MemoryLog(), cluster, LoopClock(START), roles=ALL, turn=turn), None)
+            yield Opened(controller_of(MemoryLog(), cluster, LoopClock(START), roles=ALL, turn=turn), None)
 
         @asynccontextmanager
         async def leasing(_: Plan) -> AsyncIterator[Lease]:
@@ -109,7 +110,7 @@ async def ended(
             async with asyncio.TaskGroup() as tasks:
                 for each in loops:
                     tasks.create_task(each(), name="stubborn")
-                yield Opened(Controller(log, cluster, LoopClock(START), roles=ALL, turn=turn), None)
+                yield Opened(controller_of(log, cluster, LoopClock(START), roles=ALL, turn=turn), None)
         finally:
             await log.close()
 

@@ -26,6 +26,7 @@ from statemachine.errors import LogUnavailable
 from statemachine.ids import Position
 from statemachine.log.inbox import MemoryInbox
 from statemachine.log.memory import MemoryLog
+from tests.support.controllers import controller_of
 from tests.support.scenario import START
 from tests.support.simulated import on_simulated_time
 
@@ -124,7 +125,7 @@ async def synced(controller: Controller) -> None:
 
 @on_simulated_time
 async def test_a_working_controller_may_serve() -> None:
-    controller = Controller(Log(), MemoryCluster(), WallClock())
+    controller = controller_of(Log(), MemoryCluster(), WallClock())
     async with running(controller):
         await synced(controller)
         assert await Health(controller).readiness() == ([], [])
@@ -133,7 +134,7 @@ async def test_a_working_controller_may_serve() -> None:
 @on_simulated_time
 async def test_a_cluster_that_was_never_listed_and_a_log_that_takes_nothing_are_troubles() -> None:
     log = Log()
-    health = Health(Controller(log, MemoryCluster(), WallClock()))
+    health = Health(controller_of(log, MemoryCluster(), WallClock()))
     log.broken = "no space is left"
     assert (await health.readiness()).troubles == [
         "the cluster has not been listed yet",
@@ -145,7 +146,7 @@ async def test_a_cluster_that_was_never_listed_and_a_log_that_takes_nothing_are_
 async def test_a_worker_that_gets_nothing_of_a_partition_is_trouble_and_named() -> None:
     worker: Any = SimpleNamespace(report=Report, log_error="", listeners=[], silent_listeners=[])
     engine = frozenset({Role.ENGINE})
-    controller = Controller(
+    controller = controller_of(
         Log(), NoCluster(), WallClock(), roles=engine, outbox=MemoryInbox(), worker=worker
     )
     assert (await Health(controller).readiness()).troubles == []
@@ -157,7 +158,7 @@ async def test_a_worker_that_gets_nothing_of_a_partition_is_trouble_and_named() 
 async def test_a_clock_that_is_off_is_noted_and_measured_and_takes_nobody_out_of_service() -> None:
     clock = LoopClock(START)
     check = ClockCheck(clock)
-    controller = Controller(
+    controller = controller_of(
         Log(), MemoryCluster(), clock, roles=frozenset({Role.ENGINE, Role.FRONT}), check=check
     )
     health, sent = Health(controller), check.begin()
@@ -178,7 +179,7 @@ async def test_a_log_that_does_not_answer_is_trouble(monkeypatch: pytest.MonkeyP
     log.broken = "hangs"
     assert (
         "the log has not taken a write for 0 s"
-        in (await Health(Controller(log, MemoryCluster(), WallClock())).readiness()).troubles
+        in (await Health(controller_of(log, MemoryCluster(), WallClock())).readiness()).troubles
     )
 
 
@@ -186,7 +187,7 @@ async def test_a_log_that_does_not_answer_is_trouble(monkeypatch: pytest.MonkeyP
 async def test_a_controller_that_ends_while_its_log_is_asked_was_the_one_that_was_meant() -> None:
     log = Log()
     log.broken = "slow"
-    controller = Controller(log, MemoryCluster(), WallClock())
+    controller = controller_of(log, MemoryCluster(), WallClock())
     async with running(controller):
         await synced(controller)
         health = Health(controller)
@@ -216,7 +217,7 @@ async def test_who_cannot_ask_for_its_turn_is_not_ready_and_says_why() -> None:
 
 @on_simulated_time
 async def test_a_bridge_that_waits_for_its_turn_need_not_have_listed_the_cluster() -> None:
-    health = Health(Controller(MemoryLog(), MemoryCluster(), WallClock()))
+    health = Health(controller_of(MemoryLog(), MemoryCluster(), WallClock()))
     health.lease = lease(holder="other-1")
     assert await health.readiness() == ([], ["standby: other-1 has the lease"])
 
@@ -236,7 +237,7 @@ async def test_a_lease_that_is_not_renewed_any_more_is_a_stuck_loop(monkeypatch:
 
 @on_simulated_time
 async def test_every_loop_of_a_controller_is_watched() -> None:
-    controller = Controller(MemoryLog(), MemoryCluster(), WallClock())
+    controller = controller_of(MemoryLog(), MemoryCluster(), WallClock())
     async with running(controller):
         await synced(controller)
         pulses = controller.pulses()
@@ -255,7 +256,7 @@ async def test_a_projector_that_hangs_is_noticed_and_one_that_waits_for_the_clus
         return ()
 
     cluster.children = children  # type: ignore[method-assign]
-    controller = Controller(MemoryLog(), cluster, WallClock(), answered=lambda: answers[0])
+    controller = controller_of(MemoryLog(), cluster, WallClock(), answered=lambda: answers[0])
     health = Health(controller)
     health._stall = Stall(time)
     async with running(controller):
@@ -327,7 +328,7 @@ async def test_a_process_that_does_not_work_yet_says_why_whatever_it_is_asked() 
 
 
 async def test_a_process_without_a_front_answers_health_and_metrics_alone() -> None:
-    controller = Controller(MemoryLog(), MemoryCluster(), WallClock())
+    controller = controller_of(MemoryLog(), MemoryCluster(), WallClock())
     stage = Stage(waiting(Health()))
     stage.show(backstage(Health(controller)))
     assert (await answer(stage, "/healthz")).status_code == 200

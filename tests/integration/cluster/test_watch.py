@@ -20,9 +20,9 @@ from k8s_bridge.apiserver.reflector import Patience, Reflector, Source, WatchPro
 from k8s_bridge.port import Manifest, Ref, Synced, Verb
 from k8s_bridge.watchers import Bridge
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
-from statemachine.ids import JobUid
 from statemachine.observations import JobGone, JobObserved, Observation, PodGone, PodObserved
 from tests.harness import JOB_CRDS, NEIGHBOUR_CRDS, Cluster, ControlPlane
+from tests.support.bridges import Kept
 from tests.support.repetition import kills
 from tests.support.seeds import chance
 from tests.unit.bridge import words
@@ -51,7 +51,7 @@ class Heard:
     """What a bridge passed on."""
 
     observations: list[Observation] = field(default_factory=list)
-    touched: list[JobUid] = field(default_factory=list)
+    signals: Kept = field(default_factory=Kept)
 
     async def sink(self, seen: Observation) -> None:
         self.observations.append(seen)
@@ -65,7 +65,7 @@ class Heard:
 @asynccontextmanager
 async def bridged(cluster: ApiServerCluster) -> AsyncIterator[Heard]:
     heard = Heard()
-    bridge = Bridge(cluster, heard.sink, touched=heard.touched.append)
+    bridge = Bridge(cluster, heard.sink, signals=heard.signals)
     task = asyncio.create_task(bridge.run())
     await until(lambda: bridge.progress.synced or task.done())
     yield heard
@@ -115,7 +115,7 @@ async def test_a_relabelled_pod_is_not_gone_and_an_ordinary_deletion_is_not_look
         await until(lambda: goes in heard.gone())
         assert {key: number for key, number in there.api.sent.items() if key[0] == "GET"} == before
         cluster.kubectl("label", "-n", namespace, "pod/stays", "tensorstack.dev/owner-kind-")
-        await until(lambda: bool(heard.touched))
+        await until(lambda: bool(heard.signals.jobs))
         assert stays not in heard.gone()
         assert "stays" in [each.name for each in there.known()]
 
@@ -143,9 +143,9 @@ async def test_services_are_known_without_their_specs(cluster: Cluster, namespac
             return [(each.kind, each.name) for each in there.known()]
 
         await until(lambda: known() == [("Service", "by-hand")])
-        assert not heard.touched
+        assert not heard.signals.jobs
         cluster.kubectl("delete", "service", "by-hand", "-n", namespace)
-        await until(lambda: heard.touched == [uid])
+        await until(lambda: heard.signals.jobs == [uid])
         assert known() == []
 
 

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import pytest
 
-from jobledger.wiring.controller import Controller
 from k8s_bridge.apiserver.access import Wanted
 from k8s_bridge.apiserver.api import Api
 from k8s_bridge.apiserver.cluster import ApiServerCluster
@@ -18,6 +17,7 @@ from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
 from statemachine.log.memory import MemoryLog
 from tests.harness import Cluster, wait_for
 from tests.ports.real import show_log
+from tests.support.controllers import controller_of
 from tests.support.scenario import Story, workers
 from tests.unit.bridge import words
 from tests.unit.bridge.words import AT, JOB_API, gone, listed, phase, service, until
@@ -303,7 +303,7 @@ async def test_a_status_that_a_user_wrote_is_set_right_within_seconds(
     cluster: Cluster, namespace: str
 ) -> None:
     there = ApiServerCluster(await Api.connect(Wanted(cluster.kubeconfig)), namespaces=[namespace])
-    controller = Controller(MemoryLog(), there, WallClock())
+    controller = controller_of(MemoryLog(), there, WallClock())
     running = asyncio.create_task(controller.run())
     manifest = words.job(namespace=namespace)
     manifest["spec"] = workers(1)

@@ -21,6 +21,7 @@ from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.layout import EVENTS, OBSERVATIONS
 from statemachine.log.kafka.reading import Partition
 from statemachine.log.kafka.records import Message
+from tests.support.controllers import controller_of
 from tests.support.otlp import Receiver, receiving
 from tests.unit.api.words import job, phase, written
 
@@ -46,7 +47,7 @@ async def process(
     """A controller with these roles, running, as its process would be."""
     kafka = KafkaLedger(address, feed, "", 6.0)
     async with ledger_of(kafka, roles, trace=instruments.trace) as ledger:
-        controller = Controller(
+        controller = controller_of(
             ledger.partitions,
             MemoryCluster(admit=admit),
             WallClock(),

@@ -7,6 +7,7 @@ import pytest
 from jobledger.errors import JobExists, NotPossible, UnknownJob, UnknownReplica
 from jobledger.intake import Inadmissible
 from jobledger.views import manifest_of, phase_of
+from jobledger.wiring.options import Options
 from jobledger.wiring.roles import Role
 from k8s_bridge.actors import ACTOR
 from k8s_bridge.memory import MemoryCluster
@@ -120,7 +121,7 @@ async def test_a_process_that_deletes_no_pods_gives_them_no_grace_period_and_del
     async with app_in_memory() as app:
         await app.submit(written(job()), "me")
         found = await phase(app, "train", "Running")
-        app.controller.roles = frozenset({Role.FRONT})
+        app.controller.options = Options(roles=frozenset({Role.FRONT}))
         with pytest.raises(NotPossible, match="--grace-period"):
             await app.delete(found, "me", grace=0)
         assert "deletionTimestamp" not in (await app.job("default", "train"))["metadata"]
@@ -285,5 +286,5 @@ async def test_a_log_that_cannot_be_written_is_a_trouble(monkeypatch: pytest.Mon
         raise LogUnavailable("no space is left")
 
     async with app_in_memory() as app:
-        monkeypatch.setattr(app.controller.event_log, "save_checkpoint", full)
+        monkeypatch.setattr(app.controller.ledger.partitions.logs[0], "save_checkpoint", full)
         assert "the log cannot be written: no space is left" in await app.troubles()

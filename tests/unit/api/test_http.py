@@ -411,7 +411,7 @@ async def test_readiness_is_about_progress(monkeypatch: pytest.MonkeyPatch) -> N
             return (await client.get("/readyz")).status_code == 200
 
         await until(ready)
-        monkeypatch.setattr(app.controller.source, "log_error", "no space is left")
+        monkeypatch.setattr(app.controller.engine.source, "log_error", "no space is left")
         answer = await client.get("/readyz")
         assert answer.status_code == 503
         assert answer.json()["troubles"] == ["the log cannot be reached: no space is left"]

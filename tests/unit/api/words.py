@@ -9,11 +9,12 @@ import yaml
 
 from jobledger.app import App
 from jobledger.manifests import Manifest, read
-from jobledger.wiring import Controller, running
+from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster
 from statemachine.engine.clock import WallClock
 from statemachine.log.memory import MemoryLog
+from tests.support.controllers import controller_of
 
 SECONDS = 60.0
 """How long a test waits for what must come true."""
@@ -22,7 +23,7 @@ SECONDS = 60.0
 @asynccontextmanager
 async def app_in_memory() -> AsyncIterator[App]:
     """A running application over a cluster and a log in memory."""
-    controller = Controller(MemoryLog(), MemoryCluster(admit=admit), WallClock())
+    controller = controller_of(MemoryLog(), MemoryCluster(admit=admit), WallClock())
     app = App(controller)
     async with running(controller):
         yield app

@@ -8,11 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from k8s_bridge.attended import Attended
+from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.backoff import backoff
+from k8s_bridge.context import Known, LogContext, NoLog, NoSignals, Signals
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Change, Cluster, Ref, Sight, Synced, Verb
-from k8s_bridge.watchers import Bridge, Known
+from k8s_bridge.watchers import Bridge
 from statemachine.errors import ClusterUnavailable, Expired, Refused
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName
 from statemachine.observations import (
@@ -23,6 +24,7 @@ from statemachine.observations import (
     PodObserved,
     PodUnreadable,
 )
+from tests.support.bridges import Kept, LogOf
 from tests.unit.bridge.words import AT, job, pod, until
 
 J1, P1, W0 = JobUid("j-1"), PodUid("p-1"), ReplicaName("worker-0")
@@ -79,10 +81,11 @@ def added(raw: dict[str, Any]) -> Change:
 @asynccontextmanager
 async def following(
     *watches: Script,
-    known: Known | None = None,
+    log: LogContext | None = None,
+    signals: Signals | None = None,
+    attended: Attended = EVERYTHING,
     silence: float | None = None,
     looks: Looked | None = None,
-    **more: Any,
 ) -> AsyncIterator[tuple[list[Observation], list[float], Bridge]]:
     """What was observed and how long was waited, once the last watch has told everything."""
     told: list[Observation] = []
@@ -96,7 +99,16 @@ async def following(
         await asyncio.sleep(0)
 
     cluster = Scripted(*watches, looks=looks)
-    bridge = Bridge(cast(Cluster, cluster), sink, known or {}, silence, sleep, lambda: 0.0, **more)
+    bridge = Bridge(
+        cast(Cluster, cluster),
+        sink,
+        log or NoLog(),
+        signals or NoSignals(),
+        silence,
+        sleep,
+        lambda: 0.0,
+        attended,
+    )
     task = asyncio.create_task(bridge.run())
     await until(lambda: cluster.opened == len(watches) and (bridge.progress.synced or not watches[-1]))
     try:
@@ -143,18 +155,18 @@ async def test_other_labels_are_news_and_their_order_is_not() -> None:
 
 
 async def test_what_the_log_knows_and_nobody_lists_is_gone_jobs_first() -> None:
-    async with following([Synced(AT)], known=KNOWN) as (told, _, _):
+    async with following([Synced(AT)], log=LogOf(KNOWN)) as (told, _, _):
         assert told == GONE
 
 
 async def test_what_the_log_knows_and_is_listed_is_passed_on() -> None:
-    async with following([added(JOB), added(POD), Synced(AT)], known=KNOWN) as (told, _, _):
+    async with following([added(JOB), added(POD), Synced(AT)], log=LogOf(KNOWN)) as (told, _, _):
         assert [type(each) for each in told] == [JobObserved, PodObserved]
 
 
 async def test_a_pod_that_was_never_observed_does_not_vanish() -> None:
     known: Known = {J1: {(W0, 1): PodUid("")}}
-    async with following([added(JOB), Synced(AT)], known=known) as (told, _, _):
+    async with following([added(JOB), Synced(AT)], log=LogOf(known)) as (told, _, _):
         assert [type(each) for each in told] == [JobObserved]
 
 
@@ -368,7 +380,7 @@ async def test_the_status_of_a_job_is_told_where_the_log_may_have_lost_it(
 ) -> None:
     ended = {**JOB, "status": {"phase": "Succeeded"}}
     script: Script = [added(ended), Synced(AT)] if listing else [Synced(AT), added(ended)]
-    async with following(script, kind_of=lambda _: known) as (told, _, _):
+    async with following(script, log=LogOf(kind_of=lambda _: known)) as (told, _, _):
         await until(lambda: bool(told))
         (seen,) = told
         assert isinstance(seen, JobObserved)
@@ -377,12 +389,12 @@ async def test_the_status_of_a_job_is_told_where_the_log_may_have_lost_it(
 
 async def test_a_pod_that_lost_its_controller_is_not_gone_but_looked_at() -> None:
     """It may be taken back."""
-    touched: list[JobUid] = []
+    signals = Kept()
     stripped = {**POD, "metadata": {**POD["metadata"], "ownerReferences": []}}
     script: Script = [added(JOB), added(POD), added(stripped), Synced(AT)]
-    async with following(script, touched=touched.append) as (told, _, _):
+    async with following(script, signals=signals) as (told, _, _):
         assert [each for each in told if isinstance(each, PodGone)] == []
-        assert touched == [J1]
+        assert signals.jobs == [J1]
 
 
 def bare(**more: Any) -> dict[str, Any]:
@@ -416,19 +428,19 @@ async def test_the_end_of_a_pod_that_was_stripped_is_told_when_it_goes() -> None
 async def test_a_pod_that_a_watch_by_labels_shows_no_more_is_looked_at_until_it_ends() -> None:
     looks: Looked = [bare(status=RUNNING), ClusterUnavailable("away"), bare(status=ENDED), None]
     script: Script = [added(JOB), added(POD), Synced(AT), Change(Verb.DELETED, POD, AT)]
-    touched: list[JobUid] = []
-    async with following(script, looks=looks, place_of=place, touched=touched.append) as (told, _, _):
+    signals = Kept()
+    async with following(script, looks=looks, log=LogOf(place_of=place), signals=signals) as (told, _, _):
         await until(lambda: isinstance(told[-1], PodGone))
         phases = [each.phase for each in told if isinstance(each, PodObserved)]
         assert phases == ["Running", "Failed"]
         assert len([each for each in told if isinstance(each, PodGone)]) == 1
-        assert set(touched) == {J1}
+        assert set(signals.jobs) == {J1}
 
 
 async def test_a_pod_that_the_log_knows_and_no_list_shows_is_looked_at_before_it_is_gone() -> None:
     script: Script = [added(JOB), Synced(AT)]
     looks: Looked = [Refused(403, "Forbidden", "no"), bare(status=ENDED), None]
-    async with following(script, known=KNOWN, looks=looks, place_of=place) as (told, _, bridge):
+    async with following(script, looks=looks, log=LogOf(KNOWN, place_of=place)) as (told, _, bridge):
         assert bridge.progress.synced  # it is not waited for
         await until(lambda: isinstance(told[-1], PodGone))
         _, end, gone = told
@@ -440,7 +452,7 @@ async def test_a_pod_that_the_log_knows_and_no_list_shows_is_looked_at_before_it
 async def test_a_pod_that_has_its_labels_again_is_left_to_the_watches() -> None:
     looks: Looked = [POD]
     script: Script = [added(JOB), Synced(AT)]
-    async with following(script, known=KNOWN, looks=looks, place_of=place) as (told, _, bridge):
+    async with following(script, looks=looks, log=LogOf(KNOWN, place_of=place)) as (told, _, bridge):
         await until(lambda: isinstance(told[-1], PodObserved))
         assert not bridge._looks
 
@@ -453,7 +465,7 @@ async def test_a_pod_out_of_sight_that_the_log_counts_no_more_is_not_looked_at_f
         found = next(asked, None)
         return found(gone) if found else None
 
-    async with following([added(JOB), Synced(AT)], known=KNOWN, looks=looks, place_of=place_of) as found:
+    async with following([added(JOB), Synced(AT)], looks=looks, log=LogOf(KNOWN, place_of=place_of)) as found:
         told, _, bridge = found
         await until(lambda: not bridge._looks and not looks)
         assert PodGone not in {type(each) for each in told}
@@ -470,14 +482,14 @@ async def test_a_pod_that_was_seen_to_go_is_not_looked_at(last: dict[str, Any]) 
     gone = {**POD, **last, "metadata": {**POD["metadata"], **last["metadata"]}}
     script: Script = [added(JOB), added(POD), Synced(AT), Change(Verb.DELETED, gone, AT)]
     looks: Looked = [bare(status=RUNNING)]
-    async with following(script, looks=looks, place_of=place) as (told, _, _):
+    async with following(script, looks=looks, log=LogOf(place_of=place)) as (told, _, _):
         await until(lambda: isinstance(told[-1], PodGone))
         assert len(looks) == 1
 
 
 async def test_a_pod_that_went_with_its_job_is_not_looked_at() -> None:
     looks: Looked = [bare(status=RUNNING)]
-    async with following([Synced(AT)], known=KNOWN, looks=looks, place_of=place) as (told, _, _):
+    async with following([Synced(AT)], looks=looks, log=LogOf(KNOWN, place_of=place)) as (told, _, _):
         assert [type(each) for each in told] == [JobGone, PodGone]
         assert len(looks) == 1
 

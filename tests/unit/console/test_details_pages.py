@@ -12,7 +12,7 @@ import pytest
 
 from jobledger.app import App
 from jobledger.console import create
-from jobledger.wiring import Controller, running
+from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster
 from projectors.history import HistoryProjector, SqliteDatabase
@@ -20,6 +20,7 @@ from statemachine.engine.clock import WallClock
 from statemachine.log.memory import MemoryLog
 from statemachine.log.store import SqliteStore
 from statemachine.phases import Phase
+from tests.support.controllers import controller_of
 from tests.support.logs import admitted, chain, entered
 from tests.support.streams import streaming
 from tests.unit.api.words import app_in_memory, gone, job, phase, written
@@ -229,7 +230,9 @@ async def test_a_job_that_only_the_history_view_knows_is_still_shown(tmp_path: P
         await database.prepare()
         await HistoryProjector(old, database).advance()
         projector = HistoryProjector(MemoryLog(), database, 1)
-        controller = Controller(MemoryLog(), MemoryCluster(admit=admit), WallClock(), streams=[[projector]])
+        controller = controller_of(
+            MemoryLog(), MemoryCluster(admit=admit), WallClock(), streams=[[projector]]
+        )
         app = App(controller)
         async with running(controller), browsing(app) as client:
             found = await text(client, PATH)
@@ -243,7 +246,7 @@ async def test_a_job_that_only_the_history_view_knows_is_still_shown(tmp_path: P
 
 
 async def test_a_job_that_was_refused_has_its_pages_too() -> None:
-    controller = Controller(
+    controller = controller_of(
         MemoryLog(), MemoryCluster(), WallClock()
     )  # without admission, as without webhooks
     app = App(controller)

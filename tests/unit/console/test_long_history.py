@@ -14,10 +14,11 @@ from jobledger.console.timeline.build import timeline
 from jobledger.console.timeline.merging import LEAST, REACH, merged
 from jobledger.console.timeline.picture import picture
 from jobledger.console.timeline.scale import whole
-from jobledger.wiring import Controller, running
+from jobledger.wiring import running
 from k8s_bridge.memory import MemoryCluster
 from statemachine.engine.clock import WallClock
 from statemachine.log.memory import MemoryLog
+from tests.support.controllers import controller_of
 from tests.support.long_life import ENTRIES, PAGE, drafts, long_life
 from tests.support.scenario import Story
 from tests.unit.console.test_details_pages import browsing
@@ -36,7 +37,7 @@ def story() -> Story:
 async def console(story: Story) -> AsyncIterator[httpx.AsyncClient]:
     log = MemoryLog()
     await log.append(drafts(story))
-    controller = Controller(log, MemoryCluster(), WallClock())
+    controller = controller_of(log, MemoryCluster(), WallClock())
     async with running(controller), browsing(App(controller)) as client:
         yield client
 

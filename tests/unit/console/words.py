@@ -14,13 +14,14 @@ from jobledger.app import App
 from jobledger.console import create
 from jobledger.console.frame import Options
 from jobledger.console.queries import PHASES
-from jobledger.wiring import Controller, running
+from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from k8s_bridge.attended import Attended
 from k8s_bridge.memory import MemoryCluster
 from projectors.history import HistoryProjector, SqliteDatabase
 from statemachine.engine.clock import WallClock
 from statemachine.log.sqlite import SqliteLog
+from tests.support.controllers import controller_of
 from tests.unit.api.words import until, written
 
 KIND = "PyTorchTrainingJob"
@@ -135,7 +136,7 @@ async def console(
     streams = [[HistoryProjector(log, SqliteDatabase(log.store))]]
     quick = Attended(kept={"restart.backoff": "0.1"})
     cluster = MemoryCluster(admit=admit)
-    controller = Controller(log, cluster, WallClock(), streams=streams, attended=quick)
+    controller = controller_of(log, cluster, WallClock(), streams=streams, attended=quick)
     app = App(controller)
     async with running(controller):
         transport = httpx.ASGITransport(create(app, options=options), raise_app_exceptions=raises)

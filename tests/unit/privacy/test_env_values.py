@@ -11,7 +11,6 @@ from typing import Any, Final
 import pytest
 
 from jobledger.settings import PrivacySettings
-from jobledger.wiring import Controller
 from k8s_bridge.env_values import EnvValues, Unresolved
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.observe import observe
@@ -27,6 +26,7 @@ from statemachine.ids import JobUid
 from statemachine.log.memory import MemoryLog
 from statemachine.observations import JobObserved
 from statemachine.state import JobState
+from tests.support.controllers import controller_of
 from tests.support.scenario import API, KIND, START, Story, workers
 from tests.unit.kinds import generic
 
@@ -55,7 +55,7 @@ class Desk:
 
     def __init__(self, keys: tuple[bytes, ...] = (KEY,)) -> None:
         self.cluster, self.log = MemoryCluster(), MemoryLog()
-        self.controller = Controller(
+        self.controller = controller_of(
             self.log, self.cluster, WallClock(), env_values=EnvValues(keys, conceals=True)
         )
 

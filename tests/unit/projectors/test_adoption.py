@@ -18,6 +18,7 @@ from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft
 from statemachine.phases import Phase
 from statemachine.state import JobState
+from tests.support.controllers import controller_of
 from tests.support.simulated import run_simulated
 from tests.unit.api.words import job
 
@@ -36,7 +37,7 @@ class World:
 
     async def start(self) -> None:
         """A controller runs, with the log as it is."""
-        self.controller = Controller(self.log, self.cluster, self.clock, inbox=MemoryInbox())
+        self.controller = controller_of(self.log, self.cluster, self.clock, inbox=MemoryInbox())
         self._running = asyncio.create_task(self.controller.run())
         await asyncio.sleep(15)
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import pytest
 
-from jobledger.wiring import Controller
 from jobledger.wiring.roles import ALL, Role
 from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster
@@ -20,6 +19,7 @@ from statemachine.log.inbox import MemoryInbox
 from statemachine.log.memory import MemoryLog
 from statemachine.phases import Phase
 from statemachine.state import JobState
+from tests.support.controllers import controller_of
 from tests.support.simulated import run_simulated
 from tests.unit.api.words import job
 
@@ -42,7 +42,7 @@ class World:
         self.cluster = MemoryCluster(admit=admit, clock=clock.now)
         self.log, inbox = MemoryLog(), MemoryInbox()
         self.controllers = [
-            Controller(self.log, self.cluster, clock, roles=each, inbox=inbox) for each in processes
+            controller_of(self.log, self.cluster, clock, roles=each, inbox=inbox) for each in processes
         ]
 
     async def submit(self) -> None:

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import pytest
 
-from jobledger.wiring import Controller
 from jobledger.wiring.roles import ALL
 from k8s_bridge.admission import admit
 from k8s_bridge.env_values import EnvValues
@@ -29,6 +28,7 @@ from statemachine.log.memory import MemoryLog
 from statemachine.observations import JobObserved
 from statemachine.phases import Phase
 from statemachine.state import JobState
+from tests.support.controllers import controller_of
 from tests.support.examples import job_of
 from tests.support.simulated import run_simulated
 from tests.unit.api.words import elastic, job
@@ -47,7 +47,7 @@ class World:
         clock = LoopClock(START)
         self.cluster, self.inbox = MemoryCluster(admit=admit, clock=clock.now), MemoryInbox()
         self.reads: list[Ref] = []
-        self.controller = Controller(MemoryLog(), self.cluster, clock, roles=ALL, inbox=self.inbox)
+        self.controller = controller_of(MemoryLog(), self.cluster, clock, roles=ALL, inbox=self.inbox)
         self._get = self.cluster.get
         self.cluster.get = self.allowed  # type: ignore[method-assign]
 
@@ -223,8 +223,9 @@ def test_a_job_whose_user_changed_what_may_not_change_gets_its_pods_again_from_w
         other[0]["template"]["spec"]["containers"][0]["image"] = "y"
         await world.cluster.patch(ref, {"spec": {"replicaSpecs": other}})
         await asyncio.sleep(5)
-        assert world.controller.levels is not None
-        world.controller.levels.confirming.forget(JobUid((await world.cluster.get(ref))["metadata"]["uid"]))
+        assert world.controller.projectors is not None
+        uid = JobUid((await world.cluster.get(ref))["metadata"]["uid"])
+        world.controller.projectors.levels.confirming.forget(uid)
         (pod,) = world.cluster.objects.peek_all("Pod")
         world.cluster.delete_pod("demo", pod["metadata"]["name"], force=True)
         await asyncio.sleep(30)

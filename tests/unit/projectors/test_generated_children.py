@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from jobledger.wiring import Controller
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest, Ref
 from k8s_bridge.ssh_keys import SecretData, secret_data
@@ -17,6 +16,7 @@ from statemachine.errors import Missing
 from statemachine.ids import JobUid
 from statemachine.kind import SSH_KEYS
 from statemachine.log.memory import MemoryLog
+from tests.support.controllers import controller_of
 from tests.unit.kinds.deepspeed import ELASTIC, spec, worker
 
 KEY = b"the private key"
@@ -30,7 +30,7 @@ class Desk:
     def __init__(self) -> None:
         self.cluster, self.log = MemoryCluster(), MemoryLog()
         self.made = 0
-        self.controller = Controller(self.log, self.cluster, WallClock(), generators={SSH_KEYS: self.keys})
+        self.controller = controller_of(self.log, self.cluster, WallClock(), generators={SSH_KEYS: self.keys})
 
     async def keys(self) -> SecretData:
         self.made += 1
@@ -110,7 +110,7 @@ async def test_a_secret_that_is_there_already_is_kept() -> None:
         uid = (await there.cluster.get(SECRET))["metadata"]["uid"]
     again = Desk()
     again.cluster = there.cluster
-    again.controller = Controller(there.log, there.cluster, WallClock(), generators={SSH_KEYS: again.keys})
+    again.controller = controller_of(there.log, there.cluster, WallClock(), generators={SSH_KEYS: again.keys})
     running = asyncio.create_task(again.controller.run())
     await until(lambda: again.is_done(job))
     running.cancel()

@@ -486,8 +486,8 @@ async def test_orphans_are_those_that_the_sweeper_found() -> None:
     meta = {"name": "left", "namespace": "default", "finalizers": ["jobledger.dev/evidence"]}
     await cluster.create({**orphan, "metadata": meta})
     async with controlling(cluster=cluster) as app:
-        page, sweeper = Page(app.controller), app.controller.sweeper
-        assert sweeper is not None
+        assert app.controller.projectors is not None
+        page, sweeper = Page(app.controller), app.controller.projectors.sweeper
         await sweeper.sweep()
         found = await samples(page)
         assert value(found, "evidence_orphans") == 1

@@ -9,12 +9,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from jobledger.app import App
 from jobledger.telemetry.page import Page
-from jobledger.wiring import Controller, running
+from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster
 from statemachine.engine.clock import WallClock
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import EventLog
+from tests.support.controllers import controller_of
 from tests.unit.api.words import until
 
 Sample = tuple[str, frozenset[tuple[str, str]]]
@@ -25,7 +26,7 @@ async def controlling(
     log: EventLog | None = None, cluster: MemoryCluster | None = None, **more: Any
 ) -> AsyncIterator[App]:
     """A running controller over a log and a cluster in memory; both live on."""
-    controller = Controller(log or MemoryLog(), cluster or MemoryCluster(admit=admit), WallClock(), **more)
+    controller = controller_of(log or MemoryLog(), cluster or MemoryCluster(admit=admit), WallClock(), **more)
     app = App(controller)
     async with running(controller):
         yield app

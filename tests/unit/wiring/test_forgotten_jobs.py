@@ -9,7 +9,7 @@ import pytest
 
 from jobledger.app import App
 from jobledger.telling.known import chosen
-from jobledger.wiring import Controller, running
+from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest, Ref
@@ -17,6 +17,7 @@ from projectors.history import HistoryProjector, SqliteDatabase
 from statemachine.engine.clock import WallClock
 from statemachine.ids import JobUid
 from statemachine.log.sqlite import SqliteLog
+from tests.support.controllers import controller_of
 from tests.unit.api.words import job, phase, until, written
 
 
@@ -28,16 +29,16 @@ async def log(tmp_path: Path) -> AsyncIterator[SqliteLog]:
 
 
 @asynccontextmanager
-async def controller_of(log: SqliteLog, cluster: MemoryCluster, *, view: bool = True) -> AsyncIterator[App]:
+async def projecting(log: SqliteLog, cluster: MemoryCluster, *, view: bool = True) -> AsyncIterator[App]:
     streams = [[HistoryProjector(log, SqliteDatabase(log.store))]] if view else []
-    controller = Controller(log, cluster, WallClock(), streams, keeps=0)
+    controller = controller_of(log, cluster, WallClock(), streams, keeps=0)
     async with running(controller):
         yield App(controller)
 
 
 async def ended(log: SqliteLog, cluster: MemoryCluster) -> Manifest:
     """A job that has succeeded and is gone; the log and the view know all of it."""
-    async with controller_of(log, cluster) as app:
+    async with projecting(log, cluster) as app:
         await app.submit(written(job(run_seconds="0.05")), "me")
         found = await phase(app, "train", "Succeeded")
         await app.delete(found, "me")
@@ -65,7 +66,7 @@ async def test_what_is_made_late_for_a_forgotten_job_goes_at_the_next_start(log:
     late = Ref.of(
         await cluster.create({"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": {"ports": []}})
     )
-    async with controller_of(log, cluster):
+    async with projecting(log, cluster):
         await until(lambda: is_gone(cluster, late))
     await cluster.close()
 
@@ -78,7 +79,7 @@ async def is_gone(cluster: MemoryCluster, ref: Ref) -> bool:
 async def test_a_forgotten_job_is_known_by_its_name_and_by_its_uid(log: SqliteLog) -> None:
     cluster = MemoryCluster(admit=admit)
     uid = (await ended(log, cluster))["metadata"]["uid"]
-    async with controller_of(log, cluster) as app:
+    async with projecting(log, cluster) as app:
         for name, asked in (("train", ""), ("train", uid)):
             known = await app.known("default", name, asked)
             assert [each.uid for each in known] == [uid]
@@ -95,7 +96,7 @@ async def test_a_forgotten_job_is_known_by_its_name_and_by_its_uid(log: SqliteLo
 async def test_without_a_view_that_knows_names_it_is_known_by_its_uid_alone(log: SqliteLog) -> None:
     cluster = MemoryCluster(admit=admit)
     uid = (await ended(log, cluster))["metadata"]["uid"]
-    async with controller_of(log, cluster, view=False) as app:
+    async with projecting(log, cluster, view=False) as app:
         assert await app.known("default", "train") == []
         assert [each.uid for each in await app.known("default", uid)] == [uid]
     await cluster.close()

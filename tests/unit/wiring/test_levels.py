@@ -8,7 +8,7 @@ from typing import Any
 
 from jobledger.telemetry.instruments import Instruments
 from jobledger.wiring.levels import Levels
-from k8s_bridge.env_values import EnvValues
+from jobledger.wiring.options import Options
 from k8s_bridge.memory import MemoryCluster, counted_uids
 from k8s_bridge.port import Ref
 from projectors.base import Quarantine
@@ -73,12 +73,8 @@ class Scene:
             self._observe,
             clock,
             lambda _: mine,
-            evidence=True,
-            workers=1,
-            jitter=random.Random(1),
+            options=Options(workers=1, jitter=random.Random(1), generators={}),
             instruments=Instruments(),
-            generators={},
-            env_values=EnvValues(),
         )
 
     async def _observe(self, _: Observation) -> None:
@@ -152,7 +148,7 @@ async def test_a_report_that_changes_nothing_is_a_reason_to_look_at_the_children
     scene.levels.silent(story.pod_seen("worker-0", "Running"))
     assert scene.levels.children.depth == 1
     late = Scene(story)
-    late.levels.noticed(story.pod_seen("worker-0", "Running"))
+    late.levels.observed(story.pod_seen("worker-0", "Running"))
     assert late.levels.children.depth == 0
     await asyncio.sleep(1.1)
     assert late.levels.children.depth == 1

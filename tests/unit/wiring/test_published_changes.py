@@ -11,6 +11,7 @@ from k8s_bridge.port import Ref
 from statemachine.engine.clock import LoopClock
 from statemachine.log.memory import MemoryLog
 from statemachine.phases import Phase
+from tests.support.controllers import controller_of
 from tests.support.scenario import START
 from tests.support.simulated import on_simulated_time
 from tests.unit.api.words import job
@@ -41,7 +42,7 @@ async def until_phase(controller: Controller, uid: str, phase: Phase) -> None:
 async def test_every_phase_is_published_though_the_job_had_gone_on_before_the_first_write() -> None:
     clock = LoopClock(START)
     cluster = Recorded(clock)
-    controller = Controller(MemoryLog(), cluster, clock)
+    controller = controller_of(MemoryLog(), cluster, clock)
     async with running(controller):
         wanted = job("train")
         wanted["metadata"]["namespace"] = "default"

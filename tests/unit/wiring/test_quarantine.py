@@ -10,12 +10,13 @@ import pytest
 
 from jobledger.app import App
 from jobledger.errors import NotPossible
-from jobledger.wiring import Controller, running
+from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest, Ref
 from statemachine.engine.clock import WallClock
 from statemachine.log.sqlite import SqliteLog
+from tests.support.controllers import controller_of
 from tests.support.stores import by_hand
 from tests.unit.api.words import job, phase, until, written
 
@@ -28,7 +29,7 @@ def cluster() -> MemoryCluster:
 @asynccontextmanager
 async def served(store: Path, cluster: MemoryCluster) -> AsyncIterator[App]:
     log = await SqliteLog.open(store)
-    controller = Controller(log, cluster, WallClock())
+    controller = controller_of(log, cluster, WallClock())
     async with running(controller):
         yield App(controller)
     await log.close()

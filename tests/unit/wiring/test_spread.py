@@ -25,6 +25,7 @@ from statemachine.log.inbox import MemoryInbox
 from statemachine.log.memory import MemoryLog
 from statemachine.observations import PodGone, PodObserved, PodPhase
 from statemachine.phases import Phase
+from tests.support.controllers import controller_of
 from tests.support.logs import records
 from tests.support.scenario import START, Story, workers
 from tests.support.simulated import on_simulated_time
@@ -48,7 +49,7 @@ class World:
 
     def controller(self, roles: frozenset[Role], **more: Any) -> Controller:
         cluster: Cluster = NoCluster() if roles == {Role.ENGINE} else self.cluster
-        return Controller(self.log, cluster, self.clock, roles=roles, inbox=self.inbox, **more)
+        return controller_of(self.log, cluster, self.clock, roles=roles, inbox=self.inbox, **more)
 
     async def create(self, name: str, **spec: Any) -> Manifest:
         wanted = job(name, **spec)
@@ -195,7 +196,7 @@ async def test_nothing_is_written_before_the_cluster_has_been_listed() -> None:
         pass  # the job is in the log now, or not
     first = world.controller(ALL)
     async with running(first):
-        await first.source.observe(await _seen(stored))
+        await first.engine.source.observe(await _seen(stored))
         await until(lambda: phase_of(first, stored["metadata"]["uid"]) is Phase.PENDING)
         await asyncio.sleep(HOUR)
         assert world.pods() == []
@@ -223,7 +224,7 @@ async def test_jobs_of_other_namespaces_are_left_as_they_are() -> None:
     class Elsewhere(MemoryCluster):
         """Nothing is seen of what there is in `default`."""
 
-    limited = Controller(
+    limited = controller_of(
         world.log, Elsewhere(), world.clock, roles=ALL, inbox=world.inbox, attended=Attended(("team",))
     )
     async with running(limited):
@@ -283,7 +284,7 @@ async def test_a_late_report_of_a_pod_that_has_gone_is_contradicted() -> None:
     controller = world.controller(frozenset({Role.BRIDGE, Role.ENGINE}))
     async with running(controller):
         await until(lambda: bool(_replica(controller, uid)))
-        now = controller.clock.now()
+        now = world.clock.now()
         ghost = PodObserved(
             job=uid,
             at=now,
@@ -293,7 +294,7 @@ async def test_a_late_report_of_a_pod_that_has_gone_is_contradicted() -> None:
             uid=PodUid("ghost"),
             phase=PodPhase.RUNNING,
         )
-        await controller.source.observe(ghost)
+        await controller.engine.source.observe(ghost)
         await until(lambda: _replica(controller, uid).uid == "ghost")
         await until(lambda: _replica(controller, uid).uid != "ghost")
     assert [each.uid for each in await _causes(world) if isinstance(each, PodGone)] == ["ghost"]

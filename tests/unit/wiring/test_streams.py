@@ -2,7 +2,6 @@
 
 import asyncio
 
-from jobledger.wiring import Controller
 from jobledger.wiring.roles import Role
 from jobledger.wiring.streams import Followed, Streams
 from k8s_bridge.memory import MemoryCluster
@@ -11,6 +10,7 @@ from statemachine.errors import JobledgerError, LogUnavailable, ViewUnavailable
 from statemachine.log.memory import MemoryLog
 from statemachine.log.partitions import Partitions
 from statemachine.log.reader import Reader
+from tests.support.controllers import controller_of
 from tests.support.simulated import run_simulated
 
 
@@ -103,7 +103,7 @@ async def test_a_view_that_goes_on_beside_a_reader_is_given_the_one_of_its_parti
 
     views = [Beside(), Beside()]
     partitions = Partitions([MemoryLog(), MemoryLog()])
-    Controller(
+    controller_of(
         partitions,
         MemoryCluster(),
         WallClock(),

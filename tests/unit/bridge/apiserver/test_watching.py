@@ -17,6 +17,7 @@ from k8s_bridge.port import Change, Manifest, Ref, Synced, Verb
 from k8s_bridge.watchers import Bridge
 from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.observations import JobGone, JobObserved, Observation, PodGone, PodObserved
+from tests.support.bridges import Kept, LogOf
 from tests.unit.bridge.apiserver.scripted import (
     SILENT,
     Answer,
@@ -66,7 +67,7 @@ class Heard:
     """What a bridge passed on."""
 
     observations: list[Observation] = field(default_factory=list)
-    touched: list[JobUid] = field(default_factory=list)
+    signals: Kept = field(default_factory=Kept)
 
     async def sink(self, seen: Observation) -> None:
         self.observations.append(seen)
@@ -82,7 +83,7 @@ class Heard:
 @asynccontextmanager
 async def bridged(cluster: ApiServerCluster) -> AsyncIterator[Heard]:
     heard = Heard()
-    bridge = Bridge(cluster, heard.sink, touched=heard.touched.append)
+    bridge = Bridge(cluster, heard.sink, signals=heard.signals)
     task = asyncio.create_task(bridge.run())
     await until(lambda: bridge.progress.synced)
     yield heard
@@ -169,7 +170,7 @@ async def test_a_pod_that_lost_its_labels_is_not_gone_and_its_job_s_children_hav
         server.on("GET", PODS, page(version=20))
         server.on("WATCH", PODS, EXPIRED, watch(SILENT))
     async with bridged(cluster) as heard:
-        await until(lambda: bool(heard.touched))
+        await until(lambda: bool(heard.signals.jobs))
         also = [each["kind"] for each in await cluster.children("demo", J1, ["p-1"])]
     assert also == ["Service", "Pod"]
     assert PodGone not in heard.kinds
@@ -192,9 +193,9 @@ async def test_services_that_vanish_touch_their_job(server: Server, cluster: Api
     server.on("GET", SERVICES, page(version=20))
     server.on("WATCH", SERVICES, EXPIRED, watch(SILENT))
     async with bridged(cluster) as heard:
-        await until(lambda: bool(heard.touched))
+        await until(lambda: bool(heard.signals.jobs))
         assert [each["kind"] for each in await cluster.children("demo", J1)] == ["Pod"]
-    assert heard.touched == [J1]
+    assert heard.signals.jobs == [J1]
 
 
 async def test_a_server_that_does_not_serve_jobs_yet_has_not_lost_them(
@@ -209,7 +210,7 @@ async def test_a_server_that_does_not_serve_jobs_yet_has_not_lost_them(
         assert len(await cluster.children("demo", J1)) == 2
     assert lists(server)["pytorchtrainingjobs"] == 5
     assert heard.kinds == [JobObserved, PodObserved]
-    assert heard.touched == []
+    assert heard.signals.jobs == []
 
 
 def job_paths() -> list[str]:
@@ -289,17 +290,19 @@ async def test_jobs_of_a_kind_that_cannot_be_listed_are_not_said_to_be_gone(
     heard, gone, lost = Heard(), JobUid("j-3"), JobUid("j-4")
     kinds = {JobUid("j-2"): "DeepSpeedJob", gone: "DeepSpeedJob", lost: "PyTorchTrainingJob"}
     known = {each: {(ReplicaName("worker-0"), 1): PodUid(f"p-{each}")} for each in kinds}
-    bridge = Bridge(cluster, heard.sink, known, kind_of=lambda uid: kinds.get(uid, ""))
+    log = LogOf(known, kind_of=lambda uid: kinds.get(uid, ""))
+    bridge = Bridge(cluster, heard.sink, log)
     task = asyncio.create_task(bridge.run())
     await until(lambda: bridge.progress.synced)
     assert [each.job for each in heard.of(JobGone)] == [lost]
     assert {each.job for each in heard.of(PodGone)} == set(kinds)
-    assert bridge.missing({JobUid("j-5"): {}}) == {}
+    log.jobs = {JobUid("j-5"): {}}
+    assert bridge.missing() == {}
     server.instead("GET", OTHER_JOBS, page(OTHER_JOB, version=20))
     await until(lambda: len(heard.of(JobGone)) == 2)
     assert [each.job for each in heard.of(JobGone)] == [lost, gone]
     assert JobUid("j-2") in [each.job for each in heard.of(JobObserved)]
-    assert list(bridge.missing({JobUid("j-5"): {}})) == ["j-5"]
+    assert list(bridge.missing()) == ["j-5"]
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
