@@ -14,13 +14,14 @@ from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Any, Final
 
-from jobledger.api.reviews import Reviews
-from jobledger.api.server import serve
-from jobledger.api.stage import Stage, backstage, waiting
-from jobledger.api.streams import Closing
+from jobledger.api import create
 from jobledger.app import App
-from jobledger.console import Options, create
+from jobledger.console.frame import Options
 from jobledger.health import Health
+from jobledger.web.reviews import Reviews
+from jobledger.web.server import serve
+from jobledger.web.streams import Closing
+from jobledger.web.switchable import Stage, backstage, waiting
 from jobledger.wiring.bridge_role import Turn
 from jobledger.wiring.cluster import Plan, leasing, opened
 from jobledger.wiring.controller import Controller

@@ -1,49 +1,86 @@
-"""The HTTP API of a running controller: small, local, and the same data as the command line."""
+"""The HTTP API of a running controller, `/v1`, beside the console's pages.
+
+The same data as the command line and the console show. `/v1/openapi.json` describes it, from the routes and `models`;
+why it is one API, and what became of `/api`, is ADR 0033.
+"""
+
+from importlib.metadata import version
 
 from fastapi import FastAPI
 
-from jobledger.api import health, start
-from jobledger.api.answers import Answer
-from jobledger.api.guards import ClusterGuard, LocalOnly
-from jobledger.api.jobs import routes
-from jobledger.api.limits import Limits
-from jobledger.api.lives import lives
-from jobledger.api.problems import Refusal, install
-from jobledger.api.reviews import Reviews
-from jobledger.api.streams import Closing
+from jobledger.api import (
+    alias,
+    alias_changes,
+    choices,
+    discovery,
+    freshness,
+    jobs,
+    lives,
+    logs,
+    parts,
+    validation,
+)
 from jobledger.app import App
+from jobledger.console import PAGES
+from jobledger.console.details.lives import Lives
+from jobledger.console.frame import Console, Options, refused
 from jobledger.telemetry.page import mount
+from jobledger.web import health
+from jobledger.web.guards import ClusterGuard, LocalOnly
+from jobledger.web.limits import Limits
+from jobledger.web.problems import install
+from jobledger.web.responses import Answer
+from jobledger.web.reviews import Reviews
+from jobledger.web.streams import Closing
 
 
 def create(
     app: App,
     closing: Closing | None = None,
     reviews: Reviews | None = None,
-    refusal: Refusal | None = None,
+    options: Options | None = None,
 ) -> FastAPI:
     """The ASGI application over `app`; its streams end when `closing` says so.
 
     With `reviews` it serves a cluster: whoever shows a token that the API server knows, as far as their rights
     there go. Without, it serves this machine alone, and everybody on it who can reach it. Every error is answered
-    with a problem, or what `refusal` makes of it.
+    with a problem, or a page of the console where one is wanted.
     """
-    api = FastAPI(
+    console = Console(app, closing or Closing(), options or Options())
+    api = discovery.Described(
         title="jobledger",
+        version=version("jobledger"),
+        description="Distributed training jobs: their objects, their lives, and what the console shows of them.",
         docs_url=None,
         redoc_url=None,
-        openapi_url=start.DESCRIPTION,
+        servers=[{"url": console.options.base or "/"}],
+        openapi_url=discovery.DESCRIPTION,
         default_response_class=Answer,
     )
-    api.state.jobledger = app
+    api.guarded = reviews is not None
+    api.state.jobledger, api.state.console = app, console
+    api.add_middleware(alias.Alias, console=console)
     api.add_middleware(Limits)
     if reviews is None:
         api.add_middleware(LocalOnly)
     else:
-        api.add_middleware(ClusterGuard, reviews=reviews, refusal=refusal)
-    install(api, refusal)
-    api.include_router(start.routes())
-    api.include_router(routes(app, closing or Closing()))
-    api.include_router(lives())
-    api.include_router(health.routes(app.health))
+        api.add_middleware(ClusterGuard, reviews=reviews, refusal=refused)
+    install(api, refused)
+    kept = Lives(app)
+    for router in (
+        discovery.routes(console),
+        jobs.routes(console),
+        validation.routes(console),
+        parts.routes(console, kept),
+        logs.routes(console, kept),
+        lives.routes(),
+        choices.routes(console),
+        freshness.routes(console),
+        health.routes(app.health),
+    ):
+        api.include_router(router)
     mount(api, app.controller)
+    api.include_router(alias_changes.routes(console), include_in_schema=False)
+    for pages in PAGES:
+        api.include_router(pages(console), include_in_schema=False)
     return api

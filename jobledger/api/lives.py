@@ -10,11 +10,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from jobledger.api.rights import Caller, Right, caller_of, demand, may_list, permitted
+from jobledger.api.models import Told, answers
 from jobledger.app import App
 from jobledger.telling.answers import Form, history_answer, why_answer
 from jobledger.telling.histories import History
 from jobledger.telling.known import chosen, others
+from jobledger.web.rights import Caller, Right, caller_of, demand, may_list, permitted
 from statemachine.kinds import names_of
 
 
@@ -53,16 +54,16 @@ Life = Annotated[History, Depends(_life)]
 Wanted = Annotated[Form, Depends(_form)]
 
 
-def lives() -> APIRouter:
+def routes() -> APIRouter:
     """The router; the application is the request's."""
     router = APIRouter(prefix="/v1/lives/{namespace}/{job}")
 
-    @router.get("/history")
+    @router.get("/history", **answers(Told))
     async def history(life: Life, form: Wanted, seq: str = "", *, full: bool = False) -> dict[str, Any]:
         """The job's entries, as text or as data; `seq` picks some, `full` shows all of their fields."""
         return asdict(await asyncio.to_thread(history_answer, life, form, seq=seq, full=full))
 
-    @router.get("/why")
+    @router.get("/why", **answers(Told))
     async def why(life: Life, form: Wanted, at: str = "") -> dict[str, Any]:
         """Why the job is as it is, or was at the moment `at`."""
         return asdict(await asyncio.to_thread(why_answer, life, form, at=at))

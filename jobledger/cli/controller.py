@@ -85,9 +85,9 @@ def controller(
     """
     import asyncio
 
-    from jobledger.api.server import listen_address
     from jobledger.cli.embedding import check_installation
     from jobledger.settings import in_pod
+    from jobledger.web.server import listen_address
 
     flags = {
         "controller.kubeconfig": ("--kubeconfig", kubeconfig),
@@ -126,10 +126,10 @@ def _plan(settings: "Settings") -> "Plan":
 
 
 async def _control(plan: "Plan", settings: "Settings", host: str, port: int) -> int:
-    from jobledger.api.server import tcp_socket
     from jobledger.cli.signals import listening
     from jobledger.console import Options
     from jobledger.duty import Duty
+    from jobledger.web.server import tcp_socket
     from jobledger.wiring.cluster import check
     from statemachine.errors import StoreInUse, StoreUnusable
 

@@ -50,7 +50,7 @@ def serve(
     """
     import asyncio
 
-    from jobledger.api.server import listen_address
+    from jobledger.web.server import listen_address
 
     flags = {"history": ("--history", history)}
     settings = common.settings(store=store, verbose=verbose, quiet_level="info", flags=flags)
@@ -68,11 +68,11 @@ def _kafka(url: str | None, settings: "Settings") -> "Kafka | None":
 
 
 async def _serve(settings: "Settings", address: tuple[str, int] | None, log: "Kafka | None") -> int:
-    from jobledger.api.server import tcp_socket, unix_socket
     from jobledger.app import App
     from jobledger.cli.embedding import controller_of
     from jobledger.cli.signals import listening
     from jobledger.places import socket_path
+    from jobledger.web.server import tcp_socket, unix_socket
     from jobledger.wiring import running
 
     with listening() as asked, ExitStack() as opened:
@@ -93,9 +93,10 @@ async def _answer(app: "App", settings: "Settings", sockets: "Sequence[socket]",
     """Requests are answered until the process is asked to end."""
     import asyncio
 
-    from jobledger.api.server import serve as answer
-    from jobledger.api.streams import Closing
-    from jobledger.console import Options, create
+    from jobledger.api import create
+    from jobledger.console.frame import Options
+    from jobledger.web.server import serve as answer
+    from jobledger.web.streams import Closing
 
     stop, closing = asyncio.Event(), Closing()
     async with asyncio.TaskGroup() as tasks:

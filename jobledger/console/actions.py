@@ -10,8 +10,6 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from jobledger.api.answers import yaml_answer, yaml_of
-from jobledger.api.rights import Caller, caller_of, demand, may_list, over, permitted
 from jobledger.app import App
 from jobledger.console import policies
 from jobledger.console.frame import HEADERS, Console, Route, done, is_fragment, page, told
@@ -20,6 +18,8 @@ from jobledger.console.session import Form, Posted
 from jobledger.console.words import language_of, say
 from jobledger.errors import NotPossible, UnknownJob
 from jobledger.views import is_gone, phase_of
+from jobledger.web.responses import yaml_answer, yaml_of
+from jobledger.web.rights import Caller, caller_of, demand, may_list, over, permitted
 from jobledger.wishes import kueue_queue, paused, scale_path, scaled
 from statemachine.errors import Conflict, InvariantBroken, JobledgerError, Problem, Refused, SpecInvalid
 from statemachine.kind import Scaling

@@ -8,10 +8,10 @@ who may list them may read them, and neither jobledger's front nor a form needs 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from jobledger.api.cache import Cache
-from jobledger.api.rights import Caller, Right
 from jobledger.console.forms.look import CLAIMS, CONFIG_MAPS, KEYS, QUEUES
 from jobledger.console.frame import Console
+from jobledger.web.cache import Cache
+from jobledger.web.rights import Caller, Right
 from statemachine.errors import ClusterError
 
 _KEPT: Final = 10.0

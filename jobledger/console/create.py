@@ -6,13 +6,13 @@ from fastapi import APIRouter, Depends, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from jobledger.api.rights import Caller, caller_of
 from jobledger.console import drafts, existing
 from jobledger.console.actions import JOB, Job
 from jobledger.console.creating import Creating, Problems, Said, pairs, refused, renamed, said_of
 from jobledger.console.frame import HEADERS, Console, Route, done, told, url
 from jobledger.console.session import Form, Posted
 from jobledger.errors import JobExists
+from jobledger.web.rights import Caller, caller_of
 from statemachine.errors import JobledgerError, Refused, SpecInvalid
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of

@@ -9,7 +9,6 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from jobledger.api.rights import Caller, demand, to_create
 from jobledger.console import drafts
 from jobledger.console.actions import ACTOR
 from jobledger.console.choices import Choices, Offering
@@ -21,6 +20,7 @@ from jobledger.console.frame import Console, page, url
 from jobledger.console.session import Posted
 from jobledger.console.words import language_of, say
 from jobledger.manifests import Manifest as Written
+from jobledger.web.rights import Caller, demand, to_create
 from statemachine.errors import Problem, SpecInvalid
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of

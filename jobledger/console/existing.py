@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
-from jobledger.api.rights import Caller, permitted
 from jobledger.console.actions import JOB
 from jobledger.console.frame import Console
+from jobledger.web.rights import Caller, permitted
 from projectors.history import Listed, Wanted
 from statemachine.errors import JobledgerError
 from statemachine.kinds import kind_of

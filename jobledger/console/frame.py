@@ -15,13 +15,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
-from jobledger.api.problems import answer_to, problem_of
-from jobledger.api.streams import Closing
 from jobledger.app import App
 from jobledger.console import notes, session, shapes
 from jobledger.console.hiding import hiding, shown
 from jobledger.console.words import language_of, say
 from jobledger.settings import Settings
+from jobledger.web.problems import answer_to, problem_of
+from jobledger.web.streams import Closing
 from projectors.history import History
 from statemachine.errors import JobledgerError, ViewUnavailable
 

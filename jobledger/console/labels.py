@@ -6,10 +6,10 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from jobledger.api.cache import Cache
-from jobledger.api.rights import Caller, caller_of
 from jobledger.console.frame import Console, Route, page
 from jobledger.console.listing import listable
+from jobledger.web.cache import Cache
+from jobledger.web.rights import Caller, caller_of
 from projectors.history import Wanted
 from projectors.history.known_labels import KnownLabels
 from statemachine.kinds import KNOWN

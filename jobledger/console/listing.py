@@ -8,11 +8,11 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse, Response
 
-from jobledger.api.cache import Cache
-from jobledger.api.rights import Caller, caller_of, permitted
 from jobledger.console.frame import HEADERS, Console, Route, is_fragment, page, url
 from jobledger.console.offers import offered
 from jobledger.console.queries import ALL_COLUMNS, PHASES, SIZES, Query, columns
+from jobledger.web.cache import Cache
+from jobledger.web.rights import Caller, caller_of, permitted
 from projectors.history import Listed, Page, Wanted
 from projectors.history.listing import Listing
 from statemachine.kinds import KNOWN

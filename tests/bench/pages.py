@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import httpx
 
+from jobledger.api import create
 from jobledger.app import App
-from jobledger.console import create
 from k8s_bridge.memory import MemoryCluster
 from projectors.history import HistoryProjector, SqliteDatabase
 from projectors.history.database import LABEL, LIST, Statement

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 import httpx
 
+from jobledger.api import create
 from jobledger.app import App
-from jobledger.console import create
 from jobledger.views import phase_of
 from jobledger.wiring import running
 from k8s_bridge.admission import admit

@@ -10,11 +10,11 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from jobledger.api import health as over_http
-from jobledger.api.stage import Stage, backstage, waiting
 from jobledger.health import PATIENCE, Health, Stall
 from jobledger.telemetry.collect import Collector
 from jobledger.telemetry.tally import Tally
+from jobledger.web import health as over_http
+from jobledger.web.switchable import Stage, backstage, waiting
 from jobledger.wiring import Controller, running
 from jobledger.wiring.roles import Role
 from k8s_bridge.memory import MemoryCluster

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from jobledger.api.rights import Caller, Right, demand
 from jobledger.app import App
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.replicas import Row, described, table
 from jobledger.console.details.subject import Subject
 from jobledger.errors import NoRight
+from jobledger.web.rights import Caller, Right, demand
 from k8s_bridge.port import Manifest, Ref
 from projectors.explain import Language
 from statemachine.errors import ClusterError

@@ -6,8 +6,6 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
-from jobledger.api.rights import Caller, Right, caller_of, demand, still_may
-from jobledger.api.streams import begun, log_response
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job, Subject
@@ -16,6 +14,8 @@ from jobledger.console.frame import HEADERS, Console
 from jobledger.console.logs import window
 from jobledger.console.logs.window import Matches, Window
 from jobledger.errors import NotPossible, UnknownReplica
+from jobledger.web.rights import Caller, Right, caller_of, demand, still_may
+from jobledger.web.streams import begun, log_response
 from statemachine.errors import ClusterError, Missing
 
 Number = Annotated[int, Query(ge=0, le=10**6)]

@@ -14,7 +14,6 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from jobledger.api.rights import Caller, Right, caller_of, demand
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job, Subject
@@ -25,6 +24,7 @@ from jobledger.console.monitoring.queries import RANGES, Panel, Span, span
 from jobledger.console.monitoring.source import Source
 from jobledger.console.words import Language, language_of, say
 from jobledger.errors import NoRight
+from jobledger.web.rights import Caller, Right, caller_of, demand
 from projectors.history.facts import resources
 
 Asking = Annotated[Caller, Depends(caller_of)]

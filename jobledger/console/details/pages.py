@@ -8,8 +8,6 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from jobledger.api.answers import yaml_answer, yaml_of
-from jobledger.api.rights import Caller, caller_of
 from jobledger.console.details.asof import by_change
 from jobledger.console.details.children import (
     group_of,
@@ -40,6 +38,8 @@ from jobledger.console.details.why import why
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.words import language_of
 from jobledger.errors import UnknownReplica
+from jobledger.web.responses import yaml_answer, yaml_of
+from jobledger.web.rights import Caller, caller_of
 from k8s_bridge.port import Ref
 from projectors.history.facts import resources
 from statemachine.budget import budget

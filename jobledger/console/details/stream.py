@@ -19,13 +19,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from jobledger.api.rights import Caller, Right, Still, caller_of, demand, still_may
-from jobledger.api.streams import HEARTBEAT, Closing
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.subject import subject_of
 from jobledger.console.details.whichlog import Choice, Log, chosen_log
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.live import Beat, Listeners, merged
+from jobledger.web.rights import Caller, Right, Still, caller_of, demand, still_may
+from jobledger.web.streams import HEARTBEAT, Closing
 from statemachine.errors import ClusterUnavailable, JobledgerError
 
 LOGS: Final = 32

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 
-from jobledger.api.rights import Caller, caller_of, may_list, permitted
 from jobledger.app import App
 from jobledger.errors import UnknownJob
 from jobledger.telling.known import Known
 from jobledger.views import manifest_of
+from jobledger.web.rights import Caller, caller_of, may_list, permitted
 from projectors.history import EntryRow, JobRow
 from statemachine.errors import JobledgerError
-from statemachine.kinds import KNOWN
+from statemachine.kinds import KNOWN, kind_of
 from statemachine.state import JobState
 
 JOB = "/jobs/{namespace}/{kind}/{name}"
@@ -62,58 +62,74 @@ async def subject_of(
     *,
     uid: Annotated[str, Query(max_length=100)] = "",
 ) -> Subject:
-    """The job that is meant, if the caller may see it. Raises UnknownJob, NoRight."""
-    app: App = request.app.state.jobledger
+    """The job of a page, if the caller may see it and the console its namespace. Raises UnknownJob, NoRight."""
     only = request.app.state.console.options.namespace
-    if kind not in KNOWN or (only and namespace != only):
+    if only and namespace != only:
+        raise UnknownJob(namespace, name)
+    return await meant(request, caller, namespace, kind, name, uid=uid)
+
+
+async def meant(
+    request: Request, caller: Caller, namespace: str, kind: str, name: str, *, uid: str = ""
+) -> Subject:
+    """The job of the name, if the caller may see it; of any kind if `kind` is empty.
+
+    Raises:
+        UnknownJob: there is none, and never was.
+        NoRight: the caller may not see it.
+        NotPossible: jobs of several kinds have this name.
+    """
+    app: App = request.app.state.jobledger
+    if kind and kind not in KNOWN:
         raise UnknownJob(namespace, name)
     kinds = await permitted(caller, "get", namespace, name=name, kind=kind)  # under an older name, too
-    found = Subject(namespace, kind, name, None, uid, None, gone=False, asked=uid)
+    wanted = Subject(namespace, kind, name, None, uid, None, gone=False, asked=uid)
     try:
-        living = await _living(app, found, kinds)
-        return living or await _gone(app, found, kinds) or await _remembered(request, found)
+        return await _living(app, wanted, kinds)
     except UnknownJob:
+        past = await _gone(app, wanted, kinds) or await _remembered(request, wanted)
+        if past is not None:
+            return past
         if await may_list(caller, namespace):
             raise
         raise UnknownJob(namespace, name) from None  # no names are to be learnt by trying
 
 
-async def _living(app: App, wanted: Subject, kinds: Sequence[str]) -> Subject | None:
-    """The job that exists."""
-    try:
-        job = await app.job(wanted.namespace, wanted.name, kinds=kinds, uid=wanted.uid)
-    except UnknownJob:
-        return None
-    uid = job["metadata"]["uid"]
+async def _living(app: App, wanted: Subject, kinds: Sequence[str]) -> Subject:
+    """The job that exists. Raises UnknownJob, NotPossible."""
+    job = await app.job(wanted.namespace, wanted.name, kinds=kinds, uid=wanted.uid)
+    uid, kind = job["metadata"]["uid"], kind_of(job["apiVersion"], job["kind"]).names.kind
     state = app.state(uid)
     gone = state is not None and state.deleted
-    return replace(wanted, job=job, uid=uid, state=state, gone=gone)
+    return replace(wanted, kind=kind, job=job, uid=uid, state=state, gone=gone)
 
 
 async def _gone(app: App, wanted: Subject, kinds: Sequence[str]) -> Subject | None:
     """The newest job of the name that the log knows, or the one with the uid."""
     named = [
-        each
-        for each in await app.known(wanted.namespace, wanted.name, wanted.uid)
-        if each.state.object_kind in kinds and each.name == wanted.name and wanted.uid in ("", each.uid)
+        job
+        for job in await app.known(wanted.namespace, wanted.name, wanted.uid)
+        if job.state.object_kind in kinds and job.name == wanted.name and wanted.uid in ("", job.uid)
     ]
     if not named:
         return None
     last, state = named[-1], named[-1].state
     job = manifest_of(state)
-    return replace(wanted, job=job, uid=last.uid, state=state, gone=True, others=named[:-1])
+    return replace(wanted, kind=state.kind, job=job, uid=last.uid, state=state, gone=True, others=named[:-1])
 
 
-async def _remembered(request: Request, wanted: Subject) -> Subject:
-    """A job that only the history view knows. Raises UnknownJob."""
+async def _remembered(request: Request, wanted: Subject) -> Subject | None:
+    """A job that only the history view knows."""
     console = request.app.state.console
     try:
         row: JobRow | None = await console.history.find_job(wanted.uid or wanted.name, wanted.namespace)
     except JobledgerError:  # there is none, or it is out of reach: then nobody knows the job
-        row = None
-    if row is None or (row.namespace, row.kind, row.name) != (wanted.namespace, wanted.kind, wanted.name):
-        raise UnknownJob(wanted.namespace, wanted.name)
-    return replace(wanted, uid=row.uid, gone=True, remembered=row)
+        return None
+    if row is None or (row.namespace, row.name) != (wanted.namespace, wanted.name):
+        return None
+    if wanted.kind not in ("", row.kind):
+        return None
+    return replace(wanted, kind=row.kind, uid=row.uid, gone=True, remembered=row)
 
 
 Job = Annotated[Subject, Depends(subject_of)]

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jobledger.api.rights import Caller, Right
 from jobledger.app import App
 from jobledger.console.details.lives import KeptLife
 from jobledger.console.details.subject import Subject
 from jobledger.console.details.whichlog import Choice, chosen_log
 from jobledger.console.logs import window
 from jobledger.errors import NotPossible, UnknownReplica
+from jobledger.web.rights import Caller, Right
 from k8s_bridge.port import Cluster, Ref
 from projectors.explain.model import Evidence, Explanation, Nature
 from projectors.phrases import Language

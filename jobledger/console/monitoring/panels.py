@@ -8,9 +8,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final, Literal
 
-from jobledger.api.cache import Cache
 from jobledger.console.monitoring.queries import Panel, Span, expression, panels
 from jobledger.console.monitoring.source import Series, Source, SourceFailed
+from jobledger.web.cache import Cache
 from projectors.history.facts import resources
 from statemachine.ids import split_replica
 from statemachine.kinds import kind_of

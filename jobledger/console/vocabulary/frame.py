@@ -34,4 +34,6 @@ FRAME: Final[dict[str, tuple[str, str]]] = {
     "about.namespace": ("Namespace", "命名空间"),
     "about.all": ("all", "全部"),
     "about.kinds": ("Job types", "Job 类型"),
+    "about.api": ("HTTP API", "HTTP API"),
+    "about.api.link": ("Description (OpenAPI)", "描述（OpenAPI）"),
 }

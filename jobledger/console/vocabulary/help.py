@@ -105,13 +105,13 @@ HELP: Final[dict[str, tuple[str, str]]] = {
     ),
     "help.elsewhere": ("Can programs do the same?", "程序也能做同样的事吗？"),
     "help.elsewhere.text": (
-        "Everything shown here is JSON under /api, and every job is a Kubernetes object: kubectl, and "
+        "Everything shown here is JSON under /v1, and every job is a Kubernetes object: kubectl, and "
         "jobledger on the command line, see the same.",
-        "这里显示的一切都可通过 /api 以 JSON 获取；每个 Job 都是 Kubernetes 对象，kubectl 和 jobledger "
+        "这里显示的一切都可通过 /v1 以 JSON 获取；每个 Job 都是 Kubernetes 对象，kubectl 和 jobledger "
         "命令行看到的内容相同。",
     ),
     "help.elsewhere.link": (
-        "What the command line asks, /v1, is described here (OpenAPI).",
-        "命令行所用的 /v1 的描述（OpenAPI）。",
+        "Every request and answer of /v1 is described here (OpenAPI).",
+        "/v1 的所有请求与响应的描述（OpenAPI）。",
     ),
 }

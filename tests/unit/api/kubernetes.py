@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from jobledger.api.streams import Closing
+from jobledger.web.streams import Closing
 from statemachine.errors import ClusterUnavailable
 
 Rule = Callable[[dict[str, Any]], bool]

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from jobledger.api import create
-from jobledger.api.streams import Closing
 from jobledger.app import App
+from jobledger.web.streams import Closing
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
 from tests.support.examples import job_of, manifests_of

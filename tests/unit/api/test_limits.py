@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 
 from jobledger.api import create
-from jobledger.api.limits import BODY_LIMIT, Limits
+from jobledger.web.limits import BODY_LIMIT, Limits
 from tests.support.simulated import on_simulated_time
 from tests.unit.api.words import app_in_memory
 

@@ -5,10 +5,10 @@ import pickle
 
 import pytest
 
-from jobledger.api.cache import Cache
-from jobledger.api.reviews import REFUSAL_SECONDS, RIGHT_SECONDS, TOKEN_SECONDS, Reviews
-from jobledger.api.rights import Right
 from jobledger.errors import Unauthenticated
+from jobledger.web.cache import Cache
+from jobledger.web.reviews import REFUSAL_SECONDS, RIGHT_SECONDS, TOKEN_SECONDS, Reviews
+from jobledger.web.rights import Right
 from statemachine.errors import ClusterUnavailable, Missing, Refused
 from tests.unit.api.kubernetes import Clock, FakeReviews
 

@@ -8,9 +8,9 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from jobledger.api.rights import Anyone
-from jobledger.api.server import serve, tcp_socket
-from jobledger.api.streams import Closing, log_response
+from jobledger.web.rights import Anyone
+from jobledger.web.server import serve, tcp_socket
+from jobledger.web.streams import Closing, log_response
 from statemachine.errors import ClusterUnavailable, ConfigError
 
 

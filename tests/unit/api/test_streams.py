@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from jobledger.api.rights import Right, Still, still_may
-from jobledger.api.streams import PATIENCE, RECHECK, Closing, log_response, watch_response
 from jobledger.errors import NoRight, Unauthenticated
+from jobledger.web.rights import Right, Still, still_may
+from jobledger.web.streams import PATIENCE, RECHECK, Closing, log_response, watch_response
 from statemachine.errors import ClusterUnavailable
 from tests.support.simulated import run_simulated
 

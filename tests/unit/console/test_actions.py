@@ -7,8 +7,8 @@ import httpx
 import pytest
 import yaml
 
-from jobledger.api.rights import Caller, Right
-from jobledger.console import create
+from jobledger.api import create
+from jobledger.web.rights import Caller, Right
 from k8s_bridge.port import Ref
 from tests.support.pytorchjob import TorchStory, training
 from tests.unit.api.words import elastic, job, phase, until

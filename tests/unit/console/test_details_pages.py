@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
+from jobledger.api import create
 from jobledger.app import App
-from jobledger.console import create
 from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from jobledger.api.reviews import Reviews
-from jobledger.console import create
+from jobledger.api import create
+from jobledger.web.reviews import Reviews
 from tests.unit.api.kubernetes import FakeReviews
 from tests.unit.api.test_cluster_guard import BASE, Rules, both, only
 from tests.unit.api.words import app_in_memory, job, phase, written

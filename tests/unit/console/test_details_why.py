@@ -8,9 +8,9 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from jobledger.api.reviews import Reviews
+from jobledger.api import create
 from jobledger.app import App
-from jobledger.console import create
+from jobledger.web.reviews import Reviews
 from k8s_bridge.memory import MemoryCluster
 from tests.unit.api.kubernetes import FakeReviews
 from tests.unit.api.test_cluster_guard import BASE, only

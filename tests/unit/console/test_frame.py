@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.api.streams import Closing
 from jobledger.console import assets, listing, live
 from jobledger.console.frame import Console
 from jobledger.console.words import WORDS
+from jobledger.web.streams import Closing
 from tests.unit.api.words import app_in_memory
 from tests.unit.console.words import HTMX, KIND, console
 
@@ -160,7 +160,7 @@ async def test_a_bug_is_a_page_and_a_notice_where_htmx_asks(
 async def test_a_server_without_a_read_model_says_what_is_missing() -> None:
     from httpx import ASGITransport, AsyncClient
 
-    from jobledger.console import create
+    from jobledger.api import create
 
     async with (
         app_in_memory() as app,

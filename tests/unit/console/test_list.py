@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from starlette.datastructures import QueryParams
 
-from jobledger.api.reviews import Reviews
 from jobledger.console.frame import Options
 from jobledger.console.listing import listable
 from jobledger.console.queries import COLUMNS, Query, columns
 from jobledger.errors import NoRight
+from jobledger.web.reviews import Reviews
 from k8s_bridge.port import Ref
 from statemachine.kinds import KNOWN, SERVED
 from tests.unit.api.kubernetes import FakeReviews

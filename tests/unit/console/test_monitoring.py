@@ -11,8 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from jobledger.api.reviews import Reviews
-from jobledger.console import create
+from jobledger.api import create
 from jobledger.console.details.monitoring import failed
 from jobledger.console.frame import Options
 from jobledger.console.monitoring.chart import ceiling, chart, value
@@ -21,6 +20,7 @@ from jobledger.console.monitoring.queries import POINTS, Span, expression, panel
 from jobledger.console.monitoring.source import Source, SourceFailed
 from jobledger.console.vocabulary.monitoring import MONITORING
 from jobledger.settings import load
+from jobledger.web.reviews import Reviews
 from statemachine.errors import ConfigError
 from tests.unit.api.kubernetes import FakeReviews
 from tests.unit.api.test_cluster_guard import BASE, only

@@ -8,10 +8,10 @@ from urllib.parse import quote, urlencode
 import pytest
 from fastapi import FastAPI
 
-from jobledger.api.reviews import Reviews
-from jobledger.console import create
+from jobledger.api import create
 from jobledger.console.frame import Options
 from jobledger.console.session import COOKIE
+from jobledger.web.reviews import Reviews
 from tests.support.streams import streaming
 from tests.unit.api.kubernetes import FakeReviews
 from tests.unit.api.test_cluster_guard import Rules, both, only

@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
+from jobledger.api import create
 from jobledger.app import App
-from jobledger.console import create
 from jobledger.console.frame import Options
 from jobledger.console.queries import PHASES
 from jobledger.wiring import running

@@ -19,11 +19,11 @@ import pytest
 from fastapi.routing import APIRoute
 
 import jobledger.cli
-from jobledger.api.streams import Closing
+from jobledger.api import create
 from jobledger.cli import GROUPS, run_command
-from jobledger.console import create
 from jobledger.logs import configure
 from jobledger.settings import LogSettings
+from jobledger.web.streams import Closing
 from k8s_bridge.apiserver.api import failure
 from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Verb
@@ -61,7 +61,7 @@ VALUES: Final = {
 """What stands in paths."""
 
 AS_THEY_ARE: Final = {
-    ("POST", "/api/jobs/validate"): "what was sent goes back to its sender, who would create it",
+    ("POST", "/v1/jobs/validate"): "what was sent goes back to its sender, who would create it",
     ("POST", "/jobs/new/{kind}"): "the form shows what its user is typing",
 }
 """Answers that hold what the caller has just sent."""

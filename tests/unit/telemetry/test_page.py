@@ -10,12 +10,12 @@ import pytest
 from prometheus_client.openmetrics import parser as openmetrics
 
 from jobledger.api import create
-from jobledger.api.stage import waiting
 from jobledger.health import Health
 from jobledger.telemetry import page as page_module
 from jobledger.telemetry.catalog import CATALOG, KAFKA
 from jobledger.telemetry.measured import OverApi
 from jobledger.telemetry.page import Page
+from jobledger.web.switchable import waiting
 from jobledger.wiring.roles import Role
 from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster

@@ -14,10 +14,10 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from jobledger.api.problems import Refusal, problem, problem_of
-from jobledger.api.reviews import Reviews
-from jobledger.api.rights import Anyone, Caller
 from jobledger.errors import Unauthenticated
+from jobledger.web.problems import Refusal, problem, problem_of
+from jobledger.web.reviews import Reviews
+from jobledger.web.rights import Anyone, Caller
 from statemachine.errors import ClusterUnavailable
 
 LOCAL: Final = ("localhost", "127.0.0.1", "[::1]")

@@ -1,24 +1,23 @@
-"""Writing: a manifest that is looked at, a job that is made, changed, deleted."""
+"""What `/api` does in a form of its own as long as it lasts: a job is created, changed in one go, deleted."""
 
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
-from starlette.responses import JSONResponse
 
-from jobledger.api.jobs import Actor
-from jobledger.api.rights import demand, over
+from jobledger.api.requests import Actor, Asking, Body, Namespace, OwnPages, place
 from jobledger.console.actions import job_of, patched, within
-from jobledger.console.creating import Creating, noticed, renamed
-from jobledger.console.data.asking import JOB, Asking, Body, Namespace, OwnPages, errors_of, place
+from jobledger.console.creating import Creating
 from jobledger.console.frame import Console
 from jobledger.console.words import say
-from jobledger.intake import inspect
+from jobledger.web.rights import demand, over
 from jobledger.wishes import paused, scaled
 from k8s_bridge.json_data import merged
 from statemachine.errors import Conflict, Problem, SpecInvalid
 from statemachine.kinds import kind_of
+
+JOB = "/api/jobs/{kind}/{name}"
 
 Manifest = dict[str, Any]
 
@@ -34,19 +33,11 @@ async def _living(
 Living = Annotated[Manifest, Depends(_living)]
 
 
-def add(router: APIRouter, console: Console) -> None:
-    """The routes."""
-    app, creating = console.app, Creating(console)
+def routes(console: Console) -> APIRouter:
+    """`POST /api/jobs`, and `PATCH` and `DELETE` of a job."""
+    router, app, creating = APIRouter(), console.app, Creating(console)
 
-    @router.post("/jobs/validate")
-    async def validate(body: Body) -> JSONResponse:
-        """The manifest in its canonical form, and what is wrong with it or worth knowing.
-
-        It goes back to who sent it, whole: without its secrets it could not be created.
-        """
-        return JSONResponse(validated(creating, body))
-
-    @router.post("/jobs", status_code=201)
+    @router.post("/api/jobs", status_code=201)
     async def create(body: Body, caller: Asking, actor: Actor) -> Manifest:
         """The job exists, in its canonical form."""
         return dict(await creating.create(caller, json.dumps(body), actor))
@@ -81,23 +72,7 @@ def add(router: APIRouter, console: Console) -> None:
         await app.delete(job, actor)
         return job
 
-
-def validated(creating: Creating, body: Mapping[str, Any]) -> Manifest:
-    """What all rules say of a manifest; `manifest` is None for what describes no job."""
-    try:
-        written, kind, found = creating.draft(json.dumps(body))
-    except SpecInvalid as error:
-        return {"manifest": None, "errors": errors_of(error.problems), "warnings": []}
-    problems = list(found.problems)
-    if not problems:
-        try:
-            inspect([written], as_api_server=True)
-        except SpecInvalid as error:
-            problems += error.problems
-    canonical = {**found.manifest, "apiVersion": kind.names.api_version, "kind": kind.names.kind}
-    warnings = [{"reason": "DeprecatedField", "text": each} for each in renamed(written.kind, kind)]
-    warnings += [{"reason": each.reason, "text": noticed(each)} for each in found.notices]
-    return {"manifest": canonical, "errors": errors_of(problems), "warnings": warnings}
+    return router
 
 
 def wish(job: Manifest, body: Mapping[str, Any]) -> Manifest:

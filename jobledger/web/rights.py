@@ -1,6 +1,6 @@
 """Who asks, and what they may do, in the words of Kubernetes' role based access control.
 
-A server of this machine serves `Anyone` who can reach it. On a cluster `jobledger.api.reviews` asks the API server
+A server of this machine serves `Anyone` who can reach it. On a cluster `jobledger.web.reviews` asks the API server
 about each caller. Routes state the rights that they need; they do not know who decides.
 """
 

@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Send
 
-from jobledger.api.answers import line_of
-from jobledger.api.problems import answer_to
-from jobledger.api.rights import Still
 from jobledger.errors import NoRight, Unauthenticated
+from jobledger.web.problems import answer_to
+from jobledger.web.responses import line_of
+from jobledger.web.rights import Still
 from statemachine.errors import ClusterError, ClusterUnavailable
 
 _log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from jobledger.api.problems import problem
 from jobledger.manifests import FILE_LIMIT
+from jobledger.web.problems import problem
 
 BODY_LIMIT: Final = 2 * FILE_LIMIT
 """Bytes. What is a little too large for manifests is read, so that it is refused with the manifest's name."""

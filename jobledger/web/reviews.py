@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from jobledger.api.cache import Cache
-from jobledger.api.rights import Right
 from jobledger.errors import Unauthenticated
+from jobledger.web.cache import Cache
+from jobledger.web.rights import Right
 from statemachine.errors import ClusterUnavailable, Missing, Refused
 
 TOKEN_SECONDS: Final = 60.0

@@ -1,4 +1,4 @@
-"""The server interface of the console, `/api`: answers and refusals. Source: spec console.md, section 6."""
+"""What the console shows as JSON, under its older name `/api`. Source: spec console.md, section 6."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,13 +9,13 @@ import httpx
 import pytest
 import yaml
 
-from jobledger.api.reviews import Reviews
-from jobledger.console import create
-from jobledger.console.data.health import Freshness
-from jobledger.console.data.logs import ended
+from jobledger.api import create
+from jobledger.api.freshness import Freshness
+from jobledger.api.logs import ended
 from jobledger.console.details.whichlog import Log
 from jobledger.console.frame import Options
 from jobledger.replicas import Attempt
+from jobledger.web.reviews import Reviews
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Cluster, LogPart
 from statemachine.ids import PodUid, ReplicaName
@@ -43,6 +43,53 @@ async def json(browser: Browser, path: str, status: int = 200) -> Any:
     answer = await browser.client.get(path)
     assert answer.status_code == status, answer.text
     return answer.json()
+
+
+# ---- successors --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (f"{JOBS}?q=tr", "/v1/summaries?q=tr"),
+        (TRAIN, f"/v1/jobs/default/train/summary?kind={KIND}"),
+        (f"{TRAIN}/history?size=2", f"/v1/jobs/default/train/entries?size=2&kind={KIND}"),
+        (f"{TRAIN}/yaml?namespace=default", f"/v1/jobs/default/train/yaml?kind={KIND}"),
+        (f"{TRAIN}/replicas/worker-0/log?tail=1", "/v1/jobs/default/train/logs?replica=worker-0&tail=1"),
+        ("/api/queues", "/v1/queues"),
+        (f"{TRAIN}/history?size=0", f"/v1/jobs/default/train/entries?size=0&kind={KIND}"),
+    ],
+)
+async def test_an_older_address_answers_as_its_successor_and_names_it(
+    tmp_path: Path, older: str, newer: str
+) -> None:
+    async with running(tmp_path) as browser:
+        rows = (await json(browser, f"{TRAIN}/replicas"))["items"]
+        cluster = cast(MemoryCluster, browser.app.cluster)
+        cluster.sim_logs.write("default", rows[0]["pod"], b"one\ntwo\n")
+        cluster.sim_logs.end(rows[0]["uid"])
+        answer, same = await browser.client.get(older), await browser.client.get(newer)
+        assert (answer.status_code, answer.text) == (same.status_code, same.text)
+        assert answer.headers["deprecation"] == "@1795564800"
+        assert answer.headers["link"] == f'<{newer.partition("?")[0]}>; rel="successor-version"'
+        assert "deprecation" not in same.headers
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "newer"),
+    [
+        ("POST", JOBS, "/v1/jobs"),
+        ("PATCH", TRAIN, "/v1/jobs/default/train"),
+        ("DELETE", TRAIN, "/v1/jobs/default/train"),
+    ],
+)
+async def test_changes_keep_their_form_and_name_their_successor(
+    tmp_path: Path, method: str, path: str, newer: str
+) -> None:
+    async with console(tmp_path, Options(base="/jobs-console")) as browser:
+        answer = await browser.client.request(method, path, json={"spec": {}})
+        assert answer.status_code >= 400
+        assert answer.headers["link"] == f'</jobs-console{newer}>; rel="successor-version"'
 
 
 # ---- reading -----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
-from jobledger.api.streams import Closing
+from jobledger.web.streams import Closing
 from statemachine.errors import ConfigError, StoreUnusable
 
 _GRACE: Final = 5

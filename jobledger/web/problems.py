@@ -10,7 +10,6 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from jobledger.api.answers import Answer
 from jobledger.errors import (
     JobExists,
     NoRight,
@@ -22,6 +21,7 @@ from jobledger.errors import (
     UnknownReplica,
 )
 from jobledger.intake import Inadmissible
+from jobledger.web.responses import Answer
 from statemachine.errors import (
     ClusterUnavailable,
     ConfigError,

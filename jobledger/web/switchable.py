@@ -5,11 +5,11 @@ from typing import Final
 from fastapi import FastAPI, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from jobledger.api import health as of_health
-from jobledger.api.problems import install, problem
-from jobledger.api.streams import Closing
 from jobledger.health import Health
 from jobledger.telemetry.page import mount
+from jobledger.web import health as of_health
+from jobledger.web.problems import install, problem
+from jobledger.web.streams import Closing
 
 _METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 

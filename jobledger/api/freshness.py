@@ -6,17 +6,23 @@
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from jobledger.api import models
 from jobledger.console.frame import Console
 
 BEHIND: Final = 30.0
 """Seconds that projections may be behind. Source: spec console.md, section 6."""
 
 _SAMPLES: Final = 64
+
+_ANSWERS: Final[dict[str, Any]] = {
+    "response_model": None,
+    "responses": {status: {"model": models.Freshness} for status in (200, 503)},
+}
 
 
 class Freshness:
@@ -36,11 +42,12 @@ class Freshness:
         return now - self._seen[0][0] if self._seen else 0.0
 
 
-def add(router: APIRouter, console: Console) -> None:
-    """The route."""
+def routes(console: Console) -> APIRouter:
+    """`/healthz` of the read model."""
+    router = APIRouter(prefix="/v1")
     freshness = Freshness()
 
-    @router.get("/healthz")
+    @router.get("/healthz", **_ANSWERS)
     async def healthz() -> JSONResponse:
         """200 while the read model is at most 30 seconds behind the log, else 503."""
         reached = await (await console.ready()).positions()
@@ -48,3 +55,5 @@ def add(router: APIRouter, console: Console) -> None:
         fresh = behind <= BEHIND
         body = {"status": "ok" if fresh else "behind", "secondsBehind": round(behind, 1)}
         return JSONResponse(body, 200 if fresh else 503)
+
+    return router

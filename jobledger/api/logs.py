@@ -6,51 +6,53 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import StreamingResponse
 
-from jobledger.api.rights import Right, demand, still_may
-from jobledger.api.streams import begun, log_response
-from jobledger.console.data.asking import JOB, Asking, Job
+from jobledger.api.models import text
+from jobledger.api.requests import JOB, Asking, Known
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.whichlog import MOST, Choice, Log, chosen_log
 from jobledger.console.frame import Console
 from jobledger.console.logs import window
 from jobledger.console.logs.sources import heard
 from jobledger.errors import NotPossible, UnknownReplica
+from jobledger.web.rights import Right, demand, over, still_may
+from jobledger.web.streams import begun, log_response
 from k8s_bridge.port import TailedLogs
 from statemachine.errors import Missing
 
 
-def add(router: APIRouter, console: Console, lives: Lives) -> None:
-    """The route."""
-    app = console.app
+def routes(console: Console, lives: Lives) -> APIRouter:
+    """`/logs` of a job."""
+    router, app = APIRouter(prefix="/v1"), console.app
 
-    @router.get(JOB + "/replicas/{pod}/log")
-    async def log(
-        subject: Job,
+    @router.get(JOB + "/logs", **text("text/plain"), response_class=StreamingResponse)
+    async def logs(
+        subject: Known,
         caller: Asking,
-        pod: str,
         *,
+        replica: Annotated[str, Query(description="its name, or that of its pod; default: the primary")] = "",
         container: str = "",
         tail: Annotated[int | None, Query(ge=1, le=MOST, description="lines; default: all")] = None,
-        follow: bool = False,
         previous: bool = False,
+        follow: bool = False,
     ) -> StreamingResponse:
-        """What the replica (its name, or its pod's) writes; with `follow` until it ends."""
+        """What a replica writes; with `follow` until it ends."""
         right = Right("get", "", "pods", subject.namespace, subresource="log")
         await demand(caller, right)
         if subject.job is None:
             raise NotPossible(f'job "{subject.name}" has no log: nothing has been decided about it yet')
-        if tail is None:
-            pieces = await app.logs(
-                subject.job, replica=pod, container=container, previous=previous, follow=follow
-            )
-        elif previous:
-            source = await heard(await app.logs(subject.job, replica=pod, container=container, previous=True))
-            pieces = _pieces(await window.tail(source, tail), tail)
-        else:
-            life = await lives.of(subject.uid)
-            held = chosen_log(app.cluster, subject, life.attempts(), Choice(pod, container))
-            pieces = await ended(held, tail, follow=follow)
-        return log_response(console.closing, pieces, still_may(caller, right))
+        still = still_may(caller, over(subject.job, "get"), right)
+        if tail is not None and not previous:
+            attempts = (await lives.of(subject.uid)).attempts()
+            log = chosen_log(app.cluster, subject, attempts, Choice(replica, container))
+            return log_response(console.closing, await ended(log, tail, follow=follow), still)
+        pieces = await app.logs(
+            subject.job, replica=replica, container=container, previous=previous, follow=follow
+        )
+        if tail is not None:
+            pieces = _pieces(await window.tail(await heard(pieces), tail), tail)
+        return log_response(console.closing, pieces, still)
+
+    return router
 
 
 async def ended(log: Log, tail: int, *, follow: bool) -> AsyncIterator[bytes]:
