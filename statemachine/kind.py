@@ -14,6 +14,9 @@ from statemachine.events import Event
 from statemachine.ids import JobUid, ReplicaName
 from statemachine.observations import Observation, Recorded
 from statemachine.rulebook import Notice, Rule
+from statemachine.schema.fields import SpecPart
+from statemachine.schema.layout import Layout
+from statemachine.schema.manual import Manual
 from statemachine.spec import Plan
 from statemachine.state import JobState
 
@@ -152,6 +155,15 @@ class Scaling(NamedTuple):
     now: int
 
 
+class Placement(NamedTuple):
+    """Where pods wait: the scheduler, its queue, and how important they are; empty: nothing is said."""
+
+    scheduler: str = "default"
+    queue: str = ""
+    priority: int = 0
+    priority_class: str = ""
+
+
 class Budget(NamedTuple):
     """Restarts of a job, or of a replica that has a limit of its own; without a limit `limit` is None."""
 
@@ -182,6 +194,26 @@ class Kind(Protocol):
     @property
     def rules(self) -> tuple[Rule, ...]:
         """Every validation rule of the kind, shared ones (G…) included, in the order of the spec."""
+
+    @property
+    def model(self) -> type[SpecPart]:
+        """What a spec consists of: fields, types, defaults, bounds, what each field is for, and what may change."""
+
+    @property
+    def layout(self) -> Layout:
+        """Where a spec has its pod templates, and which container of a pod trains."""
+
+    @property
+    def manual(self) -> Manual:
+        """What the documentation says of the environment of the training."""
+
+    @property
+    def refused_as(self) -> str:
+        """The reason that a job is given which breaks a rule of layer V."""
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """Types of the conditions that say that a job goes on with an error, the most telling first."""
 
     @property
     def child_label(self) -> str:
@@ -222,6 +254,12 @@ class Kind(Protocol):
 
     def needs(self, child_kind: str) -> bool:
         """A job cannot do without its children of this Kubernetes kind."""
+
+    def placing(self, spec: Mapping[str, Any]) -> Placement:
+        """Where the pods of a job with this spec wait until they are placed. Copes with broken specs."""
+
+    def debugs(self, spec: Mapping[str, Any]) -> bool:
+        """A job with this spec sets its environment up and starts no training. Copes with broken specs."""
 
     def scale_of(self, plan: Plan) -> int:
         """The replicas that a user scales, as the `scale` subresource counts them (spec R12)."""

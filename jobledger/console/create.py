@@ -1,6 +1,6 @@
 """Creating a job: from a form, from a text, or from a job that exists."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Request
 from starlette.exceptions import HTTPException
@@ -16,7 +16,6 @@ from jobledger.web.rights import Caller, caller_of
 from statemachine.errors import JobledgerError, Refused, SpecInvalid
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of
-from statemachine.kinds.common.kind import ModelKind
 from statemachine.redact import redacted
 
 Asking = Annotated[Caller, Depends(caller_of)]
@@ -32,7 +31,7 @@ def routes(console: Console) -> APIRouter:
 
     @router.get("/jobs/new/{kind}")
     async def new(request: Request, kind: str, caller: Asking) -> Response:
-        """An empty form; a text to edit for kinds without one, and where a manifest or a job is to be brought."""
+        """An empty form; a text to edit where a manifest or a job is to be brought."""
         known, asked = _known(kind), request.query_params
         if asked.get("from"):
             try:
@@ -52,13 +51,9 @@ def routes(console: Console) -> APIRouter:
         kind = kind_of(job["apiVersion"], job["kind"])
         name = f"{job['metadata']['name']}{_SUFFIX}"
         manifest = redacted(drafts.copied({**job, "kind": kind.names.kind}, name))
-        if drafts.has_form(kind):
-            found = drafts.examined(kind, manifest)
-            offers = await pages.offers(caller, manifest)
-            return pages.form(
-                request, kind, found.manifest, said=said_of(found.problems, found.notices), offers=offers
-            )
-        return pages.text(request, kind, drafts.text_of(manifest))
+        found = drafts.examined(kind, manifest)
+        said, offers = said_of(found.problems, found.notices), await pages.offers(caller, manifest)
+        return pages.form(request, kind, found.manifest, said=said, offers=offers)
 
     @router.post("/jobs/new/{kind}")
     async def posted(request: Request, kind: str, caller: Asking, form: Form) -> Response:
@@ -66,8 +61,6 @@ def routes(console: Console) -> APIRouter:
         known, do = _known(kind), form.get("do", ["create"])[-1]
         if "yaml" in form:
             return await _text_posted(request, pages, caller, known=known, text=form["yaml"][0], do=do)
-        if not drafts.has_form(known):
-            raise HTTPException(400, f"there is no form for {kind}")
         return await _form_posted(request, pages, caller, known=known, form=form, do=do)
 
     return router
@@ -91,7 +84,7 @@ async def _text_posted(
 
 
 async def _form_posted(
-    request: Request, pages: Creating, caller: Caller, *, known: ModelKind[Any], form: Posted, do: str
+    request: Request, pages: Creating, caller: Caller, *, known: Kind, form: Posted, do: str
 ) -> Response:
     """The answer to a button of the form, or to typing in it."""
     manifest, unread = pages.read(known, form, do)
@@ -130,10 +123,8 @@ async def _applied(request: Request, pages: Creating, caller: Caller, text: str)
     found = drafts.examined(kind, written.raw)
     manifest = {**found.manifest, "apiVersion": kind.names.api_version, "kind": kind.names.kind}
     said = said_of(found.problems, found.notices, *renamed(written.kind, kind))
-    if drafts.has_form(kind):
-        offers = await pages.offers(caller, manifest)
-        return pages.form(request, kind, drafts.taken(manifest), said=said, offers=offers)
-    return pages.text(request, kind, drafts.text_of(manifest), said=said)
+    offers = await pages.offers(caller, manifest)
+    return pages.form(request, kind, drafts.taken(manifest), said=said, offers=offers)
 
 
 async def _created(request: Request, pages: Creating, caller: Caller, text: str) -> Response:

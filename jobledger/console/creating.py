@@ -24,7 +24,6 @@ from jobledger.web.rights import Caller, demand, to_create
 from statemachine.errors import Problem, SpecInvalid
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of
-from statemachine.kinds.common.kind import ModelKind
 from statemachine.rulebook import Notice
 from statemachine.schema.json_values import unreadable
 from statemachine.schema.lookup import is_object
@@ -67,7 +66,7 @@ class Creating:
     def form(
         self,
         request: Request,
-        kind: ModelKind[Any],
+        kind: Kind,
         manifest: Mapping[str, Any],
         *,
         said: Said = _NOTHING,
@@ -125,7 +124,6 @@ class Creating:
             status=status,
             verbatim=True,
             kind=kind.names.kind,
-            with_form=drafts.has_form(kind),
             text=text,
             said_of=said,
             known=known,
@@ -147,12 +145,10 @@ class Creating:
 
     async def fresh(self, request: Request, kind: Kind, caller: Caller) -> Response:
         """What a new job of the kind begins with."""
-        if drafts.has_form(kind):
-            manifest = starter(kind)
-            if not self._console.options.namespace:
-                manifest["metadata"] = {"namespace": self._console.options.new_jobs}
-            return self.form(request, kind, manifest, offers=await self.offers(caller, manifest))
-        return self.text(request, kind, f"apiVersion: {kind.names.api_version}\nkind: {kind.names.kind}\n")
+        manifest = starter(kind)
+        if not self._console.options.namespace:
+            manifest["metadata"] = {"namespace": self._console.options.new_jobs}
+        return self.form(request, kind, manifest, offers=await self.offers(caller, manifest))
 
     def _draft(self, request: Request, address: str) -> Mapping[str, Any]:
         """Under which address the browser keeps the draft, and whether the page is the answer to a button of it.
@@ -168,7 +164,7 @@ class Creating:
 
     # ---- reading -----------------------------------------------------------------------------------------------
 
-    def read(self, kind: ModelKind[Any], posted: Posted, do: str) -> tuple[dict[str, Any], Sequence[Problem]]:
+    def read(self, kind: Kind, posted: Posted, do: str) -> tuple[dict[str, Any], Sequence[Problem]]:
         """The manifest that a form means, and what could not be read of it."""
         verb, _, path = do.partition(":")
         fields = Fields(

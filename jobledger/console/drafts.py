@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from jobledger.intake import taken_out
 from jobledger.manifests import Manifest as Written
@@ -11,7 +11,6 @@ from jobledger.manifests.text import to_yaml
 from statemachine.errors import Problem, SpecInvalid
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
-from statemachine.kinds.common.kind import ModelKind
 from statemachine.rulebook import Notice
 from statemachine.schema.lookup import flag, is_object
 
@@ -52,11 +51,6 @@ def kind_named(name: str) -> Kind | None:
     return next((each for each in KINDS if each.names.kind == name), None)
 
 
-def has_form(kind: Kind) -> TypeGuard[ModelKind[Any]]:
-    """There is a form for the kind: forms are made of models. The others are written as YAML."""
-    return isinstance(kind, ModelKind)
-
-
 def examined(kind: Kind, manifest: Manifest) -> Examined:
     """What all rules of the kind say, and the values that were taken out of a copy and have to be typed again."""
     meta = manifest.get("metadata")
@@ -69,7 +63,7 @@ def examined(kind: Kind, manifest: Manifest) -> Examined:
     return Examined(canonical, problems, [*renamed, *notices])
 
 
-def completed(manifest: Manifest, kind: ModelKind[Any]) -> Manifest:
+def completed(manifest: Manifest, kind: Kind) -> Manifest:
     """With what the form adds by itself: without torchrun, arguments alone are those of `python`."""
     spec = manifest["spec"]
     if "torchrunConfig" not in kind.model.model_json_schema(by_alias=True).get("properties", {}):

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 from projectors.history import Listed
 from statemachine.kinds import KINDS, KNOWN
-from statemachine.kinds.common.kind import ModelKind
 from statemachine.phases import ACTIVE, FINAL, Phase
 from statemachine.schema.tables import walk
 
@@ -44,5 +42,4 @@ def has(kind: str, *paths: str) -> bool:
 
 @cache
 def _fields(kind: str) -> frozenset[str]:
-    found: Any = KINDS[KNOWN.index(kind)]
-    return frozenset(path for path, _ in walk(found.model)) if isinstance(found, ModelKind) else frozenset()
+    return frozenset(path for path, _ in walk(KINDS[KNOWN.index(kind)].model))

@@ -11,8 +11,8 @@ from jobledger.console.session import Posted
 from jobledger.console.words import Language
 from jobledger.errors import NotPossible
 from statemachine.errors import JobledgerError, SpecInvalid
+from statemachine.kind import Kind
 from statemachine.kinds import kind_of
-from statemachine.kinds.common.kind import ModelKind
 from statemachine.schema.fields import SpecPart
 from statemachine.schema.lookup import is_object
 from statemachine.schema.tables import fields as fields_of
@@ -62,10 +62,9 @@ def _now(job: Manifest) -> Mapping[str, Any]:
     return held if is_object(held) else {}
 
 
-def _model(job: Manifest) -> tuple[ModelKind[Any], type[SpecPart]]:
-    kind: Any = kind_of(job["apiVersion"], job["kind"])
-    model: type[SpecPart] = kind.model
-    shape = fields_of(model).get("runPolicy")
+def _model(job: Manifest) -> tuple[Kind, type[SpecPart]]:
+    kind = kind_of(job["apiVersion"], job["kind"])
+    shape = fields_of(kind.model).get("runPolicy")
     if shape is None or shape.part is None:
         raise NotPossible(f"a {job['kind']} has no run policy")
     return kind, shape.part

@@ -9,18 +9,15 @@ from typing import Any, Final
 from projectors.history.labels import marks
 from statemachine.budget import budget
 from statemachine.ids import split_replica
+from statemachine.kind import Kind
 from statemachine.kinds import kind_of
-from statemachine.kinds.common.kind import ModelKind
 from statemachine.phases import Phase
 from statemachine.redact import redacted_text, secrets_of
-from statemachine.schema.lookup import find, number, text
+from statemachine.schema.lookup import find
 from statemachine.schema.quantities import quantity
 from statemachine.state import JobState, ReplicaPhase
 
 _CPU_AND_MEMORY: Final = ("cpu", "memory", "ephemeral-storage")
-
-_TROUBLES: Final = ("ReplicaFailure", "Restarting")
-"""Conditions of a job that goes on with an error; the second is Kubeflow's. Source: spec console.md, section 2."""
 
 Row = Sequence[Any]
 
@@ -29,6 +26,7 @@ def facts(state: JobState, seen_at: datetime) -> Row:
     """The row of a job in `history_listing`."""
     is_error, restarts = has_error(state), budget(state)
     asked, allowed = resources(state)
+    placed = _kind(state).placing(state.spec)
     extended = sorted({name for name in (*asked, *allowed) if name not in _CPU_AND_MEMORY})
     shown = {
         "started_at": _iso(state.started_at),
@@ -39,7 +37,7 @@ def facts(state: JobState, seen_at: datetime) -> Row:
         "cpu": [_float(asked.get("cpu")), _float(allowed.get("cpu"))],
         "memory": [_float(asked.get("memory")), _float(allowed.get("memory"))],
         "extended": {name: _float(allowed.get(name, asked.get(name))) for name in extended},
-        "priority": number(state.spec, "scheduler.t9kScheduler.priority") or 0,
+        "priority": placed.priority,
         "paused": bool(state.plan and state.plan.paused),
         "elastic": _elastic(state),
         "error": redacted_text(error(state), secrets_of(state.spec)) if is_error else "",
@@ -50,10 +48,14 @@ def facts(state: JobState, seen_at: datetime) -> Row:
             for each in state.conditions
         ],
     }
-    scheduler, queue = placing(state.spec)
     return (
         *(state.uid, state.namespace, state.api_version, state.kind, state.name, state.phase.value, is_error),
-        *(state.created_at or seen_at, scheduler, queue, "".join(f" {name} " for name in extended)),
+        *(
+            state.created_at or seen_at,
+            placed.scheduler,
+            placed.queue,
+            "".join(f" {name} " for name in extended),
+        ),
         # PostgreSQL cannot hold the character zero, not even written as JSON writes it
         json.dumps(shown, ensure_ascii=False).replace("\\u0000", "\N{REPLACEMENT CHARACTER}"),
         marks(state.labels),
@@ -83,22 +85,13 @@ def _section(container: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _containers(state: JobState) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    kind = kind_of(state.api_version, state.kind)
-    if state.plan is None or not isinstance(kind, ModelKind):
+    if state.plan is None:
         return
     scales = {each.type: each.scale for each in state.plan.training_types}
-    for slot in kind.layout.slots(state.spec):
+    for slot in _kind(state).layout.slots(state.spec):
         for _, container in slot.containers:
             if slot.type in scales:
                 yield scales[slot.type], container
-
-
-def placing(spec: Mapping[str, Any]) -> tuple[str, str]:
-    """Scheduler and queue that the pods wait in."""
-    t9k = find(spec, "scheduler.t9kScheduler")
-    if isinstance(t9k, Mapping):
-        return "t9k-scheduler", text(t9k, "queue") or "default"
-    return "default", text(spec, "runPolicy.schedulingPolicy.queue")
 
 
 def counts(state: JobState) -> Mapping[str, Mapping[str, int]]:
@@ -118,12 +111,12 @@ def lost(counted: Mapping[str, Mapping[str, int]]) -> int:
 
 def has_error(state: JobState) -> bool:
     """The job has the badge "Error" beside its phase. Source: spec console.md, section 2."""
-    return state.phase is Phase.FAILED or any(_holds(state, each) for each in _TROUBLES)
+    return state.phase is Phase.FAILED or any(_holds(state, each) for each in _kind(state).troubles)
 
 
 def error(state: JobState) -> str:
     """What the badge "Error" says when it is asked: the replica's failure, else the job's."""
-    for type_ in (*_TROUBLES, "Failed"):
+    for type_ in (*_kind(state).troubles, "Failed"):
         condition = state.condition(type_)
         if condition is not None and condition.status == "True":
             return condition.message
@@ -137,11 +130,15 @@ def _holds(state: JobState, type_: str) -> bool:
 
 def _elastic(state: JobState) -> Sequence[int | None] | None:
     """The fewest, the most and the wished for replicas of an elastic job."""
-    kind = kind_of(state.api_version, state.kind)
+    kind = _kind(state)
     found = kind.scaling(state.spec)
     return (
         None if found is None else [found.low, found.most, kind.scale_of(state.plan) if state.plan else None]
     )
+
+
+def _kind(state: JobState) -> Kind:
+    return kind_of(state.api_version, state.kind)
 
 
 def _float(value: Decimal | None) -> float | None:

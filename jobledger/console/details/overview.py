@@ -3,13 +3,13 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
-from projectors.history.facts import placing
 from projectors.history.phrases import queue_words
 from projectors.phrases import Language, in_words
-from statemachine.schema.lookup import find, flag, number, text
+from statemachine.kind import Kind, Placement
+from statemachine.schema.lookup import find
 from statemachine.spec import Plan
 from statemachine.state import ChildState, JobState
 
@@ -64,26 +64,15 @@ def _claims(value: object) -> Iterator[str]:
             yield from _claims(inner)
 
 
-def modes(spec: Mapping[str, Any], plan: Plan | None) -> Sequence[str]:
-    """The run modes that are on: what kinds without debug mode call pause, `plan` knows."""
-    on = {"debug": flag(spec, "runMode.debug.enabled"), "pause": plan is not None and plan.paused}
+def modes(kind: Kind, spec: Mapping[str, Any], plan: Plan | None) -> Sequence[str]:
+    """The run modes that are on: `plan` knows of a pause, whatever the kind calls it."""
+    on = {"debug": kind.debugs(spec), "pause": plan is not None and plan.paused}
     return [mode for mode, is_on in on.items() if is_on]
 
 
-class Placed(NamedTuple):
-    """Where the pods wait: the scheduler, its queue, and how important they are; empty: nothing is said."""
-
-    scheduler: str
-    queue: str
-    priority: str
-
-
-def placed(spec: Mapping[str, Any]) -> Placed:
-    """Where the pods of a job with this spec wait."""
-    scheduler, queue = placing(spec)
-    if scheduler != "default":
-        return Placed(scheduler, queue, str(number(spec, "scheduler.t9kScheduler.priority") or 0))
-    return Placed(scheduler, queue, text(spec, "runPolicy.schedulingPolicy.priorityClass"))
+def importance(placed: Placement) -> str:
+    """How important the pods are where they wait; empty: nothing is said."""
+    return str(placed.priority) if placed.scheduler != Placement().scheduler else placed.priority_class
 
 
 def group_phase(known: ChildState | None, group: Mapping[str, Any] | None) -> str:

@@ -25,8 +25,8 @@ from jobledger.console.details.overview import (
     claims,
     containers,
     group_phase,
+    importance,
     modes,
-    placed,
     queue_of,
 )
 from jobledger.console.details.picturing import of_remembered, small
@@ -43,6 +43,7 @@ from jobledger.web.rights import Caller, caller_of
 from k8s_bridge.port import Ref
 from projectors.history.facts import resources
 from statemachine.budget import budget
+from statemachine.kinds import kind_of
 from statemachine.redact import redacted
 from statemachine.rules.driver import driver_of
 
@@ -123,6 +124,8 @@ class _Pages:
         life = await self._lives.of(subject.uid)
         state, spec = subject.state, subject.job.get("spec") or {}
         asked, allowed = resources(state)
+        kind = kind_of(state.api_version, state.kind)
+        placed = kind.placing(state.spec or spec)
         return render(
             request,
             "overview.html",
@@ -137,9 +140,10 @@ class _Pages:
             doubt=life.doubt,
             long=len(life) > LONG,
             claims=claims(spec),
-            modes=modes(state.spec, state.plan),
+            modes=modes(kind, state.spec, state.plan),
             driver=driver_of(state).rpartition("-")[0],
-            placed=placed(state.spec or spec),
+            placed=placed,
+            importance=importance(placed),
             kueue=queue_of(state, language_of(request)),
             group=group_phase(known_gang(state), await group_of(self._app, subject, caller)),
             sums=[(each, asked.get(each), allowed.get(each)) for each in sorted({*asked, *allowed})],

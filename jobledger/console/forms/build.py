@@ -7,7 +7,7 @@ from jobledger.console.forms import look, template
 from jobledger.console.forms.controls import input_of, written
 from jobledger.console.forms.tree import Field, Group, Many, Node
 from jobledger.console.words import Language
-from statemachine.kinds.common.kind import ModelKind
+from statemachine.kind import Kind
 from statemachine.schema.fields import SpecPart
 from statemachine.schema.lookup import is_object
 from statemachine.schema.tables import FieldShape, fields
@@ -18,9 +18,7 @@ Manifest = Mapping[str, Any]
 class Builder:
     """Makes the nodes of a form in one language."""
 
-    def __init__(
-        self, language: Language, kind: ModelKind[Any], gpus: Sequence[str], *, queues: bool
-    ) -> None:
+    def __init__(self, language: Language, kind: Kind, gpus: Sequence[str], *, queues: bool) -> None:
         self._language, self._kind, self._gpus, self._queues = language, kind, gpus, queues
 
     def form(self, manifest: Manifest, *, namespace: bool) -> Group:

@@ -6,7 +6,7 @@ from typing import Any
 from jobledger.console.forms import look, template
 from jobledger.console.forms.controls import input_of, typed
 from jobledger.console.forms.posted import Posted, changed
-from statemachine.kinds.common.kind import ModelKind
+from statemachine.kind import Kind
 from statemachine.schema.fields import SpecPart
 from statemachine.schema.lookup import is_object
 from statemachine.schema.tables import FieldShape, fields
@@ -17,7 +17,7 @@ Manifest = dict[str, Any]
 class Reader:
     """Reads one form."""
 
-    def __init__(self, posted: Posted, kind: ModelKind[Any], gpus: Sequence[str], *, queues: bool) -> None:
+    def __init__(self, posted: Posted, kind: Kind, gpus: Sequence[str], *, queues: bool) -> None:
         self._posted, self._kind, self._gpus, self._queues = posted, kind, gpus, queues
 
     def manifest(self, base: Mapping[str, Any]) -> Manifest:
@@ -91,11 +91,10 @@ class Reader:
         return found or ([] if isinstance(base, list) and base == [] else None)
 
 
-def starter(kind: ModelKind[Any]) -> Manifest:
+def starter(kind: Kind) -> Manifest:
     """The manifest that a new form begins with: with what is usual, and an item in each list of replicas."""
-    model: type[SpecPart] = kind.model
     spec: Manifest = {}
-    for name, shape in fields(model).items():
+    for name, shape in fields(kind.model).items():
         if shape.part is None or look.is_old(shape):
             continue
         item = first_item(shape.part)

@@ -8,11 +8,12 @@ from statemachine.kinds.colossalaijob.roles import LAYOUT, NAMES, plan
 from statemachine.kinds.colossalaijob.rules import RULES
 from statemachine.kinds.colossalaijob.spec import ColossalAISpec
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.t9k.kind import t9k_served
+from statemachine.kinds.t9k.kind import debugging, t9k_placement, t9k_served
 from statemachine.kinds.t9k.launcher import launcher_pod_name
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
 from statemachine.kinds.t9k.objects import CONFIG_MAP, OWNER_KIND, OWNER_NAME, POD_GROUP
 from statemachine.kinds.t9k.status import recorded, status
+from statemachine.schema.manual import Manual
 
 KIND = ModelKind(
     names=NAMES,
@@ -37,6 +38,7 @@ KIND = ModelKind(
     owns=(CONFIG_MAP, POD_GROUP),
     fixed=FIXED_WHEN_FINISHED,
     modern=modern,
-    modes=("always",),
-    env=ENV,
+    placement=t9k_placement,
+    debugging=debugging,
+    manual=Manual(("always",), ENV),
 )

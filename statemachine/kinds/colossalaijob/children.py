@@ -10,7 +10,6 @@ from statemachine.kind import Child, Manifest
 from statemachine.kinds.colossalaijob.launch import COMMAND, PORT, launch_args
 from statemachine.kinds.colossalaijob.roles import LAYOUT, launcher_slot, worker, worker_slots
 from statemachine.kinds.colossalaijob.spec import ColossalAISpec
-from statemachine.kinds.common.kind import Variable
 from statemachine.kinds.t9k.hostfile import hostfile, hostfile_mount
 from statemachine.kinds.t9k.kind import DEBUG_COMMAND
 from statemachine.kinds.t9k.launcher import LAUNCHER, THE_LAUNCHER, WORKER, launcher_pod_name
@@ -21,6 +20,7 @@ from statemachine.kinds.t9k.pods import pod, replica_pod, with_env
 from statemachine.kinds.t9k.services import services
 from statemachine.kinds.t9k.ssh import ssh_keys_at, ssh_secret
 from statemachine.schema.layout import Slot
+from statemachine.schema.manual import Variable
 from statemachine.state import JobState
 
 PORTS: Final = {"ssh": 22, "master": PORT}

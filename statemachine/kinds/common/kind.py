@@ -18,6 +18,7 @@ from statemachine.kind import (
     Names,
     OptInSettings,
     Owned,
+    Placement,
     Scaling,
 )
 from statemachine.kinds.common.canonical import Modern, Reading, as_written, read
@@ -36,6 +37,7 @@ from statemachine.schema.fields import SpecPart
 from statemachine.schema.json_values import unreadable
 from statemachine.schema.layout import Layout
 from statemachine.schema.lookup import flag, number, text
+from statemachine.schema.manual import NO_MANUAL, Manual
 from statemachine.schema.problems import by_rule, in_field_order, parsed, shown
 from statemachine.spec import Plan
 from statemachine.state import JobState
@@ -58,6 +60,16 @@ def usual_scaling(spec: Mapping[str, Any]) -> Scaling | None:
     return Scaling(low, most, low if wish is None else wish)
 
 
+def usual_placement(_spec: Mapping[str, Any]) -> Placement:
+    """The cluster's scheduler, where the kind says nothing else."""
+    return Placement()
+
+
+def usual_debugging(_spec: Mapping[str, Any]) -> bool:
+    """There is no such mode, where the kind says nothing else."""
+    return False
+
+
 def usual_scale(plan: Plan) -> int:
     """All replicas, where the kind says nothing else. Source: spec R12."""
     return plan.scale
@@ -66,15 +78,6 @@ def usual_scale(plan: Plan) -> int:
 def shared_budget(job: JobState, _replica: ReplicaName | None) -> Budget:
     """All replicas share `backoffLimit`, and every restart counts, where the kind says nothing else (spec R8)."""
     return Budget(job.running_plan.backoff_limit, job.spent)
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """An environment variable that a kind sets, for its documentation: value by mode, and what it is for."""
-
-    name: str
-    values: tuple[str, ...]
-    says: str
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,7 @@ class ModelKind(Generic[S]):
     `Kind.budget`), `scaled` how many replicas are those that a user scales.
     `fixed` are the mutable fields that cannot change any more when the job has ended. See `Kind` for the rest.
 
-    For the documentation: `modes` are the columns of `env`, a table of variables, `env_says` the sentence above it,
-    and `refused_as` the reason that a job is given which breaks a rule of layer V.
+    `placement` and `debugging` get a spec, canonical or not (see `Kind.placing`, `Kind.debugs`).
     """
 
     names: Names
@@ -110,9 +112,7 @@ class ModelKind(Generic[S]):
     fixed: tuple[str, ...] = ()
     aliases: tuple[Names, ...] = ()
     modern: Modern | None = None
-    modes: tuple[str, ...] = ()
-    env: tuple[Variable, ...] = ()
-    env_says: str = "Set in the training container, before your own variables, which may refer to them."
+    manual: Manual = NO_MANUAL
     refused_as: str = "InvalidSpec"
     pause: Callable[[bool], dict[str, Any]] = usual_pause
     scalable: Callable[[Mapping[str, Any]], Scaling | None] = usual_scaling
@@ -123,6 +123,9 @@ class ModelKind(Generic[S]):
     queue_label: str = ""
     """Label that puts a job into a LocalQueue, for kinds that Kueue takes in by itself."""
     scaled: Callable[[Plan], int] = usual_scale
+    placement: Callable[[Mapping[str, Any]], Placement] = usual_placement
+    debugging: Callable[[Mapping[str, Any]], bool] = usual_debugging
+    troubles: tuple[str, ...] = ("ReplicaFailure",)
 
     def admit(
         self,
@@ -214,6 +217,14 @@ class ModelKind(Generic[S]):
     def needs(self, child_kind: str) -> bool:
         """See `Kind.needs`."""
         return all(owned.needed for owned in self.owns if owned.kind == child_kind)
+
+    def placing(self, spec: Mapping[str, Any]) -> Placement:
+        """See `Kind.placing`."""
+        return self.placement(spec)
+
+    def debugs(self, spec: Mapping[str, Any]) -> bool:
+        """See `Kind.debugs`."""
+        return self.debugging(spec)
 
     def scale_of(self, plan: Plan) -> int:
         """See `Kind.scale_of`."""

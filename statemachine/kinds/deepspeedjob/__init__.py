@@ -7,10 +7,11 @@ from statemachine.kinds.deepspeedjob.children import ENV, children
 from statemachine.kinds.deepspeedjob.roles import ALIAS, LAYOUT, NAMES, plan
 from statemachine.kinds.deepspeedjob.rules import RULES
 from statemachine.kinds.deepspeedjob.spec import DeepSpeedSpec
-from statemachine.kinds.t9k.kind import t9k_served
+from statemachine.kinds.t9k.kind import debugging, t9k_placement, t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
 from statemachine.kinds.t9k.objects import CONFIG_MAP, OWNER_KIND, OWNER_NAME, POD_GROUP, plain_pod_name
 from statemachine.kinds.t9k.status import recorded, status
+from statemachine.schema.manual import Manual
 
 KIND = ModelKind(
     names=NAMES,
@@ -35,6 +36,7 @@ KIND = ModelKind(
     retryable=is_retryable,
     owns=(CONFIG_MAP, POD_GROUP),
     fixed=FIXED_WHEN_FINISHED,
-    modes=("value",),
-    env=ENV,
+    placement=t9k_placement,
+    debugging=debugging,
+    manual=Manual(("value",), ENV),
 )

@@ -5,7 +5,6 @@ from functools import partial
 from re import fullmatch
 
 from statemachine.kind import Child, Manifest
-from statemachine.kinds.common.kind import Variable
 from statemachine.kinds.deepspeedjob.launch import SSH_PORT, SSH_SERVER, launch_command, master_port, script
 from statemachine.kinds.deepspeedjob.roles import LAYOUT, PRIMARY, slots_per_worker
 from statemachine.kinds.deepspeedjob.spec import Config, DeepSpeedSpec
@@ -17,6 +16,7 @@ from statemachine.kinds.t9k.services import services
 from statemachine.kinds.t9k.ssh import ssh_keys_at, ssh_secret
 from statemachine.schema.layout import Container
 from statemachine.schema.lookup import items, text
+from statemachine.schema.manual import Variable
 from statemachine.state import JobState
 
 ENV = (Variable("PYTHONUNBUFFERED", ("1 unless you set it",), "output appears in the log at once"),)

@@ -3,15 +3,16 @@
 from functools import partial
 
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.genericjob.children import ENV, children
+from statemachine.kinds.genericjob.children import ENV, ENV_SAYS, children
 from statemachine.kinds.genericjob.life import LIFE, budget
 from statemachine.kinds.genericjob.roles import LAYOUT, NAMES, plan
 from statemachine.kinds.genericjob.rules import RULES
 from statemachine.kinds.genericjob.spec import GenericSpec
-from statemachine.kinds.t9k.kind import t9k_served
+from statemachine.kinds.t9k.kind import debugging, t9k_placement, t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, is_retryable, keeps
 from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, POD_GROUP, plain_pod_name
 from statemachine.kinds.t9k.status import recorded, status
+from statemachine.schema.manual import Manual
 
 KIND = ModelKind(
     names=NAMES,
@@ -34,8 +35,8 @@ KIND = ModelKind(
     retryable=is_retryable,
     owns=(POD_GROUP,),
     fixed=FIXED_WHEN_FINISHED,
-    modes=("value",),
-    env=ENV,
-    env_says="GenericJob sets no variables. These are replaced in commands, arguments and values of variables:",
+    placement=t9k_placement,
+    debugging=debugging,
+    manual=Manual(("value",), ENV, ENV_SAYS),
     allowance=budget,
 )

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Final
 
 from statemachine.kind import Child, Manifest
-from statemachine.kinds.common.kind import Variable
 from statemachine.kinds.genericjob.roles import LAYOUT
 from statemachine.kinds.genericjob.spec import GenericSpec
 from statemachine.kinds.genericjob.variables import Expand, Variables, in_container
@@ -22,7 +22,12 @@ from statemachine.kinds.t9k.pods import pod, replica_pod
 from statemachine.kinds.t9k.services import headless, selector
 from statemachine.schema.layout import Slot
 from statemachine.schema.lookup import items
+from statemachine.schema.manual import Variable
 from statemachine.state import JobState
+
+ENV_SAYS: Final = (
+    "GenericJob sets no variables. These are replaced in commands, arguments and values of variables:"
+)
 
 ENV = (
     Variable("$(type)", ("own replica type",), "what this replica is"),

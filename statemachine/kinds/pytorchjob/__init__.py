@@ -3,7 +3,8 @@
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.pytorchjob.children import OWNS, children
 from statemachine.kinds.pytorchjob.ending import keeps
-from statemachine.kinds.pytorchjob.env import ENV, MODES
+from statemachine.kinds.pytorchjob.env import ENV, ENV_SAYS, MODES
+from statemachine.kinds.pytorchjob.gang import placement
 from statemachine.kinds.pytorchjob.life import LIFE
 from statemachine.kinds.pytorchjob.replica_types import plan, scaled, scaling
 from statemachine.kinds.pytorchjob.restarts import is_retryable
@@ -14,6 +15,8 @@ from statemachine.kinds.pytorchjob.settings import PyTorchJobSettings
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.kinds.pytorchjob.status import recorded, status
 from statemachine.kinds.pytorchjob.tally import budget
+from statemachine.kinds.pytorchjob.words import TROUBLES
+from statemachine.schema.manual import Manual
 
 KIND = ModelKind(
     names=NAMES,
@@ -31,9 +34,9 @@ KIND = ModelKind(
     read_status=recorded,
     keep=keeps,
     retryable=is_retryable,
-    modes=MODES,
-    env=ENV,
-    env_says="Set in every container, in this order, behind your own variables; one of the same name is dropped.",
+    placement=placement,
+    troubles=TROUBLES,
+    manual=Manual(MODES, ENV, ENV_SAYS),
     refused_as="PyTorchJobFailedValidation",
     pause=lambda on: {"runPolicy": {"suspend": on}},
     scalable=scaling,

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from statemachine.ids import ReplicaName, split_replica
-from statemachine.kinds.common.kind import Variable
 from statemachine.kinds.pytorchjob.ports import declared_port
 from statemachine.kinds.pytorchjob.replica_types import (
     MASTER,
@@ -20,10 +19,15 @@ from statemachine.kinds.pytorchjob.replica_types import (
 from statemachine.kinds.pytorchjob.spec import ElasticPolicy, PyTorchJobSpec
 from statemachine.schema.layout import Container, Slot
 from statemachine.schema.lookup import items, text
+from statemachine.schema.manual import Variable
 
 Pair = tuple[str, str]
 
 MODES: Final = ("with a Master", "Workers only", "elasticPolicy")
+
+ENV_SAYS: Final = (
+    "Set in every container, in this order, behind your own variables; one of the same name is dropped."
+)
 
 ENV: Final = (
     Variable("PYTHONUNBUFFERED", ("1", "1", "1"), "output appears in the log at once"),

@@ -9,7 +9,7 @@ from functools import partial
 from math import ceil
 from typing import Any, Final
 
-from statemachine.kind import Child, Manifest, Owned
+from statemachine.kind import Child, Manifest, Owned, Placement
 from statemachine.kinds.pytorchjob.replica_types import by_type, total
 from statemachine.kinds.pytorchjob.roles import job_labels, metadata, slots
 from statemachine.kinds.pytorchjob.settings import gang_scheduler
@@ -56,6 +56,12 @@ OTHER_SCHEDULER: Final = Notice(
     "SetPodTemplateSchedulerName",
     "Another scheduler is specified when gang-scheduling is enabled and it will not be overwritten",
 )
+
+
+def placement(spec: Mapping[str, Any]) -> Placement:
+    """What the gang scheduler is told; the name of the scheduler is a setting."""
+    policy = entries(spec, "runPolicy.schedulingPolicy")
+    return Placement(queue=text(policy, "queue"), priority_class=text(policy, "priorityClass"))
 
 
 def pod_group(job: JobState, spec: PyTorchJobSpec) -> Iterator[Child]:

@@ -15,6 +15,9 @@ FAILED: Final = "Failed"
 SUSPENDED: Final = "Suspended"
 """Condition types; the reason of each but ChildRefused and one other is `PyTorchJob` and the type."""
 
+TROUBLES: Final = ("ReplicaFailure", RESTARTING)
+"""Types of conditions of a job that goes on with an error."""
+
 ACCEPTED: Final = "PyTorchJobChildrenAccepted"
 """Reason of a ChildRefused condition that is False."""
 

@@ -7,11 +7,12 @@ from statemachine.kinds.pytorchtrainingjob.children import ENV, children
 from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT, NAMES, plan, scaling
 from statemachine.kinds.pytorchtrainingjob.rules import RULES
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
-from statemachine.kinds.t9k.kind import t9k_served
+from statemachine.kinds.t9k.kind import debugging, t9k_placement, t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
 from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, POD_GROUP, hashed_pod_name
 from statemachine.kinds.t9k.status import recorded, status
 from statemachine.kinds.t9k.tensorboard import OWNED as TENSORBOARD
+from statemachine.schema.manual import Manual
 
 KIND = ModelKind(
     names=NAMES,
@@ -38,6 +39,7 @@ KIND = ModelKind(
     owns=(POD_GROUP, TENSORBOARD),
     fixed=FIXED_WHEN_FINISHED,
     scalable=scaling,
-    modes=("plain", "torchrun"),
-    env=ENV,
+    placement=t9k_placement,
+    debugging=debugging,
+    manual=Manual(("plain", "torchrun"), ENV),
 )

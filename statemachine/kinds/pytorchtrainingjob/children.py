@@ -6,7 +6,6 @@ from functools import cached_property, partial
 
 from statemachine.ids import split_replica
 from statemachine.kind import Child, Manifest
-from statemachine.kinds.common.kind import Variable
 from statemachine.kinds.pytorchtrainingjob.launch import Meeting, torchrun_args
 from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
@@ -23,6 +22,7 @@ from statemachine.kinds.t9k.pods import pod, replica_pod, with_env
 from statemachine.kinds.t9k.services import services
 from statemachine.kinds.t9k.tensorboard import tensorboard
 from statemachine.schema.layout import Slot
+from statemachine.schema.manual import Variable
 from statemachine.state import JobState
 
 PORT_NAMES = ("pytorch-port", "pytorchjob-port")

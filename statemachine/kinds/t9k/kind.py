@@ -1,10 +1,12 @@
 """What makes a `ModelKind` one of group `batch.tensorstack.dev`: names, status, columns."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
-from statemachine.kind import Names
+from statemachine.kind import Names, Placement
 from statemachine.kinds.common.crd import Served
 from statemachine.kinds.t9k.status_schema import status_schema
+from statemachine.schema.lookup import find, flag, is_object, number, text
 
 GROUP: Final = "batch.tensorstack.dev"
 VERSION: Final = "v1beta1"
@@ -25,6 +27,19 @@ def t9k_names(kind: str, short: str) -> Names:
         list_kind=f"{kind}List",
         short=(short,),
     )
+
+
+def t9k_placement(spec: Mapping[str, Any]) -> Placement:
+    """The T9k scheduler's queue, where the spec has one. Source: spec R13."""
+    asked = find(spec, "scheduler.t9kScheduler")
+    if not is_object(asked):
+        return Placement()
+    return Placement("t9k-scheduler", text(asked, "queue") or "default", number(asked, "priority") or 0)
+
+
+def debugging(spec: Mapping[str, Any]) -> bool:
+    """Debug mode is on. Source: spec R10."""
+    return flag(spec, "runMode.debug.enabled")
 
 
 def t9k_served(about: str, *, restarts: bool, tensorboard: bool = False, elastic: bool = False) -> Served:

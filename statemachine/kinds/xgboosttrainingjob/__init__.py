@@ -3,7 +3,7 @@
 from functools import partial
 
 from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.t9k.kind import t9k_served
+from statemachine.kinds.t9k.kind import debugging, t9k_placement, t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
 from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, POD_GROUP, hashed_pod_name
 from statemachine.kinds.t9k.status import recorded, status
@@ -11,6 +11,7 @@ from statemachine.kinds.xgboosttrainingjob.children import ENV, children
 from statemachine.kinds.xgboosttrainingjob.roles import LAYOUT, NAMES, plan
 from statemachine.kinds.xgboosttrainingjob.rules import RULES
 from statemachine.kinds.xgboosttrainingjob.spec import XGBoostTrainingSpec
+from statemachine.schema.manual import Manual
 
 KIND = ModelKind(
     names=NAMES,
@@ -33,6 +34,7 @@ KIND = ModelKind(
     retryable=is_retryable,
     owns=(POD_GROUP,),
     fixed=FIXED_WHEN_FINISHED,
-    modes=("value",),
-    env=ENV,
+    placement=t9k_placement,
+    debugging=debugging,
+    manual=Manual(("value",), ENV),
 )

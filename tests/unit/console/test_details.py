@@ -16,6 +16,7 @@ from projectors.history import EntryRow
 from statemachine.errors import ConfigError
 from statemachine.evolve import fold
 from statemachine.ids import JobUid
+from statemachine.kinds import KINDS
 from statemachine.log.port import Record
 from statemachine.phases import Phase
 from statemachine.state import JobState
@@ -232,9 +233,9 @@ def test_claims_and_modes_are_found_wherever_the_spec_has_them() -> None:
         "runMode": {"debug": {"enabled": True}},
     }
     assert claims(spec) == ["tutorial"]
-    assert modes(spec, None) == ["debug"]
-    assert modes({}, running().state.plan) == []
-    assert modes({}, running().pause().state.plan) == ["pause"]
+    assert modes(KINDS[0], spec, None) == ["debug"]
+    assert modes(KINDS[0], {}, running().state.plan) == []
+    assert modes(KINDS[0], {}, running().pause().state.plan) == ["pause"]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ import pytest
 
 from jobledger.app import App
 from jobledger.console.details.asof import by_change
-from jobledger.console.details.overview import group_phase, placed
+from jobledger.console.details.overview import group_phase, importance
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import JobEvent, Ref
+from statemachine.kinds import KINDS, KNOWN
 from statemachine.state import ChildState
 from tests.unit.api.test_cluster_guard import both, only
 from tests.unit.api.words import app_in_memory, job, phase, until, written
@@ -115,21 +116,29 @@ async def test_what_no_pod_tells_any_more_the_spec_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "expected"),
+    ("kind", "spec", "expected"),
     [
-        ({}, ("default", "", "")),
-        ({"scheduler": {"t9kScheduler": {}}}, ("t9k-scheduler", "default", "0")),
-        ({"scheduler": {"t9kScheduler": {"queue": "q", "priority": 7}}}, ("t9k-scheduler", "q", "7")),
+        ("GenericJob", {}, ("default", "", "")),
+        ("GenericJob", {"scheduler": {"t9kScheduler": {}}}, ("t9k-scheduler", "default", "0")),
         (
+            "DeepSpeedJob",
+            {"scheduler": {"t9kScheduler": {"queue": "q", "priority": 7}}},
+            ("t9k-scheduler", "q", "7"),
+        ),
+        (
+            "PyTorchJob",
             {"runPolicy": {"schedulingPolicy": {"queue": "v", "priorityClass": "high"}}},
             ("default", "v", "high"),
         ),
+        ("PyTorchJob", {"scheduler": "mine", "runPolicy": 3}, ("default", "", "")),
+        ("GenericJob", {"scheduler": "mine", "runPolicy": 3}, ("default", "", "")),
     ],
 )
 def test_scheduler_queue_and_priority_are_those_of_the_spec(
-    spec: dict[str, Any], expected: tuple[str, str, str]
+    kind: str, spec: dict[str, Any], expected: tuple[str, str, str]
 ) -> None:
-    assert placed(spec) == expected
+    placed = KINDS[KNOWN.index(kind)].placing(spec)
+    assert (placed.scheduler, placed.queue, importance(placed)) == expected
 
 
 def test_the_pod_group_says_its_phase() -> None:

@@ -14,7 +14,6 @@ from jobledger.console.offers import has
 from k8s_bridge.memory import MemoryCluster
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
-from statemachine.kinds.common.kind import ModelKind
 from statemachine.spec import Launch
 from tests.support.examples import job_of
 from tests.unit.console.words import console, errors, hidden, inputs
@@ -28,7 +27,6 @@ def spec_of(kind: Kind, job: dict[str, Any], *, whole: bool = True) -> dict[str,
     """The spec as the kind reads it, or without what its pods mount and use."""
     found = kind.admit(job["metadata"]["name"], job["spec"])
     assert found.plan is not None, found.problems
-    assert isinstance(kind, ModelKind)
     spec = deepcopy(found.spec)
     for slot in kind.layout.slots(spec):  # whose order means nothing, and the form does not keep it
         arrange(slot.template["spec"], "volumes", "name", kept=whole)

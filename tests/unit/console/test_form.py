@@ -12,20 +12,18 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobledger.console import drafts
 from jobledger.console.forms import controls, look
 from jobledger.console.forms.build import Builder
 from jobledger.console.forms.posted import Posted
 from jobledger.console.forms.read import Reader, starter
 from jobledger.console.forms.tree import Field, Group, Many, nodes, place
+from statemachine.kind import Kind
 from statemachine.kinds import KINDS
-from statemachine.kinds.common.kind import ModelKind
 from statemachine.schema.tables import walk
 from tests.unit.api.words import job, phase
 from tests.unit.console.words import HTMX, KIND, console, editor_text, errors, inputs
 
 GPUS = ("nvidia.com/gpu.shared", "nvidia.com/gpu")
-WITH_FORM = [each for each in KINDS if isinstance(each, ModelKind) and drafts.has_form(each)]
 CONTAINER = "spec.replicaSpecs[0].template.spec.containers[0]"
 TEMPLATE = "spec.replicaSpecs[0].template"
 
@@ -52,7 +50,7 @@ WORKED_EXAMPLE_A = {
 NEW = f"/jobs/new/{KIND}"
 
 
-def form_of(kind: ModelKind[Any], manifest: Any) -> Group:
+def form_of(kind: Kind, manifest: Any) -> Group:
     return Builder("en", kind, GPUS, queues=True).form(manifest, namespace=True)
 
 
@@ -67,12 +65,12 @@ def sent(tree: Group) -> dict[str, list[str]]:
     return found
 
 
-def read(kind: ModelKind[Any], fields: dict[str, list[str]], base: Any, **how: Any) -> dict[str, Any]:
+def read(kind: Kind, fields: dict[str, list[str]], base: Any, **how: Any) -> dict[str, Any]:
     return Reader(Posted(fields, **how), kind, GPUS, queues=True).manifest(base)
 
 
-@pytest.mark.parametrize("kind", WITH_FORM, ids=lambda each: each.names.kind)
-def test_every_field_of_a_kind_is_in_its_form(kind: ModelKind[Any]) -> None:
+@pytest.mark.parametrize("kind", KINDS, ids=lambda each: each.names.kind)
+def test_every_field_of_a_kind_is_in_its_form(kind: Kind) -> None:
     manifest: dict[str, Any] = {"metadata": {}, "spec": {}}
     grown: set[str] = set()
     while True:  # lists are empty to begin with: each gets an item, as its button does
@@ -95,8 +93,8 @@ def test_every_field_of_a_kind_is_in_its_form(kind: ModelKind[Any]) -> None:
             assert path in shown, path
 
 
-@pytest.mark.parametrize("kind", WITH_FORM, ids=lambda each: each.names.kind)
-def test_a_form_that_nobody_touched_says_what_it_was_made_from(kind: ModelKind[Any]) -> None:
+@pytest.mark.parametrize("kind", KINDS, ids=lambda each: each.names.kind)
+def test_a_form_that_nobody_touched_says_what_it_was_made_from(kind: Kind) -> None:
     manifest = starter(kind)
     manifest["metadata"] = {"name": "a", "namespace": "b", "labels": {"team": "vision"}}
     first = read(kind, sent(form_of(kind, manifest)), manifest)
@@ -157,13 +155,13 @@ def _normal(tree: Any) -> Any:
 
 
 def test_what_the_form_cannot_show_is_kept() -> None:
-    kind, manifest = WITH_FORM[0], {"metadata": {"name": "a"}, "spec": yaml.safe_load(FULL)}
+    kind, manifest = KINDS[0], {"metadata": {"name": "a"}, "spec": yaml.safe_load(FULL)}
     found = read(kind, sent(form_of(kind, manifest)), manifest)
     assert _normal(found["spec"]) == _normal(manifest["spec"])
 
 
 def test_an_item_that_goes_takes_only_itself_along() -> None:
-    kind, spec = WITH_FORM[0], yaml.safe_load(FULL)
+    kind, spec = KINDS[0], yaml.safe_load(FULL)
     spec["replicaSpecs"] += [
         {"type": "second", "template": {"spec": {"containers": [{"name": "x", "image": "y"}]}}}
     ]

@@ -1,19 +1,16 @@
 """The help page, and that forms explain their fields in both languages."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from jobledger.console.forms import look
 from jobledger.console.vocabulary.help import HELP, TOPICS
 from jobledger.console.vocabulary.hints import HINTS
+from statemachine.kind import Kind
 from statemachine.kinds import KINDS
-from statemachine.kinds.common.kind import ModelKind
 from statemachine.schema.tables import walk
 from tests.unit.console.words import KIND, console
-
-ASKED = [each for each in KINDS if isinstance(each, ModelKind)]
 
 
 async def test_every_page_leads_to_help_in_its_language(tmp_path: Path) -> None:
@@ -29,8 +26,8 @@ async def test_every_page_leads_to_help_in_its_language(tmp_path: Path) -> None:
     assert {each.split(".")[1] for each in HELP} == {*TOPICS, "title"}
 
 
-@pytest.mark.parametrize("kind", ASKED, ids=lambda each: each.names.kind)
-def test_what_a_field_is_for_and_its_name_are_said_in_chinese_too(kind: ModelKind[Any]) -> None:
+@pytest.mark.parametrize("kind", KINDS, ids=lambda each: each.names.kind)
+def test_what_a_field_is_for_and_its_name_are_said_in_chinese_too(kind: Kind) -> None:
     olds = [path for path, shape in walk(kind.model) if look.is_old(shape)]
     for path, shape in walk(kind.model):
         if shape.opaque == "PodTemplateSpec" or any(
@@ -53,7 +50,7 @@ SAME = {"Master", "Worker", "Launcher", "Local rank", "Pod", "Priority", "Queue"
 
 
 def test_no_sentence_is_left_over_of_a_field_that_is_gone() -> None:
-    said = {shape.info.description for kind in ASKED for _, shape in walk(kind.model)}
+    said = {shape.info.description for kind in KINDS for _, shape in walk(kind.model)}
     assert not {*HINTS} - said
 
 
