@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +27,7 @@ from jobledger.wiring.bridge_role import Turn
 from jobledger.wiring.cluster import Plan, leasing, opened
 from jobledger.wiring.controller import Controller
 from jobledger.wiring.roles import Role
+from statemachine.engine.backoff import backoff
 from statemachine.engine.tasks import attempt
 from statemachine.errors import JobledgerError, LogUnavailable, first
 
@@ -112,8 +114,7 @@ class Duty:
 
     async def _control(self, plan: Plan, turn: Turn = nullcontext) -> None:
         """The controller of `plan` works, as soon as its log is there; only cancelling, or a failure, ends this."""
-        pause = _LOOK
-        while True:
+        for failures in count(1):
             try:
                 await attempt(self._controlled(plan, turn))
             except LogUnavailable as error:
@@ -122,8 +123,7 @@ class Duty:
                 self._health.waits_for = f"the log cannot be reached: {error}"
                 fields = {"action": "log-unavailable", "error": str(error)}
                 log.warning("the log cannot be reached, the controller waits", extra=fields)
-            await asyncio.sleep(pause)
-            pause = min(_LONGEST_LOOK, pause * 2)
+            await asyncio.sleep(backoff(failures, first=_LOOK, most=_LONGEST_LOOK))
 
     async def _controlled(self, plan: Plan, turn: Turn) -> None:
         async with opened(plan, turn) as (controller, api):

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, NamedTuple
 
-from k8s_bridge.backoff import backoff
 from k8s_bridge.port import Change, Cluster, Ref, Sight, Synced
+from statemachine.engine.backoff import backoff
 from statemachine.errors import ClusterError, ClusterUnavailable
 
 _log = logging.getLogger(__name__)

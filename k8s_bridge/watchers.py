@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 
 from k8s_bridge.actors import digest, named
 from k8s_bridge.attended import EVERYTHING, Attended
-from k8s_bridge.backoff import backoff
 from k8s_bridge.context import Known, LogContext, NoLog, NoSignals, Signals
 from k8s_bridge.looking import Answer, Incoming, Looks
 from k8s_bridge.observe import (
@@ -30,6 +29,7 @@ from k8s_bridge.observe import (
     tells_no_more,
 )
 from k8s_bridge.port import Change, Cluster, Manifest, Ref, ShowsLife, Synced, Verb
+from statemachine.engine.backoff import backoff
 from statemachine.errors import ClusterUnavailable, Expired
 from statemachine.ids import JobUid
 from statemachine.kinds import UnknownKind, kind_of

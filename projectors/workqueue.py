@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from statemachine.engine.backoff import backoff
 from statemachine.engine.source import Pulse
 from statemachine.errors import ClusterUnavailable, JobledgerError
 from statemachine.ids import JobUid
@@ -138,9 +139,7 @@ class WorkQueue:
     def _failed(self, key: JobUid, error: JobledgerError | None) -> None:
         self.failures += 1
         count = self._failures[key] = self._failures.get(key, 0) + 1
-        delay = min(_LONGEST_DELAY, _FIRST_DELAY * 2 ** min(count - 1, 12)) * (
-            0.5 + self._jitter.random() / 2
-        )
+        delay = backoff(count, first=_FIRST_DELAY, most=_LONGEST_DELAY, chance=self._jitter.random)
         if isinstance(error, ClusterUnavailable) and error.retry_after is not None:
             delay = max(delay, error.retry_after)
         if error is not None:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from k8s_bridge.local.containers import NEVER, Ended
 from k8s_bridge.port import Manifest
+from statemachine.engine.backoff import backoff
 from statemachine.observations import CANNOT_START
 
 FIRST: Final = 10.0
@@ -58,4 +59,4 @@ def wait(newest_first: Iterable[Run], first: float = FIRST) -> float:
         short += 1
     else:
         short -= 1  # the first restart of all does not wait
-    return min(_MOST, first * 2.0 ** (short - 1)) if short > 0 else 0.0
+    return backoff(short, first=first, most=_MOST) if short > 0 else 0.0

@@ -47,15 +47,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "queue-back-off-does-not-grow",
         _QUEUE,
-        "_FIRST_DELAY * 2 ** min(count - 1, 12)",
-        "_FIRST_DELAY * 2 ** min(count - 1, 0)",
+        "backoff(count, first",
+        "backoff(1, first",
         _ON_QUEUE,
     ),
     Mutant(
         "queue-back-off-without-bound",
         _QUEUE,
-        "delay = min(_LONGEST_DELAY, _FIRST_DELAY",
-        "delay = max(_FIRST_DELAY, _FIRST_DELAY",
+        "most=_LONGEST_DELAY",
+        "most=_LONGEST_DELAY * 2",
         _ON_QUEUE,
     ),
     Mutant(

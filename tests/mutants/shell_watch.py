@@ -378,8 +378,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "restarts-wait-without-bound",
         _RESTARTS,
-        "return min(_MOST, first * 2.0 ** (short - 1))",
-        "return max(0.0, first * 2.0 ** (short - 1))",
+        "most=_MOST)",
+        "most=2 * _MOST)",
         _ON_RESTARTS,
     ),
     Mutant(

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final, Literal
 
+from statemachine.engine.backoff import backoff
 from statemachine.engine.clock import Clock
 from statemachine.engine.kafka.lanes import Feed, Lanes
 from statemachine.engine.skew import ClockCheck
@@ -28,7 +29,6 @@ FeedName = Literal["faust", "aiokafka"]
 
 _SHORTEST: Final = 0.2
 _LONGEST: Final = 10.0
-_GROWTH: Final = 2.0
 """Seconds between the end of one attempt and the next, and their growth from one to the other."""
 
 _LASTED: Final = 30.0
@@ -83,8 +83,7 @@ class Worker:
         Raises:
             StoreUnusable, ConfigError: topics or settings are wrong.
         """
-        pause = _SHORTEST
-        loop = asyncio.get_running_loop()
+        failures, loop = 0, asyncio.get_running_loop()
         while True:
             begun = loop.time()
             try:
@@ -92,9 +91,9 @@ class Worker:
             except _PASSING as error:
                 self._ended(error)
             if loop.time() - begun > _LASTED:
-                pause = _SHORTEST
-            await asyncio.sleep(pause)
-            pause = min(_LONGEST, pause * _GROWTH)
+                failures = 0
+            failures += 1
+            await asyncio.sleep(backoff(failures, first=_SHORTEST, most=_LONGEST))
 
     @property
     def log_error(self) -> str:

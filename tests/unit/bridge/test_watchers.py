@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 
 from k8s_bridge.attended import EVERYTHING, Attended
-from k8s_bridge.backoff import backoff
 from k8s_bridge.context import Known, LogContext, NoLog, NoSignals, Signals
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Change, Cluster, Ref, Sight, Synced, Verb
 from k8s_bridge.watchers import Bridge
+from statemachine.engine.backoff import backoff
 from statemachine.errors import ClusterUnavailable, Expired, Refused
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName
 from statemachine.observations import (
