@@ -93,6 +93,12 @@ def _owned(kinds: Sequence[Kind], verbs: tuple[str, ...], when: When | None = No
     return [Rule(each.group, (each.plural,), verbs) for each in found]
 
 
+def _offered(kinds: Sequence[Kind]) -> Rules:
+    """What else forms of these kinds offer."""
+    found = dict.fromkeys(resource for kind in kinds for resource in kind.form.choices.values())
+    return [Rule(each.group, (each.plural,), ("list",)) for each in found if each.group]
+
+
 def _watched() -> Rules:
     """What a process follows that bridges, or that acts on children: both work from the same watches."""
     return [
@@ -146,7 +152,7 @@ GRANTS: Final[Mapping[Role, Mapping[Scope, Rules]]] = {
             # what the form offers, to those who may list it themselves
             Rule("", ("persistentvolumeclaims",), ("list",)),
             Rule("", ("configmaps",), ("list",)),
-            Rule("scheduler.tensorstack.dev", ("queues",), ("list",)),
+            *_offered(ALWAYS),
         ],
         Scope.CLUSTER: [
             Rule("authentication.k8s.io", ("tokenreviews",), ("create",)),

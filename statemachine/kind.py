@@ -15,6 +15,7 @@ from statemachine.ids import JobUid, ReplicaName
 from statemachine.observations import Observation, Recorded
 from statemachine.rulebook import Notice, Rule
 from statemachine.schema.fields import SpecPart
+from statemachine.schema.form import Form
 from statemachine.schema.layout import Layout
 from statemachine.schema.manual import Manual
 from statemachine.spec import Plan
@@ -206,6 +207,10 @@ class Kind(Protocol):
     @property
     def manual(self) -> Manual:
         """What the documentation says of the environment of the training."""
+
+    @property
+    def form(self) -> Form:
+        """How forms show a spec, and its words in other languages, where the kind says so."""
 
     @property
     def refused_as(self) -> str:

@@ -6,13 +6,15 @@ who may list them may read them, and neither jobledger's front nor a form needs 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from jobledger.console.forms.look import CLAIMS, CONFIG_MAPS, KEYS, QUEUES
+from jobledger.console.forms.look import CLAIMS, CONFIG_MAPS, KEYS, QUEUES, choices_of
 from jobledger.console.frame import Console
 from jobledger.web.cache import Cache
 from jobledger.web.rights import Caller, Right
 from statemachine.errors import ClusterError
+from statemachine.kinds import KINDS
+from statemachine.schema.form import VOLUME_CLAIMS, Resource
 
 _KEPT: Final = 10.0
 """Seconds for which a list is good: a form is shown anew with every item that is added to it."""
@@ -23,23 +25,15 @@ MOST: Final = 1000
 _MOST_KEYS: Final = 100
 
 
-class Resource(NamedTuple):
-    """A kind of objects, as Kubernetes calls it."""
-
-    group: str
-    version: str
-    kind: str
-    plural: str
-
-    @property
-    def api_version(self) -> str:
-        """Group and version, as manifests have them."""
-        return f"{self.group}/{self.version}" if self.group else self.version
+def _of_kinds() -> Mapping[str, Resource]:
+    """What the forms of kinds offer."""
+    offered = (resource for kind in KINDS for resource in kind.form.choices.values())
+    return {choices_of(resource): resource for resource in offered}
 
 
 RESOURCES: Final[Mapping[str, Resource]] = {
-    CLAIMS: Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
-    QUEUES: Resource("scheduler.tensorstack.dev", "v1beta1", "Queue", "queues"),
+    CLAIMS: VOLUME_CLAIMS,
+    **_of_kinds(),
     CONFIG_MAPS: Resource("", "v1", "ConfigMap", "configmaps"),
 }
 """Name of the choices → what they are names of. Source: spec R13; console.md, section 3."""

@@ -12,7 +12,7 @@ from statemachine.errors import Problem, SpecInvalid
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
 from statemachine.rulebook import Notice
-from statemachine.schema.lookup import flag, is_object
+from statemachine.schema.lookup import is_object
 
 Manifest = dict[str, Any]
 
@@ -64,18 +64,8 @@ def examined(kind: Kind, manifest: Manifest) -> Examined:
 
 
 def completed(manifest: Manifest, kind: Kind) -> Manifest:
-    """With what the form adds by itself: without torchrun, arguments alone are those of `python`."""
-    spec = manifest["spec"]
-    if "torchrunConfig" not in kind.model.model_json_schema(by_alias=True).get("properties", {}):
-        return manifest
-    if flag(spec, "torchrunConfig.enabled") or flag(spec, "runMode.debug.enabled"):
-        return manifest
-    for slot in kind.layout.slots(spec):
-        training = kind.layout.training(slot)
-        container: Any = training[1] if training else {}
-        if container.get("args") and not container.get("command"):
-            container["command"] = ["python"]
-    return manifest
+    """With what the kind's form adds by itself."""
+    return {**manifest, "spec": kind.form.completed(manifest["spec"])}
 
 
 def copied(job: Mapping[str, Any], name: str = "") -> Manifest:

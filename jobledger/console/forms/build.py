@@ -52,13 +52,13 @@ class Builder:
         known = fields(model)
         return [
             node
-            for name in look.ordered(path, list(known))
+            for name in look.ordered(path, list(known), self._kind.form)
             if not look.is_old(known[name])
             for node in self._nodes(known[name], value.get(name), f"{path}.{name}")
         ]
 
     def _nodes(self, shape: FieldShape, value: Any, path: str) -> list[Node]:
-        if path == "spec.scheduler" and not self._queues:
+        if path == self._kind.form.scheduler and not self._queues:
             return []
         if shape.opaque == "PodTemplateSpec":
             return [self._template(value, path)]
@@ -84,17 +84,17 @@ class Builder:
             choices,
             required,
             asked.placeholder,
-            look.offered(path),
+            look.offered(path, self._kind.form),
         )
 
     def _group(self, shape: FieldShape, part: type[SpecPart], value: Any, path: str) -> Group:
         held = value if is_object(value) else {}
         found = Group(path, self._label(path), self._help(shape))
         found.children = self.part(part, held, path)
-        found.folded = path not in look.OPEN and not held
+        found.folded = path not in self._kind.form.unfolded and not held
         if shape.info.default is None:  # the object may be absent, which is not the same as empty
             found.switch = Field(f"{path}?", found.label, "switch", "on" if is_object(value) else "")
-        elif path not in look.NO_SWITCH:
+        elif path not in self._kind.form.without_switch:
             first = next((each for each in found.children if each.path == f"{path}.enabled"), None)
             if isinstance(first, Field):
                 found.switch = first
@@ -117,7 +117,7 @@ class Builder:
         )
 
     def _help(self, shape: FieldShape) -> str:
-        return look.explained(self._language, shape.info.description or "")
+        return look.explained(self._language, shape.info.description or "", self._kind.form)
 
     def _label(self, path: str) -> str:
-        return look.label(self._language, path)
+        return look.label(self._language, path, self._kind.form)

@@ -1,36 +1,15 @@
-"""What is decided by hand about forms: names of well-known fields in both languages, order, what is folded.
+"""What fields are called, what they are for, and what is offered for them: as the kind says (`Form`), else as we do.
 
-A field that is not named here is shown all the same, in the model's order, under the name that it has in manifests.
+A field of which neither says anything is shown all the same, under the name that it has in manifests.
 """
 
 import re
 from collections.abc import Sequence
 from typing import Final
 
-from jobledger.console.vocabulary.hints import HINTS
-from jobledger.console.words import Language, knows, say
+from jobledger.console.words import LANGUAGES, Language, knows, say
+from statemachine.schema.form import VOLUME_CLAIMS, Form, Resource
 from statemachine.schema.tables import FieldShape
-
-_ORDER: Final = (
-    "torchrunConfig",
-    "config",
-    "",
-    "elastic",
-    "runPolicy",
-    "scheduler",
-    "tensorboardSpec",
-    "runMode",
-)
-"""Order of the parts of `spec`; what is not named stands at the empty name, in the model's order."""
-
-USUAL: Final = ("config", "launcher", "worker")
-"""Parts of `spec` that a job may lack, but hardly any does: a new form has them."""
-
-OPEN: Final = frozenset({"spec.replicaSpecs", "spec.torchrunConfig", *(f"spec.{name}" for name in USUAL)})
-"""Groups that are not folded to begin with."""
-
-NO_SWITCH: Final = frozenset({"spec.runMode.pause"})
-"""Parts with `enabled` whose other fields matter also while that is off."""
 
 CLAIMS: Final = "claims"
 QUEUES: Final = "queues"
@@ -38,11 +17,8 @@ CONFIG_MAPS: Final = "config-maps"
 KEYS: Final = "keys-"
 """In front of a ConfigMap's name: its keys."""
 
-_OFFERED: Final = {
-    "spec.scheduler.t9kScheduler.queue": QUEUES,
-    "spec.tensorboardSpec.logDir.pvc[].name": CLAIMS,
-}
-"""Fields whose values are names of objects in the namespace."""
+OFFERED: Final = {VOLUME_CLAIMS: CLAIMS}
+"""Objects whose names are offered, under a name of ours; others go by their plural."""
 
 _INDEX: Final = re.compile(r"\[[0-9]+\]")
 
@@ -52,25 +28,33 @@ def is_old(shape: FieldShape) -> bool:
     return bool(shape.ignored or shape.moved)
 
 
-def label(language: Language, path: str) -> str:
-    """The name of a field: ours, else the manifest's as words."""
+def label(language: Language, path: str, form: Form) -> str:
+    """The name of a field: the kind's, ours, else the manifest's as words."""
     name = re.split(r"[.~]", _INDEX.sub("", path))[-1]
     plain = _INDEX.sub("[]", path)
+    for key in (plain, name):
+        if key in form.labels:
+            return form.labels[key][LANGUAGES.index(language)]
     for key in (f"field.{plain}", f"field.{name}"):
         if knows(key):
             return say(language, key)
     return humanized(name)
 
 
-def explained(language: Language, description: str) -> str:
-    """What a field is for: the model says it in English."""
-    return HINTS.get(description, description) if language == "zh" else description
+def explained(language: Language, description: str, form: Form) -> str:
+    """What a field is for: the model says it in English, and the kind in Chinese."""
+    return form.chinese.get(description, description) if language == "zh" else description
 
 
-def offered(path: str) -> str:
+def choices_of(resource: Resource) -> str:
+    """The name of the choices among objects of this kind."""
+    return OFFERED.get(resource, resource.plural)
+
+
+def offered(path: str, form: Form) -> str:
     """Which choices there are for a field; empty if there are none."""
-    plain = _INDEX.sub("[]", path)
-    return CLAIMS if plain.endswith("~volumes[].claim") else _OFFERED.get(plain, "")
+    resource = form.choices.get(_INDEX.sub("[]", path))
+    return choices_of(resource) if resource else ""
 
 
 def humanized(name: str) -> str:
@@ -79,8 +63,8 @@ def humanized(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def ordered(path: str, names: Sequence[str]) -> list[str]:
+def ordered(path: str, names: Sequence[str], form: Form) -> list[str]:
     """The fields of the object at `path` in the order in which they are shown."""
     if path != "spec":
         return list(names)
-    return sorted(names, key=lambda name: _ORDER.index(name if name in _ORDER else ""))
+    return sorted(names, key=lambda name: form.order.index(name if name in form.order else ""))

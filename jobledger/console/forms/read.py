@@ -52,7 +52,7 @@ class Reader:
 
     def _value(self, shape: FieldShape, base: Any, path: str) -> Any:
         """The value of a field; None if it has none."""
-        if look.is_old(shape) or (path == "spec.scheduler" and not self._queues):
+        if look.is_old(shape) or (path == self._kind.form.scheduler and not self._queues):
             return base
         if shape.opaque == "PodTemplateSpec":
             held = base if is_object(base) else {}
@@ -80,7 +80,7 @@ class Reader:
         held = base if is_object(base) else {}
         if shape.info.default is None:
             return self.part(part, held, path) if self._posted[f"{path}?"] == "on" else None
-        switched = "enabled" in fields(part) and path not in look.NO_SWITCH
+        switched = "enabled" in fields(part) and path not in self._kind.form.without_switch
         if switched and self._posted[f"{path}.enabled"] != "on":
             return {"enabled": False} if held.get("enabled") is not None else None
         return self.part(part, held, path) or None
@@ -100,7 +100,7 @@ def starter(kind: Kind) -> Manifest:
         item = first_item(shape.part)
         if shape.many and item:
             spec[name] = [{"type": "worker", **item}]
-        elif not shape.many and (name in look.USUAL or _types(shape.part)):
+        elif not shape.many and (name in kind.form.usual or _types(shape.part)):
             spec[name] = item or _types(shape.part)
     names = kind.names
     return {"apiVersion": names.api_version, "kind": names.kind, "metadata": {}, "spec": spec}

@@ -72,7 +72,7 @@ def _volumes(template: Mapping[str, Any], container: Mapping[str, Any], path: st
                 f"{at}.claim",
                 label("volume.claim"),
                 value=volume["persistentVolumeClaim"].get("claimName") or "",
-                offered=look.offered(f"{at}.claim"),
+                offered=look.CLAIMS,
             ),
             Field(f"{at}.name", label("volume.name"), value=str(mount.get("name") or "")),
             Field(f"{at}.mountPath", label("volume.mountPath"), value=str(mount.get("mountPath") or "")),

@@ -13,7 +13,17 @@ from statemachine.kinds.t9k.launcher import launcher_pod_name
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
 from statemachine.kinds.t9k.objects import CONFIG_MAP, OWNER_KIND, OWNER_NAME, POD_GROUP
 from statemachine.kinds.t9k.status import recorded, status
+from statemachine.schema.form import Form
 from statemachine.schema.manual import Manual
+
+
+def _form() -> Form:
+    from statemachine.kinds.colossalaijob.form import (
+        FORM,  # the words of forms, which most programs never show
+    )
+
+    return FORM
+
 
 KIND = ModelKind(
     names=NAMES,
@@ -40,5 +50,6 @@ KIND = ModelKind(
     modern=modern,
     placement=t9k_placement,
     debugging=debugging,
+    look=_form,
     manual=Manual(("always",), ENV),
 )

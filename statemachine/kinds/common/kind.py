@@ -34,6 +34,7 @@ from statemachine.kinds.common.update import (
 from statemachine.observations import Recorded
 from statemachine.rulebook import UNKNOWN_FIELD, Draft, Notice, Rule
 from statemachine.schema.fields import SpecPart
+from statemachine.schema.form import Form
 from statemachine.schema.json_values import unreadable
 from statemachine.schema.layout import Layout
 from statemachine.schema.lookup import flag, number, text
@@ -126,6 +127,12 @@ class ModelKind(Generic[S]):
     placement: Callable[[Mapping[str, Any]], Placement] = usual_placement
     debugging: Callable[[Mapping[str, Any]], bool] = usual_debugging
     troubles: tuple[str, ...] = ("ReplicaFailure",)
+    look: Callable[[], Form] = Form
+
+    @property
+    def form(self) -> Form:
+        """See `Kind.form`. It is made where a form is asked for: most programs never do."""
+        return self.look()
 
     def admit(
         self,

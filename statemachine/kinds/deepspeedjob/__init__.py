@@ -11,7 +11,17 @@ from statemachine.kinds.t9k.kind import debugging, t9k_placement, t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
 from statemachine.kinds.t9k.objects import CONFIG_MAP, OWNER_KIND, OWNER_NAME, POD_GROUP, plain_pod_name
 from statemachine.kinds.t9k.status import recorded, status
+from statemachine.schema.form import Form
 from statemachine.schema.manual import Manual
+
+
+def _form() -> Form:
+    from statemachine.kinds.deepspeedjob.form import (
+        FORM,  # the words of forms, which most programs never show
+    )
+
+    return FORM
+
 
 KIND = ModelKind(
     names=NAMES,
@@ -38,5 +48,6 @@ KIND = ModelKind(
     fixed=FIXED_WHEN_FINISHED,
     placement=t9k_placement,
     debugging=debugging,
+    look=_form,
     manual=Manual(("value",), ENV),
 )

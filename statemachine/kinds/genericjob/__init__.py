@@ -12,7 +12,15 @@ from statemachine.kinds.t9k.kind import debugging, t9k_placement, t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, is_retryable, keeps
 from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, POD_GROUP, plain_pod_name
 from statemachine.kinds.t9k.status import recorded, status
+from statemachine.schema.form import Form
 from statemachine.schema.manual import Manual
+
+
+def _form() -> Form:
+    from statemachine.kinds.genericjob.form import FORM  # the words of forms, which most programs never show
+
+    return FORM
+
 
 KIND = ModelKind(
     names=NAMES,
@@ -37,6 +45,7 @@ KIND = ModelKind(
     fixed=FIXED_WHEN_FINISHED,
     placement=t9k_placement,
     debugging=debugging,
+    look=_form,
     manual=Manual(("value",), ENV, ENV_SAYS),
     allowance=budget,
 )

@@ -16,7 +16,15 @@ from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.kinds.pytorchjob.status import recorded, status
 from statemachine.kinds.pytorchjob.tally import budget
 from statemachine.kinds.pytorchjob.words import TROUBLES
+from statemachine.schema.form import Form
 from statemachine.schema.manual import Manual
+
+
+def _form() -> Form:
+    from statemachine.kinds.pytorchjob.form import FORM  # the words of forms, which most programs never show
+
+    return FORM
+
 
 KIND = ModelKind(
     names=NAMES,
@@ -36,6 +44,7 @@ KIND = ModelKind(
     retryable=is_retryable,
     placement=placement,
     troubles=TROUBLES,
+    look=_form,
     manual=Manual(MODES, ENV, ENV_SAYS),
     refused_as="PyTorchJobFailedValidation",
     pause=lambda on: {"runPolicy": {"suspend": on}},

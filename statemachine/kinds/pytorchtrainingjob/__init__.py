@@ -12,7 +12,17 @@ from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable,
 from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, POD_GROUP, hashed_pod_name
 from statemachine.kinds.t9k.status import recorded, status
 from statemachine.kinds.t9k.tensorboard import OWNED as TENSORBOARD
+from statemachine.schema.form import Form
 from statemachine.schema.manual import Manual
+
+
+def _form() -> Form:
+    from statemachine.kinds.pytorchtrainingjob.form import (
+        FORM,  # the words of forms, which most programs never show
+    )
+
+    return FORM
+
 
 KIND = ModelKind(
     names=NAMES,
@@ -41,5 +51,6 @@ KIND = ModelKind(
     scalable=scaling,
     placement=t9k_placement,
     debugging=debugging,
+    look=_form,
     manual=Manual(("plain", "torchrun"), ENV),
 )

@@ -11,7 +11,17 @@ from statemachine.kinds.xgboosttrainingjob.children import ENV, children
 from statemachine.kinds.xgboosttrainingjob.roles import LAYOUT, NAMES, plan
 from statemachine.kinds.xgboosttrainingjob.rules import RULES
 from statemachine.kinds.xgboosttrainingjob.spec import XGBoostTrainingSpec
+from statemachine.schema.form import Form
 from statemachine.schema.manual import Manual
+
+
+def _form() -> Form:
+    from statemachine.kinds.xgboosttrainingjob.form import (
+        FORM,  # the words of forms, which most programs never show
+    )
+
+    return FORM
+
 
 KIND = ModelKind(
     names=NAMES,
@@ -36,5 +46,6 @@ KIND = ModelKind(
     fixed=FIXED_WHEN_FINISHED,
     placement=t9k_placement,
     debugging=debugging,
+    look=_form,
     manual=Manual(("value",), ENV),
 )

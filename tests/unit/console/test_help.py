@@ -6,7 +6,6 @@ import pytest
 
 from jobledger.console.forms import look
 from jobledger.console.vocabulary.help import HELP, TOPICS
-from jobledger.console.vocabulary.hints import HINTS
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
 from statemachine.schema.tables import walk
@@ -35,13 +34,13 @@ def test_what_a_field_is_for_and_its_name_are_said_in_chinese_too(kind: Kind) ->
         ):
             continue
         said = shape.info.description or ""
-        assert not said or look.explained("zh", said) != said, (path, said)
-        assert look.explained("en", said) == said
+        assert not said or look.explained("zh", said, kind.form) != said, (path, said)
+        assert look.explained("en", said, kind.form) == said
         name = path.rpartition(".")[2].removesuffix("[]")
         assert (
-            look.label("en", path) != look.humanized(name)
-            or look.label("zh", path) != look.label("en", path)
-            or (look.label("en", path) in SAME)
+            look.label("en", path, kind.form) != look.humanized(name)
+            or look.label("zh", path, kind.form) != look.label("en", path, kind.form)
+            or (look.label("en", path, kind.form) in SAME)
         ), path
 
 
@@ -51,7 +50,10 @@ SAME = {"Master", "Worker", "Launcher", "Local rank", "Pod", "Priority", "Queue"
 
 def test_no_sentence_is_left_over_of_a_field_that_is_gone() -> None:
     said = {shape.info.description for kind in KINDS for _, shape in walk(kind.model)}
-    assert not {*HINTS} - said
+    paths = {path for kind in KINDS for path, _ in walk(kind.model)}
+    assert not {each for kind in KINDS for each in kind.form.chinese} - said
+    named = {each for kind in KINDS for each in kind.form.labels}
+    assert not named - paths - {each.rpartition(".")[2] for each in paths}
 
 
 async def test_a_form_in_chinese_explains_its_fields_in_chinese(tmp_path: Path) -> None:

@@ -209,8 +209,7 @@ NAMES = sorted({
 
 MADE = {generate.ROOT / path for path in generate.files()}
 
-# A vocabulary has the sentences of forms, by what they are in English: it knows sentences, and no kind.
-APART = [generate.ROOT / "statemachine" / "kinds", generate.ROOT / "jobledger" / "console" / "vocabulary"]
+APART = [generate.ROOT / "statemachine" / "kinds"]
 MODULES = [
     path
     for folder in CODE

@@ -1,8 +1,38 @@
-"""What fields of Kubeflow's kinds are for, in Chinese, by what their models say in English."""
+"""The form of a PyTorchJob: names and sentences of the fields that it alone has."""
 
 from typing import Final
 
-KUBEFLOW: Final[dict[str, str]] = {
+from statemachine.kinds.common import form as common
+from statemachine.schema.form import Form, Labels
+
+LABELS: Final[Labels] = {
+    "spec.runPolicy.suspend": ("Create suspended", "创建后挂起"),
+    "pytorchReplicaSpecs": ("Replica types", "副本类型"),
+    "Master": ("Master", "Master"),
+    "Worker": ("Worker", "Worker"),
+    "nprocPerNode": ("Processes per node", "单节点进程数"),
+    "nProcPerNode": ("Processes per node (old)", "单节点进程数（旧）"),
+    "elasticPolicy": ("Elastic training", "弹性训练"),
+    "rdzvHost": ("Rendezvous host", "Rendezvous 主机"),
+    "rdzvPort": ("Rendezvous port", "Rendezvous 端口"),
+    "rdzvId": ("Rendezvous name", "Rendezvous 名称"),
+    "rdzvConf": ("Rendezvous options", "Rendezvous 选项"),
+    "spec.elasticPolicy.rdzvConf[].key": ("Key", "键"),
+    "spec.elasticPolicy.rdzvConf[].value": ("Value", "值"),
+    "standalone": ("One node", "单节点"),
+    "maxRestarts": ("Maximum restarts", "最大重启次数"),
+    "metrics": ("Metrics of an autoscaler", "自动伸缩指标"),
+    "cleanPodPolicy": ("Clean-up policy", "清理策略"),
+    "ttlSecondsAfterFinished": ("Delete after its end (seconds)", "结束后删除（秒）"),
+    "managedBy": ("Managed by", "管理者"),
+    "schedulingPolicy": ("Gang scheduling", "成组调度"),
+    "minAvailable": ("Fewest pods at once", "最少同时 Pod 数"),
+    "minResources": ("Fewest resources", "最少资源"),
+    "priorityClass": ("Priority class", "优先级类"),
+    "scheduleTimeoutSeconds": ("Scheduling time-out (seconds)", "调度超时（秒）"),
+}
+
+CHINESE: Final[dict[str, str]] = {
     "The replicas by type: Master and Worker, at least one of the two, in any case.": (
         "各类型的副本：Master 和 Worker，至少有其一，大小写均可。"
     ),
@@ -73,3 +103,9 @@ KUBEFLOW: Final[dict[str, str]] = {
         "由谁运行该 Job。kueue.x-k8s.io/multikueue：由另一个集群运行，此处不做任何事。"
     ),
 }
+
+FORM: Final = Form(
+    order=("", "runPolicy"),
+    labels={**common.LABELS, **LABELS},
+    chinese=common.CHINESE | CHINESE,
+)

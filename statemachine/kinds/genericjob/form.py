@@ -1,8 +1,23 @@
-"""What fields of GenericJobs are for, in Chinese, by what their model says in English."""
+"""The form of a GenericJob: names and sentences of the fields that it alone has."""
 
 from typing import Final
 
-GENERIC: Final[dict[str, str]] = {
+from statemachine.kinds.t9k.form import t9k_form
+from statemachine.schema.form import Labels
+
+LABELS: Final[Labels] = {
+    "policy": ("Policy", "策略"),
+    "limit": ("Most restarts of each replica", "每个副本的最大重启次数"),
+    "successRules": ("Success rules", "成功规则"),
+    "failureRules": ("Failure rules", "失败规则"),
+    "spec.service": ("Services", "服务"),
+    "ports": ("Ports", "端口"),
+    "spec.service.ports[].name": ("Name", "名称"),
+    "port": ("Port", "端口"),
+    "targetPort": ("Port of the container", "容器端口"),
+}
+
+CHINESE: Final[dict[str, str]] = {
     "The replicas by type.": "各类型的副本。",
     "When, and how often, a replica of this type is restarted.": "该类型的副本何时重启、最多重启几次。",
     "Which ends of a pod make the controller start it again.": "Pod 以何种方式结束时由控制器重新启动。",
@@ -25,11 +40,6 @@ GENERIC: Final[dict[str, str]] = {
     "Its name; required if there are several.": "端口名称；有多个端口时必填。",
     "The port, 1 to 65535.": "端口号，1 至 65535。",
     "Number or name of the container's port. Default: port.": "容器端口的编号或名称。默认：与 port 相同。",
-    (
-        "Pods to delete when the job has ended. None: nothing, running replicas go on. Unfinished: those that "
-        "still run or wait. All: all of them, logs included."
-    ): (
-        "Job 结束后删除哪些 Pod。None：不删除，运行中的副本继续运行。Unfinished：仍在运行或等待的。All：全部，"
-        "包括日志。"
-    ),
 }
+
+FORM: Final = t9k_form(LABELS, CHINESE)
