@@ -216,7 +216,7 @@ class App:
         from projectors.explain import Chronicle, explanation
 
         chronicle = Chronicle(await self._steps(uid))
-        if chronicle.told is None:
+        if chronicle.diagnosis is None:
             raise NotPossible("nothing has been decided about this job yet; try again")
         return explanation(chronicle).model_dump(mode="json")
 

@@ -1,19 +1,19 @@
-"""Why a job is as it is: the steps of its life in, an explanation out. Pure.
+"""Why a job is in its present phase: steps of its life → an explanation. Pure.
 
-Taken only from the entries of the log, so it is the same, byte for byte, after a restart of jobledger and on any
-machine, and does not need the job to exist any more. Used by `jobledger why`, the API and the console.
+An explanation depends on the entries of the log alone: it has the same bytes after a restart of jobledger and on any
+machine, and the job need not exist any more. `jobledger why`, the API and the console show it.
 """
 
 from collections.abc import Iterable
 from datetime import datetime
 
 from projectors.explain.chronicle import Chronicle
+from projectors.explain.diagnosis import Diagnosis
 from projectors.explain.model import Explanation, IncidentKind, Job, Nature, Restarts, RootCause, json_schema
 from projectors.explain.queues import queue_of
-from projectors.explain.says import instant, listed, replicas, why_ended
 from projectors.explain.text import as_text
-from projectors.explain.told import Told
 from projectors.explain.waits import waits
+from projectors.explain.wording import instant, listed, replicas, why_ended
 from projectors.phrases import Language, Said, in_words, phrase, sentences
 from statemachine.budget import budget
 from statemachine.log.life import Step
@@ -28,26 +28,26 @@ def explain(steps: Iterable[Step], language: Language = "en") -> Explanation:
     """The explanation of the job whose steps these are: from the first on, in order, without holes.
 
     Raises:
-        ValueError: there are none that can be told, so there is nothing to explain.
+        ValueError: no step can be read, so there is nothing to explain.
     """
     return explanation(Chronicle(steps), language)
 
 
 def explanation(chronicle: Chronicle, language: Language = "en") -> Explanation:
-    """The explanation of the job, as far as `chronicle` was told its life, which it does not change.
+    """The explanation of the job at the last step that `chronicle` took; `chronicle` stays as it is.
 
-    Its sentences are in `language`; what clusters and users wrote stays as it is.
+    Its sentences are in `language`; text of clusters and users is not translated.
 
     Raises:
-        ValueError: it was told of no entry.
+        ValueError: the chronicle took no entry.
     """
-    told = chronicle.told
-    if told is None:
+    diagnosis = chronicle.diagnosis
+    if diagnosis is None:
         raise ValueError("a job without entries has nothing to explain")
-    state = told.state
-    since = told.since or told.begun
-    incidents = tuple(each.finished(language) for each in told.drafts.all)
-    normal = not any(each.nature is Nature.ABNORMAL for each in incidents)
+    state = diagnosis.state
+    since = diagnosis.since or diagnosis.begun
+    incidents = tuple(draft.finished(language) for draft in diagnosis.drafts.all)
+    normal = not any(incident.nature is Nature.ABNORMAL for incident in incidents)
     return Explanation(
         job=Job(
             uid=state.uid,
@@ -58,24 +58,24 @@ def explanation(chronicle: Chronicle, language: Language = "en") -> Explanation:
         ),
         phase=state.phase,
         since=since,
-        deleted_at=_deleted_at(told),
-        entries=told.entries,
+        deleted_at=_deleted_at(diagnosis),
+        entries=diagnosis.entries,
         normal=normal,
-        answer=in_words(_answer(told, normal=normal), language),
-        root_cause=_root(told, language),
-        restarts=_restarts(told),
-        waits_for=tuple(waits(told, since, language)),
+        answer=in_words(_answer(diagnosis, normal=normal), language),
+        root_cause=_root(diagnosis, language),
+        restarts=_restarts(diagnosis),
+        waits_for=tuple(waits(diagnosis, since, language)),
         incidents=incidents,
     )
 
 
-def _deleted_at(told: Told) -> datetime | None:
-    draft = told.drafts.last(IncidentKind.DELETION)
+def _deleted_at(diagnosis: Diagnosis) -> datetime | None:
+    draft = diagnosis.drafts.last(IncidentKind.DELETION)
     return draft.entry.seen_at if draft else None
 
 
-def _root(told: Told, language: Language) -> RootCause | None:
-    draft = told.root
+def _root(diagnosis: Diagnosis, language: Language) -> RootCause | None:
+    draft = diagnosis.root
     if draft is None:
         return None
     return RootCause(
@@ -87,50 +87,50 @@ def _root(told: Told, language: Language) -> RootCause | None:
     )
 
 
-def _restarts(told: Told) -> Restarts | None:
-    if told.state.plan is None:
+def _restarts(diagnosis: Diagnosis) -> Restarts | None:
+    if diagnosis.state.plan is None:
         return None
-    found = budget(told.state)
-    return Restarts(limit=found.limit, spent=found.used, left=found.left)
+    restarts = budget(diagnosis.state)
+    return Restarts(limit=restarts.limit, spent=restarts.used, left=restarts.left)
 
 
-def _answer(told: Told, *, normal: bool) -> Said:
-    """How the job stands, in one or two sentences."""
-    state = told.state
+def _answer(diagnosis: Diagnosis, *, normal: bool) -> Said:
+    """The state of the job in one or two sentences."""
+    state = diagnosis.state
     if state.deleted:
-        draft = told.drafts.last(IncidentKind.DELETION)
+        draft = diagnosis.drafts.last(IncidentKind.DELETION)
         by = draft.by_whom if draft else ""
         at = phrase(" at {at}", at=instant(draft.entry.seen_at)) if draft else ""
         return phrase(
             "The job was deleted{by}{at}, while it was {phase}.", by=by, at=at, phase=str(state.phase)
         )
-    return sentences(_present(told), _judgement(told, normal=normal))
+    return sentences(_present(diagnosis), _judgement(diagnosis, normal=normal))
 
 
-def _past(told: Told) -> Said:
-    """What the job ended of, and where that began."""
-    end = told.drafts.last(IncidentKind.END) or told.drafts.last(IncidentKind.INVALID)
-    if end is None or told.state.phase is not Phase.FAILED:
+def _past(diagnosis: Diagnosis) -> Said:
+    """Why the job failed, and the first failure that led to it."""
+    end = diagnosis.drafts.last(IncidentKind.END) or diagnosis.drafts.last(IncidentKind.INVALID)
+    if end is None or diagnosis.state.phase is not Phase.FAILED:
         return ""
-    root = told.root
+    root = diagnosis.root
     if root is None or not root.replica or root.cause is None:
         return end.says
     began = phrase("It began with {replica}: {why}.", replica=root.replica, why=why_ended(root.cause))
     return sentences(end.says, began)
 
 
-def _present(told: Told) -> Said:
-    state = told.state
+def _present(diagnosis: Diagnosis) -> Said:
+    state = diagnosis.state
     match state.phase:
         case Phase.FAILED:
-            return _past(told)
+            return _past(diagnosis)
         case Phase.SUCCEEDED:
             return phrase("The job has succeeded.")
         case Phase.PAUSED:
-            draft = told.drafts.last(IncidentKind.PAUSE)
+            draft = diagnosis.drafts.last(IncidentKind.PAUSE)
             if queue := queue_of(state):
-                return sentences(_in_queue(told, queue), _evicted(told))
-            since = instant(told.since) if told.since else phrase("its creation")
+                return sentences(_in_queue(diagnosis, queue), _evicted(diagnosis))
+            since = instant(diagnosis.since) if diagnosis.since else phrase("its creation")
             return phrase(
                 "The job has been paused{by} since {since}.",
                 by=draft.by_whom if draft else "",
@@ -143,17 +143,21 @@ def _present(told: Told) -> Said:
                 "It is not known how the job is: the status of the replica that decides its result is lost."
             )
         case Phase.PENDING:
-            return sentences(phrase("The job is starting: {how}", how=_not_up(told)), _refused(told))
+            return sentences(
+                phrase("The job is starting: {how}", how=_not_up(diagnosis)), _refused(diagnosis)
+            )
         case Phase.RESUMING:
-            return sentences(phrase("The job is resuming: {how}", how=_not_up(told)), _refused(told))
+            return sentences(
+                phrase("The job is resuming: {how}", how=_not_up(diagnosis)), _refused(diagnosis)
+            )
         case _:
-            return phrase("The job is running: {how}", how=_not_up(told))
+            return phrase("The job is running: {how}", how=_not_up(diagnosis))
 
 
-def _in_queue(told: Told, queue: str) -> Said:
-    since = instant(told.since) if told.since else phrase("its creation")
-    known = told.state.queue
-    if known is not None and known.standing == "deactivated":
+def _in_queue(diagnosis: Diagnosis, queue: str) -> Said:
+    since = instant(diagnosis.since) if diagnosis.since else phrase("its creation")
+    queue_state = diagnosis.state.queue
+    if queue_state is not None and queue_state.standing == "deactivated":
         return phrase(
             "The job has been suspended since {since}: Kueue has deactivated its Workload.", since=since
         )
@@ -162,16 +166,16 @@ def _in_queue(told: Told, queue: str) -> Said:
     )
 
 
-def _evicted(told: Told) -> Said:
-    return told.eviction.says if told.eviction else ""
+def _evicted(diagnosis: Diagnosis) -> Said:
+    return diagnosis.eviction.says if diagnosis.eviction else ""
 
 
-def _not_up(told: Told) -> Said:
-    plan = told.state.plan
+def _not_up(diagnosis: Diagnosis) -> Said:
+    plan = diagnosis.state.plan
     names = list(plan.replicas()) if plan else []
     up = (ReplicaPhase.RUNNING, ReplicaPhase.SUCCEEDED)
-    known = told.state.replicas
-    down = [name for name in names if name not in known or known[name].phase not in up]
+    states = diagnosis.state.replicas
+    down = [name for name in names if name not in states or states[name].phase not in up]
     if not down and len(names) == 1:
         return phrase("its replica is up.")
     if not down:
@@ -182,26 +186,26 @@ def _not_up(told: Told) -> Said:
     )
 
 
-def _refused(told: Told) -> Said:
-    due = told.state.timers.get(RETRY)
-    if told.refusal is None:
+def _refused(diagnosis: Diagnosis) -> Said:
+    due = diagnosis.state.timers.get(RETRY)
+    if diagnosis.refusal is None:
         return ""
     again = phrase("The next try is due at {due}.", due=instant(due)) if due else ""
-    return sentences(told.refusal.says, again)
+    return sentences(diagnosis.refusal.says, again)
 
 
-def _judgement(told: Told, *, normal: bool) -> Said:
+def _judgement(diagnosis: Diagnosis, *, normal: bool) -> Said:
     if normal:
         return phrase("Nothing abnormal has happened.")
-    if told.state.phase is Phase.FAILED:
+    if diagnosis.state.phase is Phase.FAILED:
         return ""
-    found = [each for each in told.drafts.all if each.nature is Nature.ABNORMAL]
+    found = [draft for draft in diagnosis.drafts.all if draft.nature is Nature.ABNORMAL]
     open_ = [each for each in found if each.over_at is None]
     number = len(found)
     thing = (
         phrase("1 abnormal incident") if number == 1 else phrase("{count} abnormal incidents", count=number)
     )
-    if told.state.phase is Phase.SUCCEEDED:
+    if diagnosis.state.phase is Phase.SUCCEEDED:
         return phrase("On the way there: {incidents}.", incidents=thing)
     if not open_:
         return phrase("So far: {incidents}, made good.", incidents=thing)

@@ -1,10 +1,10 @@
-"""Incidents while they are being told: what is open, whose pods are moved by it, what it has led to so far."""
+"""Incidents in the making: which are open, which pods they move, and what they have led to so far."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from projectors.explain.model import Budget, Evidence, Incident, IncidentKind, Nature, Step, StepKind
-from projectors.explain.says import evidence
+from projectors.explain.wording import evidence
 from projectors.phrases import Language, Said, in_words
 from projectors.phrases.actors import by_whom
 from statemachine.events import Cause
@@ -34,36 +34,36 @@ class Draft:
 
     @property
     def happened_at(self) -> datetime:
-        """When it happened, as well as that is known."""
+        """When it happened, by the cluster's time if there is one."""
         return self.entry.happened_at or self.entry.seen_at
 
     @property
     def by_whom(self) -> Said:
-        """Who asked for it, and how that is known: ` by alice`; nothing where nobody is known."""
+        """The actor, and how that is known: ` by alice`; empty if no actor is known."""
         return by_whom(self.by, self.by_source)
 
     @property
     def evidence(self) -> Evidence | None:
-        """The cause as it is shown."""
+        """The cause as an explanation shows it."""
         return evidence(self.cause) if self.cause else None
 
     def over(self, at: datetime) -> None:
-        """It was made good, unless it was before."""
+        """The incident was made good at `at`, unless it was made good before."""
         self.over_at = self.over_at or at
 
     def step(
         self,
         entry: Entry,
-        what: StepKind,
+        kind: StepKind,
         replica: ReplicaName | None = None,
         *,
         attempt: int = 0,
         uid: PodUid = PodUid(""),
         phase: Phase | None = None,
     ) -> None:
-        """A consequence; the same in the same entry for several replicas is one."""
+        """Adds a consequence; the same one for several replicas in one entry is one step."""
         last = self.steps[-1] if self.steps else None
-        if last and replica and (last.seq, last.what) == (entry.seq, what):
+        if last and replica and (last.seq, last.what) == (entry.seq, kind):
             same = attempt if attempt == last.attempt else 0
             new = {"replicas": (*last.replicas, replica), "attempt": same, "pod_uid": ""}
             self.steps[-1] = last.model_copy(update=new)
@@ -72,7 +72,7 @@ class Draft:
             Step(
                 seq=entry.seq,
                 at=entry.seen_at,
-                what=what,
+                what=kind,
                 replicas=(replica,) if replica else (),
                 attempt=attempt,
                 pod_uid=uid,
@@ -81,7 +81,7 @@ class Draft:
         )
 
     def finished(self, language: Language) -> Incident:
-        """The incident, told in `language`."""
+        """The incident, in `language`."""
         return Incident(
             kind=self.kind,
             nature=self.nature,
@@ -103,9 +103,9 @@ class Draft:
 
 @dataclass
 class Drafts:
-    """All incidents in order, the one that moves each replica's pod, and the chain of unhealed failures.
+    """All incidents in order, the incident that moves each replica's pod, and the chain of failures.
 
-    `chain` is every failure since all replicas were last well: its earliest is the root cause if the job ends by it.
+    `chain` has every failure since all replicas were last well: the earliest is the root cause if the job fails.
     """
 
     all: list[Draft] = field(default_factory=list)
@@ -115,37 +115,37 @@ class Drafts:
     _of_entry: dict[tuple[Seq, IncidentKind], Draft] = field(default_factory=dict)
 
     def add(self, draft: Draft) -> Draft:
-        """The incident is told; one for the whole job can be found again by its entry and kind."""
+        """Adds an incident; `of` finds an incident of the whole job by its entry and kind."""
         self.all.append(draft)
         if not draft.replica:
             self._of_entry[draft.entry.seq, draft.kind] = draft
         return draft
 
     def of(self, entry: Entry, kind: IncidentKind) -> Draft | None:
-        """The incident of this kind that this entry has told of the whole job."""
+        """The incident of this kind that this entry has brought to the whole job."""
         return self._of_entry.get((entry.seq, kind))
 
     def last(self, kind: IncidentKind) -> Draft | None:
         """The last incident of this kind."""
-        return next((each for each in reversed(self.all) if each.kind is kind), None)
+        return next((draft for draft in reversed(self.all) if draft.kind is kind), None)
 
     def failed(self, replica: ReplicaName, draft: Draft) -> None:
-        """The replica is not well, by `draft`, until it runs again."""
+        """The replica is not well because of `draft`, until it runs again."""
         self.chain.append(draft)
         self._unwell[replica] = None
 
     def well(self, replica: ReplicaName) -> None:
-        """The replica runs; when all do, the chain has ended without ending the job."""
+        """The replica runs. When all do, the chain is over, and did not end the job."""
         self._unwell.pop(replica, None)
         if not self._unwell:
             self.chain.clear()
 
     def fresh(self) -> None:
-        """A pause: nobody is unwell any more."""
+        """A pause begins: the failures before it do not count any more."""
         self._unwell.clear()
         self.chain.clear()
 
     @property
     def root(self) -> Draft | None:
-        """The earliest failure of the chain, by the time of its happening; in a draw the one noticed first."""
-        return min(self.chain, key=lambda each: each.happened_at, default=None)
+        """The earliest failure of the chain, by the time when it happened; of several the one observed first."""
+        return min(self.chain, key=lambda draft: draft.happened_at, default=None)

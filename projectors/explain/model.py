@@ -1,6 +1,6 @@
 """What an explanation consists of: plain, frozen data with a published JSON schema (`docs/schemas/why.json`).
 
-Made by `chronicle` from the entries of one job and by nothing else, so equal entries give equal bytes.
+It is made from the entries of one job alone, so equal entries give equal bytes.
 """
 
 from datetime import datetime
@@ -36,13 +36,13 @@ class Part(BaseModel):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler, /
     ) -> JsonSchemaValue:
-        """The schema, with what is said below the fields."""
-        made = handler(schema)
-        fields = handler.resolve_ref_schema(made)["properties"]
-        for name, said in field_docs(cls).items():
+        """The schema, with the docstrings of the fields."""
+        made_schema = handler(schema)
+        fields = handler.resolve_ref_schema(made_schema)["properties"]
+        for name, text in field_docs(cls).items():
             if name in cls.model_fields:
-                fields[to_camel(name)]["description"] = said
-        return made
+                fields[to_camel(name)]["description"] = text
+        return made_schema
 
 
 class IncidentKind(StrEnum):
@@ -67,7 +67,7 @@ class IncidentKind(StrEnum):
 
 
 class Nature(StrEnum):
-    """Whether anybody has to care."""
+    """Whether a person has to act on it."""
 
     EXPECTED = "expected"
     ASKED_FOR = "asked for"
@@ -85,7 +85,7 @@ class StepKind(StrEnum):
 
 
 class Evidence(Part):
-    """The cause class with what it was concluded from; texts are empty where nothing is known."""
+    """The cause class with its evidence; texts are empty where nothing is known."""
 
     cause_class: CauseClass
     rule: str
@@ -108,7 +108,7 @@ class Budget(Part):
 
 
 class Step(Part):
-    """One consequence, told by entry `seq`; what happened to several pods in one entry is one step."""
+    """One consequence, in entry `seq`; what happened to several pods in one entry is one step."""
 
     seq: int
     at: datetime
@@ -121,13 +121,13 @@ class Step(Part):
 
 
 class Incident(Part):
-    """Something that happened to the job, decided in entry `seq`, with all that followed from it."""
+    """Something that happened to the job, decided in entry `seq`, with its consequences."""
 
     kind: IncidentKind
     nature: Nature
     seq: int
     at: datetime
-    """When it was noticed."""
+    """When the controller observed it."""
     happened_at: datetime | None = None
     """When it happened, where the cluster said so."""
     replica: str = ""
@@ -177,7 +177,7 @@ class Restarts(Part):
 
 
 class Job(Part):
-    """Which job is explained."""
+    """The job that is explained."""
 
     uid: str
     api_version: str
@@ -209,7 +209,7 @@ class Explanation(Part):
 
 
 class _Schema(GenerateJsonSchema):
-    """Draft 2020-12, saying so."""
+    """JSON schema draft 2020-12, named in `$schema`."""
 
     def generate(self, schema: Any, mode: Any = "serialization") -> dict[str, Any]:
         return {"$schema": self.schema_dialect, **super().generate(schema, mode=mode)}

@@ -1,9 +1,9 @@
-"""Pods that come and go, each step told to the incident that it follows from; writes that the cluster refused."""
+"""Pods that come and go, as steps of the incident that moves them; writes that the cluster refused."""
 
+from projectors.explain.changes import pause_begun, scaled
+from projectors.explain.diagnosis import Diagnosis
 from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Nature, StepKind
-from projectors.explain.told import Told
-from projectors.explain.wishes import pause_begun, scaled
 from projectors.phrases import Sentence, phrase
 from statemachine import events as e
 from statemachine.ids import PodUid, ReplicaName
@@ -11,54 +11,60 @@ from statemachine.log.entry import Entry
 from statemachine.observations import WriteRefused
 
 
-def pod(told: Told, entry: Entry, event: e.Event) -> None:
-    """A pod was asked for, runs, is to be deleted, or is gone."""
+def pod(diagnosis: Diagnosis, entry: Entry, event: e.Event) -> None:
+    """Adds a step of a pod: it was asked for, runs, is to be deleted, or is gone."""
     match event:
         case e.ReplicaRequested(replica=replica, attempt=attempt):
-            told.asked_at[replica] = entry.seen_at
-            if replica in told.drafts.moved_by:
-                told.drafts.moved_by[replica].step(entry, StepKind.REQUESTED, replica, attempt=attempt)
+            diagnosis.asked_at[replica] = entry.seen_at
+            if replica in diagnosis.drafts.moved_by:
+                diagnosis.drafts.moved_by[replica].step(entry, StepKind.REQUESTED, replica, attempt=attempt)
         case e.ReplicaStarted(replica=replica, uid=uid):
-            _started(told, entry, replica, uid)
+            _started(diagnosis, entry, replica, uid)
         case e.ReplicaCreated(replica=replica):
-            refused = told.refusal.entry.cause if told.refusal else None
+            refused = diagnosis.refusal.entry.cause if diagnosis.refusal else None
             if isinstance(refused, WriteRefused) and refused.replica == replica:
-                told.write_accepted(entry)
+                diagnosis.write_accepted(entry)
         case e.ReplicaDismissed():
-            _dismissed(told, entry, event)
+            _dismissed(diagnosis, entry, event)
         case e.ReplicaReleased(replica=replica, uid=uid):
-            told.ends.pop(replica, None)
-            if replica in told.drafts.moved_by:
-                told.drafts.moved_by[replica].step(entry, StepKind.GONE, replica, uid=uid)
+            diagnosis.ends.pop(replica, None)
+            if replica in diagnosis.drafts.moved_by:
+                diagnosis.drafts.moved_by[replica].step(entry, StepKind.GONE, replica, uid=uid)
         case _:
             pass
 
 
-def _started(told: Told, entry: Entry, replica: ReplicaName, uid: PodUid) -> None:
-    draft = told.drafts.moved_by.pop(replica, None)
+def _started(diagnosis: Diagnosis, entry: Entry, replica: ReplicaName, uid: PodUid) -> None:
+    draft = diagnosis.drafts.moved_by.pop(replica, None)
     if draft is not None:
-        known = told.state.replicas.get(replica)
-        draft.step(entry, StepKind.RUNNING, replica, attempt=known.attempt if known else 0, uid=uid)
+        known_replica = diagnosis.state.replicas.get(replica)
+        draft.step(
+            entry, StepKind.RUNNING, replica, attempt=known_replica.attempt if known_replica else 0, uid=uid
+        )
         if draft.replica:
             draft.over(entry.seen_at)
-    told.drafts.well(replica)
+    diagnosis.drafts.well(replica)
 
 
-def _dismissed(told: Told, entry: Entry, event: e.ReplicaDismissed) -> None:
+def _dismissed(diagnosis: Diagnosis, entry: Entry, event: e.ReplicaDismissed) -> None:
     match event.why:
         case "pause":
-            draft = told.drafts.of(entry, IncidentKind.PAUSE) or pause_begun(told, entry)
+            draft = diagnosis.drafts.of(entry, IncidentKind.PAUSE) or pause_begun(diagnosis, entry)
         case "scale":
-            draft = told.drafts.last(IncidentKind.SCALE) or scaled(told, entry, told.state.plan)
+            draft = diagnosis.drafts.last(IncidentKind.SCALE) or scaled(
+                diagnosis, entry, diagnosis.state.plan
+            )
         case "clean-up" | "deadline" | "job ended":
-            draft = told.drafts.of(entry, IncidentKind.CLEAN_UP) or _clean_up(told, entry, event.why)
+            draft = diagnosis.drafts.of(entry, IncidentKind.CLEAN_UP) or _clean_up(
+                diagnosis, entry, event.why
+            )
     draft.step(entry, StepKind.DISMISSED, event.replica, uid=event.cause.pod_uid)
-    told.leaving_since[event.replica] = entry.seen_at
-    told.drafts.moved_by[event.replica] = draft
+    diagnosis.leaving_since[event.replica] = entry.seen_at
+    diagnosis.drafts.moved_by[event.replica] = draft
 
 
-def _clean_up(told: Told, entry: Entry, why: str) -> Draft:
-    policy = told.state.plan.clean_up if told.state.plan else "None"
+def _clean_up(diagnosis: Diagnosis, entry: Entry, why: str) -> Draft:
+    policy = diagnosis.state.plan.clean_up if diagnosis.state.plan else "None"
     match why:
         case "deadline":
             says = phrase(
@@ -68,11 +74,11 @@ def _clean_up(told: Told, entry: Entry, why: str) -> Draft:
             says = phrase("Pods that had not been made yet are not made any more.")
         case _:
             says = phrase("Pods are deleted by clean-up policy {policy}.", policy=str(policy))
-    return told.add(entry, IncidentKind.CLEAN_UP, Nature.EXPECTED, says)
+    return diagnosis.add(entry, IncidentKind.CLEAN_UP, Nature.EXPECTED, says)
 
 
-def refused(told: Told, entry: Entry, event: e.ChildRefused | e.ChildChanged) -> None:
-    """The cluster refused a write; the same refusal again is counted, not told again."""
+def refused(diagnosis: Diagnosis, entry: Entry, event: e.ChildRefused | e.ChildChanged) -> None:
+    """Adds a write that the cluster refused; counts one that the cluster refused before."""
     if isinstance(event, e.ChildChanged):
         if event.error:
             unneeded = phrase(
@@ -81,7 +87,7 @@ def refused(told: Told, entry: Entry, event: e.ChildRefused | e.ChildChanged) ->
                 name=event.name,
                 error=event.error,
             )
-            told.add(entry, IncidentKind.REFUSAL, Nature.ABNORMAL, Sentence(unneeded))
+            diagnosis.add(entry, IncidentKind.REFUSAL, Nature.ABNORMAL, Sentence(unneeded))
         return
     says = Sentence(
         phrase(
@@ -92,8 +98,8 @@ def refused(told: Told, entry: Entry, event: e.ChildRefused | e.ChildChanged) ->
             message=event.cause.message,
         )
     )
-    if told.refusal and told.refusal.says == says:
-        told.refusal.times += 1
+    if diagnosis.refusal and diagnosis.refusal.says == says:
+        diagnosis.refusal.times += 1
         return
-    told.write_given_up()
-    told.refusal = told.add(entry, IncidentKind.REFUSAL, Nature.ABNORMAL, says, cause=event.cause)
+    diagnosis.write_given_up()
+    diagnosis.refusal = diagnosis.add(entry, IncidentKind.REFUSAL, Nature.ABNORMAL, says, cause=event.cause)

@@ -1,11 +1,11 @@
-"""A job in a queue of Kueue's: that it waits there, that it was let in, and that its quota was taken away again."""
+"""A job in a queue of Kueue's: it waits there, Kueue admits it, and Kueue takes its quota away again."""
 
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
+from projectors.explain.diagnosis import Diagnosis
 from projectors.explain.model import IncidentKind, Nature, Wait
-from projectors.explain.told import Told
 from projectors.phrases import Language, Phrase, Said, Sentence, phrase, sentences
 from statemachine import events as e
 from statemachine.kinds import UnknownKind, kind_of
@@ -18,7 +18,7 @@ PREEMPTED: Final = "Preempted"
 def queue_of(state: JobState) -> str:
     """The LocalQueue that decides when the job runs; empty if none does.
 
-    A Workload is the evidence of it; before that the label, for kinds that Kueue itself takes in.
+    The job's Workload names it; before there is one the label does, for kinds that Kueue itself manages.
     """
     if state.queue is not None and state.queue.standing != "gone":
         return state.queue.queue
@@ -28,15 +28,19 @@ def queue_of(state: JobState) -> str:
         return ""
 
 
-def changed(told: Told, entry: Entry, event: e.QueueChanged) -> None:
-    """The job's Workload stands differently."""
+def changed(diagnosis: Diagnosis, entry: Entry, event: e.QueueChanged) -> None:
+    """Adds what a change of the job's Workload means."""
     if event.eviction is not None:
-        told.eviction = told.add(entry, IncidentKind.EVICTION, Nature.ABNORMAL, _evicted(event.eviction))
-    if event.standing == "admitted" and (told.state.queue is None or told.state.queue.standing != "admitted"):
-        if told.eviction:
-            told.eviction.over(entry.seen_at)
-        told.eviction = None
-        told.add(entry, IncidentKind.ADMISSION, Nature.EXPECTED, _admitted(event))
+        diagnosis.eviction = diagnosis.add(
+            entry, IncidentKind.EVICTION, Nature.ABNORMAL, _evicted(event.eviction)
+        )
+    if event.standing == "admitted" and (
+        diagnosis.state.queue is None or diagnosis.state.queue.standing != "admitted"
+    ):
+        if diagnosis.eviction:
+            diagnosis.eviction.over(entry.seen_at)
+        diagnosis.eviction = None
+        diagnosis.add(entry, IncidentKind.ADMISSION, Nature.EXPECTED, _admitted(event))
 
 
 def _admitted(event: e.QueueChanged) -> Said:
@@ -50,23 +54,23 @@ def _admitted(event: e.QueueChanged) -> Said:
 
 
 def _evicted(event: e.Eviction) -> Said:
-    """What happened, and Kueue's own words for it."""
+    """What happened, followed by Kueue's own message."""
     if event.reason != PREEMPTED:
-        what = phrase("Kueue took the job's quota away{why}.", why=_why(event.reason))
+        text = phrase("Kueue took the job's quota away{why}.", why=_why(event.reason))
     elif event.preemptor:
-        what = phrase("Kueue preempted the job for the job with uid {preemptor}.", preemptor=event.preemptor)
+        text = phrase("Kueue preempted the job for the job with uid {preemptor}.", preemptor=event.preemptor)
     else:
-        what = phrase("Kueue preempted the job.")
-    return sentences(what, Sentence(event.message)) if event.message else what
+        text = phrase("Kueue preempted the job.")
+    return sentences(text, Sentence(event.message)) if event.message else text
 
 
-def waiting(told: Told, since: datetime, language: Language) -> Iterator[Wait]:
-    """What a suspended job waits for that Kueue decides about; nothing for any other."""
-    known = told.state.queue
-    if known is not None and known.standing != "gone":
-        says = _standing(known)
-        yield Wait(says=says.text(language), since=known.since or since, message=known.message)
-    elif queue := queue_of(told.state):
+def waiting(diagnosis: Diagnosis, since: datetime, language: Language) -> Iterator[Wait]:
+    """What a suspended job waits for Kueue to do; nothing for any other job."""
+    workload = diagnosis.state.queue
+    if workload is not None and workload.standing != "gone":
+        says = _standing(workload)
+        yield Wait(says=says.text(language), since=workload.since or since, message=workload.message)
+    elif queue := queue_of(diagnosis.state):
         says = phrase(
             "Kueue to admit the job to queue {queue}. Its Workload is not known here: Kueue's Events on the job "
             "say more.",
@@ -75,27 +79,27 @@ def waiting(told: Told, since: datetime, language: Language) -> Iterator[Wait]:
         yield Wait(says=says.text(language), since=since)
 
 
-def _standing(known: QueueState) -> Phrase:
-    why = _why(known.reason)
-    match known.standing:
+def _standing(workload: QueueState) -> Phrase:
+    why = _why(workload.reason)
+    match workload.standing:
         case "reserved":
             return phrase(
                 "Kueue's admission checks: quota is reserved for the job in ClusterQueue {cluster_queue}{why}.",
-                cluster_queue=known.cluster_queue,
+                cluster_queue=workload.cluster_queue,
                 why=why,
             )
         case "admitted":
             return phrase(
-                "Kueue to resume the job, which it has admitted to queue {queue}.", queue=known.queue
+                "Kueue to resume the job, which it has admitted to queue {queue}.", queue=workload.queue
             )
         case "deactivated":
             return phrase(
                 "Somebody to activate Workload {workload} again: Kueue has deactivated it{why}.",
-                workload=known.workload,
+                workload=workload.workload,
                 why=why,
             )
         case _:
-            return phrase("Kueue to admit the job to queue {queue}{why}.", queue=known.queue, why=why)
+            return phrase("Kueue to admit the job to queue {queue}{why}.", queue=workload.queue, why=why)
 
 
 def _why(reason: str) -> Said:

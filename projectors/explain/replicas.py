@@ -1,18 +1,18 @@
-"""Replicas that end, and pods that come and go because of something."""
+"""Incidents of single replicas: restarts, failures and losses."""
 
+from projectors.explain.diagnosis import Diagnosis
 from projectors.explain.drafts import Draft
 from projectors.explain.model import Budget, IncidentKind, Nature, StepKind
-from projectors.explain.says import budget_says, why_ended
-from projectors.explain.told import Told
+from projectors.explain.wording import budget_says, why_ended
 from projectors.phrases import Said, phrase, sentences
 from statemachine import events as e
 from statemachine.ids import ReplicaName, split_replica
 from statemachine.log.entry import Entry
 
 
-def restart(told: Told, entry: Entry, event: e.RestartScheduled) -> None:
-    """A restart was granted, and paid for."""
-    told.failures.pop(event.replica, None)
+def restart(diagnosis: Diagnosis, entry: Entry, event: e.RestartScheduled) -> None:
+    """Adds a restart, with what it costs the budget."""
+    diagnosis.failures.pop(event.replica, None)
     cause, limit = event.cause, event.limit
     of = "" if limit is None else phrase(" of {limit}", limit=limit)
     number = phrase("restart {number}{of}", number=event.number, of=of)
@@ -28,22 +28,22 @@ def restart(told: Told, entry: Entry, event: e.RestartScheduled) -> None:
         nature = Nature.ABNORMAL
         again = phrase("It is restarted ({number}).", number=number)
         says = sentences(failing(event.replica, cause), again)
-    draft = told.add_of(event.replica, entry, IncidentKind.RESTART, nature, says=says, cause=cause)
+    draft = diagnosis.add_of(event.replica, entry, IncidentKind.RESTART, nature, says=says, cause=cause)
     draft.budget = Budget(limit=limit, before=cause.budget_before, after=cause.budget_after)
     draft.step(entry, StepKind.DISMISSED, event.replica, uid=cause.pod_uid)
-    told.leaving_since[event.replica] = entry.seen_at
+    diagnosis.leaving_since[event.replica] = entry.seen_at
     if not event.after_success:
-        told.drafts.failed(event.replica, draft)
+        diagnosis.drafts.failed(event.replica, draft)
 
 
-def denied(told: Told, entry: Entry, event: e.RestartDenied) -> None:
-    """An ended replica stays ended."""
-    failed = told.failures.pop(event.replica, None) is not None
+def denied(diagnosis: Diagnosis, entry: Entry, event: e.RestartDenied) -> None:
+    """Adds the end of a replica that is not restarted."""
+    failed = diagnosis.failures.pop(event.replica, None) is not None
     cause, limit = event.cause, event.limit
     why = phrase("its restart policy does not restart this")
     if event.exhausted:
         why = phrase("the restart budget is used up")
-    elif told.state.terminating:
+    elif diagnosis.state.terminating:
         why = phrase("the job is being deleted")
     left = budget_says(cause.budget_before, cause.budget_after, limit)
     if failed:
@@ -51,8 +51,8 @@ def denied(told: Told, entry: Entry, event: e.RestartDenied) -> None:
         says = sentences(
             failing(event.replica, cause), phrase("It is not restarted: {why} ({left}).", why=why, left=left)
         )
-        plan = told.state.plan
-        ends = any(isinstance(each, e.PhaseEntered) and each.phase.is_final for each in entry.events)
+        plan = diagnosis.state.plan
+        ends = any(isinstance(decided, e.PhaseEntered) and decided.phase.is_final for decided in entry.events)
         if plan is not None and event.replica != plan.primary and not ends:
             goes_on = phrase("The job goes on: its success and failure rules decide its result.")
             if plan.primary:
@@ -66,48 +66,48 @@ def denied(told: Told, entry: Entry, event: e.RestartDenied) -> None:
             why=why,
             left=left,
         )
-    draft = told.add_of(event.replica, entry, IncidentKind.FAILURE, nature, says=says, cause=cause)
+    draft = diagnosis.add_of(event.replica, entry, IncidentKind.FAILURE, nature, says=says, cause=cause)
     draft.budget = Budget(limit=limit, before=cause.budget_before, after=cause.budget_after)
     if failed:
-        told.drafts.failed(event.replica, draft)
+        diagnosis.drafts.failed(event.replica, draft)
 
 
 def failing(replica: ReplicaName, cause: e.Cause) -> Said:
-    """That the replica failed, and of what."""
+    """The sentence that the replica failed, and why."""
     return phrase("{replica} failed: {why}.", replica=replica, why=why_ended(cause))
 
 
-def unjudged(told: Told, entry: Entry, event: e.ReplicaFailed) -> None:
-    """A failure that nothing was decided on, because the job had ended, or follows no restart policy."""
-    ended = told.state.is_final
+def unjudged(diagnosis: Diagnosis, entry: Entry, event: e.ReplicaFailed) -> None:
+    """Adds a failure without a decision: the job had ended, or has no restart policy."""
+    ended = diagnosis.state.is_final
     tail = phrase("The job had ended before this was seen.") if ended else ""
     says = sentences(failing(event.replica, event.cause), tail)
     nature = Nature.EXPECTED if ended else Nature.ABNORMAL
-    draft = told.add_of(event.replica, entry, IncidentKind.FAILURE, nature, says=says, cause=event.cause)
+    draft = diagnosis.add_of(event.replica, entry, IncidentKind.FAILURE, nature, says=says, cause=event.cause)
     if not ended:
-        told.drafts.failed(event.replica, draft)
-    elif told.root and told.root.replica and _is_earlier(draft, told.root):
-        draft.nature, told.root = Nature.ABNORMAL, draft  # seen late, and yet the first of the chain
+        diagnosis.drafts.failed(event.replica, draft)
+    elif diagnosis.root and diagnosis.root.replica and _is_earlier(draft, diagnosis.root):
+        draft.nature, diagnosis.root = Nature.ABNORMAL, draft  # observed late, but the first of the chain
 
 
 def _is_earlier(draft: Draft, root: Draft) -> bool:
-    """It happened before what is held for the root; only times that the cluster told count here."""
+    """The incident happened before the present root, by times of the cluster."""
     at, root_at = draft.entry.happened_at, root.entry.happened_at
     return at is not None and root_at is not None and at < root_at
 
 
-def lost(told: Told, entry: Entry, event: e.ReplicaLost) -> None:
-    """How the pod ended, if that was seen, tells more than that it is gone."""
-    seen = told.ends.pop(event.replica, None)
-    telling = seen is not None and seen.kind is not e.CauseClass.EVIDENCE_LOST
-    cause = seen if seen is not None and telling else event.cause
-    if told.state.phase.is_active and not told.state.deleted:
+def lost(diagnosis: Diagnosis, entry: Entry, event: e.ReplicaLost) -> None:
+    """Adds the loss of a replica; the observed end of its pod is a better cause than its absence."""
+    ended = diagnosis.ends.pop(event.replica, None)
+    is_better = ended is not None and ended.kind is not e.CauseClass.EVIDENCE_LOST
+    cause = ended if ended is not None and is_better else event.cause
+    if diagnosis.state.phase.is_active and not diagnosis.state.deleted:
         nature = Nature.ABNORMAL
         tail = phrase("It is created again, at no cost to the restart budget.")
-        if told.state.terminating:
+        if diagnosis.state.terminating:
             tail = phrase("It is not created again: the job is being deleted.")
         elif event.for_good:
-            driver = split_replica(told.state.running_plan.driver)[0]
+            driver = split_replica(diagnosis.state.running_plan.driver)[0]
             tail = phrase(
                 "It is not created again: the {driver} counts on the pods that it was started with.",
                 driver=driver,
@@ -116,7 +116,7 @@ def lost(told: Told, entry: Entry, event: e.ReplicaLost) -> None:
         nature = Nature.EXPECTED
         tail = phrase("Nothing follows from that: the job had no more use for it.")
     says = sentences(phrase("{replica} was lost: {why}.", replica=event.replica, why=why_ended(cause)), tail)
-    draft = told.add_of(event.replica, entry, IncidentKind.LOSS, nature, says=says, cause=cause)
+    draft = diagnosis.add_of(event.replica, entry, IncidentKind.LOSS, nature, says=says, cause=cause)
     draft.step(entry, StepKind.GONE, event.replica, uid=event.uid)
     if nature is Nature.ABNORMAL:
-        told.drafts.failed(event.replica, draft)
+        diagnosis.drafts.failed(event.replica, draft)

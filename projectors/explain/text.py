@@ -1,6 +1,6 @@
-"""An explanation as text for a terminal: the answer first, then the root cause, then what happened, in order.
+"""An explanation as text for a terminal: the answer, then the root cause, then the incidents in order.
 
-Times are UTC and the width is given, so that equal explanations give equal text.
+Times are UTC and the caller gives the width, so equal explanations give equal text.
 """
 
 import textwrap
@@ -9,58 +9,59 @@ from datetime import timedelta
 from typing import Final
 
 from projectors.explain.model import Evidence, Explanation, Incident, Nature, Step, StepKind, Wait
-from projectors.explain.says import budget_says, instant, listed, pieces, span
+from projectors.explain.wording import budget_says, instant, listed, pieces, span
 
 _LATE: Final = timedelta(seconds=2)
-"""From then on it matters that something was noticed later than it happened."""
+"""An incident observed this much later than it happened is shown with both times."""
 
 _MARK: Final = {Nature.ABNORMAL: "!", Nature.ASKED_FOR: "*", Nature.EXPECTED: " "}
 
 
 def as_text(explanation: Explanation, *, width: int = 80) -> str:
-    """The whole explanation in lines of at most `width` characters, where no single word is longer."""
+    """The explanation in lines of at most `width` characters, unless a word is longer."""
     return "\n".join(_lines(explanation, max(40, width))) + "\n"
 
 
-def _lines(it: Explanation, width: int) -> Iterator[str]:
-    stands = f"{it.phase} since {instant(it.since)}"
-    if it.deleted_at:
-        stands = f"deleted {instant(it.deleted_at)}, was {it.phase}"
-    yield from _wrapped(f"{it.job.namespace}/{it.job.name}  {it.job.kind}  {stands}", width)
+def _lines(explanation: Explanation, width: int) -> Iterator[str]:
+    stands = f"{explanation.phase} since {instant(explanation.since)}"
+    if explanation.deleted_at:
+        stands = f"deleted {instant(explanation.deleted_at)}, was {explanation.phase}"
+    yield from _wrapped(
+        f"{explanation.job.namespace}/{explanation.job.name}  {explanation.job.kind}  {stands}", width
+    )
     yield ""
-    yield from _wrapped(it.answer, width)
-    if it.root_cause:
-        root = it.root_cause
+    yield from _wrapped(explanation.answer, width)
+    if explanation.root_cause:
+        root = explanation.root_cause
         yield from ("", f"Root cause (entry {root.seq}, {instant(root.at)})")
         yield from _wrapped(root.says, width, "  ")
         if root.cause:
             yield from _evidence(root.cause, width, "  ")
-    if it.waits_for:
+    if explanation.waits_for:
         yield from ("", "Waits for")
-        for wait in it.waits_for:
+        for wait in explanation.waits_for:
             yield from _wait(wait, width)
-    if it.incidents:
+    if explanation.incidents:
         yield from ("", "What happened (! abnormal, * asked for)")
-        told: set[tuple[int, str]] = set()
-        for incident in it.incidents:
-            yield from _incident(incident, width, told)
+        shown: set[tuple[int, str]] = set()
+        for incident in explanation.incidents:
+            yield from _incident(incident, width, shown)
     yield ""
-    yield from _wrapped(_foot(it), width)
+    yield from _wrapped(_foot(explanation), width)
 
 
-def _foot(it: Explanation) -> str:
-    told = (
-        f"told from {pieces(it.entries, 'entry').replace('entrys', 'entries')} of the log; uid {it.job.uid}"
-    )
-    if it.restarts is None:
-        return told
-    of = "without limit" if it.restarts.limit is None else f"of {it.restarts.limit}"
-    return f"restarts used: {it.restarts.spent} {of}; {told}"
+def _foot(explanation: Explanation) -> str:
+    entries = pieces(explanation.entries, "entry").replace("entrys", "entries")
+    source = f"told from {entries} of the log; uid {explanation.job.uid}"
+    if explanation.restarts is None:
+        return source
+    of = "without limit" if explanation.restarts.limit is None else f"of {explanation.restarts.limit}"
+    return f"restarts used: {explanation.restarts.spent} {of}; {source}"
 
 
 def _wrapped(text: str, width: int, indent: str = "", *, first: str | None = None) -> list[str]:
-    """Line breaks in `text`, which may come from a cluster, become spaces; so does anything unprintable."""
-    clean = "".join(each if each.isprintable() else " " for each in text)
+    """`text` in lines. It may come from a cluster: line breaks and unprintable characters become spaces."""
+    clean = "".join(character if character.isprintable() else " " for character in text)
     start = indent if first is None else first
     return textwrap.wrap(
         clean, width, initial_indent=start, subsequent_indent=indent, break_on_hyphens=False
@@ -75,36 +76,40 @@ def _wait(wait: Wait, width: int) -> Iterator[str]:
     yield from _wrapped(f"since {instant(wait.since)}{due}", width, "    ")
 
 
-def _incident(it: Incident, width: int, told: set[tuple[int, str]]) -> Iterator[str]:
-    """An incident. The evidence of one pod in one entry is shown once; `told` keeps which was."""
+def _incident(incident: Incident, width: int, shown: set[tuple[int, str]]) -> Iterator[str]:
+    """The lines of an incident. The evidence of a pod in an entry is shown once; `shown` keeps which was."""
     indent = " " * 4
-    times = f" ({it.times} times in a row)" if it.times > 1 else ""
-    late = it.happened_at is not None and abs(it.at - it.happened_at) >= _LATE
-    happened = f", happened {instant(it.happened_at)}" if late and it.happened_at else ""
-    yield f"{_MARK[it.nature]} #{it.seq}  {instant(it.at)}{happened}{times}"
-    yield from _wrapped(it.says, width, indent)
-    if it.cause and it.nature is Nature.ABNORMAL and (it.seq, it.cause.pod_uid) not in told:
-        told.add((it.seq, it.cause.pod_uid))
-        yield from _evidence(it.cause, width, indent)
-    if it.budget and it.budget.before != it.budget.after:
-        says = budget_says(it.budget.before, it.budget.after, it.budget.limit)
+    times = f" ({incident.times} times in a row)" if incident.times > 1 else ""
+    late = incident.happened_at is not None and abs(incident.at - incident.happened_at) >= _LATE
+    happened = f", happened {instant(incident.happened_at)}" if late and incident.happened_at else ""
+    yield f"{_MARK[incident.nature]} #{incident.seq}  {instant(incident.at)}{happened}{times}"
+    yield from _wrapped(incident.says, width, indent)
+    if (
+        incident.cause
+        and incident.nature is Nature.ABNORMAL
+        and (incident.seq, incident.cause.pod_uid) not in shown
+    ):
+        shown.add((incident.seq, incident.cause.pod_uid))
+        yield from _evidence(incident.cause, width, indent)
+    if incident.budget and incident.budget.before != incident.budget.after:
+        says = budget_says(incident.budget.before, incident.budget.after, incident.budget.limit)
         yield from _wrapped(str(says), width, indent)
-    for text in _steps(it.led_to):
+    for text in _steps(incident.led_to):
         yield from _wrapped(text, width, indent + "   ", first=indent + "-> ")
-    if it.over_at and it.nature is Nature.ABNORMAL:
-        yield f"{indent}made good after {span(it.over_at - it.at)}"
+    if incident.over_at and incident.nature is Nature.ABNORMAL:
+        yield f"{indent}made good after {span(incident.over_at - incident.at)}"
 
 
 def _evidence(cause: Evidence, width: int, indent: str) -> Iterator[str]:
-    known = {
+    facts = {
         "pod": cause.pod_uid,
         "node": cause.node,
         "container": cause.container,
         "exit code": "" if cause.exit_code is None else str(cause.exit_code),
         "reason": cause.reason,
     }
-    found = ", ".join(f"{name} {value}" for name, value in known.items() if value)
-    yield from _wrapped(f"cause: {cause.cause_class}" + (f" ({found})" if found else ""), width, indent)
+    detail = ", ".join(f"{name} {value}" for name, value in facts.items() if value)
+    yield from _wrapped(f"cause: {cause.cause_class}" + (f" ({detail})" if detail else ""), width, indent)
     if cause.message:
         yield from _wrapped(f"message: {cause.message}", width, indent)
     says = f": {cause.rule_says}" if cause.rule_says else ""
@@ -120,7 +125,7 @@ _DID: Final = {
 
 
 def _steps(steps: tuple[Step, ...]) -> Iterator[str]:
-    """A line for all steps of one sort in a row: which pods, in which entries."""
+    """A line for all steps of one kind in a row: which pods, in which entries."""
     run: list[Step] = []
     for step in steps:
         if run and (step.what is not run[-1].what or step.what is StepKind.PHASE):

@@ -1,13 +1,13 @@
-"""What a job waits for, as its history stands: replicas that are not up, writes that are tried again, somebody."""
+"""What a job waits for at the end of its history: replicas that are not up, refused writes, a person."""
 
 from collections.abc import Iterator
 from datetime import datetime
 
+from projectors.explain.diagnosis import Diagnosis
 from projectors.explain.drafts import Draft
 from projectors.explain.model import IncidentKind, Wait
 from projectors.explain.queues import waiting
-from projectors.explain.says import listed
-from projectors.explain.told import Told
+from projectors.explain.wording import listed
 from projectors.phrases import Language, Said, Several, in_words, phrase, sentences
 from statemachine.observations import Container, ContainerStatus
 from statemachine.phases import Phase
@@ -17,25 +17,25 @@ from statemachine.spec import Plan
 from statemachine.state import ReplicaPhase, ReplicaState
 
 
-def waits(told: Told, since: datetime, language: Language) -> Iterator[Wait]:
-    """Everything that keeps the job from being where it is going; `since`: when its phase was entered."""
-    state = told.state
+def waits(diagnosis: Diagnosis, since: datetime, language: Language) -> Iterator[Wait]:
+    """Everything that keeps the job from going on; `since`: when its phase was entered."""
+    state = diagnosis.state
     if state.closed or state.plan is None:
         return
-    if told.refusal:
-        yield _retry(told, told.refusal, language)
-    in_queue = tuple(waiting(told, since, language)) if state.phase is Phase.PAUSED else ()
+    if diagnosis.refusal:
+        yield _retry(diagnosis, diagnosis.refusal, language)
+    in_queue = tuple(waiting(diagnosis, since, language)) if state.phase is Phase.PAUSED else ()
     if in_queue and not state.deleted:
         yield from in_queue
     elif state.phase is Phase.PAUSED and not state.deleted:
-        draft = told.drafts.last(IncidentKind.PAUSE)
+        draft = diagnosis.drafts.last(IncidentKind.PAUSE)
         by = draft.by_whom if draft else ""
         says = phrase("Somebody to resume the job; it was paused{by}.", by=by)
         yield Wait(says=says.text(language), since=since)
     if state.phase is Phase.UNKNOWN:
         yield _unknown(state.plan, since, language)
-    yield from _replicas(told, since, language)
-    yield from _delayed(told, since, language)
+    yield from _replicas(diagnosis, since, language)
+    yield from _delayed(diagnosis, since, language)
     if state.phase.is_active and DEADLINE in state.timers:
         due = state.timers[DEADLINE]
         says = phrase("The job has to end before its deadline.")
@@ -49,36 +49,36 @@ def _unknown(plan: Plan, since: datetime, language: Language) -> Wait:
     return Wait(says=says.text(language), since=since, replicas=(plan.primary,))
 
 
-def _retry(told: Told, draft: Draft, language: Language) -> Wait:
-    due = told.state.timers.get(RETRY)
+def _retry(diagnosis: Diagnosis, draft: Draft, language: Language) -> Wait:
+    due = diagnosis.state.timers.get(RETRY)
     message = draft.cause.message if draft.cause else ""
     times = "" if draft.times == 1 else phrase("It was refused {times} times in a row.", times=draft.times)
     says = sentences(phrase("A refused write: it is tried again."), times)
     return Wait(says=in_words(says, language), since=draft.entry.seen_at, next_try_at=due, message=message)
 
 
-def _replicas(told: Told, since: datetime, language: Language) -> Iterator[Wait]:
-    """Replicas with the same thing to wait for, and nothing else to say, are told together."""
-    found: dict[tuple[Said, str, datetime], list[str]] = {}
-    for replica in told.state.replicas.values():
-        says = _replica(told, replica)
+def _replicas(diagnosis: Diagnosis, since: datetime, language: Language) -> Iterator[Wait]:
+    """A wait for each group of replicas that wait for the same thing with the same message."""
+    groups: dict[tuple[Said, str, datetime], list[str]] = {}
+    for replica in diagnosis.state.replicas.values():
+        says = _replica(diagnosis, replica)
         if says is not None:
-            known = told.leaving_since if replica.leaving else told.asked_at
-            begun = known.get(replica.name, since)
-            found.setdefault((*says, begun), []).append(replica.name)
-    for (what, message, begun), names in found.items():
-        says_all = phrase("{replicas}: {what}", replicas=listed(names), what=what)
+            since_by_name = diagnosis.leaving_since if replica.leaving else diagnosis.asked_at
+            begun = since_by_name.get(replica.name, since)
+            groups.setdefault((*says, begun), []).append(replica.name)
+    for (wait, message, begun), names in groups.items():
+        says_all = phrase("{replicas}: {what}", replicas=listed(names), what=wait)
         yield Wait(says=says_all.text(language), since=begun, replicas=tuple(names), message=message)
 
 
-def _delayed(told: Told, since: datetime, language: Language) -> Iterator[Wait]:
-    """Replicas whose next pod is not made yet (spec R8, Back-off), those of one moment together."""
-    found: dict[datetime, list[str]] = {}
-    if told.state.phase.is_active and not told.state.deleted:
-        for each in told.state.replicas.values():
-            if each.held_until is not None and each.wanted and not each.has_pod:
-                found.setdefault(each.held_until, []).append(each.name)
-    for until, names in found.items():
+def _delayed(diagnosis: Diagnosis, since: datetime, language: Language) -> Iterator[Wait]:
+    """A wait for each moment at which back-off ends and next pods are made (spec R8, Back-off)."""
+    names_by_time: dict[datetime, list[str]] = {}
+    if diagnosis.state.phase.is_active and not diagnosis.state.deleted:
+        for replica in diagnosis.state.replicas.values():
+            if replica.held_until is not None and replica.wanted and not replica.has_pod:
+                names_by_time.setdefault(replica.held_until, []).append(replica.name)
+    for until, names in names_by_time.items():
         says = phrase(
             "back-off: the next pod of {replicas} is created later, because those before it ended or were "
             "lost in a row",
@@ -87,13 +87,13 @@ def _delayed(told: Told, since: datetime, language: Language) -> Iterator[Wait]:
         yield Wait(says=says.text(language), since=since, replicas=tuple(names), next_try_at=until)
 
 
-def _replica(told: Told, replica: ReplicaState) -> tuple[Said, str] | None:
-    """What the replica waits for, and what the cluster said about it; None if it waits for nothing."""
-    active = told.state.phase.is_active and not told.state.deleted
+def _replica(diagnosis: Diagnosis, replica: ReplicaState) -> tuple[Said, str] | None:
+    """What the replica waits for, with the cluster's message; None if it waits for nothing."""
+    active = diagnosis.state.phase.is_active and not diagnosis.state.deleted
     if replica.has_pod and replica.leaving:
         after = phrase(", to be made anew") if active and replica.wanted else ""
         return phrase("old pod is still there ({why}){after}", why=str(replica.leaving), after=after), ""
-    if active and replica.wanted and not replica.has_pod and is_held_back(told.state, replica):
+    if active and replica.wanted and not replica.has_pod and is_held_back(diagnosis.state, replica):
         return phrase("created once every worker is Running and Ready"), ""
     if not active or not replica.has_pod or replica.ended:
         return None
@@ -101,8 +101,8 @@ def _replica(told: Told, replica: ReplicaState) -> tuple[Said, str] | None:
         case ReplicaPhase.CREATING:
             return phrase("pod asked for, and not seen yet"), ""
         case ReplicaPhase.PENDING:
-            seen = told.last_seen.get(replica.name)
-            message = seen.message or seen.reason if seen else ""
+            report = diagnosis.last_seen.get(replica.name)
+            message = report.message or report.reason if report else ""
             waiting = _containers(replica.containers)
             return phrase("pod exists, and does not run yet{waiting}", waiting=waiting), message
         case _:

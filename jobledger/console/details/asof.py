@@ -13,7 +13,7 @@ from jobledger.console.timeline.model import Mark
 from jobledger.telling.moments import Moment
 from jobledger.telling.words import fields, seen_words
 from projectors.explain import Chronicle, Explanation, Language, explanation
-from projectors.explain.told import actor, actor_source
+from projectors.explain.diagnosis import actor, actor_source
 from projectors.history.facts import counts, has_error, lost
 from projectors.history.phrases import event_words
 from projectors.phrases import in_words

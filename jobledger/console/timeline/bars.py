@@ -12,7 +12,7 @@ from jobledger.console.timeline.model import Band, Instant, Lane, Level, Span, T
 from jobledger.console.timeline.rows import Block
 from jobledger.console.timeline.scale import Scale
 from jobledger.console.timeline.svg import element, percent
-from projectors.explain.says import instant, span
+from projectors.explain.wording import instant, span
 from projectors.phrases import Language
 from statemachine.ids import Seq
 

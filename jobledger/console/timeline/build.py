@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from jobledger.console.timeline.model import Band, Instant, Lane, Level, Mark, Span, Timeline
 from projectors.explain import Chronicle
+from projectors.explain.diagnosis import by
 from projectors.explain.model import IncidentKind, Nature
-from projectors.explain.told import by
 from projectors.phrases import phrase
 from statemachine import events as e
 from statemachine.budget import budget
@@ -140,7 +140,7 @@ def _concerned(events: Iterable[e.Event], state: JobState) -> Iterable[ReplicaNa
 def _marks(chronicle: Chronicle, moments: Sequence[Instant]) -> Iterator[Mark]:
     """The incidents, in log order; also the deletion of a job that had ended, which explains nothing."""
     when = {moment.seq: moment for moment in moments}
-    drafts = chronicle.told.drafts.all if chronicle.told else ()
+    drafts = chronicle.diagnosis.drafts.all if chronicle.diagnosis else ()
     marks = [
         Mark(draft.kind, draft.nature, when[draft.entry.seq], draft.says, draft.replica, draft.by)
         for draft in drafts

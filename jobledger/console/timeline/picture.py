@@ -27,7 +27,7 @@ from jobledger.console.timeline.model import Instant, Mark, Timeline
 from jobledger.console.timeline.rows import Crowd, Row, Single, rows
 from jobledger.console.timeline.scale import ByTime, Scale
 from jobledger.console.timeline.svg import element, joined, percent
-from projectors.explain.says import instant
+from projectors.explain.wording import instant
 from projectors.phrases import in_words
 
 _AXIS: Final = 20

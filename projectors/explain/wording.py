@@ -1,4 +1,4 @@
-"""Causes and rules in the words of somebody who has to be told at night. Pure words, no state."""
+"""Causes, rules, times and numbers in words, for people on call. Needs no state."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from statemachine.observations import CANNOT_START
 from statemachine.phases import TABLE
 
 _DULL: Final = frozenset({"", "Error", "Completed"})
-"""Reasons of a terminated container that say nothing beyond its exit code."""
+"""Reasons of a terminated container that add nothing to its exit code."""
 
 _RULES: Final = {
     **{row.rule: row.says for row in reversed(TABLE)},
@@ -29,11 +29,11 @@ _RULES: Final = {
     "R11": "a paused job has no pods",
     "R12": "another scale deletes the replicas beyond it, highest index first; some kinds start all anew",
 }
-"""Rule ids as causes name them → what the rule says."""
+"""Rule ids as causes name them → the rule in words."""
 
 
 def rule_says(rule: str) -> str:
-    """The rule in a sentence; empty for one that is not known here."""
+    """The rule in a sentence; empty for an unknown one."""
     return _RULES.get(rule, "")
 
 
@@ -102,7 +102,7 @@ def why_ended(cause: Cause) -> Said:
 
 
 def refused_for_good(cause: Cause) -> Said:
-    """As `why_ended`, of a job that ended by a refusal."""
+    """The same as `why_ended`, for a job that a refusal ended."""
     if cause.kind is not CauseClass.REFUSED_BY_API:
         return why_ended(cause)
     if cause.reason == CANNOT_START:
@@ -114,9 +114,9 @@ def refused_for_good(cause: Cause) -> Said:
     )
 
 
-def _in(what: Said) -> Said:
-    """` (what)`; nothing for nothing."""
-    return phrase(" ({what})", what=what) if what else ""
+def _in(detail: Said) -> Said:
+    """` (detail)`; empty without one."""
+    return phrase(" ({what})", what=detail) if detail else ""
 
 
 def _detail(cause: Cause) -> Said:
@@ -126,7 +126,7 @@ def _detail(cause: Cause) -> Said:
 
 
 def budget_says(before: int | None, after: int | None, limit: int | None) -> Phrase:
-    """How many restarts were left before and after."""
+    """The number of restarts left before and after."""
     if limit is None:
         return phrase("restarts are not limited")
     if before == after:
@@ -159,7 +159,7 @@ def span(time: timedelta) -> str:
 
 
 def listed(names: Sequence[str], most: int = 4) -> Said:
-    """`a, b and c`; of many the first few, and how many more."""
+    """`a, b and c`; of many names the first few, and the number of the others."""
     if len(names) > most:
         first = Several(tuple(names[: most - 1]), "names")
         return phrase("{names} and {count} more", names=first, count=len(names) - most + 1)
@@ -174,5 +174,5 @@ def replicas(number: int) -> Phrase:
 
 
 def pieces(number: int, thing: str) -> str:
-    """`1 pod`, `2 pods`: for terminals, which are told in English."""
+    """`1 pod`, `2 pods`: for terminals, whose text is English."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

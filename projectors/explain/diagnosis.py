@@ -1,4 +1,4 @@
-"""What is known while the entries of a job are told: its state, the incidents, and what is still open."""
+"""The diagnosis of a job while its entries are read: its state, its incidents, and which of them are open."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,14 +15,13 @@ from statemachine.state import JobState
 
 
 @dataclass
-class Told:
-    """A job so far. `state` is the one before the event that is being told; `begun` is when its log begins.
+class Diagnosis:
+    """The diagnosis up to an event. `state` is the job's before it; `begun` is when the job's log begins.
 
-    `root`: what ended the job, once it has failed. `refusal`, `status_lost`: open incidents of these kinds;
-    `wish`: the start or resume that is not up yet; `eviction`: Kueue's, until it admits the job again. `asked_at`,
-    `leaving_since`, `last_seen`: when a replica's pod was asked for, when it was to be deleted, and how it was last
-    seen. `failures`: failures in this entry that nothing was decided on yet; `ends`: how pods whose deletion had
-    begun have ended.
+    `root`: the incident that ended the job, once it has failed. `refusal`, `status_lost`: open incidents of these
+    kinds; `starting`: the start or resume under way; `eviction`: Kueue's, until it admits the job again. `asked_at`,
+    `leaving_since`, `last_seen`: when a replica's pod was asked for, when its deletion was decided, and its last
+    report. `failures`: failures in this entry without a decision yet; `ends`: ends of pods in deletion.
     """
 
     state: JobState
@@ -33,7 +32,7 @@ class Told:
     root: Draft | None = None
     refusal: Draft | None = None
     status_lost: Draft | None = None
-    wish: Draft | None = None
+    starting: Draft | None = None
     eviction: Draft | None = None
     asked_at: dict[ReplicaName, datetime] = field(default_factory=dict)
     leaving_since: dict[ReplicaName, datetime] = field(default_factory=dict)
@@ -44,7 +43,7 @@ class Told:
     def add(
         self, entry: Entry, kind: IncidentKind, nature: Nature, says: Said, *, cause: e.Cause | None = None
     ) -> Draft:
-        """An incident of the whole job."""
+        """Adds an incident of the whole job."""
         by = actor(entry) if nature is Nature.ASKED_FOR else ""
         how = actor_source(entry) if by else ActorSource.RECORDED
         return self.drafts.add(Draft(kind, nature, entry, says, by=by, by_source=how, cause=cause))
@@ -59,35 +58,35 @@ class Told:
         says: Said,
         cause: e.Cause,
     ) -> Draft:
-        """An incident of one replica, whose pod it moves from now on."""
-        known = self.state.replicas.get(replica)
-        draft = Draft(kind, nature, entry, says, replica, known.attempt if known else 0, cause=cause)
+        """Adds an incident of one replica, which moves the replica's pod from now on."""
+        state = self.state.replicas.get(replica)
+        draft = Draft(kind, nature, entry, says, replica, state.attempt if state else 0, cause=cause)
         self.drafts.moved_by[replica] = draft
         return self.drafts.add(draft)
 
     def write_accepted(self, entry: Entry) -> None:
-        """What was refused was taken after all."""
+        """The cluster accepted the write that it had refused."""
         if self.refusal:
             self.refusal.over(entry.seen_at)
         self.refusal = None
 
     def write_given_up(self) -> None:
-        """What was refused is not wanted any more, or something else is refused now."""
+        """The refused write is not desired any more, or the cluster refuses another one now."""
         self.refusal = None
 
 
 def actor(entry: Entry) -> str:
-    """Who is behind the entry; empty where that is not known."""
+    """The actor of the entry; empty if none is known."""
     return entry.actor or getattr(entry.cause, "actor", "")
 
 
 def actor_source(entry: Entry) -> ActorSource:
-    """How that is known."""
+    """How the actor of the entry is known."""
     if entry.actor:
         return entry.actor_source
     return getattr(entry.cause, "actor_source", ActorSource.RECORDED)
 
 
 def by(entry: Entry) -> Said:
-    """` by alice`; nothing where nobody is known."""
+    """` by alice`; empty if no actor is known."""
     return by_whom(actor(entry), actor_source(entry))
