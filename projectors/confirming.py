@@ -1,8 +1,8 @@
-"""Nothing is made for a job object that the API server does not confirm.
+"""The children projector makes nothing for a job object that the API server does not confirm.
 
-Anybody who may send observations could otherwise make pods: by reporting a job that does not exist, or another spec
-of one that does. So before anything is made for a job its object is read, once for every spec of it, and compared
-with the state. What is made then comes from an object that somebody with the right to make it has made.
+Otherwise a sender of forged observations could make pods: it would report a job that does not exist, or another spec
+of one that does. So the projector first reads the job object, once for every spec of it, and compares it with the
+state. All children then come from an object whose author had the right to create it.
 """
 
 import logging
@@ -28,7 +28,7 @@ from statemachine.state import JobState
 log = logging.getLogger(__name__)
 
 _SOON: Final = 1.0
-"""Seconds until an object that is ahead of the log is compared again: its observation is on its way."""
+"""Seconds until an object that is ahead of the log is compared again: its observation is under way."""
 
 _FIRST: Final = 10.0
 _LATER: Final = 60.0
@@ -36,30 +36,30 @@ _LATER: Final = 60.0
 deleted just now."""
 
 
-class Verdict(Enum):
+class Confirmation(Enum):
     """What the job object says of the state."""
 
     CONFIRMED = auto()
     AHEAD = auto()
-    """It was changed, or is being deleted, and the log does not know that yet."""
+    """The object was changed, or is being deleted, and the log does not have that yet."""
     REFUSED = auto()
-    """It is not there, or the state is not its state."""
+    """The object does not exist, or the state is not the object's."""
 
 
 @dataclass(slots=True)
 class _Look:
-    """What came of the last one. `spec` is the very object that the state held then."""
+    """The outcome of the last comparison. `spec` is the very object that the state held then."""
 
     spec: Mapping[str, Any]
-    verdict: Verdict
+    verdict: Confirmation
     refusals: int = 0
 
 
 @dataclass
 class Confirming:
-    """Reads job objects of `cluster`, and remembers what came of it until their jobs are deleted.
+    """Compares job objects of `cluster` with states, and keeps each outcome until the job is deleted.
 
-    `env_values` knows what references to values in the log stand for.
+    `env_values` has the values behind the references in the log.
     """
 
     cluster: Cluster
@@ -69,22 +69,22 @@ class Confirming:
 
     @property
     def refused(self) -> int:
-        """For how many jobs nothing is made at the moment, as their objects are not there or say something else."""
-        return sum(look.verdict is Verdict.REFUSED for look in self._looks.values())
+        """The number of jobs that get no children now, as their objects do not exist or differ from the state."""
+        return sum(look.verdict is Confirmation.REFUSED for look in self._looks.values())
 
     def has(self, state: JobState) -> bool:
         """The job object has confirmed the spec of this state."""
         look = self._looks.get(state.uid)
-        return look is not None and look.verdict is Verdict.CONFIRMED and look.spec is state.spec
+        return look is not None and look.verdict is Confirmation.CONFIRMED and look.spec is state.spec
 
     def forget(self, job: JobUid) -> None:
-        """Nothing will be made for the job any more."""
+        """The job is deleted: its outcome is dropped."""
         self._looks.pop(job, None)
 
     def again(self, job: JobUid) -> float:
-        """After how many seconds the object of a job that it has not confirmed should be read again."""
+        """After how many seconds an object that has not confirmed its job should be read again."""
         look = self._looks.get(job)
-        if look is None or look.verdict is not Verdict.REFUSED:
+        if look is None or look.verdict is not Confirmation.REFUSED:
             return _SOON
         return _FIRST if look.refusals == 1 else _LATER
 
@@ -96,14 +96,14 @@ class Confirming:
         try:
             raw = await self.cluster.get(ref)
         except Missing:
-            verdict, why = Verdict.REFUSED, "it is not there"
+            verdict, why = Confirmation.REFUSED, "it is not there"
         except Refused as error:
-            verdict, why = Verdict.REFUSED, error.message
+            verdict, why = Confirmation.REFUSED, error.message
         else:
             observed = job_seen(Change(Verb.MODIFIED, raw, self.clock.now()))
             verdict, why = compared(state, observed, self.env_values.values(raw))
         before = self._looks.get(state.uid)
-        refusals = (before.refusals if before else 0) + 1 if verdict is Verdict.REFUSED else 0
+        refusals = (before.refusals if before else 0) + 1 if verdict is Confirmation.REFUSED else 0
         self._looks[state.uid] = _Look(state.spec, verdict, refusals)
         if refusals == 2:  # the first time it may have been deleted just now
             fields = {"action": "job-not-confirmed", "job": state.uid, "object": str(ref), "why": why}
@@ -113,35 +113,35 @@ class Confirming:
 
 
 def compared(
-    state: JobState, seen: object, values: Mapping[str, str] = MappingProxyType({})
-) -> tuple[Verdict, str]:
-    """What the object, as the bridge would report it, says of the state; and why, if it does not confirm it.
+    state: JobState, job: object, values: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Confirmation, str]:
+    """The verdict of the object, as the bridge reports it, on the state; and the reason if it does not confirm it.
 
     `values` are those of the object's env by the references that the log may have in their places (ADR 0022).
     """
-    if not isinstance(seen, JobObserved) or seen.job != state.uid or _place(seen) != _place(state):
-        return Verdict.REFUSED, "there is another one of that name"
-    if seen.terminating_since is not None:
-        return Verdict.AHEAD, "it is being deleted"
+    if not isinstance(job, JobObserved) or job.job != state.uid or _place(job) != _place(state):
+        return Confirmation.REFUSED, "there is another one of that name"
+    if job.terminating_since is not None:
+        return Confirmation.AHEAD, "it is being deleted"
     kind = kind_of(state.api_version, state.kind)
     logged = with_variables(state.spec, lambda _, value: values.get(value, value)) if values else state.spec
-    if within(logged, kind.admit(state.name, seen.spec, uid=state.uid).spec):
-        return Verdict.CONFIRMED, ""
-    if _is_ignored(kind, state, seen.spec):
-        return Verdict.CONFIRMED, ""
-    if seen.generation > state.generation:
-        return Verdict.AHEAD, "it was changed"
-    return Verdict.REFUSED, f"its spec, of generation {seen.generation}, is not the one that the log has"
+    if within(logged, kind.admit(state.name, job.spec, uid=state.uid).spec):
+        return Confirmation.CONFIRMED, ""
+    if _is_ignored(kind, state, job.spec):
+        return Confirmation.CONFIRMED, ""
+    if job.generation > state.generation:
+        return Confirmation.AHEAD, "it was changed"
+    return Confirmation.REFUSED, f"its spec, of generation {job.generation}, is not the one that the log has"
 
 
 def _place(job: JobObserved | JobState) -> tuple[str, str, str, str]:
-    """What a path of the API server was made of, which says nothing by itself: anything may be in a name."""
+    """What the object's path was built from. The path alone proves nothing: a name may contain any text."""
     kind = job.object_kind if isinstance(job, JobState) else job.kind
     return job.api_version, kind, job.namespace, job.name
 
 
 def _is_ignored(kind: Kind, state: JobState, spec: Mapping[str, Any]) -> bool:
-    """They differ in nothing, or in what an update may not change, and that is what the log says of the last one."""
+    """The specs are equal, or differ only where an update may not change them, as the log says of the last update."""
     update, problems = judged_update(kind, state, spec)
     refused = problems or update.plan is None
     if update.changes and not refused:
@@ -153,7 +153,7 @@ def _is_ignored(kind: Kind, state: JobState, spec: Mapping[str, Any]) -> bool:
 def within(part: object, whole: object) -> bool:
     """`whole` has everything that `part` has. A null is nothing.
 
-    What it has beside that is no reason for doubt: defaults of a newer CRD show in objects stored before it.
+    More fields in `whole` are no reason for doubt: defaults of a newer CRD show in objects stored before it.
     """
     match part, whole:
         case None, _:
@@ -163,6 +163,6 @@ def within(part: object, whole: object) -> bool:
         case list() | tuple(), list() | tuple():
             return len(part) == len(whole) and all(map(within, part, whole))
         case str(), str() if is_reference(part):
-            return True  # nobody knows its value any more: whoever makes a pod of it says so, and makes none
+            return True  # the value is lost: the children projector reports that, and makes no pod of it
         case _:
             return part == whole and isinstance(part, bool) is isinstance(whole, bool)

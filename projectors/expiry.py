@@ -1,6 +1,6 @@
-"""Deletes job objects that nobody wants to keep any longer, as their log says (`JobExpired`).
+"""Deletes job objects whose time to live is over, as their log says (`JobExpired`).
 
-The garbage collector, or the children projector once the job is gone, sees to what the job owns.
+The garbage collector, or the children projector once the job is gone, deletes what the job owns.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from statemachine.ids import JobUid
 
 
 class Expiry:
-    """The level projector of job objects whose time is over."""
+    """The level projector of expired job objects."""
 
     name = "expiry"
 
@@ -22,17 +22,17 @@ class Expiry:
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
         """A job has expired."""
-        return any(isinstance(each, e.JobExpired) for each in events)
+        return any(isinstance(event, e.JobExpired) for event in events)
 
     def is_urgent(self, events: Sequence[e.Event]) -> bool:
-        """Nobody waits for it; it says when it is due."""
+        """An expiry is due when it is decided."""
         return self.concerns(events)
 
     async def visit(self, job: JobUid) -> None:
-        """The deletion of an expired job has begun. One of its name with another uid is another job.
+        """The deletion of an expired job has begun. An object of its name with another uid is another job.
 
         Raises:
-            ClusterUnavailable: the cluster does not answer, or refuses it; it is tried again, later and later.
+            ClusterUnavailable: the cluster does not answer, or refuses; the queue visits again, with back-off.
         """
         state = self._states.state(job)
         if state is None or not state.expired or state.deleted:
@@ -41,6 +41,6 @@ class Expiry:
         try:
             await self._cluster.delete(ref, uid=job)
         except (Missing, Conflict):
-            return  # it is gone, which the watch will tell
+            return  # the object is gone, and the watch will report it
         except Refused as error:
             raise ClusterUnavailable(f"{ref} has expired and may not be deleted: {error.message}") from error

@@ -1,7 +1,7 @@
 """Announcements → Kubernetes Events on the job (spec R16), each written once.
 
-A stream projector: it reads the log from its checkpoint on. The name of an Event is made of the job's uid and
-the place of the announcement, so that one written again after a crash is the same one.
+A stream projector: it reads the log from its checkpoint on. The name of an Event consists of the job's uid and
+the place of the announcement, so an Event written again after a crash is the same object.
 """
 
 import asyncio
@@ -23,16 +23,16 @@ log = logging.getLogger(__name__)
 READER: Final = "kube-events"
 
 _AT_A_TIME: Final = 4
-"""Events under way together: they come after everything that a job waits for, and their order is in their times."""
+"""Events written at the same time. No job waits for them, and their order is in their times."""
 
 
 _SAID: Final = b'"Announced"'
 
 
 def announced(record: Record, about: Ref, spec: Mapping[str, Any] | None = None) -> Sequence[JobEvent]:
-    """The Events that a record of the job `about` announces, in order; none if it cannot be read.
+    """The Events that a record of the job `about` announces, in order; none if the record is unreadable.
 
-    Messages that quote a secret of the job's `spec` do so without it: older logs hold such messages.
+    Secrets of the job's `spec` are taken out of messages: older logs hold messages that quote them.
     """
     if _SAID not in record.body:
         return ()
@@ -40,7 +40,7 @@ def announced(record: Record, about: Ref, spec: Mapping[str, Any] | None = None)
         entry = decode_told(record.body)
     except EntryUnreadable:
         return ()
-    said = [event for event in entry.events if isinstance(event, Announced)]
+    announcements = [event for event in entry.events if isinstance(event, Announced)]
     return [
         JobEvent(
             about,
@@ -51,7 +51,7 @@ def announced(record: Record, about: Ref, spec: Mapping[str, Any] | None = None)
             event.level,
             entry.seen_at,
         )
-        for number, event in enumerate(said)
+        for number, event in enumerate(announcements)
     ]
 
 
@@ -74,16 +74,16 @@ class KubeEvents:
                 await self._log.save_checkpoint(READER, self._position)
 
     def forget(self) -> None:
-        """Somebody else may emit from now on: where to go on is what it has said by then."""
+        """Another process may emit from now on: the next `advance` continues at the checkpoint that it saved."""
         self._position = None
 
     async def _emit_all(self, records: Sequence[Record]) -> int:
-        """What `records` announce is emitted, a few at a time; how much that was."""
-        waiting, emitted = iter(records), 0
+        """Emits what `records` announce, a few at a time. Returns the number of Events."""
+        pending, emitted = iter(records), 0
 
         async def some() -> None:
             nonlocal emitted
-            for record in waiting:
+            for record in pending:
                 emitted += await self._emit(record)
 
         try:
@@ -107,7 +107,7 @@ class KubeEvents:
         return len(events)
 
     async def _write(self, event: JobEvent) -> None:
-        """The Event is there, or the cluster will never take it (the namespace is going): nothing waits for it."""
+        """Writes the Event, or logs that the cluster will never take it, as in a namespace that terminates."""
         try:
             await self._cluster.emit(event)
         except (Refused, Conflict, Missing) as error:
@@ -115,7 +115,7 @@ class KubeEvents:
             log.warning("the cluster does not take an Event", extra=fields)
 
     async def _about(self, job: JobUid) -> Ref | None:
-        """The job object. States may be behind what is read here; then the job's first entry tells."""
+        """The job object's reference: from the state, or from the first entry if states lag behind."""
         state = self._states.state(job)
         if state is not None:
             return Ref(state.api_version, state.object_kind, state.namespace, state.name)

@@ -1,7 +1,7 @@
-"""Lets go of pods that the evidence finalizer holds and that no job will ever ask about.
+"""Takes the evidence finalizer off pods that no job will ever ask about.
 
-Such pods are left when a job was deleted with its children orphaned, or when the log that knew it is gone. Whatever a
-job of the log still waits for is left to the children projector, also a pod that somebody took from its job.
+Such orphans remain when a user deletes a job and orphans its children, or when the log with the job is lost. The
+children projector releases every pod that a job of the log still waits for, also one that was taken from its job.
 """
 
 import asyncio
@@ -17,16 +17,16 @@ from statemachine.ids import JobUid, PodUid
 log = logging.getLogger(__name__)
 
 _EVERY: Final = 5.0
-"""Seconds between two looks, which cost a walk through the index. A namespace may be waiting to go."""
+"""Seconds between two sweeps. A sweep walks through the index; a namespace may wait for it to be deleted."""
 
 
 def _none() -> Collection[PodUid]:
-    """For a log without pods."""
+    """The pods of a log without pods."""
     return ()
 
 
 class Sweeper:
-    """Looks for orphans every now and then: those of jobs that are `mine`. `counted`: the pods that the log has."""
+    """Releases orphans of jobs that are `mine`, periodically. `counted` gives the pods that the log has."""
 
     name = "sweeper"
 
@@ -40,7 +40,7 @@ class Sweeper:
         self._states, self._cluster, self._is_mine, self._counted = states, cluster, mine, counted
         self._before: set[str] = set()
         self.found = 0
-        """Orphans at the last look."""
+        """The number of orphans at the last sweep."""
         self.released = 0
 
     async def run(self) -> None:
@@ -53,23 +53,23 @@ class Sweeper:
                 log.info("orphans are looked for later", extra={"action": "sweep", "error": str(error)})
 
     async def sweep(self) -> None:
-        """What was an orphan at the last look and still is has been let go.
+        """Releases every pod that was an orphan at the last sweep and still is.
 
-        Twice, because a job may be new, and the watch of jobs behind that of pods. Raises ClusterUnavailable.
+        One sweep is not enough: a job may be new, its watch behind that of pods. Raises ClusterUnavailable.
         """
-        orphans = [each for each in await self._cluster.orphans() if self._is_nobodys(each)]
-        if orphans:  # one without a controller does not say whose it is
+        orphans = [pod for pod in await self._cluster.orphans() if self._is_nobodys(pod)]
+        if orphans:  # a pod without a controller does not name its job
             counted = self._counted()
-            orphans = [each for each in orphans if each["metadata"]["uid"] not in counted]
-        before, self._before = self._before, {each["metadata"]["uid"] for each in orphans}
+            orphans = [pod for pod in orphans if pod["metadata"]["uid"] not in counted]
+        before, self._before = self._before, {pod["metadata"]["uid"] for pod in orphans}
         self.found = len(orphans)
-        for each in orphans:
-            if each["metadata"]["uid"] in before:
-                await self._release(each)
+        for pod in orphans:
+            if pod["metadata"]["uid"] in before:
+                await self._release(pod)
 
     def _is_nobodys(self, pod: Manifest) -> bool:
         owners = pod["metadata"].get("ownerReferences") or ()
-        job = next((each["uid"] for each in owners if each.get("controller")), "")
+        job = next((owner["uid"] for owner in owners if owner.get("controller")), "")
         if not self._is_mine(JobUid(job)):
             return False
         state = self._states.state(JobUid(job)) if job else None

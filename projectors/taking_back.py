@@ -1,6 +1,6 @@
-"""Pods that carry a job's labels and that nothing controls any more: they are taken back (spec R3).
+"""The controller takes back pods that have a job's labels and no controller any more (spec R3).
 
-As controllers of Kubernetes do before they adopt, the API server is asked first what there is.
+As controllers of Kubernetes do before they adopt, it reads pod and job from the API server first.
 """
 
 import logging
@@ -17,41 +17,41 @@ from statemachine.state import JobState
 log = logging.getLogger(__name__)
 
 
-def may_be_taken_back(found: Manifest, wished: Manifest) -> bool:
-    """Nothing controls the pod, and it carries all labels of the one that is wished for."""
-    has, wants = found["metadata"].get("labels") or {}, wished["metadata"]["labels"]
-    return not is_controlled(found) and all(has.get(key) == value for key, value in wants.items())
+def may_be_taken_back(pod: Manifest, wished: Manifest) -> bool:
+    """The pod has no controller, and all labels of the desired pod."""
+    has, wants = pod["metadata"].get("labels") or {}, wished["metadata"]["labels"]
+    return not is_controlled(pod) and all(has.get(key) == value for key, value in wants.items())
 
 
 async def take_back(
     cluster: Cluster,
     state: JobState,
-    found: Manifest,
+    pod: Manifest,
     attempt: int = 0,
     *,
     labels: Mapping[str, str] | None = None,
     evidence: bool,
 ) -> bool:
-    """The pod, as it was just read, has the job's owner reference, and says that it is at least this `attempt`.
+    """Gives the pod, as just read, the job's owner reference and at least the number `attempt`.
 
-    It has these `labels` again, without which no watch would show it. False, and nothing happens, if the job object
-    is gone or is being deleted: it leaves its pods as orphans just now.
-    Raises Missing, Conflict: the pod is another by now.
+    It gets `labels` back, too, without which no watch would show it. Returns False, and changes nothing, if the job
+    object is gone or is being deleted: then its pods are being orphaned.
+    Raises Missing, Conflict: the pod is gone, or another one by now.
     """
     job = await cluster.get(Ref(state.api_version, state.object_kind, state.namespace, state.name))
     if job["metadata"]["uid"] != state.uid or "deletionTimestamp" in job["metadata"]:
         return False
-    ref, meta = Ref.of(found), found["metadata"]
+    ref, meta = Ref.of(pod), pod["metadata"]
     taken: dict[str, Any] = {
         "resourceVersion": meta["resourceVersion"],
         "ownerReferences": [*(meta.get("ownerReferences") or ()), owner_reference(state)],
     }
-    others = [each for each in meta.get("finalizers") or () if each != EVIDENCE]
-    if evidence and "deletionTimestamp" not in meta:  # then none can be added any more
-        taken["finalizers"] = [*others, EVIDENCE]
+    finalizers = [name for name in meta.get("finalizers") or () if name != EVIDENCE]
+    if evidence and "deletionTimestamp" not in meta:  # a terminating pod takes no more finalizers
+        taken["finalizers"] = [*finalizers, EVIDENCE]
     if labels:
         taken["labels"] = dict(labels)
-    if attempt > attempt_of(found):
+    if attempt > attempt_of(pod):
         taken["annotations"] = {ATTEMPT: str(attempt)}
     await cluster.patch(ref, {"metadata": taken}, uid=meta["uid"])
     log.info("a pod was taken back", extra={"action": "take-back", "pod": str(ref), "job": state.uid})

@@ -1,11 +1,11 @@
-"""Does the log still say what it said, and would we still decide the same? Pure; records in, verdicts out.
+"""Checks that a log is intact, and that its observations are still decided as recorded. Pure: records → verdicts.
 
 Every record is checked as an auditor does (readable, numbered without holes, chained by hash); every recorded
 observation is decided again on the state folded before it, and the events are compared as bytes; snapshots are
 compared with the state that the entries fold to. An entry that another version of the rules decided is folded and
-counted: its events are history, and nobody promises to decide the same today.
+counted: its events are history, and no release promises to decide the same.
 
-What can come of a damage, and of a clock or a release that was put back as well, is a warning: the history holds.
+A finding that a damage can explain, but also a clock or a release that was set back, is only a warning.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,12 +28,12 @@ from statemachine.observations import JobObserved
 from statemachine.state import STATE_VERSION, JobState
 
 LATE: Final = timedelta(minutes=1)
-"""An entry may be observed so much earlier than the entry before it without a warning: reports are late."""
+"""An entry may be observed this much earlier than the entry before it without a warning: reports are late."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first thing of a job that is not as it should be: in entry `seq`, or in the snapshot at `seq`.
+    """The first fault in a job's records: in entry `seq`, or in the snapshot at `seq`.
 
     `recorded` and `now` are the events that differ, as plain data; both are empty when the record itself is
     wrong, which `says` tells.
@@ -47,10 +47,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Verdict:
-    """What was found out about one job. `difference` is None if all is well.
-
-    `warnings` say what may be well, and wants to be looked at.
-    """
+    """The result for one job. `difference` is None if its records hold; `warnings` are for a person to judge."""
 
     job: JobUid
     entries: int = 0
@@ -73,7 +70,7 @@ class _Job:
 
 @dataclass
 class Verification:
-    """Checks records in log order, of one job or of all. `snapshots` are those read before the records were."""
+    """Checks records in log order, of one job or of all. `snapshots` were read before the records."""
 
     snapshots: Iterable[Snapshot] = ()
     _reader: Reader = field(default_factory=lambda: Reader(decode=decode_most))
@@ -81,8 +78,8 @@ class Verification:
     _jobs: dict[JobUid, _Job] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for each in self.snapshots:
-            self._jobs[each.job] = _Job(Verdict(each.job), each)
+        for snapshot in self.snapshots:
+            self._jobs[snapshot.job] = _Job(Verdict(snapshot.job), snapshot)
 
     def take(self, record: Record) -> None:
         """The record is checked, decided again, and folded."""
@@ -107,9 +104,9 @@ class Verification:
 
     def _decide_again(self, job: _Job, record: Record, entry: Entry, before: JobState) -> None:
         verdict = job.verdict
-        verdict.warnings.extend(Difference(entry.seq, says) for says in _doubts(job.last, entry))
+        verdict.warnings.extend(Difference(entry.seq, doubt) for doubt in _doubts(job.last, entry))
         job.last = entry
-        if entry.policy <= POLICY and not _says_what_its_cause_says(entry):
+        if entry.policy <= POLICY and not _agrees_with_its_cause(entry):
             _note(
                 verdict, Difference(entry.seq, "its times, its actor or its job are not those of its cause")
             )
@@ -126,7 +123,7 @@ class Verification:
         snapshot, verdict = job.snapshot, job.verdict
         job.snapshot = None
         if snapshot is None or snapshot.version != STATE_VERSION:
-            return  # of another layout, or of a job in doubt: it is not used by anybody
+            return  # of another layout, or of a job in doubt: no reader uses it
         verdict.snapshots += 1
         if snapshot.head != self._reader.tracked(verdict.job).head:
             _note(
@@ -146,19 +143,19 @@ class Verification:
     def verdicts(self) -> Sequence[Verdict]:
         """The verdict on every job that has records, or a snapshot, in order of appearance."""
         for job in self._jobs.values():
-            left = job.snapshot
-            if left is not None and left.version != UNUSABLE:
-                says = f"a snapshot was taken at entry {left.seq}, which the log does not have"
-                _note(job.verdict, Difference(left.seq, says))
+            snapshot = job.snapshot
+            if snapshot is not None and snapshot.version != UNUSABLE:
+                says = f"a snapshot was taken at entry {snapshot.seq}, which the log does not have"
+                _note(job.verdict, Difference(snapshot.seq, says))
         return [job.verdict for job in self._jobs.values()]
 
 
-def _note(verdict: Verdict, found: Difference) -> None:
-    verdict.difference = verdict.difference or found
+def _note(verdict: Verdict, difference: Difference) -> None:
+    verdict.difference = verdict.difference or difference
 
 
 def _doubts(last: Entry | None, entry: Entry) -> Iterator[str]:
-    """What is odd about an entry that follows `last`, and happens where nothing is damaged."""
+    """What is odd about an entry that follows `last`, although the log need not be damaged."""
     if entry.policy > POLICY:
         yield f"it was decided by policy {entry.policy}, of a newer jobledger: known here is {POLICY}"
     if last is None:
@@ -170,8 +167,8 @@ def _doubts(last: Entry | None, entry: Entry) -> Iterator[str]:
         yield f"it was observed {back:.0f} s before the entry before it: a clock was put back, or a report is old"
 
 
-def _says_what_its_cause_says(entry: Entry) -> bool:
-    """What an entry repeats of its cause, for readers that leave causes alone, is the same; it may name no actor."""
+def _agrees_with_its_cause(entry: Entry) -> bool:
+    """The fields that an entry repeats of its cause, for readers that skip causes, agree; it may name no actor."""
     cause = entry.cause
     if (entry.job, entry.seen_at, entry.happened_at) != (cause.job, cause.at, cause.happened_at):
         return False
@@ -184,13 +181,13 @@ def _says_what_its_cause_says(entry: Entry) -> bool:
 
 
 def redecided(entry: Entry, before: JobState, body: bytes) -> Difference | None:
-    """How today's events for the entry's observation differ from those in it; None if their bytes are the same.
+    """How today's events for the entry's observation differ from the recorded ones; None if the bytes are equal.
 
-    `body`: the entry as the log has it, which an older release may have written otherwise.
+    `body` is the entry as the log has it; an older release may have encoded it otherwise.
     """
     try:
         now = decide(before, entry.cause)
-    except Exception as error:  # noqa: BLE001 - whatever deciding does today, it is not what was recorded
+    except Exception as error:  # noqa: BLE001 - any failure of deciding differs from what was recorded
         return Difference(entry.seq, f"deciding the observation again fails: {error!r}", _plain(entry.events))
     written = encode(entry.model_copy(update={"events": now}))
     if written == body or written == encode(entry):
@@ -207,5 +204,5 @@ def redecided(entry: Entry, before: JobState, body: bytes) -> Difference | None:
 def _plain(events: Sequence[Event]) -> tuple[dict[str, Any], ...]:
     """The events as the log has them."""
     return tuple(
-        {"type": each.type, **each.model_dump(mode="json", exclude_defaults=True)} for each in events
+        {"type": event.type, **event.model_dump(mode="json", exclude_defaults=True)} for event in events
     )

@@ -1,6 +1,6 @@
 """A keyed, coalescing work queue with back-off, as client-go's: the engine of every level projector.
 
-A key is visited by one worker at a time; keys added while they are being visited are visited once more. A
+One worker at a time visits a key; a key added during its visit is visited once more. A
 visit that fails comes back after a delay that doubles; the others do not wait for it.
 """
 
@@ -59,13 +59,13 @@ class WorkQueue:
             self._pending.release()
 
     def add_after(self, key: JobUid, delay: float) -> None:
-        """`key` will be visited in `delay` seconds; an earlier such wish stands."""
+        """`key` will be visited in `delay` seconds, or earlier if an earlier call asked for that."""
         loop = asyncio.get_running_loop()
-        known = self._later.get(key)
-        if known is not None and known.when() <= loop.time() + delay:
+        timer = self._later.get(key)
+        if timer is not None and timer.when() <= loop.time() + delay:
             return
-        if known is not None:
-            known.cancel()
+        if timer is not None:
+            timer.cancel()
         self._later[key] = loop.call_later(delay, self._due, key)
 
     def _due(self, key: JobUid) -> None:
@@ -83,11 +83,11 @@ class WorkQueue:
         return not self._queued and not self._busy
 
     def pulse(self) -> Pulse:
-        """How the queue is doing."""
+        """The visits done, and whether one is under way: for checks of progress."""
         return Pulse(self._done, bool(self._busy))
 
     async def finish(self) -> None:
-        """No visit is in hand, and none will be begun."""
+        """No visit is under way, and none will begin."""
         self._ending.set()
         if self._busy:
             await self._at_rest.wait()

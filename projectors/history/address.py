@@ -12,7 +12,7 @@ EXAMPLE: Final = "postgresql://USER@HOST:5432/DATABASE"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a database is, shown without its password: that is in `url`, in a file, or where libpq looks for it."""
+    """The address of a database. The password is in `url`, in a file, or where libpq finds it; `shown` has none."""
 
     url: str
     password_file: Path | None
@@ -20,7 +20,7 @@ class Address:
 
     @classmethod
     def of(cls, url: str, password_file: Path | None = None) -> Self:
-        """The address that `url` says. Raises ConfigError, without repeating it: there may be a password in it."""
+        """The address in `url`. Raises ConfigError, whose message omits the URL, as it may have a password in it."""
         try:
             parts = urlsplit(url)
             host = _host(parts)
@@ -48,15 +48,15 @@ class Address:
 
     @property
     def database(self) -> str:
-        """Its name."""
+        """The database's name."""
         return unquote(urlsplit(self.url).path.removeprefix("/"))
 
     def password(self) -> str:
-        """What is in the file now. Raises OSError."""
+        """The present content of the password file. Raises OSError."""
         return self.password_file.read_text(encoding="utf-8").strip() if self.password_file else ""
 
 
 def _host(parts: SplitResult) -> str:
-    """Without a host libpq's variables say it, or it is a socket of this machine. Raises ValueError."""
+    """Host and port; empty where libpq's variables name the host, or a socket is used. Raises ValueError."""
     host, port = parts.hostname or "", parts.port
     return f"{f'[{host}]' if ':' in host else host}:{port or 5432}" if host else ""

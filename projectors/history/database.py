@@ -1,4 +1,4 @@
-"""What the history view asks of the database that holds its tables, and all that is said to it in SQL.
+"""The port of the database with the tables of the history view, and the SQL statements that change them.
 
 Statements are the same for every database; their values stand at `$1`, `$2`, and so on. Adapters: `sqlite`,
 `postgres`. One test suite runs on both (`tests/ports/test_history_view.py`).
@@ -14,7 +14,7 @@ Row = Sequence[Any]
 
 
 class Statement(NamedTuple):
-    """An SQL statement, to be done once for each of `rows`."""
+    """An SQL statement, executed once for each of `rows`."""
 
     sql: str
     rows: Sequence[Row]
@@ -39,18 +39,18 @@ class Database(Protocol):
         """The tables are there in the present layout.
 
         Raises:
-            StoreUnusable, ConfigError: they are not, and cannot be made here; the sentence says why.
+            StoreUnusable, ConfigError: the tables cannot be made here; the message has the reason.
             LogUnavailable, ViewUnavailable: the database is out of reach.
         """
 
     async def fetch(self, sql: str, *values: object) -> Sequence[Row]:
-        """The rows that a query gives, all of one moment. Raises as `prepare`."""
+        """The rows of a query, all as of one moment. Raises as `prepare`."""
 
     async def change(self, partition: int, change: Change) -> None:
-        """What `change` says is done, in one transaction, while nobody else changes what is known of `partition`.
+        """Executes the statements of `change` in one transaction, which excludes other writers of `partition`.
 
-        It is told how far the view is. Raises as `prepare`; then nothing was done, or (the connection broke while it
-        was made durable) all of it.
+        `change` gets how far the view is. Raises as `prepare`; then no statement was executed, or (the connection
+        broke during the commit) all of them.
         """
 
     async def clear(self) -> None:

@@ -44,8 +44,14 @@ def facts(state: JobState, seen_at: datetime) -> Row:
         "labels": dict(state.labels),
         "counts": counts(state),
         "conditions": [
-            [each.type, each.status, each.reason, redacted_text(each.message), _iso(each.changed_at)]
-            for each in state.conditions
+            [
+                condition.type,
+                condition.status,
+                condition.reason,
+                redacted_text(condition.message),
+                _iso(condition.changed_at),
+            ]
+            for condition in state.conditions
         ],
     }
     return (
@@ -80,14 +86,14 @@ def resources(state: JobState) -> tuple[Mapping[str, Decimal], Mapping[str, Deci
 
 
 def _section(container: Mapping[str, Any], name: str) -> dict[str, Any]:
-    held = find(container, f"resources.{name}")
-    return dict(held) if isinstance(held, Mapping) else {}
+    section = find(container, f"resources.{name}")
+    return dict(section) if isinstance(section, Mapping) else {}
 
 
 def _containers(state: JobState) -> Iterator[tuple[int, Mapping[str, Any]]]:
     if state.plan is None:
         return
-    scales = {each.type: each.scale for each in state.plan.training_types}
+    scales = {type_.type: type_.scale for type_ in state.plan.training_types}
     for slot in _kind(state).layout.slots(state.spec):
         for _, container in slot.containers:
             if slot.type in scales:
@@ -96,31 +102,33 @@ def _containers(state: JobState) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 def counts(state: JobState) -> Mapping[str, Mapping[str, int]]:
     """How many replicas of each type are in which phase."""
-    found: dict[str, dict[str, int]] = {each.type: {} for each in state.plan.types} if state.plan else {}
+    numbers: dict[str, dict[str, int]] = {type_.type: {} for type_ in state.plan.types} if state.plan else {}
     for replica in state.members:
-        of_type = found.setdefault(split_replica(replica.name)[0], {})
+        of_type = numbers.setdefault(split_replica(replica.name)[0], {})
         of_type[replica.phase.value] = of_type.get(replica.phase.value, 0) + 1
-    return found
+    return numbers
 
 
 def lost(counted: Mapping[str, Mapping[str, int]]) -> int:
-    """How many replicas are dead, or out of sight, of those that `counts` has."""
+    """How many of the replicas in `counts` have failed, or cannot be observed."""
     dead = (ReplicaPhase.FAILED.value, ReplicaPhase.UNKNOWN.value)
     return sum(phases.get(name, 0) for phases in counted.values() for name in dead)
 
 
 def has_error(state: JobState) -> bool:
     """The job has the badge "Error" beside its phase. Source: spec console.md, section 2."""
-    return state.phase is Phase.FAILED or any(_holds(state, each) for each in _kind(state).troubles)
+    return state.phase is Phase.FAILED or any(_holds(state, trouble) for trouble in _kind(state).troubles)
 
 
 def error(state: JobState) -> str:
-    """What the badge "Error" says when it is asked: the replica's failure, else the job's."""
+    """The text behind the badge "Error": the replica's failure, else the job's."""
     for type_ in (*_kind(state).troubles, "Failed"):
         condition = state.condition(type_)
         if condition is not None and condition.status == "True":
             return condition.message
-    return next((each.message for each in state.conditions if each.reason == "InvalidSpec"), "")
+    return next(
+        (condition.message for condition in state.conditions if condition.reason == "InvalidSpec"), ""
+    )
 
 
 def _holds(state: JobState, type_: str) -> bool:
@@ -129,11 +137,13 @@ def _holds(state: JobState, type_: str) -> bool:
 
 
 def _elastic(state: JobState) -> Sequence[int | None] | None:
-    """The fewest, the most and the wished for replicas of an elastic job."""
+    """The minimum, maximum and desired number of replicas of an elastic job."""
     kind = _kind(state)
-    found = kind.scaling(state.spec)
+    scaling = kind.scaling(state.spec)
     return (
-        None if found is None else [found.low, found.most, kind.scale_of(state.plan) if state.plan else None]
+        None
+        if scaling is None
+        else [scaling.low, scaling.most, kind.scale_of(state.plan) if state.plan else None]
     )
 
 

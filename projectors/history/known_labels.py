@@ -1,7 +1,7 @@
-"""Which labels the jobs of a list have: to choose from, where a filter by labels is typed.
+"""The labels of the jobs in a list, from which a user chooses while typing a filter.
 
-Keys and values are stepped through in the index of the labels, one look for each that there is, however many jobs
-have it; and no further than anybody reads.
+The query steps through keys or values in the index of the labels: one look-up for each, however many jobs have it,
+and no more of them than are shown.
 """
 
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ from projectors.history.database import Database
 from projectors.history.listing import Wanted
 
 MOST: Final = 200
-"""Keys, or values of one key, that are found at once."""
+"""Keys, or values of one key, that one query returns."""
 
 _STEPS: Final = """WITH RECURSIVE found(said) AS (
     SELECT min({column}) FROM history_labels WHERE {column} >= {start}{within}
     UNION ALL
     SELECT (SELECT min({column}) FROM history_labels WHERE {column} > found.said{within})
     FROM found WHERE found.said IS NOT NULL)
-    SELECT said FROM found WHERE said IS NOT NULL{seen} LIMIT {most}"""
+    SELECT said FROM found WHERE said IS NOT NULL{is_shown} LIMIT {most}"""
 
-_SEEN: Final = """ AND EXISTS (SELECT 1 FROM history_labels labelled JOIN history_listing ON
+_IS_SHOWN: Final = """ AND EXISTS (SELECT 1 FROM history_labels labelled JOIN history_listing ON
     history_listing.uid = labelled.uid WHERE labelled.{column} = found.said{within}{conditions})"""
 
 
@@ -31,11 +31,11 @@ class KnownLabels:
         self._database = database
 
     async def keys(self, wanted: Wanted, start: str = "") -> Sequence[str]:
-        """The keys that jobs of these kinds and this namespace have, from `start` on. Raises as `Database.fetch`."""
+        """The keys of jobs of these kinds and this namespace, from `start` on. Raises as `Database.fetch`."""
         return await self._steps("key", start, wanted)
 
     async def values(self, wanted: Wanted, key: str, start: str = "") -> Sequence[str]:
-        """The values that they have of `key`, from `start` on. Raises as `Database.fetch`."""
+        """The values of `key` in these jobs, from `start` on. Raises as `Database.fetch`."""
         return await self._steps("value", start, wanted, key)
 
     async def _steps(self, column: str, start: str, wanted: Wanted, key: str | None = None) -> Sequence[str]:
@@ -52,6 +52,8 @@ class KnownLabels:
             conditions += f" AND kind IN ({kinds})" if kinds else " AND 1 = 0"
         if wanted.namespace:
             conditions += f" AND namespace = {place(wanted.namespace)}"
-        seen = _SEEN.format(column=column, within=within, conditions=conditions) if conditions else ""
-        statement = _STEPS.format(column=column, start=first, within=within, seen=seen, most=place(MOST))
-        return [said for (said,) in await self._database.fetch(statement, *values)]
+        is_shown = _IS_SHOWN.format(column=column, within=within, conditions=conditions) if conditions else ""
+        statement = _STEPS.format(
+            column=column, start=first, within=within, is_shown=is_shown, most=place(MOST)
+        )
+        return [label for (label,) in await self._database.fetch(statement, *values)]

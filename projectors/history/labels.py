@@ -1,8 +1,8 @@
-"""The labels of a job as SQL filters by them: in a table to find the few that have one, as marks to scan all. Pure.
+"""The labels of jobs, as SQL filters by them: a table to look up few jobs, marks to scan all of them. Pure.
 
 A mark is 13 letters and digits for a key or a value: 64 bits of its BLAKE2b. A job's marks stand in the one index
-that the list is scanned in, where labels as they are written could outgrow what PostgreSQL lets an index hold, and
-SQLite's LIKE would take capital letters for small ones (ADR 0015).
+that a scan of the list reads. Labels themselves could exceed the size of an index entry in PostgreSQL, and SQLite's
+LIKE does not distinguish capital letters from small ones (ADR 0015).
 """
 
 import base64
@@ -13,20 +13,20 @@ from typing import Final
 from k8s_bridge.selectors import Requirement
 
 FEW: Final = 10_000
-"""If no more jobs than this have a label, they are looked up one by one; otherwise all jobs are scanned.
+"""If no more jobs than this have a label, the query looks them up one by one; otherwise it scans all jobs.
 
 At a fifth of 50,000 jobs the two cost the same in SQLite; PostgreSQL prefers to look up more than that.
 """
 
 _MARKS: Final = 4
-"""Of more values than this, the table is asked job by job: to look for each in the marks would take longer."""
+"""Of more values than this, the query asks the table job by job: a search in the marks takes longer."""
 
 _COUNT: Final = "SELECT count(*) FROM"
 _LABELLED: Final = "SELECT 1 FROM history_labels WHERE"
 _UIDS: Final = "SELECT uid FROM history_labels WHERE"
 
 Place = Callable[[object], str]
-"""Keeps a value for a statement, and says its place there."""
+"""Keeps a value for a statement, and returns its place in it."""
 
 
 def marks(labels: Mapping[str, str]) -> str:
@@ -34,31 +34,35 @@ def marks(labels: Mapping[str, str]) -> str:
     return "".join(f" {_mark(key)}{_mark(value)}" for key, value in labels.items())
 
 
-def meets(wanted: Requirement, place: Place) -> str:
+def meets(requirement: Requirement, place: Place) -> str:
     """The condition that a row of `history_listing` meets the requirement."""
-    if wanted.values is not None and len(wanted.values) > _MARKS:
-        found = f"EXISTS ({_LABELLED} uid = history_listing.uid AND {_has(wanted, place)})"
+    if requirement.values is not None and len(requirement.values) > _MARKS:
+        condition = f"EXISTS ({_LABELLED} uid = history_listing.uid AND {_has(requirement, place)})"
     else:
-        sought = [""] if wanted.values is None else map(_mark, wanted.values)
-        places = [place(f"% {_mark(wanted.key)}{each}%") for each in sought]
-        found = f"({' OR '.join(f'labels LIKE {each}' for each in places)})"
-    return f"NOT {found}" if wanted.negated else found
+        sought = [""] if requirement.values is None else map(_mark, requirement.values)
+        places = [place(f"% {_mark(requirement.key)}{mark}%") for mark in sought]
+        condition = f"({' OR '.join(f'labels LIKE {each}' for each in places)})"
+    return f"NOT {condition}" if requirement.negated else condition
 
 
-def count_to_few(wanted: Requirement, place: Place) -> str:
-    """The query for how many jobs meet the requirement, which is not negated; of more than `FEW`, one more."""
-    return f"{_COUNT} ({_LABELLED} {_has(wanted, place)} LIMIT {FEW + 1}) AS few"
+def count_to_few(requirement: Requirement, place: Place) -> str:
+    """The query for the number of jobs that meet the requirement, which is not negated; it counts to `FEW` + 1."""
+    return f"{_COUNT} ({_LABELLED} {_has(requirement, place)} LIMIT {FEW + 1}) AS few"
 
 
-def is_of_few(wanted: Requirement, place: Place) -> str:
-    """The same condition as `meets`, for a requirement that few jobs meet: these are looked for first."""
-    return f"uid IN ({_UIDS} {_has(wanted, place)})"
+def is_of_few(requirement: Requirement, place: Place) -> str:
+    """The same condition as `meets`, for a requirement that few jobs meet: the database looks these up first."""
+    return f"uid IN ({_UIDS} {_has(requirement, place)})"
 
 
-def _has(wanted: Requirement, place: Place) -> str:
-    """The condition that a row of `history_labels` is what is required."""
-    key = f"key = {place(wanted.key)}"
-    return key if wanted.values is None else f"{key} AND value IN ({', '.join(map(place, wanted.values))})"
+def _has(requirement: Requirement, place: Place) -> str:
+    """The condition that a row of `history_labels` fits the requirement."""
+    key = f"key = {place(requirement.key)}"
+    return (
+        key
+        if requirement.values is None
+        else f"{key} AND value IN ({', '.join(map(place, requirement.values))})"
+    )
 
 
 def _mark(text: str) -> str:

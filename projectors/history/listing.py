@@ -1,4 +1,4 @@
-"""What the console's list asks: filters, order and page in SQL; what is shown is read for one page only."""
+"""The queries of the console's list: filters, order and page in SQL; the shown fields are read for one page only."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -11,7 +11,7 @@ from projectors.history.database import Database, Row
 from projectors.history.labels import FEW, count_to_few, is_of_few, meets
 
 ERROR: Final = "Error"
-"""A value of the filter for phases that is none: the job failed, or a replica of it."""
+"""A value of the filter for phases that is no phase: the job failed, or a replica of it."""
 
 Sort = Literal["name", "created", "phase"]
 
@@ -28,9 +28,9 @@ _SHOWN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which jobs: all that fit every filter that says something; of one filter's values one is enough.
+    """Selects jobs that fit every filter that is set; of a filter's values one has to fit.
 
-    `kinds` None is all of them, which is not the same as no kind at all.
+    `kinds` None selects all kinds, an empty one none.
     """
 
     kinds: Collection[str] | None = None
@@ -45,7 +45,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A job that exists. `shown` is what `facts` says of it."""
+    """A job that exists. `shown` are the fields that `facts` puts there."""
 
     uid: str
     namespace: str
@@ -62,7 +62,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some of the jobs that were wanted, and how many these are in all."""
+    """A page of the selected jobs, and how many were selected."""
 
     rows: Sequence[Listed] = ()
     total: int = 0
@@ -104,44 +104,46 @@ class Listing:
         start: int = 0,
         size: int = 20,
     ) -> Page:
-        """The jobs from number `start` on, and how many there are. Raises as `Database.fetch`."""
+        """The selected jobs from number `start` on, and how many there are. Raises as `Database.fetch`."""
         few = await self._of_few(wanted.labels)
-        where = _where(replace(wanted, labels=[each for each in wanted.labels if each != few]))
+        where = _where(replace(wanted, labels=[label for label in wanted.labels if label != few]))
         if few:
             where.parts.append(is_of_few(few, where.place))
         condition, values = str(where), [*where.values]
         column, way = _ORDER[sort], "DESC" if descending else "ASC"
         limits = f"LIMIT {where.place(size)} OFFSET {where.place(start)}"
-        # the order is decided by columns of one index; a second look fetches the little that the page shows
+        # columns of one index give the order; a second query fetches the few rows that the page shows
         order = f"{_UIDS} WHERE {where} ORDER BY {column} {way}, uid {way} {limits}"
         uids = [uid for (uid,) in await self._database.fetch(order, *where.values)]
         total = start + len(uids)
-        if len(uids) == size or (start and not uids):  # else this is where they end, and they need no count
+        if len(uids) == size or (start and not uids):  # else the jobs end on this page, and need no count
             ((total,),) = await self._database.fetch(f"{_COUNT} WHERE {condition}", *values)
         if not uids:
             return Page((), total)
         places = ", ".join(f"${number}" for number, _ in enumerate(uids, 1))
-        found = {row[0]: _listed(row) for row in await self._database.fetch(f"{_SHOWN} ({places})", *uids)}
-        return Page([found[uid] for uid in uids if uid in found], total)
+        rows = {row[0]: _listed(row) for row in await self._database.fetch(f"{_SHOWN} ({places})", *uids)}
+        return Page([rows[uid] for uid in uids if uid in rows], total)
 
     async def _of_few(self, labels: Sequence[Requirement]) -> Requirement | None:
-        """The one of the labels that the fewest jobs have, if these are few."""
-        found: dict[Requirement, int] = {}
-        for each in labels:
-            if not each.negated:
-                asked = _Condition()
-                ((found[each],),) = await self._database.fetch(count_to_few(each, asked.place), *asked.values)
-        fewest = min(found, key=found.__getitem__, default=None)
-        return None if fewest is None or found[fewest] > FEW else fewest
+        """The requirement that the fewest jobs meet, if these are few."""
+        counts: dict[Requirement, int] = {}
+        for label in labels:
+            if not label.negated:
+                count = _Condition()
+                ((counts[label],),) = await self._database.fetch(
+                    count_to_few(label, count.place), *count.values
+                )
+        fewest = min(counts, key=counts.__getitem__, default=None)
+        return None if fewest is None or counts[fewest] > FEW else fewest
 
     async def choices(self, wanted: Wanted) -> Mapping[str, Sequence[str]]:
-        """What there is to filter by among the jobs of these kinds and namespace. Raises as `Database.fetch`."""
+        """The values of filters among the jobs of these kinds and this namespace. Raises as `Database.fetch`."""
         where = _where(Wanted(wanted.kinds, wanted.namespace))
-        found = await self._database.fetch(f"{_FILTERS} WHERE {where}", *where.values)
+        rows = await self._database.fetch(f"{_FILTERS} WHERE {where}", *where.values)
         return {
-            "scheduler": sorted({scheduler for scheduler, _, _ in found if scheduler}),
-            "queue": sorted({queue for _, queue, _ in found if queue}),
-            "resource": sorted({each for _, _, resources in found for each in resources.split()}),
+            "scheduler": sorted({scheduler for scheduler, _, _ in rows if scheduler}),
+            "queue": sorted({queue for _, queue, _ in rows if queue}),
+            "resource": sorted({name for _, _, resources in rows for name in resources.split()}),
         }
 
 
@@ -154,21 +156,21 @@ def _where(wanted: Wanted) -> _Condition:
     if wanted.text:  # names are in small letters
         where.parts.append(f"name LIKE {where.place(_contains(wanted.text.lower()))} ESCAPE '!'")
     if wanted.phases:
-        phases = [each for each in wanted.phases if each != ERROR]
+        phases = [phase for phase in wanted.phases if phase != ERROR]
         parts = [where.one_of("phase", phases)] if phases else []
         where.any_of([*parts, *(["is_error"] if ERROR in wanted.phases else [])])
     for column, values in (("scheduler", wanted.schedulers), ("queue", wanted.queues)):
         if values:
             where.parts.append(where.one_of(column, values))
     if wanted.resources:
-        named = [_contains(f" {each} ") for each in wanted.resources]
-        where.any_of([f"resources LIKE {where.place(each)} ESCAPE '!'" for each in named])
-    where.parts += [meets(each, where.place) for each in wanted.labels]
+        named = [_contains(f" {name} ") for name in wanted.resources]
+        where.any_of([f"resources LIKE {where.place(pattern)} ESCAPE '!'" for pattern in named])
+    where.parts += [meets(label, where.place) for label in wanted.labels]
     return where
 
 
 def _contains(text: str) -> str:
-    """A pattern for what has `text` anywhere in it."""
+    """A pattern of LIKE that fits every value with `text` in it."""
     for special in "!%_":
         text = text.replace(special, f"!{special}")
     return f"%{text}%"

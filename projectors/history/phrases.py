@@ -1,4 +1,4 @@
-"""An entry's events in one line, for lists; the words are those of the design page."""
+"""An entry's events in one line, for lists, in the words of the design page."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, assert_never
@@ -10,19 +10,19 @@ from statemachine.state import QueueState
 
 
 def summary(events: Sequence[e.Event]) -> str:
-    """What the events say, in order; what only serves the controller itself is left out if there is more."""
-    told = [each for each in events if not isinstance(each, _INNER)]
-    return "; ".join(str(event_words(each)) for each in told or events)
+    """The events in words, in order; without those that only serve the controller itself, unless all do."""
+    outer = [event for event in events if not isinstance(event, _INNER)]
+    return "; ".join(str(event_words(event)) for event in outer or events)
 
 
 _INNER = (e.TimerSet, e.TimerCleared, e.ConditionsChanged)
 
 _LABELS: Final = 5
-"""So many are named."""
+"""So many labels are named."""
 
 
 def event_words(event: e.Event) -> Said:
-    """What the event says: `worker-1 restart 1 of 3`."""
+    """The event in words: `worker-1 restart 1 of 3`."""
     match event.type:
         case "JobAdmitted" | "JobAdopted" | "SpecChanged" | "UpdateIgnored":
             return _of_job(event)
@@ -121,14 +121,14 @@ def _of_end(event: _OfEnd) -> Said:
 
 
 def _conditions(event: e.ConditionsChanged) -> Iterator[Said]:
-    for each in event.conditions:
-        yield f"{each.type} {each.status}"
+    for condition in event.conditions:
+        yield f"{condition.type} {condition.status}"
     for name in event.removed:
         yield phrase("no {condition}", condition=name)
 
 
 def _labels(event: e.LabelsChanged) -> Said:
-    """The new labels; of many the first, for this is one line."""
+    """The new labels; only the first of many, as this is one line."""
     pairs: list[Said] = [f"{key}={value}" if value else key for key, value in event.labels.items()]
     if not pairs:
         return phrase("labels removed")
@@ -154,11 +154,11 @@ def _queue(event: e.QueueChanged) -> Said:
     return Several((evicted, queue_words(event)), "clauses")
 
 
-def queue_words(known: e.QueueChanged | QueueState) -> Said:
-    """How the job stands in its queue: `queue team-a: waits for quota (Pending)`."""
-    why = phrase(" ({what})", what=known.reason) if known.reason else ""
-    stands = _STANDINGS[known.standing]
-    return phrase("queue {queue}: {stands}{why}", queue=known.queue or "?", stands=stands, why=why)
+def queue_words(queue: e.QueueChanged | QueueState) -> Said:
+    """The job's standing in its queue: `queue team-a: waits for quota (Pending)`."""
+    why = phrase(" ({what})", what=queue.reason) if queue.reason else ""
+    stands = _STANDINGS[queue.standing]
+    return phrase("queue {queue}: {stands}{why}", queue=queue.queue or "?", stands=stands, why=why)
 
 
 def _of_replica(event: _OfReplica) -> Said:
@@ -218,14 +218,14 @@ def _restart(event: e.RestartScheduled | e.RestartDenied) -> Said:
 
 
 def _updated(event: e.ReplicaUpdated) -> Said:
-    """Readiness is not taken back while a pod runs: a container that has ended beside others tells more."""
+    """Of a running pod an ended container matters more than readiness, which stays."""
     replica = event.replica
     if event.deleting:
         return phrase("{replica} is being deleted", replica=replica)
     ended = tuple(
-        phrase("container {name} ended, exit code {code}", name=each.name, code=each.exit_code)
-        for each in event.containers
-        if each.exit_code is not None and not each.init
+        phrase("container {name} ended, exit code {code}", name=container.name, code=container.exit_code)
+        for container in event.containers
+        if container.exit_code is not None and not container.init
     )
     if ended:
         return phrase("{replica} {what}", replica=replica, what=Several(ended, "commas"))

@@ -28,17 +28,17 @@ VERSION_TABLE: Final = "history_schema"
 _VERSION: Final = "SELECT version_num FROM history_schema"
 
 _LOCK: Final = 0x6A6F626C6564
-"""The advisory lock of whoever changes the schema. Spells `jobled`."""
+"""The advisory lock of the process that changes the schema. Spells `jobled`."""
 
 _CONNECT: Final = 10.0
 _PATIENCE: Final = 60.0
-"""Seconds that a statement may take: some thousand rows, or the wait for whoever holds the position."""
+"""Seconds that a statement may take: some thousand rows, or the wait for the process that holds the position."""
 
 _CONNECTIONS: Final = 4
 
 
 class PostgresDatabase:
-    """A Database in PostgreSQL. Connects when it is first asked, and again whenever the server was away."""
+    """A Database in PostgreSQL. It connects at the first query, and again after each outage of the server."""
 
     def __init__(self, address: Address, *, read_only: bool = False) -> None:
         self.address, self._read_only = address, read_only
@@ -50,12 +50,12 @@ class PostgresDatabase:
 
     async def prepare(self) -> None:
         """See Database: an older schema is brought to the present one, unless it may only be read."""
-        found = await self._schema()
-        if found == SCHEMAS[-1]:
+        schema = await self._schema()
+        if schema == SCHEMAS[-1]:
             return
-        if found is not None and found not in SCHEMAS:
+        if schema is not None and schema not in SCHEMAS:
             raise ConfigError(
-                f"the history in {self} has schema {found}, and this jobledger knows {SCHEMAS[-1]}: use the release "
+                f"the history in {self} has schema {schema}, and this jobledger knows {SCHEMAS[-1]}: use the release "
                 "that made it, or another database"
             )
         if self._read_only:
@@ -63,7 +63,7 @@ class PostgresDatabase:
                 f"{self} has no history that this release can read; start a projector on it once"
             )
         await self._migrate()
-        await self.prepare()  # somebody who is newer may have been quicker
+        await self.prepare()  # a newer release may have migrated first
 
     async def fetch(self, sql: str, *values: object) -> Sequence[Row]:
         """See Database."""
@@ -71,15 +71,15 @@ class PostgresDatabase:
             return [tuple(row) for row in await connection.fetch(sql, *values)]
 
     async def change(self, partition: int, change: Change) -> None:
-        """See Database: whoever else projects this partition waits for the lock of its position."""
+        """See Database: other projectors of this partition wait for the lock of its position."""
         async with self._transaction() as connection:
             await connection.execute(BEGIN, partition, *NOWHERE)
-            found = await connection.fetchrow(f"{REACHED} FOR UPDATE", partition)
-            for sql, rows in change(Reached(*found) if found else NOWHERE):
+            row = await connection.fetchrow(f"{REACHED} FOR UPDATE", partition)
+            for sql, rows in change(Reached(*row) if row else NOWHERE):
                 await connection.executemany(sql, rows)
 
     async def clear(self) -> None:
-        """See Database: whoever projects is done with a batch, and finds the tables empty at the next."""
+        """See Database: a projector finishes its batch first, and finds the tables empty at the next."""
         await self.prepare()
         async with self._transaction() as connection:
             await connection.execute("LOCK TABLE history_positions IN EXCLUSIVE MODE")
@@ -98,14 +98,14 @@ class PostgresDatabase:
 
     @asynccontextmanager
     async def _connection(self) -> "AsyncIterator[asyncpg.pool.PoolConnectionProxy[Any]]":
-        """A connection, with its errors in our words. One that failed is not used again."""
+        """A connection, with its errors translated. A connection that failed is not used again."""
         with self._in_our_words():
             pool = await self._opened()
             async with pool.acquire(timeout=_CONNECT) as connection:
                 try:
                     yield connection
                 except BaseException:
-                    connection.terminate()  # else its release would wait for a server that does not answer
+                    connection.terminate()  # its release would wait for a server that does not answer
                     raise
 
     @asynccontextmanager
@@ -127,13 +127,13 @@ class PostgresDatabase:
         return self._pool
 
     async def _connect(self) -> "asyncpg.Connection[Any]":
-        """A connection that is not of the pool, for what may take longer than a statement usually does."""
+        """A connection outside the pool, for statements that may take longer than usual."""
         options = self._options() | {"command_timeout": None}
         opened: asyncpg.Connection[Any] = await asyncpg.connect(self.address.url, **options)
         return opened
 
     def _options(self) -> dict[str, Any]:
-        """What a connection needs besides the URL."""
+        """The arguments of a connection besides the URL."""
         return {
             **({"password": self.address.password} if self.address.password_file else {}),
             "timeout": _CONNECT,
@@ -148,11 +148,11 @@ class PostgresDatabase:
         except JobledgerError:
             raise
         except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError) as error:
-            # asyncpg takes a connection for a bug of its own on which the server said that it ends, and then nothing
+            # asyncpg calls it an internal error if the server announces the end of a connection and then falls silent
             raise self._translated(error) from error
 
     def _translated(self, error: BaseException) -> JobledgerError:
-        """What an error means: whether waiting helps, and what there is to do."""
+        """The error of our tree for a database error: whether a retry helps, and what the user can do."""
         state = str(getattr(error, "sqlstate", None) or "")
         if state.startswith("28"):
             return ConfigError(
@@ -166,8 +166,8 @@ class PostgresDatabase:
             return ConfigError(f"the user of {self} may not do what the history needs ({error})")
         if isinstance(error, asyncpg.ClientConfigurationError):
             return ConfigError(f"the URL of the history in {self} cannot be used ({error})")
-        said = str(error) or type(error).__name__
-        return ViewUnavailable(f"the history in {self} cannot be read or written now ({said})")
+        message = str(error) or type(error).__name__
+        return ViewUnavailable(f"the history in {self} cannot be read or written now ({message})")
 
     # ---- the schema ------------------------------------------------------------------------------------------
 
@@ -176,11 +176,11 @@ class PostgresDatabase:
         async with self._connection() as connection:
             if await connection.fetchval("SELECT to_regclass($1)::text", VERSION_TABLE) is None:
                 return None
-            found = await connection.fetchval(_VERSION)
-            return None if found is None else str(found)
+            revision = await connection.fetchval(_VERSION)
+            return None if revision is None else str(revision)
 
     async def _migrate(self) -> None:
-        """The schema is the present one, or somebody else's newer one: of several that start, one migrates."""
+        """Brings the schema to the present one, or leaves a newer one: one of several processes migrates."""
         from sqlalchemy import text
         from sqlalchemy.exc import DBAPIError
         from sqlalchemy.ext.asyncio import create_async_engine
@@ -204,7 +204,7 @@ def _upgrade(connection: "Connection") -> None:
 
     context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
     if context.get_current_revision() not in {None, *SCHEMAS}:
-        return  # somebody was quicker, and is newer
+        return  # a newer release migrated first
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.attributes["connection"] = connection

@@ -39,9 +39,8 @@ Step = tuple[Record, EntryTold, JobState]
 class HistoryProjector:
     """A stream projector: the tables in `database` follow `log`, which is partition number `partition` of a ledger.
 
-    Rows and the position that they reach are written in one transaction, so every entry is in the view once,
-    whatever happens in between, and whoever else projects the same partition at the same time. `part` is added to
-    the name of one of several.
+    It writes rows and the position that they reach in one transaction, so every entry is in the view once, in spite
+    of crashes and of other projectors of the same partition. `part` is added to the name of one of several.
     """
 
     def __init__(self, log: EventLog, database: Database, partition: int = 0, part: str = "") -> None:
@@ -57,26 +56,26 @@ class HistoryProjector:
 
         Raises:
             LogUnavailable: the log, or a store with the tables, is out of reach.
-            ViewUnavailable: the database is, or it does not let us in any more.
+            ViewUnavailable: the database is out of reach, or refuses the user.
         """
         try:
             while not await self._followed():
                 self.forget()
-        except ConfigError as error:  # it was right when we started: whoever changed it may change it back
+        except ConfigError as error:  # the configuration was valid at the start, and may become valid again
             raise ViewUnavailable(str(error)) from error
 
     def stand_beside(self, reader: Reader) -> None:
-        """What `reader`, which somebody else brings on, knows of the log need not be read once more."""
+        """`reader`, which another part brings on, saves this projector the first read of the log."""
         self._beside = reader
 
     def forget(self) -> None:
-        """What was remembered of the view may be wrong by now: somebody else may have brought it further."""
+        """Drops what is remembered of the view: another process may bring it further."""
         self._reader = None
 
     async def _followed(self) -> bool:
-        """The view is at the end of the log; False if somebody set it back meanwhile."""
+        """Brings the view to the end of the log; False if another process set it back meanwhile."""
         reader = self._reader or await self._start()
-        self._reader = None  # should this fail half-way, the reader would be ahead of the rows
+        self._reader = None  # if the rest fails half-way, the reader is ahead of the rows
         async for batch in self._log.scan(reader.position):
             for start in range(0, len(batch), BATCH):
                 if not await self._take(reader, batch[start : start + BATCH]):
@@ -99,8 +98,8 @@ class HistoryProjector:
         return await self._past.resume()
 
     async def _take(self, reader: Reader, records: Sequence[Record]) -> bool:
-        """What follows from `records` is in the view; False if that does not reach to where they begin."""
-        await self._past.know(reader, {each.job for each in records})
+        """Puts `records` into the view; False if the view ends before they begin."""
+        await self._past.know(reader, {record.job for record in records})
         since = reader.position
         steps: list[Step] = []
         for record in records:
@@ -109,19 +108,19 @@ class HistoryProjector:
                 steps.append((record, folded.entry, folded.state))
         fits = True
 
-        def change(found: Reached) -> Sequence[Statement]:
+        def change(reached: Reached) -> Sequence[Statement]:
             nonlocal fits
-            fits = found.position >= since
-            return self._statements(steps, reader.position, found) if fits else ()
+            fits = reached.position >= since
+            return self._statements(steps, reader.position, reached) if fits else ()
 
         await self._database.change(self._partition, change)
         reader.forget_closed()
         return fits
 
-    def _statements(self, steps: Sequence[Step], upto: Position, found: Reached) -> Sequence[Statement]:
-        """`steps` put into the view, in log order; those that it holds already are passed over."""
-        new = [step for step in steps if step[0].position > found.position]
-        latest = found.latest
+    def _statements(self, steps: Sequence[Step], upto: Position, reached: Reached) -> Sequence[Statement]:
+        """The statements that put `steps` into the view, in log order, without those that it holds already."""
+        new = [step for step in steps if step[0].position > reached.position]
+        latest = reached.latest
         begun: dict[JobUid, Row] = {}
         last: dict[JobUid, Step] = {}
         for record, entry, state in new:
@@ -133,7 +132,7 @@ class HistoryProjector:
             last[record.job] = (record, entry, state)  # one row a job and batch, however many entries
         here = [step for step in last.values() if not step[2].closed]
         relabelled = {
-            entry.job for _, entry, _ in new if any(each.type == "LabelsChanged" for each in entry.events)
+            entry.job for _, entry, _ in new if any(event.type == "LabelsChanged" for event in entry.events)
         }
         labelled = [state for _, _, state in last.values() if state.closed or state.uid in relabelled]
         return [
@@ -143,7 +142,7 @@ class HistoryProjector:
             Statement(UNLIST, [(step[2].uid,) for step in last.values() if step[2].closed]),
             Statement(UNLABEL, [(state.uid,) for state in labelled]),
             Statement(LABEL, [row for state in labelled for row in _label_rows(state)]),
-            Statement(MOVE, [(self._partition, max(upto, found.position), latest)]),
+            Statement(MOVE, [(self._partition, max(upto, reached.position), latest)]),
         ]
 
 
@@ -162,17 +161,17 @@ def _entry_row(step: Step) -> Row:
     return (
         *(record.position, record.job, record.seq, entry.seen_at, entry.happened_at, _text(entry.actor)),
         *(entry.cause.type, state.phase.value),
-        *([each.type for each in entry.events], _text(redacted_text(summary(entry.events)))),
+        *([event.type for event in entry.events], _text(redacted_text(summary(entry.events)))),
         entry.actor_source.value,
     )
 
 
 def _label_rows(state: JobState) -> Iterator[Row]:
-    """A job that is closed has none."""
+    """The rows of a job's labels; a closed job has none."""
     for key, value in state.labels.items():
         yield state.uid, _text(key), _text(value)
 
 
-def _text(said: str) -> str:
-    """PostgreSQL cannot hold the character zero."""
-    return said.replace("\0", "\N{REPLACEMENT CHARACTER}")
+def _text(text: str) -> str:
+    """The text without the character zero, which PostgreSQL cannot hold."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -1,4 +1,4 @@
-"""What the console, the CLI and the API ask of the history view."""
+"""The queries of the console, the CLI and the API to the history view."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from statemachine.observations import ActorSource
 from statemachine.phases import Phase
 
 PAGE: Final = 50
-"""Rows that a list gives at once, unless told."""
+"""Rows that a list returns at once by default."""
 
 _ALL: Final = 2**62
 
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 class JobRow:
     """A job that is or was.
 
-    `replicas` is how many its spec asked for last, `restarts` how many it has spent; `place` is where its history
+    `replicas` is the number in its last spec, `restarts` the number that it has spent; `place` is where its history
     begins.
     """
 
@@ -65,7 +65,7 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """An entry of a job's life; `events` are the types of its events, `summary` says them in a line."""
+    """An entry of a job's life; `events` are the types of its events, `summary` has them in one line."""
 
     partition: int
     position: Position
@@ -82,7 +82,7 @@ class EntryRow:
 
 
 class History:
-    """The history in a database, which may be opened for reading beside whoever writes it."""
+    """The history in a database, which may be opened for reading beside the process that writes it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -93,28 +93,28 @@ class History:
         await self._database.prepare()
 
     async def position(self, partition: int = 0) -> Position:
-        """How far in a partition of the log the view is."""
-        found = await self._database.fetch(REACHED, partition)
-        return int(found[0][0]) if found else 0
+        """The position of a partition of the log that the view has reached."""
+        rows = await self._database.fetch(REACHED, partition)
+        return int(rows[0][0]) if rows else 0
 
     async def positions(self) -> int:
-        """How far the view is over all partitions: a number that grows whenever there is something new in it."""
-        found = await self._database.fetch("SELECT coalesce(sum(position), 0) FROM history_positions")
-        return int(found[0][0])
+        """The sum of the positions of all partitions: a number that grows with everything new in the view."""
+        rows = await self._database.fetch("SELECT coalesce(sum(position), 0) FROM history_positions")
+        return int(rows[0][0])
 
     async def find_job(self, name_or_uid: str, namespace: str | None = None) -> JobRow | None:
         """The job of this uid, else the newest of this name (in the namespace, or in any)."""
-        found = await self._database.fetch(f"{_JOB} WHERE uid = $1", name_or_uid)
-        if not found:
+        rows = await self._database.fetch(f"{_JOB} WHERE uid = $1", name_or_uid)
+        if not rows:
             where, values = _where({"name": name_or_uid, "namespace": namespace})
-            found = await self._database.fetch(f"{_JOB}{where} {_NEWEST} LIMIT 1", *values)
-        return _job_row(found[0]) if found else None
+            rows = await self._database.fetch(f"{_JOB}{where} {_NEWEST} LIMIT 1", *values)
+        return _job_row(rows[0]) if rows else None
 
     async def named(self, namespace: str, name: str, *, limit: int) -> Sequence[JobRow]:
         """The last jobs that had a name, newest first."""
         where, values = _where({"namespace": namespace, "name": name})
-        found = await self._database.fetch(f"{_JOB}{where} {_NEWEST} LIMIT $3", *values, limit)
-        return [_job_row(row) for row in found]
+        rows = await self._database.fetch(f"{_JOB}{where} {_NEWEST} LIMIT $3", *values, limit)
+        return [_job_row(row) for row in rows]
 
     async def list_jobs(
         self,
@@ -142,9 +142,9 @@ class History:
         return {Phase(phase): count for phase, count in await self._database.fetch(query, *values)}
 
     async def count_entries(self) -> int:
-        """How many entries there are: each job knows its last one."""
-        found = await self._database.fetch("SELECT coalesce(sum(last_seq), 0) FROM history_jobs")
-        return int(found[0][0])
+        """The number of entries: the sum of every job's last one."""
+        rows = await self._database.fetch("SELECT coalesce(sum(last_seq), 0) FROM history_jobs")
+        return int(rows[0][0])
 
     async def entries(
         self, job: JobUid, *, after_seq: Seq = 0, limit: int | None = None
@@ -155,9 +155,9 @@ class History:
         return [_entry_row(row) for row in rows]
 
 
-def _where(wanted: Mapping[str, object], before: Place | None = None) -> tuple[str, list[object]]:
-    """The condition that columns have these values, as far as they are wanted, and the values."""
-    values = {column: value for column, value in wanted.items() if value is not None}
+def _where(filters: Mapping[str, object], before: Place | None = None) -> tuple[str, list[object]]:
+    """The condition that columns have the values of the filters that are set, and these values."""
+    values = {column: value for column, value in filters.items() if value is not None}
     conditions = [f"{column} = ${number}" for number, column in enumerate(values, 1)]
     if before is not None:
         places = ", ".join(f"${len(values) + number}" for number in (1, 2, 3))
@@ -167,8 +167,8 @@ def _where(wanted: Mapping[str, object], before: Place | None = None) -> tuple[s
 
 
 def _job_row(row: Row) -> JobRow:
-    uid, api_version, kind, namespace, name, phase, created, started, completed, deleted, *rest = row
-    restarts, replicas, last_seq, updated, began, partition, first_position = rest
+    uid, api_version, kind, namespace, name, phase, created, started, completed, deleted, *rest_of_row = row
+    restarts, replicas, last_seq, updated, began, partition, first_position = rest_of_row
     return JobRow(
         JobUid(uid),
         api_version,
@@ -208,6 +208,6 @@ def _entry_row(row: Row) -> EntryRow:
     )
 
 
-def _instant(held: Any) -> datetime:
-    """As the database has it: some know no instants."""
-    return datetime.fromisoformat(held) if isinstance(held, str) else held
+def _instant(value: Any) -> datetime:
+    """An instant from the database; SQLite has them as text."""
+    return datetime.fromisoformat(value) if isinstance(value, str) else value

@@ -49,7 +49,7 @@ _LAYOUT_KEY: Final = "history layout"
 
 
 class SqliteDatabase:
-    """A Database in an open store, which may be a read-only one beside a running server."""
+    """A Database in an open store, which may be a read-only one beside a running controller."""
 
     def __init__(self, store: SqliteStore) -> None:
         self.store = store
@@ -78,7 +78,7 @@ class SqliteDatabase:
 
 
 def text(instant: datetime) -> str:
-    """An instant such that the order of texts is the order of time, whatever its zone."""
+    """An instant as text in UTC, so that the order of texts is the order of time."""
     return instant.astimezone(UTC).isoformat(timespec="microseconds")
 
 
@@ -112,17 +112,17 @@ def _check(db: sqlite3.Connection) -> None:
 
 
 def _is_present(db: sqlite3.Connection) -> bool:
-    found = db.execute("SELECT value FROM meta WHERE key = ?", (_LAYOUT_KEY,)).fetchall()
-    return found == [(LAYOUT,)]
+    rows = db.execute("SELECT value FROM meta WHERE key = ?", (_LAYOUT_KEY,)).fetchall()
+    return rows == [(LAYOUT,)]
 
 
 def _own(sql: str) -> str:
-    """As SQLite writes the places of values."""
+    """The statement with SQLite's placeholders for values."""
     return sql.replace("$", "?")
 
 
 def _bound(values: Row) -> list[object]:
-    """As SQLite can hold them: it knows neither instants nor lists."""
+    """The values with instants and lists as text: SQLite has types for neither."""
     return [
         text(value)
         if isinstance(value, datetime)

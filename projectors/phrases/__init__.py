@@ -1,7 +1,7 @@
-"""Sentences that can be said in every language of ours: the decision what is said is made once, the words come last.
+"""Sentences in every supported language: one decision about the content, with the words chosen last.
 
-A phrase is its English with `{names}` for what differs; `chinese` has a translation of each. As a string a phrase is
-English. What came from a cluster or a user is text, and stays as it is.
+A phrase is its English with `{names}` for the values; `chinese` has a translation of each. As a string a phrase is
+English. Text from a cluster or a user is not translated.
 """
 
 from collections.abc import Mapping
@@ -33,9 +33,9 @@ class Phrase:
         return self.text()
 
     def text(self, language: Language = "en") -> str:
-        """The phrase in `language`; in English where that has no words for it."""
+        """The phrase in `language`; in English if it has no translation."""
         if language == "en":
-            return self.template.format_map(self.values)  # what is nested is English as a string, too
+            return self.template.format_map(self.values)  # nested phrases are English as strings, too
         template = CHINESE.get(self.template, self.template)
         return template.format_map(
             {
@@ -47,7 +47,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """Names, remarks, clauses or sentences after another; empty ones are left out."""
+    """Names, remarks, clauses or sentences in a row, without the empty ones."""
 
     parts: tuple["Said", ...]
     between: Between = "sentences"
@@ -56,19 +56,18 @@ class Several:
         return self.text()
 
     def text(self, language: Language = "en") -> str:
-        """All of them in `language`."""
-        said, between = "", _BETWEEN[language][self.between]
-        for part in filter(None, (in_words(each, language) for each in self.parts)):
-            narrow = (
-                said and not between and not said.endswith(_WIDE_STOPS)
-            )  # a cluster's English came before
-            said += (f" {part}" if narrow else between + part) if said else part
-        return said
+        """All parts in `language`."""
+        text, between = "", _BETWEEN[language][self.between]
+        for words in filter(None, (in_words(part, language) for part in self.parts)):
+            # Chinese has no space between sentences, but English text of a cluster needs one behind it
+            narrow = text and not between and not text.endswith(_WIDE_STOPS)
+            text += (f" {words}" if narrow else between + words) if text else words
+        return text
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """`said` with an end, which the messages of API servers often lack."""
+    """`said` with a full stop, which messages of API servers often lack."""
 
     said: "Said"
 
@@ -77,24 +76,24 @@ class Sentence:
 
     def text(self, language: Language = "en") -> str:
         """The sentence in `language`."""
-        found = in_words(self.said, language)
-        return found if found.endswith(_STOPS) else found + _STOP[language]
+        text = in_words(self.said, language)
+        return text if text.endswith(_STOPS) else text + _STOP[language]
 
 
 Said: TypeAlias = str | Phrase | Several | Sentence
 
 
 def phrase(template: str, **values: "Said | int") -> Phrase:
-    """The phrase with these values. The template is written out at the call, so that a test finds all of them."""
+    """The phrase with these values. Calls have the template as a literal, so that a test finds all of them."""
     return Phrase(template, values)
 
 
 def sentences(*parts: Said) -> Said:
-    """What is said in several sentences; empty ones are left out."""
-    found = tuple(each for each in parts if each != "")
-    return found[0] if len(found) == 1 else Several(found)
+    """The parts as sentences in a row, without the empty ones."""
+    spoken = tuple(part for part in parts if part != "")
+    return spoken[0] if len(spoken) == 1 else Several(spoken)
 
 
 def in_words(said: Said, language: Language = "en") -> str:
-    """What is said, in `language`."""
+    """The text of a phrase, or of what phrases make up, in `language`."""
     return said if isinstance(said, str) else said.text(language)

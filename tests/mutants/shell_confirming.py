@@ -16,8 +16,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "confirming-another-spec-confirmed",
         _CONFIRMING,
-        "look.verdict is Verdict.CONFIRMED and look.spec is state.spec",
-        "look.verdict is Verdict.CONFIRMED",
+        "look.verdict is Confirmation.CONFIRMED and look.spec is state.spec",
+        "look.verdict is Confirmation.CONFIRMED",
         _ON_CONFIRMING,
     ),
     Mutant(
@@ -30,29 +30,29 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "confirming-terminating-job-confirmed",
         _CONFIRMING,
-        "if seen.terminating_since is not None:",
+        "if job.terminating_since is not None:",
         "if False:",
         _ON_CONFIRMING,
     ),
     Mutant(
         "confirming-same-generation-is-ahead",
         _CONFIRMING,
-        "if seen.generation > state.generation:",
-        "if seen.generation >= state.generation:",
+        "if job.generation > state.generation:",
+        "if job.generation >= state.generation:",
         _ON_CONFIRMING,
     ),
     Mutant(
         "confirming-another-place",
         _CONFIRMING,
-        "seen.job != state.uid or _place(seen) != _place(state)",
-        "seen.job != state.uid",
+        "job.job != state.uid or _place(job) != _place(state)",
+        "job.job != state.uid",
         _ON_CONFIRMING,
     ),
     Mutant(
         "confirming-another-uid",
         _CONFIRMING,
-        "not isinstance(seen, JobObserved) or seen.job != state.uid or",
-        "not isinstance(seen, JobObserved) or",
+        "not isinstance(job, JobObserved) or job.job != state.uid or",
+        "not isinstance(job, JobObserved) or",
         _ON_CONFIRMING,
     ),
     Mutant(
@@ -79,7 +79,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "confirming-refusal-not-counted",
         _CONFIRMING,
-        "return sum(look.verdict is Verdict.REFUSED for look in self._looks.values())",
+        "return sum(look.verdict is Confirmation.REFUSED for look in self._looks.values())",
         "return len(self._looks)",
         (*_ON_CONFIRMING, *_ON_CALLS),
     ),
@@ -107,15 +107,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "taking-back-without-attempt",
         _TAKING_BACK,
-        "if attempt > attempt_of(found):",
+        "if attempt > attempt_of(pod):",
         "if False:",
         (*_ON_ADOPTION, *_ON_CALLS),
     ),
     Mutant(
         "taking-back-without-labels",
         _TAKING_BACK,
-        "not is_controlled(found) and all(has.get(key) == value for key, value in wants.items())",
-        "not is_controlled(found)",
+        "not is_controlled(pod) and all(has.get(key) == value for key, value in wants.items())",
+        "not is_controlled(pod)",
         _ON_CALLS,
     ),
 )

@@ -17,21 +17,21 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "history-entries-again",
         _PROJECTOR,
-        "new = [step for step in steps if step[0].position > found.position]",
+        "new = [step for step in steps if step[0].position > reached.position]",
         "new = list(steps)",
         _ON_VIEW,
     ),
     Mutant(
         "history-view-set-back-not-noticed",
         _PROJECTOR,
-        "fits = found.position >= since",
+        "fits = reached.position >= since",
         "fits = True",
         _ON_VIEW,
     ),
     Mutant(
         "history-reader-kept-after-a-failure",
         _PROJECTOR,
-        "        self._reader = None  # should this fail half-way, the reader would be ahead of the rows\n",
+        "        self._reader = None  # if the rest fails half-way, the reader is ahead of the rows\n",
         "",
         _ON_VIEW,
     ),
@@ -74,12 +74,12 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "history-zero-characters",
         _PROJECTOR,
-        'return said.replace("\\0", "\\N{REPLACEMENT CHARACTER}")',
-        "return said",
+        'return text.replace("\\0", "\\N{REPLACEMENT CHARACTER}")',
+        "return text",
         _ON_VIEW,
     ),
     Mutant(
-        "history-other-layout-read", _SQLITE, "return found == [(LAYOUT,)]", "return bool(found)", _ON_SQLITE
+        "history-other-layout-read", _SQLITE, "return rows == [(LAYOUT,)]", "return bool(rows)", _ON_SQLITE
     ),
     Mutant(
         "history-instants-of-other-zones",
@@ -151,8 +151,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "list-part-of-a-resource-name",
         _LISTING,
-        'named = [_contains(f" {each} ") for each in wanted.resources]',
-        "named = [_contains(each) for each in wanted.resources]",
+        'named = [_contains(f" {name} ") for name in wanted.resources]',
+        "named = [_contains(name) for name in wanted.resources]",
         _ON_LISTING,
     ),
     Mutant(

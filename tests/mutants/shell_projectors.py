@@ -123,15 +123,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "verify-snapshot-ahead-of-the-log",
         _VERIFY,
-        "if left is not None and left.version != UNUSABLE:",
+        "if snapshot is not None and snapshot.version != UNUSABLE:",
         "if False:",
         _ON_VERIFY,
     ),
     Mutant(
         "verify-only-the-last-difference",
         _VERIFY,
-        "verdict.difference = verdict.difference or found",
-        "verdict.difference = found",
+        "verdict.difference = verdict.difference or difference",
+        "verdict.difference = difference",
         _ON_VERIFY,
     ),
     Mutant(

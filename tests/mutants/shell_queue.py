@@ -17,21 +17,21 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "queue-later-wish-shadows-an-earlier-one",
         _QUEUE,
-        "if known is not None and known.when() <= loop.time() + delay:",
-        "if known is not None:",
+        "if timer is not None and timer.when() <= loop.time() + delay:",
+        "if timer is not None:",
         _ON_QUEUE,
     ),
     Mutant(
         "queue-later-wish-replaces-an-earlier-one",
         _QUEUE,
-        "if known is not None and known.when() <= loop.time() + delay:",
+        "if timer is not None and timer.when() <= loop.time() + delay:",
         "if False:",
         _ON_QUEUE,
     ),
     Mutant(
         "queue-replaced-wish-fires-too",
         _QUEUE,
-        "            known.cancel()\n",
+        "            timer.cancel()\n",
         "            pass\n",
         _ON_QUEUE,
     ),
@@ -82,15 +82,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "sweeper-releases-at-the-first-look",
         _SWEEPER,
-        'if each["metadata"]["uid"] in before:',
+        'if pod["metadata"]["uid"] in before:',
         "if True:",
         _ON_SWEEPER,
     ),
     Mutant(
         "sweeper-remembers-every-look",
         _SWEEPER,
-        'self._before, {each["metadata"]["uid"] for each in orphans}',
-        'self._before, self._before | {each["metadata"]["uid"] for each in orphans}',
+        'self._before, {pod["metadata"]["uid"] for pod in orphans}',
+        'self._before, self._before | {pod["metadata"]["uid"] for pod in orphans}',
         _ON_SWEEPER,
     ),
     Mutant(
@@ -117,7 +117,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "sweeper-takes-pods-that-the-log-has",
         _SWEEPER,
-        'if each["metadata"]["uid"] not in counted',
+        'if pod["metadata"]["uid"] not in counted',
         "if True",
         _ON_SWEEPER,
     ),

@@ -117,7 +117,7 @@ BREACHES: Final = (
         "The history goes on at its end although somebody has emptied it.",
         "tests/ports/test_history_view.py::test_a_view_that_is_emptied_under_a_projector_is_made_again_from_the_first_entry",
         "projectors.history.projector:HistoryProjector._take",
-        "fits = found.position >= since",
+        "fits = reached.position >= since",
         "fits = True",
     ),
     Breach(

@@ -15,7 +15,7 @@ from k8s_bridge.env_values import EnvValues
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.observe import job as job_seen
 from k8s_bridge.port import Change, Manifest, Ref, Verb
-from projectors.confirming import Verdict, compared, within
+from projectors.confirming import Confirmation, compared, within
 from statemachine.decide import decide
 from statemachine.engine.clock import LoopClock
 from statemachine.errors import Refused
@@ -289,7 +289,7 @@ def with_other(spec: Any, at: tuple[Any, ...]) -> Any:
 def test_the_spec_of_every_example_is_confirmed(kind: Kind) -> None:
     spec = job_of(kind).raw["spec"]
     seen = seen_of(kind, spec)
-    assert compared(state_of(seen), seen) == (Verdict.CONFIRMED, "")
+    assert compared(state_of(seen), seen) == (Confirmation.CONFIRMED, "")
 
 
 @by_kind
@@ -301,7 +301,7 @@ def test_another_value_anywhere_is_refused(kind: Kind) -> None:
     forged = {at: state_of(seen_of(kind, with_other(spec, at))) for at in places}
     admitted = {at: state for at, state in forged.items() if state.plan is not None}
     assert len(admitted) > 3
-    confirmed = [at for at, state in admitted.items() if compared(state, real)[0] is not Verdict.REFUSED]
+    confirmed = [at for at, state in admitted.items() if compared(state, real)[0] is not Confirmation.REFUSED]
     assert confirmed == []
 
 
@@ -311,7 +311,7 @@ def test_another_value_anywhere_in_a_newer_object_waits_for_the_log(kind: Kind) 
     state = state_of(seen_of(kind, spec))
     for at in leaves(spec):
         verdict, _ = compared(state, seen_of(kind, with_other(spec, at), generation=2))
-        assert verdict is not Verdict.REFUSED
+        assert verdict is not Confirmation.REFUSED
 
 
 def test_a_privileged_container_that_the_object_does_not_have_is_refused() -> None:
@@ -320,7 +320,7 @@ def test_a_privileged_container_that_the_object_does_not_have_is_refused() -> No
     forged = deepcopy(spec)
     forged["replicaSpecs"][0]["template"]["spec"]["containers"][0]["securityContext"] = {"privileged": True}
     verdict, why = compared(state_of(seen_of(kind, forged)), seen_of(kind, spec))
-    assert verdict is Verdict.REFUSED
+    assert verdict is Confirmation.REFUSED
     assert why == "its spec, of generation 1, is not the one that the log has"
 
 
@@ -329,7 +329,7 @@ def test_what_a_newer_crd_adds_to_an_object_is_no_reason_for_doubt() -> None:
     spec = job_of(kind).raw["spec"]
     added = deepcopy(spec)
     added["replicaSpecs"][0]["template"]["spec"]["dnsPolicy"] = "ClusterFirst"
-    assert compared(state_of(seen_of(kind, spec)), seen_of(kind, added))[0] is Verdict.CONFIRMED
+    assert compared(state_of(seen_of(kind, spec)), seen_of(kind, added))[0] is Confirmation.CONFIRMED
 
 
 def test_an_update_that_the_log_says_to_have_ignored_is_no_reason_for_doubt() -> None:
@@ -339,8 +339,8 @@ def test_an_update_that_the_log_says_to_have_ignored_is_no_reason_for_doubt() ->
     updated["replicaSpecs"][0]["template"]["spec"]["containers"][0]["image"] = "other"
     newer = seen_of(kind, updated, generation=2)
     state = state_of(seen_of(kind, spec))
-    assert compared(state, newer) == (Verdict.AHEAD, "it was changed")
-    assert compared(state_of(newer, state), newer)[0] is Verdict.CONFIRMED
+    assert compared(state, newer) == (Confirmation.AHEAD, "it was changed")
+    assert compared(state_of(newer, state), newer)[0] is Confirmation.CONFIRMED
 
 
 def test_an_update_that_came_too_late_is_no_reason_for_doubt() -> None:
@@ -348,27 +348,27 @@ def test_an_update_that_came_too_late_is_no_reason_for_doubt() -> None:
     spec = {**job_of(kind).raw["spec"], "runPolicy": {"backoffLimit": 1}}
     state = replace(state_of(seen_of(kind, spec)), phase=Phase.FAILED)
     newer = seen_of(kind, spec | {"runPolicy": {"backoffLimit": 2}}, generation=2)
-    assert compared(state, newer)[0] is Verdict.AHEAD
+    assert compared(state, newer)[0] is Confirmation.AHEAD
     known = state_of(newer, state)
     assert known.spec["runPolicy"] == {"backoffLimit": 1}
-    assert compared(known, newer)[0] is Verdict.CONFIRMED
+    assert compared(known, newer)[0] is Confirmation.CONFIRMED
 
 
 def test_an_object_that_is_being_deleted_is_ahead() -> None:
     kind = KINDS[0]
     seen = seen_of(kind, job_of(kind).raw["spec"])
     deleted = seen.model_copy(update={"terminating_since": START})
-    assert compared(state_of(seen), deleted)[0] is Verdict.AHEAD
+    assert compared(state_of(seen), deleted)[0] is Confirmation.AHEAD
 
 
 def test_another_object_or_none_is_refused() -> None:
     kind = KINDS[0]
     seen = seen_of(kind, job_of(kind).raw["spec"])
     state = state_of(seen)
-    assert compared(replace(state, uid=JobUid("another")), seen)[0] is Verdict.REFUSED
-    assert compared(state, None)[0] is Verdict.REFUSED
-    assert compared(replace(state, name="train/status"), seen)[0] is Verdict.REFUSED
-    assert compared(replace(state, namespace="kube-system"), seen)[0] is Verdict.REFUSED
+    assert compared(replace(state, uid=JobUid("another")), seen)[0] is Confirmation.REFUSED
+    assert compared(state, None)[0] is Confirmation.REFUSED
+    assert compared(replace(state, name="train/status"), seen)[0] is Confirmation.REFUSED
+    assert compared(replace(state, namespace="kube-system"), seen)[0] is Confirmation.REFUSED
 
 
 def test_an_object_that_may_not_be_read_is_refused_and_ends_nothing() -> None:
@@ -416,10 +416,12 @@ def test_values_that_the_log_has_references_to_confirm_a_spec_and_others_are_lef
     real, env_values = seen_of(kind, spec), EnvValues((b"the key of this test",), conceals=True)
     state = state_of(env_values.concealed(real))
     values = env_values.values({"metadata": {"uid": UID}, "spec": spec})
-    assert compared(state, real, values) == (Verdict.CONFIRMED, "")
-    assert compared(state, real, {})[0] is Verdict.CONFIRMED, "the key is lost: EnvValues makes no pod of it"
+    assert compared(state, real, values) == (Confirmation.CONFIRMED, "")
+    assert compared(state, real, {})[0] is Confirmation.CONFIRMED, (
+        "the key is lost: EnvValues makes no pod of it"
+    )
     container["image"] = "forged"
-    assert compared(state, seen_of(kind, spec), values)[0] is Verdict.REFUSED
+    assert compared(state, seen_of(kind, spec), values)[0] is Confirmation.REFUSED
 
 
 def _containers(tree: Any) -> Iterator[dict[str, Any]]:
