@@ -284,7 +284,7 @@ def needs_kubernetes() -> None:
     """Raises ConfigError if the packages of the extra `kubernetes` are not installed."""
     from importlib.util import find_spec
 
-    if find_spec("kubernetes") is None:
+    if find_spec("aiohttp") is None:
         raise e.ConfigError(
             "the Kubernetes client is not installed; install `jobledger[kubernetes]` to run this command"
         )

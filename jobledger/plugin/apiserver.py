@@ -1,18 +1,16 @@
 """The API server of a context as the plugin asks it: paths in, plain data out, every failure an error of ours."""
 
-import ssl
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
 from jobledger.errors import NoRight, Unauthenticated
 from jobledger.plugin.connection import Answer, Pieces, Server
-from jobledger.plugin.credentials import Credentials, Pair
-from jobledger.plugin.kubeconfig import Context
+from k8s_bridge.kubeconfig.credentials import Credentials
+from k8s_bridge.kubeconfig.files import Context
+from k8s_bridge.kubeconfig.trust import tls
 from statemachine.errors import (
     ClusterUnavailable,
-    ConfigError,
     Conflict,
     Expired,
     JobledgerError,
@@ -35,7 +33,7 @@ class ApiServer:
             context.server,
             f"the API server {context.server}",
             headers=self.credentials.headers(),
-            tls=_tls(context, self.credentials) if context.server.startswith("https:") else None,
+            tls=tls(context, self.credentials) if context.server.startswith("https:") else None,
             server_name=str(context.cluster.get("tls-server-name") or ""),
             proxy=context.cluster.get("proxy-url"),
         )
@@ -100,30 +98,3 @@ def message_of(answer: Answer) -> str:
     said = data.get("message") if isinstance(data, dict) else None
     text = str(said or answer.body[:200].decode(errors="replace") or f"HTTP {answer.status}")
     return " ".join(text.split())
-
-
-def _tls(context: Context, credentials: Credentials) -> ssl.SSLContext:
-    """How the server is trusted, and our client certificate if there is one. Raises ConfigError."""
-    try:
-        found = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        if context.cluster.get("insecure-skip-tls-verify"):
-            found.check_hostname = False
-            found.verify_mode = ssl.CERT_NONE
-        elif authority := credentials.authority:
-            found.load_verify_locations(cadata=authority.decode())
-        else:
-            found.load_default_certs()
-        if pair := credentials.pair:
-            _present(found, pair)
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        reason = getattr(error, "reason", None) or error
-        raise ConfigError(f'the certificates of context "{context.name}" are of no use: {reason}') from None
-    return found
-
-
-def _present(tls: ssl.SSLContext, pair: Pair) -> None:
-    """Python takes certificates from files only; this one is ours alone, and gone at once."""
-    with tempfile.NamedTemporaryFile(prefix="jobledger-") as file:
-        file.write(pair.certificate.rstrip() + b"\n" + pair.key)
-        file.flush()
-        tls.load_cert_chain(file.name)

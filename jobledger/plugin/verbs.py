@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @contextmanager
 def _api(kubeconfig: Path | None, context: str) -> "Iterator[ApiServer]":
     from jobledger.plugin.apiserver import ApiServer
-    from jobledger.plugin.kubeconfig import load
+    from k8s_bridge.kubeconfig.files import load
 
     api = ApiServer(load(kubeconfig, context))
     try:

@@ -70,7 +70,7 @@ class Api:
         )
         # asked once: aiohttp's `trust_env` looks for a proxy and reads ~/.netrc at every request
         self._proxy = access.proxy or _proxy_of(access.server)
-        self._common = {"Accept": JSON, "User-Agent": "jobledger"}
+        self._common = [("User-Agent", "jobledger")]
 
     @classmethod
     async def connect(cls, wanted: Wanted) -> Self:
@@ -137,9 +137,9 @@ class Api:
             raise ClusterUnavailable("the session with the API server is closed")
         renewed = False
         while True:
-            headers = {**self._common, **self.access.headers(), "Accept": accept}
+            headers = [*self._common, *self.access.headers(), ("Accept", accept)]
             if data is not None:
-                headers["Content-Type"] = content
+                headers.append(("Content-Type", content))
             begun = self.check.begin() if self.check is not None else None
             try:
                 async with self._session.request(
@@ -173,7 +173,7 @@ class Api:
 
         Raises what `call` raises.
         """
-        headers = {**self._common, **self.access.headers(), "Accept": accept}
+        headers = [*self._common, *self.access.headers(), ("Accept", accept)]
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_TIMEOUT, sock_read=silence)
         try:
             async with self._session.get(

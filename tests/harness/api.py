@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import httpx
 
-from jobledger.plugin.credentials import Credentials
-from jobledger.plugin.kubeconfig import Context, load
+from k8s_bridge.kubeconfig.credentials import Credentials
+from k8s_bridge.kubeconfig.files import Context, load
 
 Json = dict[str, Any]
 

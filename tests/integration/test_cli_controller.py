@@ -78,7 +78,7 @@ def test_what_is_wrong_on_the_command_line_is_said(place: Place, arguments: list
 def test_a_kubeconfig_that_is_none_is_named(place: Place, text: str) -> None:
     name = written(place, "config", text)
     code, sentence = refused(place, "--kubeconfig", name)
-    assert (code, sentence.startswith("kubeconfig config is of no use: ")) == (BAD_INPUT, True), sentence
+    assert (code, sentence.startswith("the kubeconfig config ")) == (BAD_INPUT, True), sentence
 
 
 def test_an_unknown_context_is_named(place: Place) -> None:
@@ -149,7 +149,7 @@ def test_a_log_that_another_engine_writes_is_not_opened_but_its_front_is(place: 
 
 
 def test_without_the_kubernetes_client_the_command_says_what_to_install(place: Place) -> None:
-    hidden = "import sys; sys.modules['kubernetes'] = None; from jobledger.cli import main; main()"
+    hidden = "import sys; sys.modules['aiohttp'] = None; from jobledger.cli import main; main()"
     command = [sys.executable, "-c", hidden, "controller", "--kubeconfig", "x"]
     done = subprocess.run(
         command, cwd=place.folder, env=place.env, capture_output=True, text=True, check=False, timeout=60

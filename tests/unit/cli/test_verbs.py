@@ -10,7 +10,7 @@ import pytest
 from jobledger.cli import GROUPS
 from tests.harness.program import run
 
-EXTRAS: Final = ("kubernetes", "aiokafka", "faust", "asyncpg", "alembic", "sqlalchemy", "greenlet")
+EXTRAS: Final = ("aiohttp", "aiokafka", "faust", "asyncpg", "alembic", "sqlalchemy", "greenlet")
 """The packages of the extras, by the names that are imported; FastAPI needs a part of OpenTelemetry itself."""
 
 HIDING: Final = f"""\

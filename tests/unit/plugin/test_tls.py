@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from jobledger.plugin.apiserver import ApiServer
-from jobledger.plugin.kubeconfig import Context
+from k8s_bridge.kubeconfig.files import Context
 from statemachine.errors import ClusterUnavailable, ConfigError
 
 pytestmark = pytest.mark.skipif(

@@ -14,7 +14,7 @@ import yaml
 
 from jobledger.plugin.apiserver import ApiServer
 from jobledger.plugin.cluster import Cluster
-from jobledger.plugin.kubeconfig import Context
+from k8s_bridge.kubeconfig.files import Context
 
 Manifest = dict[str, Any]
 JOBS = "/apis/batch.tensorstack.dev/v1beta1/namespaces/team/pytorchtrainingjobs"

@@ -3,20 +3,20 @@
 from pathlib import Path
 
 import pytest
-from kubernetes.aio.config import incluster_config
 
 from k8s_bridge.apiserver import access
 from k8s_bridge.apiserver.access import Access, Wanted
+from k8s_bridge.kubeconfig import files
 
 
 @pytest.fixture
 def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder in which a pod finds who it is."""
+    """The folder in which a pod finds who it is; a kubeconfig is there, too, and nobody names it."""
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
-    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
-    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
-    monkeypatch.setattr(access, "_SERVICE_ACCOUNT", tmp_path)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+    monkeypatch.setattr(files, "_POD", tmp_path)
+    (tmp_path / "config").write_text("{current-context: none}")
     (tmp_path / "ca.crt").write_text("a certificate")
     (tmp_path / "namespace").write_text("jobledger-system\n")
     (tmp_path / "token").write_text("one\n")
@@ -24,26 +24,51 @@ def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def test_a_pod_is_its_service_account(account: Path) -> None:
-    found = await Access.load(Wanted())
-    assert found.server == "https://10.0.0.1:443"
-    assert found.headers() == {"Authorization": "Bearer one"}
-    assert found.namespace == "jobledger-system"
+    own = await Access.load(Wanted())
+    assert own.server == "https://10.0.0.1:443"
+    assert own.headers() == [("Authorization", "Bearer one")]
+    assert own.namespace == "jobledger-system"
 
 
 async def test_a_token_that_the_server_does_not_take_is_read_again(account: Path) -> None:
-    found = await Access.load(Wanted())
+    own = await Access.load(Wanted())
     (account / "token").write_text("two")
-    await found.renew()
-    assert found.headers() == {"Authorization": "Bearer two"}
+    await own.renew()
+    assert own.headers() == [("Authorization", "Bearer two")]
+
+
+async def test_a_token_in_a_file_is_read_again_after_a_while(
+    account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = await Access.load(Wanted())
+    (account / "token").write_text("two")
+    assert own.headers() == [("Authorization", "Bearer one")]
+    monkeypatch.setattr(access, "_REREAD", -1.0)
+    assert own.headers() == [("Authorization", "Bearer two")]
 
 
 async def test_while_a_token_is_being_replaced_the_last_one_is_used(
     account: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = await Access.load(Wanted())
+    own = await Access.load(Wanted())
+    monkeypatch.setattr(access, "_REREAD", -1.0)
+    (account / "token").unlink()
+    assert own.headers() == [("Authorization", "Bearer one")]
 
-    def refresh(_: object) -> None:
-        (account / "gone").read_text()
 
-    monkeypatch.setattr(found._configuration, "refresh_api_key_hook", refresh)
-    assert found.headers() == {"Authorization": "Bearer one"}
+async def test_a_program_says_who_we_are_and_is_asked_again(tmp_path: Path) -> None:
+    program, config = tmp_path / "login", tmp_path / "config"
+    program.write_text(
+        '#!/bin/sh\necho x >>"$0.runs"\n'
+        """printf '{"status": {"token": "run-%d"}}' $(wc -l <"$0.runs")\n"""
+    )
+    program.chmod(0o755)
+    user = "{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: ./login}}}"
+    config.write_text(
+        "{current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}], "
+        f"clusters: [{{name: it, cluster: {{server: 'http://127.0.0.1:1'}}}}], users: [{user}]}}"
+    )
+    own = await Access.load(Wanted(config))
+    assert own.headers() == [("Authorization", "Bearer run-1")]
+    await own.renew()
+    assert own.headers() == [("Authorization", "Bearer run-2")]

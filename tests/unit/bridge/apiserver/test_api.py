@@ -212,13 +212,15 @@ NO_CLUSTER = (
 )
 
 
-@pytest.mark.parametrize("text", ["", "{]", "a: 1", "[1]", "text", NO_CONTEXT, NO_CLUSTER])
+@pytest.mark.parametrize(
+    "text", ["", "{]", "a: 1", "[1]", "text", "{contexts: 1}", "{users: [1]}", NO_CONTEXT, NO_CLUSTER]
+)
 async def test_a_kubeconfig_that_is_of_no_use_is_said_in_a_sentence(tmp_path: Path, text: str) -> None:
     file = tmp_path / "config"
     file.write_text(text)
     with pytest.raises(ConfigError) as error:
         await Api.connect(Wanted(file))
-    assert str(error.value).startswith(f"kubeconfig {file} is of no use: ")
+    assert f"the kubeconfig {file}" in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -238,7 +240,7 @@ async def test_a_certificate_that_is_not_there_is_said(tmp_path: Path) -> None:
     file = tmp_path / "config"
     missing = "certificate-authority: none.crt"
     file.write_text(kubeconfig("https://127.0.0.1:1").replace("server:", f"{missing}\n    server:"))
-    with pytest.raises(ConfigError, match="kubeconfig"):
+    with pytest.raises(ConfigError, match="certificate-authority of context"):
         await Api.connect(Wanted(file))
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from jobledger.plugin.credentials import Credentials
-from jobledger.plugin.kubeconfig import Context
+from k8s_bridge.kubeconfig.credentials import Credentials
+from k8s_bridge.kubeconfig.files import Context
 from statemachine.errors import ConfigError
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobledger.plugin.kubeconfig import load
+from k8s_bridge.kubeconfig.files import load
 from statemachine.errors import ConfigError
 from tests.unit.plugin.words import kubeconfig
 
@@ -87,7 +87,7 @@ def test_in_a_pod_it_is_the_service_account(tmp_path: Path) -> None:
     ("content", "says"),
     [
         ("a: [", "cannot be read"),
-        ("just text", "is no kubeconfig"),
+        ("just text", "holds no object"),
         ("{}", "names no current context"),
         ("current-context: x", 'no context "x"'),
         (

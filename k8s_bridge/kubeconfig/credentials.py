@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from jobledger.plugin.kubeconfig import Context
+from k8s_bridge.kubeconfig.files import Context
 from statemachine.errors import ConfigError
 
 _PATIENCE: Final = 180.0
@@ -38,7 +38,7 @@ class Credentials:
         self._context, self._user = context, context.user
         if self._user.get("auth-provider"):
             raise ConfigError(
-                f'context "{context.name}" logs in through an auth-provider, which Kubernetes has done away with; '
+                f'context "{context.name}" logs in through an auth-provider, which is not supported; '
                 "use the credential plugin of your provider (users[].user.exec)"
             )
 

@@ -1,8 +1,4 @@
-"""Which API server, and who we are there, as kubectl reads it: kubeconfig files, else the service account of our pod.
-
-The client of the controller (`k8s_bridge.apiserver`) does the same in the second that importing its library takes; a
-command that people type has not that long. Nothing of jobledger and nothing big is imported here.
-"""
+"""Kubeconfig files, several as one, else the service account of our pod."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -47,9 +43,15 @@ class _Merged:
 
 
 def load(
-    kubeconfig: Path | None = None, context: str = "", environ: Mapping[str, str] = os.environ
+    kubeconfig: Path | None = None,
+    context: str = "",
+    environ: Mapping[str, str] = os.environ,
+    *,
+    pod_first: bool = False,
 ) -> Context:
     """The context of that name, or the current one, of that file, of those in KUBECONFIG or of ~/.kube/config.
+
+    In a pod it is the service account's where none of these files is there, and always with `pod_first`.
 
     Raises:
         ConfigError: there is none, or a file cannot be read.
@@ -58,14 +60,19 @@ def load(
     if (
         kubeconfig is None
         and "KUBERNETES_SERVICE_HOST" in environ
-        and not any(each.exists() for each in files)
+        and (pod_first or not any(file.exists() for file in files))
     ):
         return _of_pod(environ)
     merged = _Merged()
     for path in files:
-        _add(merged, path)
+        try:
+            _add(merged, path)
+        except (AttributeError, TypeError):
+            raise ConfigError(
+                f"the kubeconfig {path} cannot be read: it does not have the shape of one"
+            ) from None
     name = context or merged.current
-    where = " or ".join(map(str, files))
+    where = "the kubeconfig " + " or ".join(map(str, files))
     if not name:
         raise ConfigError(f"{where} names no current context; choose one with --context")
     if name not in merged.contexts:
@@ -111,7 +118,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         reason = " ".join(str(error).split())
         raise ConfigError(f"the kubeconfig {path} cannot be read: {reason}") from None
     if not isinstance(read, dict):
-        raise ConfigError(f"{path} is no kubeconfig")
+        raise ConfigError(f"the kubeconfig {path} cannot be read: it holds no object")
     return read
 
 
