@@ -93,6 +93,12 @@ def _owned(kinds: Sequence[Kind], verbs: tuple[str, ...], when: When | None = No
     return [Rule(each.group, (each.plural,), verbs) for each in found]
 
 
+def _shown(kinds: Sequence[Kind]) -> Rules:
+    """What pages show of what jobs own."""
+    found = dict.fromkeys(owned for kind in kinds for owned in kind.owns if owned.is_shown)
+    return [Rule(each.group, (each.plural,), ("get",)) for each in found]
+
+
 def _offered(kinds: Sequence[Kind]) -> Rules:
     """What else forms of these kinds offer."""
     found = dict.fromkeys(resource for kind in kinds for resource in kind.form.choices.values())
@@ -146,8 +152,7 @@ GRANTS: Final[Mapping[Role, Mapping[Scope, Rules]]] = {
             *_jobs(ALWAYS, "get", "list", "create", "patch", "delete"),
             # one by one, for those who may get them themselves: replicas as such are in the log
             Rule("", ("pods", "pods/log"), ("get",)),
-            Rule("scheduler.tensorstack.dev", ("podgroups",), ("get",)),
-            Rule("tensorstack.dev", ("tensorboards",), ("get",)),
+            *_shown(ALWAYS),
             Rule("", ("events",), ("list",)),
             # what the form offers, to those who may list it themselves
             Rule("", ("persistentvolumeclaims",), ("list",)),

@@ -3,11 +3,12 @@
 Client commands import this for the words alone, so what it takes to make a status is imported late.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from k8s_bridge.port import JobEvent
+    from statemachine.kind import Kind
     from statemachine.state import JobState
 
 Manifest = dict[str, Any]
@@ -88,25 +89,13 @@ def phase_of(job: Manifest) -> str:
     return stated_phase(job) or "New"
 
 
-_BY_CONDITION: Final = {
-    ("Failed", "True"): "Failed",
-    ("Succeeded", "True"): "Succeeded",
-    ("Suspended", "True"): "Paused",
-    ("Suspended", "False"): "Resuming",
-    ("Running", "True"): "Running",
-    ("Restarting", "True"): "Running",
-    ("Created", "True"): "Pending",
-}
-"""What conditions say of a job of Kubeflow's, whose status has no phase."""
-
-
 def stated_phase(job: Manifest) -> str:
     """The phase that the job's status says, in so many words or by its conditions; empty if it says none."""
     status = job.get("status") or {}
     if phase := status.get("phase"):
         return str(phase)
-    newest_first = [(each.get("type"), each.get("status")) for each in status.get("conditions") or ()][::-1]
-    return next((_BY_CONDITION[each] for each in newest_first if each in _BY_CONDITION), "")
+    kind = known_kind(job) if status else None
+    return kind.stated_phase(status) if kind else ""
 
 
 _GONE_PHASES: Final = ("Deleting", "Deleted")
@@ -156,15 +145,18 @@ def running_of(job: Manifest) -> tuple[int, int]:
     status = job.get("status") or {}
     if counts := status.get("aggregate"):
         return counts.get("running", 0), sum(counts.values())
-    active = sum(each.get("active", 0) for each in (status.get("replicaStatuses") or {}).values())
-    return active, sum(each.get("replicas", 1) for each in _kubeflow_specs(job))
+    kind = known_kind(job)
+    return kind.counted(job) if kind else (0, 0)
 
 
-def _kubeflow_specs(job: Manifest) -> Iterator[Manifest]:
-    """The replica types of a kind of Kubeflow's, each of which has a field called `<framework>ReplicaSpecs`."""
-    for name, types in (job.get("spec") or {}).items():
-        if name.endswith("ReplicaSpecs") and isinstance(types, dict):
-            yield from (each for each in types.values() if isinstance(each, dict))
+def known_kind(job: Manifest) -> "Kind | None":
+    """The job's kind; None for one of a newer jobledger. Only statuses of a form of their own need it."""
+    from statemachine.kinds import UnknownKind, kind_of
+
+    try:
+        return kind_of(job["apiVersion"], job["kind"])
+    except UnknownKind:
+        return None
 
 
 def replicas_of(job: Manifest) -> list[str]:
@@ -172,11 +164,8 @@ def replicas_of(job: Manifest) -> list[str]:
     status = job.get("status") or {}
     if tasks := status.get("tasks"):
         return [f"{task['type']}-{index}" for task in tasks for index in range(len(task["replicas"]))]
-    from statemachine.kinds import UnknownKind, kind_of
-
-    try:
-        kind = kind_of(job["apiVersion"], job["kind"])
-    except UnknownKind:
-        return []  # a cluster may have kinds of a newer jobledger
+    kind = known_kind(job)
+    if kind is None:
+        return []
     plan = kind.admit(job["metadata"]["name"], job.get("spec") or {}).plan
     return list(plan.replicas()) if plan else []

@@ -69,7 +69,6 @@ def scaled(job: Manifest, replicas: int) -> MergePatch:
     place = (job.get("spec") or {}).get(path[1])
     if path[1] != "elastic":
         # a type may be written in any case, and a patch has to say it as the object does
-        # Source: kubeflow-pytorchjob.md, section 1.
         key = (
             next((each for each in place if each.lower() == path[2].lower()), "")
             if isinstance(place, dict)

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from k8s_bridge.actors import DELETED_BY
 from k8s_bridge.labels import labels
 from k8s_bridge.port import Change, Verb
-from statemachine.ids import JobUid, PodUid, attempt_of, replica_of, whole_number
-from statemachine.kinds import KINDS, SERVED, UnknownKind, kind_of
+from statemachine.ids import JobUid, PodUid, attempt_of, whole_number
+from statemachine.kinds import KINDS, SERVED, UnknownKind, kind_of, replica_of
 from statemachine.observations import (
     CANNOT_START,
     ChildObserved,

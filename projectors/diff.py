@@ -14,7 +14,7 @@ from k8s_bridge.port import EVIDENCE, Manifest, Ref
 from statemachine import ids
 from statemachine.ids import PodUid, ReplicaName
 from statemachine.kind import Child
-from statemachine.kinds import KINDS, kind_of
+from statemachine.kinds import KINDS, kind_of, replica_of
 from statemachine.rules.timers import RETRY
 from statemachine.state import JobState, ReplicaState
 
@@ -270,7 +270,7 @@ def _difference(built: Manifest, live: Manifest) -> dict[str, Any]:
 
 
 def _replica_name(manifest: Manifest) -> ReplicaName | None:
-    return ids.replica_of(manifest["metadata"].get("labels", {}))
+    return replica_of(manifest["metadata"].get("labels", {}))
 
 
 def _replica(state: JobState, manifest: Manifest) -> ReplicaState | None:

@@ -1,7 +1,7 @@
 """State → how many restarts a job may have, has had, and may still have. Pure; what counts is the kind's to say.
 
 Whatever shows a job's restarts asks here: two formulas would contradict each other where containers that a kubelet
-starts again in place count, too. Source: spec R8; kubeflow-pytorchjob.md, section 5.
+starts again in place count, too. Source: spec R8.
 """
 
 from statemachine.kind import Budget

@@ -469,7 +469,7 @@ def _conditions(
 def _newest_last(
     conditions: tuple[ConditionState, ...], event: e.ConditionsChanged
 ) -> tuple[ConditionState, ...]:
-    """The list with what has changed at its end. Source: kubeflow-pytorchjob.md, section 4."""
+    """The list with what has changed at its end."""
     before = {each.type: each for each in conditions}
     moved = {each.type for each in event.conditions}
     kept = [

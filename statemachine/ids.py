@@ -30,13 +30,6 @@ CLUSTER_DOMAIN: Final = "cluster.domain"
 """What a job keeps of the settings, where Services have names in DNS: the domain under which they are."""
 
 
-REPLICA_LABELS: Final = (
-    ("replica-type", "replica-index"),
-    ("training.kubeflow.org/replica-type", "training.kubeflow.org/replica-index"),
-)
-"""Pairs of labels that say which replica a pod is; the training operator sets only the second pair (spec R3)."""
-
-
 def replica_name(type_: str, index: int) -> ReplicaName:
     """The name of the replica `index` (≥ 0) of replica type `type_`."""
     return ReplicaName(f"{type_}-{index}")
@@ -46,15 +39,6 @@ def split_replica(name: ReplicaName) -> tuple[str, int]:
     """Replica type and index of a replica name; the inverse of `replica_name`."""
     type_, _, index = name.rpartition("-")
     return type_, int(index)
-
-
-def replica_of(labels: Mapping[str, object]) -> ReplicaName | None:
-    """Which replica a pod with these labels is. None: they do not say."""
-    for type_label, index_label in REPLICA_LABELS:
-        type_, index = labels.get(type_label), whole_number(labels.get(index_label))
-        if isinstance(type_, str) and type_ and index is not None:
-            return replica_name(type_, index)
-    return None
 
 
 def attempt_of(annotations: Mapping[str, object]) -> int | None:

@@ -3,7 +3,7 @@
 The rules of `statemachine.rules` are handed the kind of the job that they look at, and know no kind by name.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -52,9 +52,9 @@ class Child(NamedTuple):
     Its metadata is the caller's; of its spec parts may be the job's own, which nobody modifies.
 
     Order of a job's children is the order of creation. `replica` and `attempt` are set for pods. A `mutable`
-    child is compared with the live one and updated; an `optional` one (TensorBoard) never holds up the
-    others. `generates` names what its creator makes up and puts into it (`SSH_KEYS`): never a part of `build`, so
-    that it gets into no log, no status and no terminal. `expand`: what `build` does with values of variables; those
+    child is compared with the live one and updated; an `optional` one never holds up the others. `generates` names
+    what its creator makes up and puts into it (`SSH_KEYS`): never a part of `build`, so that it gets into no log, no
+    status and no terminal. `expand`: what `build` does with values of variables; those
     that the log does not have (ADR 0022) are put in later, and want it done to them then.
     """
 
@@ -111,7 +111,9 @@ class Owned(NamedTuple):
     value with which they are made; none: always. `facts`: what is observed of such an object, by name, of its status
     alone; None: nothing. A job can do without those that are not `needed`: a refusal holds nothing up.
     `compared`: the part in which the live object is compared with the wished one, and corrected. `gang`: a scheduler
-    places the job's pods together by it.
+    places the job's pods together by it. `link`: the field of a job's status that tells of such an object, as
+    `dependent`, `ready` and `note`; its own status says where it answers, and pages lead there. `locally`: what a run
+    on one machine, where nobody acts on such objects, does instead.
     """
 
     api_version: str
@@ -123,11 +125,48 @@ class Owned(NamedTuple):
     needed: bool = True
     compared: str = ""
     gang: bool = False
+    link: str = ""
+    locally: str = ""
+
+    @property
+    def is_shown(self) -> bool:
+        """Pages show how such an object stands."""
+        return self.gang or bool(self.link)
 
     @property
     def group(self) -> str:
         """The API group."""
         return self.api_version.rpartition("/")[0]
+
+
+NO_QUEUE: Final = "has no queue; pods start at once"
+"""What a local run does in place of what a gang is for."""
+
+
+class OneHost(NamedTuple):
+    """A machine on which all pods are processes: its address, its ports by those of each Service, and who asks."""
+
+    address: str
+    services: Mapping[str, Mapping[int, int]]
+    pod: str
+
+
+def _no_variables(_argv: Sequence[str], _env: Mapping[str, str], _here: OneHost) -> Mapping[str, str]:
+    return {}
+
+
+class Program(NamedTuple):
+    """A program of launch lines, for runs on one machine.
+
+    `module`: the Python module that it is, where the PATH has no such program. `variables`: those that it needs
+    there, by its arguments and the variables that it has. `home_files`: names of files beside the directory of SSH
+    keys that it reads.
+    """
+
+    name: str
+    module: str = ""
+    variables: Callable[[Sequence[str], Mapping[str, str], OneHost], Mapping[str, str]] = _no_variables
+    home_files: tuple[str, ...] = ()
 
 
 class OptInSettings(BaseModel):
@@ -229,6 +268,14 @@ class Kind(Protocol):
         """Key of the label that says a child's job by its name: users, and `kubectl jobledger`, select by it."""
 
     @property
+    def replica_labels(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of labels of its pods that say which replica one is, by type and index; another controller's, too."""
+
+    @property
+    def primary_label(self) -> tuple[str, str]:
+        """The label, and its value, that the primary's pod alone has."""
+
+    @property
     def aliases(self) -> tuple[Names, ...]:
         """Other names under which the API server serves the same kind, deprecated ones (spec R17, 1)."""
 
@@ -239,6 +286,10 @@ class Kind(Protocol):
     @property
     def owns(self) -> tuple[Owned, ...]:
         """What its jobs may own beside pods and Services."""
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """Programs of its launch lines of which a run on one machine has to know more than their name."""
 
     @property
     def expires(self) -> bool:
@@ -287,6 +338,12 @@ class Kind(Protocol):
     def status(self, job: JobState) -> dict[str, Any]:
         """`.status` of the job object, whole."""
 
+    def stated_phase(self, status: Mapping[str, Any]) -> str:
+        """The phase that a status says which has no field `phase`; empty: it says none."""
+
+    def counted(self, job: Mapping[str, Any]) -> tuple[int, int]:
+        """How many replicas run, and how many there are, by a job object whose status has no `aggregate`."""
+
     def recorded(self, status: Mapping[str, Any]) -> Recorded | None:
         """What a status tells of a job's life, whoever wrote it; None for a job that nobody has looked at yet."""
 
@@ -303,7 +360,7 @@ class Kind(Protocol):
 
         Of a job that `runs` already, by another controller's leave, what breaks a rule is a warning.
 
-        `uid` is needed for the plan only: it is part of the TensorBoard's name. Never raises, whatever `spec`
+        `uid` is needed for the plan only: names of children may have a part of it. Never raises, whatever `spec`
         holds.
         """
 

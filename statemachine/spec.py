@@ -94,13 +94,13 @@ class Plan(Wire):
     clean_up: CleanUpPolicy
     launch: Launch = Launch.NONE
     anew_on_scale: bool = False
-    """A change of scale deletes every pod and starts the replicas of the new scale (deepspeedjob.md, section 5)."""
+    """A change of scale deletes every pod and starts the replicas of the new scale."""
     children: tuple[PlannedChild, ...] = ()
     """The objects beside pods whose reports the job awaits, whatever it does meanwhile (spec R14)."""
     service: str = ""
     """Name of the headless Service that all pods share; empty: each replica has one of its own (spec R4)."""
     ttl_seconds: int | None = None
-    """How long after its end the job object is deleted; None: never (PyTorchJob only)."""
+    """How long after its end the job object is deleted; None: never."""
 
     def replicas(self) -> Iterator[ReplicaName]:
         """Every replica of the current scale, in order: by type as the spec lists them, then by index."""

@@ -106,7 +106,7 @@ def _head(job: dict[str, Any]) -> Iterator[str]:
         "Queue": f"{queue}, where Kueue decides when the job runs (see why)" if queue else "",
         "Started": status.get("startTime", ""),
         "Ended": status.get("completionTime", ""),
-        "Restarts": str(status.get("backoffCount", "")),  # Kubeflow's kinds do not count them there
+        "Restarts": str(status.get("backoffCount", "")),  # some kinds do not count them there
     }
     for title, value in notes.items():
         if value:
@@ -122,7 +122,7 @@ def _replica(replica: dict[str, Any]) -> tuple[str, str, str]:
 
 
 _COUNTS: Final = ("active", "succeeded", "failed")
-"""What the status of Kubeflow's kinds counts of each replica type. Source: kubeflow-pytorchjob.md, section 4."""
+"""What a status counts of each replica type that does not list the replicas."""
 
 
 def _counted(of_type: tuple[str, dict[str, Any]]) -> tuple[str, ...]:

@@ -130,7 +130,7 @@ def _row(job: dict[str, Any], *, everywhere: bool) -> tuple[str, ...]:
         job["kind"],
         phase_of(job),
         f"{running}/{scale}",
-        str(status.get("backoffCount", "-" if status else 0)),  # Kubeflow's kinds do not count them there
+        str(status.get("backoffCount", "-" if status else 0)),  # some kinds do not count them there
         common.age(meta.get("creationTimestamp")),
     )
     return (meta["namespace"], *row) if everywhere else row

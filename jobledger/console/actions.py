@@ -143,7 +143,7 @@ def scaling_of(job: Manifest) -> Scaling | None:
 
 
 def within(job: Manifest, replicas: int) -> int:
-    """The number, which a user may scale the job to: Kubeflow's rules do not say so. Raises SpecInvalid."""
+    """The number, which a user may scale the job to: not every kind's rules say so. Raises SpecInvalid."""
     found = scaling_of(job)
     if found is not None and not found.low <= replicas <= found.most:
         text = f"must be between minReplicas ({found.low}) and maxReplicas ({found.most})"

@@ -64,7 +64,7 @@ def memory(count: float | None) -> str:
 
 
 def breakable(name: str) -> Markup:
-    """`PyTorchTrainingJob` with places where a narrow column may break it: before what all names of kinds end in."""
+    """`SomeTrainingJob` with places where a narrow column may break it: before what all names of kinds end in."""
     return Markup("<wbr>").join(re.split(r"(?<!^)(?<!Training)(?=(?:Training)?Job$)", name, maxsplit=1))
 
 

@@ -23,7 +23,7 @@ Manifest = dict[str, Any]
 CATEGORY: Final = "jobledger"
 """What the CRDs of jobledger are in, also those of a newer one; others have kinds in the same groups.
 
-A CRD that somebody else installed for one of our kinds, such as Kubeflow's, is not in it.
+A CRD that somebody else installed for one of our kinds, such as another operator's, is not in it.
 """
 
 _PAGE: Final = "500"

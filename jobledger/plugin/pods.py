@@ -8,16 +8,13 @@ from typing import Any, Final
 from jobledger.errors import NotPossible, UnknownReplica, nearest
 from jobledger.plugin.apiserver import ApiServer
 from jobledger.plugin.connection import path_of
-from jobledger.views import replicas_of, stated_phase
+from jobledger.views import known_kind, replicas_of, stated_phase
 from statemachine.errors import Missing, Refused
 
 Manifest = dict[str, Any]
 
 _LOOK: Final = 0.5
 """Seconds between two looks at a replica that has not begun."""
-
-ANY_REPLICA: Final = "replica-type,replica-index"
-"""Selects the pods of jobs of all kinds: what is asked for where the kind is a newer jobledger's. Source: spec R3."""
 
 _OVER: Final = ("Succeeded", "Failed")
 
@@ -90,21 +87,20 @@ class Pods:
         return [pod for pod in found if uid in _owners(pod)]
 
     def _selector(self) -> str:
-        from statemachine.kinds import UnknownKind, kind_of
+        """Which labels the pods have; of a kind of a newer jobledger's that they are replicas at all."""
+        from statemachine.kinds import REPLICA_LABELS
 
-        try:
-            kind = kind_of(self._job["apiVersion"], self._job["kind"])
-        except UnknownKind:
-            return ANY_REPLICA
-        return f"{kind.name_label}={self._job['metadata']['name']}"
+        kind = known_kind(self._job)
+        return f"{kind.name_label}={self._job['metadata']['name']}" if kind else ",".join(REPLICA_LABELS[0])
 
     def _phase(self) -> str:
         return stated_phase(self._job) or "New"
 
 
 def _name(pod: Manifest) -> str:
-    labels = pod["metadata"].get("labels") or {}
-    return f"{labels.get('replica-type', '?')}-{labels.get('replica-index', '?')}"
+    from statemachine.kinds import replica_of
+
+    return replica_of(pod["metadata"].get("labels") or {}) or "?"
 
 
 def _owners(pod: Manifest) -> list[str]:
@@ -112,7 +108,10 @@ def _owners(pod: Manifest) -> list[str]:
 
 
 def _is_primary(pod: Manifest) -> bool:
-    return (pod["metadata"].get("labels") or {}).get("job-role") == "master"
+    from statemachine.kinds import PRIMARY_LABELS
+
+    labels = pod["metadata"].get("labels") or {}
+    return any(labels.get(label) == value for label, value in PRIMARY_LABELS)
 
 
 def _container(pod: Manifest, wanted: str) -> str:

@@ -12,8 +12,8 @@ from sys import intern
 from typing import Any, Final, NamedTuple
 
 from k8s_bridge.port import Manifest
-from statemachine.ids import ATTEMPT, REPLICA_LABELS
-from statemachine.kinds import KINDS
+from statemachine.ids import ATTEMPT
+from statemachine.kinds import KINDS, REPLICA_LABELS
 
 _LABELS: Final = tuple(label for pair in REPLICA_LABELS for label in pair)
 _OBSERVED: Final = {owned.kind for kind in KINDS for owned in kind.owns if owned.facts is not None}

@@ -36,8 +36,8 @@ class LocalCluster(StoredCluster):
 
     `store` is what `statemachine.log.store` opens; `data` the folder for everything that pods write.
     `workdir` is where processes start that name no folder, `python` the Python for `python`, `python3` and
-    `torchrun` where it is not to be the one on the PATH (annotations of a job win over both). `restart_wait`:
-    seconds of the first back-off before a container is started again in its pod.
+    modules that are programs, where it is not the one on the PATH (annotations of a job win over both).
+    `restart_wait`: seconds of the first back-off before a container is started again in its pod.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ WORKDIR = "jobledger.dev/workdir"
 """Annotation on jobs and pods: the folder in which processes start that name none."""
 
 PYTHON = "jobledger.dev/python"
-"""Annotation on jobs and pods: the Python for `python`, `python3` and `torchrun`."""
+"""Annotation on jobs and pods: the Python for `python`, `python3` and modules that are programs."""
 
 _ENDED = ("Succeeded", "Failed")
 

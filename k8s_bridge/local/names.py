@@ -63,7 +63,7 @@ class Names:
     def master_ports(self, words: Sequence[str]) -> list[str]:
         """The words of a command; `--master_port` beside a Service's `--master_addr` is a port of this machine.
 
-        In all spellings of torchrun, deepspeed and colossalai, as words of their own or inside a script.
+        In all spellings of the programs that have them, as words of their own or inside a script.
         """
         text = "\0".join(words)
         address = rf"--master[-_]addr[=\s\0](?P<name>{self._names}){self._domain}(?![\w.-])"

@@ -3,21 +3,16 @@
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from k8s_bridge.local.mounts import Mount
 from k8s_bridge.local.ssh import Ssh
 from k8s_bridge.port import JobEvent, Manifest, Ref
+from statemachine.kinds import KINDS
 
 REASON = "LocalRun"
 
-_NOT_RUN = {
-    "TensorBoard": "TensorBoard objects are stored, but a local run starts nothing for them; "
-    "run tensorboard --logdir yourself",
-    "PodGroup": "PodGroup objects are stored, but a local run has no queue; pods start at once",
-    "HorizontalPodAutoscaler": "HorizontalPodAutoscaler objects are stored, but a local run measures nothing; "
-    "scale the job yourself",
-}
+_NOT_RUN: Final = {owned.kind: owned.locally for kind in KINDS for owned in kind.owns if owned.locally}
 
 _POD_FIELDS = {
     "nodeSelector": "nodeSelector",
@@ -87,7 +82,8 @@ def ssh(found: Ssh | None) -> str:
 
 def not_run(manifest: Manifest) -> str:
     """The sentence about an object for which nothing is started; empty for any other."""
-    return _NOT_RUN.get(manifest["kind"], "")
+    kind = manifest["kind"]
+    return f"{kind} objects are stored, but a local run {_NOT_RUN[kind]}" if kind in _NOT_RUN else ""
 
 
 def notice(child: Manifest, topic: str, message: str, at: datetime) -> JobEvent | None:

@@ -16,10 +16,12 @@ from k8s_bridge.local.containers import MARKER, Launch
 from k8s_bridge.local.expansion import expanded
 from k8s_bridge.local.mounts import Mount, Roots, Volume, mounts, rewriter, unsupported, volumes
 from k8s_bridge.local.names import Entry, Names, Ports
+from k8s_bridge.local.programs import PROGRAMS
 from k8s_bridge.local.ssh import Ssh
 from k8s_bridge.local.values import ADDRESS, Capacity, Lookup, from_objects, from_source
 from k8s_bridge.port import Manifest
 from statemachine.errors import Refused
+from statemachine.kind import OneHost
 
 _LOOKUP = re.compile(r"\bnslookup(?=\s+127\.)")
 
@@ -31,7 +33,7 @@ class Host:
     """This machine as pods see it.
 
     `env`: what every process gets. `which`: a program's path by name and PATH, None if there is none.
-    `python`: a Python that is to be used for `python`, `python3` and `torchrun`; empty: those on the PATH.
+    `python`: a Python for `python`, `python3` and modules that are programs; empty: those on the PATH.
     `fallback`: a Python for machines without one on the PATH. `folder`: where processes start.
     """
 
@@ -137,7 +139,9 @@ def _launch(raw: Mapping[str, Any], scene: _Scene) -> tuple[Launch, tuple[Mount,
     argv = [expanded(_no_lookup(move(rename(each))), variables) for each in words]
     folder = expanded(move(str(raw.get("workingDir") or scene.host.folder)), variables)
     process_env = _process_env(variables, name, scene, has_ssh)
-    process_env |= _rendezvous(argv, process_env, scene)
+    here = OneHost(ADDRESS, scene.services, scene.name)
+    for program in PROGRAMS:
+        process_env |= program.variables(argv, process_env, here)
     return Launch(name, _resolved(argv, process_env["PATH"], scene.host), process_env, folder), its
 
 
@@ -195,41 +199,17 @@ def _own_env(container: str, scene: _Scene, has_ssh: Ssh | None) -> dict[str, st
     return env
 
 
-def _rendezvous(argv: Sequence[str], env: Mapping[str, str], scene: _Scene) -> dict[str, str]:
-    """What torchrun must be told where all nodes are one: its address, and whether it serves the rendezvous.
-
-    It would find out by comparing names and addresses, and those are the same for every pod here: a worker
-    might serve in the master's place, and everybody would lose it when that worker is restarted.
-    """
-    said = " ".join(argv)
-    if "--rdzv_endpoint" in said or "--rdzv-endpoint" in said:
-        endpoint = said
-    elif "PET_RDZV_ENDPOINT" in env:
-        endpoint = env["PET_RDZV_ENDPOINT"]
-    else:
-        return {}
-    found = {} if "PET_LOCAL_ADDR" in env else {"PET_LOCAL_ADDR": ADDRESS}
-    told = "--rdzv_conf" in said or "--rdzv-conf" in said or "PET_RDZV_CONF" in env
-    servers = [name for name, ports in scene.services.items() if _names_one(endpoint, ports)]
-    if servers and not told:
-        found["PET_RDZV_CONF"] = f"is_host={str(scene.name in servers).lower()}"
-    return found
-
-
-def _names_one(text: str, ports: Ports) -> bool:
-    return any(re.search(rf"{re.escape(ADDRESS)}:{port}(?!\d)", text) for port in ports.values())
-
-
 def _resolved(argv: Sequence[str], path: str, host: Host) -> tuple[str, ...]:
-    """The arguments with a Python that exists in front, where Python or torchrun was asked for.
+    """The arguments with a Python that exists in front, where one was asked for.
 
-    Where the PATH has no torchrun, the Python runs the module that torchrun is.
+    It runs the module, too, that a program is which the PATH does not have.
     """
     first, *rest = argv
     if first in ("python", "python3"):
         return (_python(first, path, host), *rest)
-    if first == "torchrun" and not host.which(first, path):
-        return (_python("python3", path, host), "-m", "torch.distributed.run", *rest)
+    module = next((each.module for each in PROGRAMS if each.name == first), "")
+    if module and not host.which(first, path):
+        return (_python("python3", path, host), "-m", module, *rest)
     return tuple(argv)
 
 

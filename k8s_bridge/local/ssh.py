@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from k8s_bridge.local.mounts import Volume
 from k8s_bridge.local.names import Ports
+from k8s_bridge.local.programs import HOME_FILES
 from k8s_bridge.local.values import ADDRESS
 from k8s_bridge.port import Manifest
 
@@ -51,13 +52,14 @@ class Ssh:
         return any(each.get("name") == self.volume for each in container.get("volumeMounts") or ())
 
     def rewritten(self, text: str) -> str:
-        """`text` with the paths of the SSH server, and of deepspeed's variables, as they are here."""
+        """`text` with the paths of the SSH server, and of what programs read beside the keys, as they are here."""
         text = _RUN.sub(f"{self.home}/run", _SSHD.sub(f"{self.home}/bin/sshd", text))
         parent, _, last = self.mounted_at.rpartition("/")
         if last != ".ssh":
             return text
-        file = re.compile(rf"(?<![\w./-]){re.escape(parent)}/\.deepspeed_env(?![\w.-])")
-        return file.sub(f"{self.home}/.deepspeed_env", text)
+        names = "|".join(map(re.escape, HOME_FILES))
+        file = re.compile(rf"(?<![\w./-]){re.escape(parent)}/({names})(?![\w.-])")
+        return file.sub(lambda found: f"{self.home}/{found[1]}", text) if names else text
 
     def env(self, env: Mapping[str, str]) -> dict[str, str]:
         """What a process of this machine gets instead of, or beside, `env`.

@@ -1,8 +1,10 @@
 """The job kinds that jobledger knows. A new kind is a folder here and one line in `KINDS`."""
 
 import difflib
+from collections.abc import Mapping
 
 from statemachine.errors import Problem, SpecInvalid
+from statemachine.ids import ReplicaName, replica_name, whole_number
 from statemachine.kind import Kind, Names, OptInSettings
 from statemachine.kinds.colossalaijob import KIND as COLOSSALAI_JOB
 from statemachine.kinds.deepspeedjob import KIND as DEEPSPEED_JOB
@@ -12,7 +14,19 @@ from statemachine.kinds.pytorchtrainingjob import KIND as PYTORCH_TRAINING_JOB
 from statemachine.kinds.xgboosttrainingjob import KIND as XGBOOST_TRAINING_JOB
 from statemachine.schema.problems import shown
 
-__all__ = ["KINDS", "KNOWN", "OPT_IN", "SERVED", "UnknownKind", "kind_of", "meant_by", "names_of"]
+__all__ = [
+    "KINDS",
+    "KNOWN",
+    "OPT_IN",
+    "PRIMARY_LABELS",
+    "REPLICA_LABELS",
+    "SERVED",
+    "UnknownKind",
+    "kind_of",
+    "meant_by",
+    "names_of",
+    "replica_of",
+]
 
 KINDS: tuple[Kind, ...] = (
     PYTORCH_TRAINING_JOB,
@@ -34,6 +48,14 @@ OPT_IN: tuple[tuple[Kind, type[OptInSettings]], ...] = tuple(
     (kind, kind.opt_in) for kind in KINDS if kind.opt_in is not None
 )
 """The kinds that are looked after only where they are switched on, and what each lets configure."""
+
+REPLICA_LABELS: tuple[tuple[str, str], ...] = tuple(
+    dict.fromkeys(pair for kind in KINDS for pair in kind.replica_labels)
+)
+"""Pairs of labels that say which replica a pod is, by type and index."""
+
+PRIMARY_LABELS: tuple[tuple[str, str], ...] = tuple(dict.fromkeys(kind.primary_label for kind in KINDS))
+"""Labels, and their values, of pods of primaries."""
 
 _BY_NAME = {(names.api_version, names.kind): kind for kind in KINDS for names in (kind.names, *kind.aliases)}
 
@@ -66,6 +88,15 @@ def kind_of(api_version: str, kind: str) -> Kind:
     if found is None:
         raise UnknownKind([_unknown(api_version, kind)])
     return found
+
+
+def replica_of(labels: Mapping[str, object]) -> ReplicaName | None:
+    """Which replica a pod with these labels is. None: they do not say."""
+    for type_label, index_label in REPLICA_LABELS:
+        type_, index = labels.get(type_label), whole_number(labels.get(index_label))
+        if isinstance(type_, str) and type_ and index is not None:
+            return replica_name(type_, index)
+    return None
 
 
 def meant_by(word: str) -> tuple[Names, ...]:

@@ -43,8 +43,9 @@ class Form:
     `without_switch` have `enabled`, and other fields that matter also while that is off. `scheduler` is the part that
     is about a scheduler which an installation may lack, and then does not ask for.
 
-    `choices`: path of a field → the objects by whose names its values are. `chinese`: sentence of the model →
-    the same in Chinese. `completed`: what a form that is sent off adds to the spec.
+    `needs`: path of a group → the switch of another, while which is off it is hidden. `choices`: path of a field →
+    the objects by whose names its values are. `chinese`: sentence of the model → the same in Chinese. `completed`:
+    what a form that is sent off adds to the spec.
     """
 
     order: tuple[str, ...] = ("",)
@@ -52,6 +53,7 @@ class Form:
     unfolded: frozenset[str] = frozenset()
     without_switch: frozenset[str] = frozenset()
     scheduler: str = ""
+    needs: Mapping[str, str] = field(default_factory=dict)
     choices: Mapping[str, Resource] = field(default_factory=dict)
     labels: Labels = field(default_factory=dict)
     chinese: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A job's replicas as the log tells them, and what it takes the cluster to know: a pod as it lives, a PodGroup.
+"""A job's replicas as the log tells them, and what it takes the cluster to know: a pod as it lives, a gang.
 
 The table of replicas is made from the log alone, pods as jobledger makes them included, so that it costs the API
 server nothing however many pages are open, and is the same in every process. What somebody else has added to a pod

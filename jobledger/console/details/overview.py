@@ -89,9 +89,9 @@ def queue_of(state: JobState | None, language: Language) -> tuple[str, str]:
     return in_words(queue_words(state.queue), language), state.queue.message
 
 
-def address_of(board: Mapping[str, Any]) -> str:
-    """Where a TensorBoard object says that it answers; empty if it says nothing that a browser should follow."""
-    status = board.get("status") or {}
+def address_of(linked: Mapping[str, Any]) -> str:
+    """Where an object says that it answers; empty if it says nothing that a browser should follow."""
+    status = linked.get("status") or {}
     for name in ("url", "address", "endpoint"):
         said = status.get(name)
         if isinstance(said, str) and urlsplit(said).scheme in ("http", "https"):

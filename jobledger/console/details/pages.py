@@ -1,7 +1,7 @@
 """Overview, replicas, resources and YAML of a job."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
@@ -43,6 +43,7 @@ from jobledger.web.rights import Caller, caller_of
 from k8s_bridge.port import Ref
 from projectors.history.facts import resources
 from statemachine.budget import budget
+from statemachine.kind import Kind
 from statemachine.kinds import kind_of
 from statemachine.redact import redacted
 from statemachine.rules.driver import driver_of
@@ -145,6 +146,7 @@ class _Pages:
             placed=placed,
             importance=importance(placed),
             kueue=queue_of(state, language_of(request)),
+            gang=next((owned.kind for owned in kind.owns if owned.gang), ""),
             group=group_phase(known_gang(state), await group_of(self._app, subject, caller)),
             sums=[(each, asked.get(each), allowed.get(each)) for each in sorted({*asked, *allowed})],
             launch=launch(subject),
@@ -152,7 +154,7 @@ class _Pages:
             detailed=detailed,
             may_events=await may_read(caller, subject.namespace),
             shown=SHOWN,
-            board=await self._board(subject, caller),
+            links=await self._links(subject, kind, caller),
             now=datetime.now(UTC),
         )
 
@@ -218,16 +220,18 @@ class _Pages:
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
-    async def _board(self, subject: Subject, caller: Caller) -> dict[str, Any]:
-        """The job's TensorBoard: what the status says, and where it answers, for those who may get it."""
-        said = ((subject.job or {}).get("status") or {}).get("tensorboard") or {}
-        if not said:
-            return {}
-        found, board = said["dependent"], None
-        if said.get("ready"):
-            ref = Ref(found["apiVersion"], found["kind"], subject.namespace, found["name"])
-            board = await seen(self._app, ref, caller)
-        return {**said, "address": address_of(board or {})}
+    async def _links(self, subject: Subject, kind: Kind, caller: Caller) -> Sequence[dict[str, Any]]:
+        """What the status says of objects that answer somewhere, and where: for those who may get them."""
+        status = (subject.job or {}).get("status") or {}
+        told = [status[owned.link] for owned in kind.owns if owned.link and status.get(owned.link)]
+        return [{**each, "address": await self._address(subject, each, caller)} for each in told]
+
+    async def _address(self, subject: Subject, told: Mapping[str, Any], caller: Caller) -> str:
+        if not told.get("ready"):
+            return ""
+        named = told["dependent"]
+        ref = Ref(named["apiVersion"], named["kind"], subject.namespace, named["name"])
+        return address_of(await seen(self._app, ref, caller) or {})
 
 
 def launch(subject: Subject) -> str:

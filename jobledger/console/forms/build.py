@@ -85,12 +85,13 @@ class Builder:
             required,
             asked.placeholder,
             look.offered(path, self._kind.form),
+            path in self._kind.form.needs.values(),
         )
 
     def _group(self, shape: FieldShape, part: type[SpecPart], value: Any, path: str) -> Group:
         held = value if is_object(value) else {}
         found = Group(path, self._label(path), self._help(shape))
-        found.children = self.part(part, held, path)
+        found.children, found.needs = self.part(part, held, path), path in self._kind.form.needs
         found.folded = path not in self._kind.form.unfolded and not held
         if shape.info.default is None:  # the object may be absent, which is not the same as empty
             found.switch = Field(f"{path}?", found.label, "switch", "on" if is_object(value) else "")

@@ -18,7 +18,8 @@ _OVER_LIMIT: Final = re.compile(r"must be less than or equal to (\S+) limit of "
 class Field:
     """One input. `path` is the field's in the manifest, and the input's name; `offered` names its choices.
 
-    `places` are the paths of the manifest that the input stands for where its own path is none of them.
+    While a switch that is `needed` is off, a group that `needs` it is of no use. `places` are the paths of the
+    manifest that the input stands for where its own path is none of them.
     """
 
     path: str
@@ -30,6 +31,7 @@ class Field:
     required: bool = False
     placeholder: str = ""
     offered: str = ""
+    needed: bool = False
     places: Sequence[str] = ()
     errors: list[str] = field(default_factory=list)
 
@@ -46,7 +48,7 @@ class Field:
 
 @dataclass(slots=True)
 class Group:
-    """Fields that belong together. With a `switch` the others matter only while that is on."""
+    """Fields that belong together. With a `switch` the others matter only while that is on; `needs`: see Field."""
 
     path: str
     label: str
@@ -55,6 +57,7 @@ class Group:
     children: "list[Field | Group | Many]" = field(default_factory=list)
     folded: bool = False
     removable: bool = False
+    needs: bool = False
     errors: list[str] = field(default_factory=list)
 
     @property

@@ -11,7 +11,14 @@ from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.t9k.kind import debugging, t9k_placement, t9k_served
 from statemachine.kinds.t9k.launcher import launcher_pod_name
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
-from statemachine.kinds.t9k.objects import CONFIG_MAP, OWNER_KIND, OWNER_NAME, POD_GROUP
+from statemachine.kinds.t9k.objects import (
+    CONFIG_MAP,
+    MASTER_LABEL,
+    OWNER_KIND,
+    OWNER_NAME,
+    POD_GROUP,
+    REPLICA_LABELS,
+)
 from statemachine.kinds.t9k.status import recorded, status
 from statemachine.schema.form import Form
 from statemachine.schema.manual import Manual
@@ -40,6 +47,8 @@ KIND = ModelKind(
     ),
     child_label=OWNER_KIND,
     name_label=OWNER_NAME,
+    replica_labels=REPLICA_LABELS,
+    primary_label=MASTER_LABEL,
     lifecycle=LIFE,
     describe=partial(status, restarts=False),
     read_status=recorded,

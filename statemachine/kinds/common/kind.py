@@ -19,6 +19,7 @@ from statemachine.kind import (
     OptInSettings,
     Owned,
     Placement,
+    Program,
     Scaling,
 )
 from statemachine.kinds.common.canonical import Modern, Reading, as_written, read
@@ -71,6 +72,16 @@ def usual_debugging(_spec: Mapping[str, Any]) -> bool:
     return False
 
 
+def no_phase(_status: Mapping[str, Any]) -> str:
+    """The status has `phase`, or says none, where the kind says nothing else."""
+    return ""
+
+
+def no_count(_job: Mapping[str, Any]) -> tuple[int, int]:
+    """The status has `aggregate`, or counts nothing, where the kind says nothing else."""
+    return 0, 0
+
+
 def usual_scale(plan: Plan) -> int:
     """All replicas, where the kind says nothing else. Source: spec R12."""
     return plan.scale
@@ -105,6 +116,8 @@ class ModelKind(Generic[S]):
     served: Served
     child_label: str
     name_label: str
+    replica_labels: tuple[tuple[str, str], ...]
+    primary_label: tuple[str, str]
     lifecycle: tuple[LifeRule, ...]
     describe: Callable[["ModelKind[S]", JobState], dict[str, Any]]
     read_status: Callable[[Mapping[str, Any]], Recorded | None]
@@ -128,6 +141,9 @@ class ModelKind(Generic[S]):
     debugging: Callable[[Mapping[str, Any]], bool] = usual_debugging
     troubles: tuple[str, ...] = ("ReplicaFailure",)
     look: Callable[[], Form] = Form
+    programs: tuple[Program, ...] = ()
+    phase_stated: Callable[[Mapping[str, Any]], str] = no_phase
+    count: Callable[[Mapping[str, Any]], tuple[int, int]] = no_count
 
     @property
     def form(self) -> Form:
@@ -262,6 +278,14 @@ class ModelKind(Generic[S]):
     def recorded(self, status: Mapping[str, Any]) -> Recorded | None:
         """See `Kind.recorded`."""
         return self.read_status(status)
+
+    def stated_phase(self, status: Mapping[str, Any]) -> str:
+        """See `Kind.stated_phase`."""
+        return self.phase_stated(status)
+
+    def counted(self, job: Mapping[str, Any]) -> tuple[int, int]:
+        """See `Kind.counted`."""
+        return self.count(job)
 
     def training_container(self, job: JobState, type_: str) -> str:
         """See `Kind.training_container`. Empty if the job has no such replica type."""

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from statemachine.kind import Program
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.deepspeedjob.children import ENV, children
 from statemachine.kinds.deepspeedjob.roles import ALIAS, LAYOUT, NAMES, plan
@@ -9,7 +10,15 @@ from statemachine.kinds.deepspeedjob.rules import RULES
 from statemachine.kinds.deepspeedjob.spec import DeepSpeedSpec
 from statemachine.kinds.t9k.kind import debugging, t9k_placement, t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
-from statemachine.kinds.t9k.objects import CONFIG_MAP, OWNER_KIND, OWNER_NAME, POD_GROUP, plain_pod_name
+from statemachine.kinds.t9k.objects import (
+    CONFIG_MAP,
+    MASTER_LABEL,
+    OWNER_KIND,
+    OWNER_NAME,
+    POD_GROUP,
+    REPLICA_LABELS,
+    plain_pod_name,
+)
 from statemachine.kinds.t9k.status import recorded, status
 from statemachine.schema.form import Form
 from statemachine.schema.manual import Manual
@@ -39,6 +48,8 @@ KIND = ModelKind(
     ),
     child_label=OWNER_KIND,
     name_label=OWNER_NAME,
+    replica_labels=REPLICA_LABELS,
+    primary_label=MASTER_LABEL,
     lifecycle=LIFE,
     describe=partial(status, restarts=True),
     read_status=recorded,
@@ -49,5 +60,6 @@ KIND = ModelKind(
     placement=t9k_placement,
     debugging=debugging,
     look=_form,
+    programs=(Program("deepspeed", home_files=(".deepspeed_env",)),),
     manual=Manual(("value",), ENV),
 )

@@ -10,7 +10,14 @@ from statemachine.kinds.genericjob.rules import RULES
 from statemachine.kinds.genericjob.spec import GenericSpec
 from statemachine.kinds.t9k.kind import debugging, t9k_placement, t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, is_retryable, keeps
-from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, POD_GROUP, plain_pod_name
+from statemachine.kinds.t9k.objects import (
+    MASTER_LABEL,
+    OWNER_KIND,
+    OWNER_NAME,
+    POD_GROUP,
+    REPLICA_LABELS,
+    plain_pod_name,
+)
 from statemachine.kinds.t9k.status import recorded, status
 from statemachine.schema.form import Form
 from statemachine.schema.manual import Manual
@@ -36,6 +43,8 @@ KIND = ModelKind(
     ),
     child_label=OWNER_KIND,
     name_label=OWNER_NAME,
+    replica_labels=REPLICA_LABELS,
+    primary_label=MASTER_LABEL,
     lifecycle=LIFE,
     describe=partial(status, restarts=False),
     read_status=recorded,

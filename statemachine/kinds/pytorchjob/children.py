@@ -19,7 +19,13 @@ AUTOSCALING: Final = "autoscaling/v2"
 
 OWNS: Final = (
     *gang.OWNS,
-    Owned(AUTOSCALING, "HorizontalPodAutoscaler", "horizontalpodautoscalers", compared="spec"),
+    Owned(
+        AUTOSCALING,
+        "HorizontalPodAutoscaler",
+        "horizontalpodautoscalers",
+        compared="spec",
+        locally="measures nothing; scale the job yourself",
+    ),
 )
 """What a job may own beside pods and Services."""
 

@@ -9,7 +9,7 @@ from functools import partial
 from math import ceil
 from typing import Any, Final
 
-from statemachine.kind import Child, Manifest, Owned, Placement
+from statemachine.kind import NO_QUEUE, Child, Manifest, Owned, Placement
 from statemachine.kinds.pytorchjob.replica_types import by_type, total
 from statemachine.kinds.pytorchjob.roles import job_labels, metadata, slots
 from statemachine.kinds.pytorchjob.settings import gang_scheduler
@@ -45,9 +45,16 @@ OWNS: Final = (
         facts=_facts,
         compared="spec",
         gang=True,
+        locally=NO_QUEUE,
     ),
     Owned(
-        PLUGINS_VERSION, POD_GROUP, "podgroups", when=("gang_scheduler", PLUGINS), compared="spec", gang=True
+        PLUGINS_VERSION,
+        POD_GROUP,
+        "podgroups",
+        when=("gang_scheduler", PLUGINS),
+        compared="spec",
+        gang=True,
+        locally=NO_QUEUE,
     ),
 )
 """The PodGroups, each where its scheduler is configured."""

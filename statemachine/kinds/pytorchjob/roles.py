@@ -40,6 +40,15 @@ QUEUE: Final = "kueue.x-k8s.io/queue-name"
 
 _TYPE: Final = "training.kubeflow.org/replica-type"
 _INDEX: Final = "training.kubeflow.org/replica-index"
+_OLD_TYPE: Final = "replica-type"
+_OLD_INDEX: Final = "replica-index"
+
+REPLICA_LABELS: Final = ((_OLD_TYPE, _OLD_INDEX), (_TYPE, _INDEX))
+"""Pairs of labels that say which replica a pod is; the training operator sets only the second pair (spec R3)."""
+
+MASTER_LABEL: Final = ("job-role", "master")
+"""The label of the primary's pod."""
+
 _ROLE: Final = "training.kubeflow.org/job-role"
 
 WAITING: Final = "init-pytorch"
@@ -85,10 +94,10 @@ def pod_labels(job: JobState, replica: ReplicaName) -> dict[str, str]:
     old = {
         "group-name": NAMES.group,
         "job-name": job.name,
-        "replica-type": type_,
-        "replica-index": str(index),
+        _OLD_TYPE: type_,
+        _OLD_INDEX: str(index),
     }
-    role = {_ROLE: "master", "job-role": "master"} if replica == job.running_plan.primary else {}
+    role = {_ROLE: "master", **dict([MASTER_LABEL])} if replica == job.running_plan.primary else {}
     return {**member_labels(job, replica), **old, **role}
 
 

@@ -1,7 +1,7 @@
 """State → `.status` of a PyTorchJob. Source: kubeflow-pytorchjob.md, section 4."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from statemachine.kind import Kind
 from statemachine.kinds.common.recorded import conditions, count_at, time_at
@@ -10,6 +10,7 @@ from statemachine.kinds.pytorchjob.replica_types import KEYS
 from statemachine.kinds.pytorchjob.roles import type_labels
 from statemachine.observations import Recorded
 from statemachine.phases import Phase
+from statemachine.schema.lookup import entries, is_object, number
 from statemachine.state import ConditionState, JobState
 from statemachine.timestamps import rfc3339
 
@@ -46,6 +47,34 @@ def recorded(said: Mapping[str, Any]) -> Recorded | None:
         tally={type_: counts for type_, key in KEYS.items() if (counts := _tallied(said, key))}
         if phase
         else {},
+    )
+
+
+_BY_CONDITION: Final = {
+    (words.FAILED, "True"): "Failed",
+    (words.SUCCEEDED, "True"): "Succeeded",
+    (words.SUSPENDED, "True"): "Paused",
+    (words.SUSPENDED, "False"): "Resuming",
+    (words.RUNNING, "True"): "Running",
+    (words.RESTARTING, "True"): "Running",
+    (words.CREATED, "True"): "Pending",
+}
+"""What a condition says of the phase, which has no field in the status; the newest counts."""
+
+
+def stated_phase(said: Mapping[str, Any]) -> str:
+    """The phase that a status says by its conditions."""
+    newest_first = [(each.get("type"), each.get("status")) for each in said.get("conditions") or ()][::-1]
+    return next((_BY_CONDITION[each] for each in newest_first if each in _BY_CONDITION), "")
+
+
+def counted(job: Mapping[str, Any]) -> tuple[int, int]:
+    """How many replicas are active, and how many the spec asks for."""
+    counts = entries(job, "status.replicaStatuses").values()
+    asked = entries(job, "spec.pytorchReplicaSpecs").values()
+    return (
+        sum(number(each, tally.ACTIVE) or 0 for each in counts),
+        sum(1 if (asks := number(each, "replicas")) is None else asks for each in asked if is_object(each)),
     )
 
 

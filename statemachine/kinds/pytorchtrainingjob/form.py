@@ -82,4 +82,10 @@ def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     return spec
 
 
-FORM: Final = t9k_form(LABELS, CHINESE, first=("torchrunConfig",), completed=_completed)
+FORM: Final = t9k_form(
+    LABELS,
+    CHINESE,
+    first=("torchrunConfig",),
+    needs={"spec.elastic": "spec.torchrunConfig.enabled"},
+    completed=_completed,
+)

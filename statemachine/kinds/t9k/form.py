@@ -110,6 +110,7 @@ def t9k_form(
     *,
     first: tuple[str, ...] = (),
     usual: tuple[str, ...] = (),
+    needs: Mapping[str, str] | None = None,
     completed: Callable[[dict[str, Any]], dict[str, Any]] = as_written,
 ) -> Form:
     """The form of a T9k kind with names and sentences of its own; `first` parts stand before all others."""
@@ -119,6 +120,7 @@ def t9k_form(
         unfolded=frozenset({"spec.replicaSpecs", *(f"spec.{part}" for part in (*first, *usual))}),
         without_switch=frozenset({"spec.runMode.pause"}),
         scheduler="spec.scheduler",
+        needs=needs or {},
         choices={
             "spec.scheduler.t9kScheduler.queue": QUEUES,
             "spec.tensorboardSpec.logDir.pvc[].name": VOLUME_CLAIMS,

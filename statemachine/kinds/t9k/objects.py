@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from statemachine.ids import ReplicaName, short_hash, split_replica
-from statemachine.kind import Child, Manifest, Owned, owner_reference
+from statemachine.kind import NO_QUEUE, Child, Manifest, Owned, owner_reference
 from statemachine.kinds.t9k.parts import T9kScheduler
 from statemachine.state import JobState
 
@@ -14,7 +14,9 @@ POD_GROUP_VERSION: Final = "scheduler.tensorstack.dev/v1beta1"
 
 CONFIG_MAP: Final = Owned("v1", "ConfigMap", "configmaps", optional=False, compared="data")
 
-POD_GROUP: Final = Owned(POD_GROUP_VERSION, "PodGroup", "podgroups", compared="spec", gang=True)
+POD_GROUP: Final = Owned(
+    POD_GROUP_VERSION, "PodGroup", "podgroups", compared="spec", gang=True, locally=NO_QUEUE
+)
 """Source: spec R13."""
 
 OWNER_KIND: Final = "tensorstack.dev/owner-kind"
@@ -22,6 +24,13 @@ OWNER_KIND: Final = "tensorstack.dev/owner-kind"
 
 OWNER_NAME: Final = "tensorstack.dev/owner-name"
 """Label of every child: the name of its job. Source: spec R3."""
+
+
+REPLICA_LABELS: Final = (("replica-type", "replica-index"),)
+"""The labels that say which replica a pod is. Source: spec R3."""
+
+MASTER_LABEL: Final = ("job-role", "master")
+"""The label of the primary's pod. Source: spec R3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +90,12 @@ def job_labels(job: JobState) -> dict[str, str]:
 def member_labels(job: JobState, member: Member) -> dict[str, str]:
     """The labels of a replica's pod, and of a Service of its own. Source: spec R3."""
     kind = job.kind.lower()
-    role = {"job-role": "master"} if member.primary else {}
+    role = dict([MASTER_LABEL]) if member.primary else {}
+    type_label, index_label = REPLICA_LABELS[0]
     return {
         **job_labels(job),
-        "replica-type": member.role,
-        "replica-index": str(member.index),
+        type_label: member.role,
+        index_label: str(member.index),
         **role,
         kind: job.name,
         f"{kind}-replica": member.pod,

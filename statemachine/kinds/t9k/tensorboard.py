@@ -24,7 +24,16 @@ def _facts(raw: Mapping[str, Any]) -> Mapping[str, str]:
     return {RUNNING: "true"} if find(raw, "status.phase") == "Running" else {}
 
 
-OWNED: Final = Owned(API_VERSION, KIND, "tensorboards", facts=_facts, needed=False, compared="spec")
+OWNED: Final = Owned(
+    API_VERSION,
+    KIND,
+    "tensorboards",
+    facts=_facts,
+    needed=False,
+    compared="spec",
+    link="tensorboard",
+    locally="starts nothing for them; run tensorboard --logdir yourself",
+)
 
 
 def planned(name: str) -> PlannedChild:

@@ -5,7 +5,14 @@ from functools import partial
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.t9k.kind import debugging, t9k_placement, t9k_served
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
-from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, POD_GROUP, hashed_pod_name
+from statemachine.kinds.t9k.objects import (
+    MASTER_LABEL,
+    OWNER_KIND,
+    OWNER_NAME,
+    POD_GROUP,
+    REPLICA_LABELS,
+    hashed_pod_name,
+)
 from statemachine.kinds.t9k.status import recorded, status
 from statemachine.kinds.xgboosttrainingjob.children import ENV, children
 from statemachine.kinds.xgboosttrainingjob.roles import LAYOUT, NAMES, plan
@@ -37,6 +44,8 @@ KIND = ModelKind(
     ),
     child_label=OWNER_KIND,
     name_label=OWNER_NAME,
+    replica_labels=REPLICA_LABELS,
+    primary_label=MASTER_LABEL,
     lifecycle=LIFE,
     describe=partial(status, restarts=True),
     read_status=recorded,

@@ -10,7 +10,6 @@ import pytest
 
 from jobledger.errors import NotPossible
 from jobledger.plugin.cluster import Cluster, KindPath
-from jobledger.plugin.pods import ANY_REPLICA
 from jobledger.views import replicas_of
 from k8s_bridge.json_data import merged
 from statemachine.kind import Kind
@@ -130,7 +129,7 @@ def test_pods_of_a_kind_that_is_not_known_here_are_found_by_what_all_have() -> N
         shown(fake, job, pods)
         fake.answers[place] = newer
         assert said(Cluster(fake.api()), job["metadata"]["name"]) in {pod["metadata"]["name"] for pod in pods}
-        assert ANY_REPLICA in [each.query.get("labelSelector") for each in fake.asked]
+        assert "replica-type,replica-index" in [each.query.get("labelSelector") for each in fake.asked]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)

@@ -1,0 +1,34 @@
+"""torchrun on one machine, where all nodes of its rendezvous have one address."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from statemachine.kind import OneHost, Program
+
+
+def _variables(argv: Sequence[str], env: Mapping[str, str], here: OneHost) -> Mapping[str, str]:
+    """What torchrun must be told where all nodes are one: its address, and whether it serves the rendezvous.
+
+    It would find out by comparing names and addresses, and those are the same for every pod here: a worker
+    might serve in the master's place, and everybody would lose it when that worker is restarted.
+    """
+    said = " ".join(argv)
+    if "--rdzv_endpoint" in said or "--rdzv-endpoint" in said:
+        endpoint = said
+    elif "PET_RDZV_ENDPOINT" in env:
+        endpoint = env["PET_RDZV_ENDPOINT"]
+    else:
+        return {}
+    more = {} if "PET_LOCAL_ADDR" in env else {"PET_LOCAL_ADDR": here.address}
+    servers = [name for name, ports in here.services.items() if _names_one(endpoint, here.address, ports)]
+    if servers and not ("--rdzv_conf" in said or "--rdzv-conf" in said or "PET_RDZV_CONF" in env):
+        more["PET_RDZV_CONF"] = f"is_host={str(here.pod in servers).lower()}"
+    return more
+
+
+def _names_one(text: str, address: str, ports: Mapping[int, int]) -> bool:
+    return any(re.search(rf"{re.escape(address)}:{port}(?!\d)", text) for port in ports.values())
+
+
+TORCHRUN: Final = Program("torchrun", "torch.distributed.run", _variables)
