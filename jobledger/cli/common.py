@@ -16,7 +16,7 @@ from jobledger.telling.tables import columns as columns  # noqa: PLC0414 - the v
 from statemachine import errors as e
 
 if TYPE_CHECKING:
-    from jobledger.client import Client
+    from jobledger.client.server import Client
     from jobledger.settings import Held, Settings
 
 
@@ -165,7 +165,7 @@ def client(
     Raises:
         ConfigError: they mean none.
     """
-    from jobledger.client import Client, Patience
+    from jobledger.client.server import Client, Patience
     from jobledger.places import socket_path
 
     address = found.server or str(socket_path(found.store))

@@ -9,7 +9,7 @@ from jobledger.cli import common
 from jobledger.cli.hints import repeating
 
 if TYPE_CHECKING:
-    from jobledger.client import Client
+    from jobledger.client.server import Client
 
 
 def delete(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jobledger.cli import common, histories
 
 if TYPE_CHECKING:
-    from jobledger.client import Jobs
+    from jobledger.client.jobs import Jobs
     from jobledger.settings import Settings
     from statemachine.log.port import ReadableLog
 

@@ -8,7 +8,7 @@ import typer
 from jobledger.cli import common, histories
 
 if TYPE_CHECKING:
-    from jobledger.client import Jobs, Listing
+    from jobledger.client.jobs import Jobs, Listing
     from jobledger.settings import Settings
 
 _TITLES = ("NAME", "KIND", "PHASE", "RUNNING", "RESTARTS", "AGE")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from jobledger.client import Jobs
+    from jobledger.client.jobs import Jobs
     from jobledger.settings import Settings
     from statemachine.state import JobState
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from jobledger.cli import common
 
 if TYPE_CHECKING:
-    from jobledger.client import Jobs
+    from jobledger.client.jobs import Jobs
 
 
 def pause(

@@ -11,7 +11,7 @@ from jobledger.cli import common
 from jobledger.views import phase_meant, stated_phase
 
 if TYPE_CHECKING:
-    from jobledger.client import Client
+    from jobledger.client.server import Client
 
 Manifest = dict[str, Any]
 

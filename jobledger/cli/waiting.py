@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jobledger.client import Client
+    from jobledger.client.server import Client
 
 _SILENCE = 30.0
 _IMPRECISION = 1.0
@@ -20,7 +20,7 @@ def changes(
     After those that exist comes `SYNCED`, here with their uids as the object's keys. The watch is opened
     again where it was silent, so everything may come more than once.
     """
-    from jobledger.client import Silent
+    from jobledger.client.server import Silent
 
     while True:
         silence = _SILENCE if deadline is None else min(_SILENCE, deadline - time.monotonic())

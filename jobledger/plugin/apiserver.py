@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
+from jobledger.client.connection import Answer, Pieces, Server
 from jobledger.errors import NoRight, Unauthenticated
-from jobledger.plugin.connection import Answer, Pieces, Server
 from k8s_bridge.kubeconfig.credentials import Credentials
 from k8s_bridge.kubeconfig.files import Context
 from k8s_bridge.kubeconfig.trust import tls

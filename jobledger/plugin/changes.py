@@ -79,12 +79,9 @@ class _Watch:
             "resourceVersion": self._version,
             "timeoutSeconds": str(_SECONDS),
         }
-        rest = b""
         with self._api.stream(self._path, query, silence=_SECONDS + 30.0) as pieces:
-            for piece in pieces:
-                *lines, rest = (rest + piece).split(b"\n")
-                for line in lines:
-                    self._take(json.loads(line))
+            for line in pieces.lines():
+                self._take(json.loads(line))
 
     def _take(self, change: dict[str, Any]) -> None:
         type_, item = change["type"], change["object"]

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
+from jobledger.client.connection import path_of
 from jobledger.errors import NoRight, NotPossible, UnknownJob, several
 from jobledger.plugin.apiserver import ApiServer
 from jobledger.plugin.changes import selected_by, watched
-from jobledger.plugin.connection import path_of
 from jobledger.plugin.groups import GROUP_VERSIONS, KINDS
 from jobledger.plugin.pods import Pods
 from jobledger.views import is_in

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
+from jobledger.client.connection import Answer, NoAnswer, Server, path_of
 from jobledger.errors import ServerRefused, Unauthenticated
 from jobledger.plugin.apiserver import ApiServer, message_of
-from jobledger.plugin.connection import Answer, NoAnswer, Server, path_of
 from jobledger.telling.answer import Answer as Told
 from statemachine.errors import ClusterUnavailable, ConfigError
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from jobledger.client.connection import path_of
 from jobledger.errors import NotPossible, UnknownReplica, nearest
 from jobledger.plugin.apiserver import ApiServer
-from jobledger.plugin.connection import path_of
 from jobledger.views import known_kind, replicas_of, stated_phase
 from statemachine.errors import Missing, Refused
 

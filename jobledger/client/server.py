@@ -1,27 +1,19 @@
-"""The HTTP API as Python calls: what client verbs ask of a running `jobledger serve`.
-
-Blocking, because commands have nothing else to do meanwhile, and with nothing but the standard library, because a
-command that people type should answer at once. Every failure is one of `jobledger.errors`.
-"""
+"""The HTTP API of a running `jobledger serve` as Python calls. Every failure is one of `jobledger.errors`."""
 
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
-from socket import AF_UNIX, socket
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
-from urllib.parse import SplitResult, quote, urlencode, urlsplit
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
 
+from jobledger.client.connection import TIMEOUT, NoAnswer, Pieces, Server, Unreached, path_of
+from jobledger.client.jobs import Manifest
 from jobledger.errors import NoServer, ServerRefused
-from statemachine.errors import ConfigError
+from statemachine.errors import ClusterUnavailable, ConfigError
 
-Manifest = dict[str, Any]
-
-_TIMEOUT: Final = 30.0
 _SILENCE: Final = 30.0
 """Seconds without a line after which a watch is given up; the server says something every ten."""
 
@@ -31,49 +23,6 @@ _SILENT_AFTER: Final = 2.0
 _OF_SILENCE: Final = (
     "it starts, or is stopped, stuck or overloaded: try again, or start another with `jobledger serve`"
 )
-
-_LOOK: Final = 0.05
-
-_PIECE: Final = 1 << 16
-
-
-class Listing(Protocol):
-    """Jobs by name: of a server, a cluster's API server, or a log alone (`jobledger.stored`)."""
-
-    def jobs(
-        self, *, namespace: str | None = None, phase: str = "", selector: str = "", gone: bool = False
-    ) -> list[Manifest]:
-        """Jobs by namespace and name; `selector` is one of labels, as Kubernetes has it."""
-
-    def job(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> Manifest:
-        """A job."""
-
-
-class Jobs(Listing, Protocol):
-    """What the verbs ask about jobs: of a server here, or of a cluster's API server (`jobledger.plugin.cluster`)."""
-
-    def events(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> list[dict[str, Any]]:
-        """The Kubernetes Events of a job, oldest first."""
-
-    def logs(self, namespace: str, name: str, **which: str | bool) -> AbstractContextManager[Iterator[bytes]]:
-        """What a replica writes. `which`: kind, replica, container, previous, follow."""
-
-    def watch(
-        self, *, namespace: str | None = None, name: str | None = None, selector: str = ""
-    ) -> Iterator[tuple[str, Manifest]]:
-        """Jobs as they stand (ADDED), ("SYNCED", {}), then every change, for ever."""
-
-    def wish(
-        self,
-        wish: str,
-        namespace: str,
-        name: str,
-        body: Mapping[str, Any] | None = None,
-        *,
-        kind: str = "",
-        uid: str = "",
-    ) -> Manifest:
-        """`pause`, `resume`, or `scale` with a body; the job as stored."""
 
 
 class Silent(Exception):
@@ -97,14 +46,20 @@ class Client:
 
     def __init__(self, address: str, actor: str = "", patience: Patience | None = None) -> None:
         self.address, self._patience = address, patience
-        self._url = _url(address) if address.startswith("http://") else None
-        self._headers = {"X-Jobledger-Actor": actor} if actor else {}
+        headers = [("X-Jobledger-Actor", actor)] if actor else []
+        if address.startswith("http://"):
+            _check(address)
+            self._server = Server(address, address, headers=headers, agent="jobledger", reuse=False)
+        else:
+            self._server = Server(
+                "http://localhost", address, headers=headers, agent="jobledger", reuse=False, unix=address
+            )
 
     def __enter__(self) -> Self:
         """Raises NoServer."""
         try:
             self._greet(_SILENT_AFTER)
-        except TimeoutError:
+        except NoAnswer:
             silent = NoServer(self.address, _silence(_SILENT_AFTER), _OF_SILENCE)
             if self._patience is None:
                 raise silent from None
@@ -115,21 +70,17 @@ class Client:
     def _wait(self, seconds: float | None) -> None:
         try:
             self._greet(seconds)
-        except TimeoutError:
+        except NoAnswer:
             raise NoServer(self.address, _silence(seconds or 0), _OF_SILENCE) from None
 
     def _greet(self, seconds: float | None) -> None:
-        """Something has answered, whatever it said. Raises TimeoutError, or NoServer if nobody listens."""
-        connection = self._connection(seconds)
+        """Something has answered, whatever it said. Raises NoAnswer, or NoServer if nobody listens."""
         try:
-            connection.request("GET", "/healthz")
-            connection.getresponse().read()
-        except TimeoutError:
+            self._server.ask("GET", "/healthz", patience=seconds)
+        except NoAnswer:
             raise
-        except (OSError, HTTPException) as error:
+        except Unreached as error:
             raise NoServer(self.address, self._reason(error)) from None
-        finally:
-            connection.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -152,18 +103,16 @@ class Client:
 
     def events(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> list[dict[str, Any]]:
         """The Kubernetes Events of a job, oldest first."""
-        found = self._job("GET", namespace, name, "/events", params=_given(kind=kind, uid=uid))
+        found = self._job("GET", namespace, name, "events", params=_given(kind=kind, uid=uid))
         items: list[dict[str, Any]] = found["items"]
         return items
 
     @contextmanager
     def logs(self, namespace: str, name: str, **which: str | bool) -> Iterator[Iterator[bytes]]:
         """What a replica writes. `which`: kind, uid, replica, container, previous, follow."""
-        patience = None if which.get("follow") else _TIMEOUT
-        with self._answer(
-            "GET", _path(namespace, name, "/logs"), _given(**which), patience=patience
-        ) as answer:
-            yield self._pieces(answer)
+        patience = None if which.get("follow") else TIMEOUT
+        with self._stream(_path(namespace, name, "logs"), _given(**which), patience) as pieces:
+            yield self._until_it_ends(pieces)
 
     def watch(
         self,
@@ -179,14 +128,14 @@ class Client:
             Silent: nothing was said for `silence` seconds.
         """
         which = _given(namespace=namespace, name=name, labelSelector=selector)
-        with self._answer("GET", "/v1/watch", which, patience=max(silence, 0.05)) as answer:
+        with self._stream("/v1/watch", which, max(silence, 0.05)) as pieces:
             try:
-                for line in answer:
+                for line in pieces.lines():
                     item = json.loads(line)
                     yield item["type"], item["object"]
-            except TimeoutError:
+            except NoAnswer:
                 raise Silent from None
-            except (OSError, HTTPException):
+            except ClusterUnavailable:
                 pass
         raise NoServer(self.address, "it has just ended")
 
@@ -213,126 +162,81 @@ class Client:
         uid: str = "",
     ) -> Manifest:
         """`pause`, `resume`, or `scale` with a body; the job as stored."""
-        return self._job("POST", namespace, name, f"/{wish}", params=_given(kind=kind, uid=uid), body=body)
+        return self._job("POST", namespace, name, wish, params=_given(kind=kind, uid=uid), body=body)
 
     # ---- inside --------------------------------------------------------------------------------------------
 
-    def _job(self, method: str, namespace: str, name: str, more: str = "", **request: Any) -> Manifest:
-        found: Manifest = self._ask(method, _path(namespace, name, more), **request)
-        return found
+    def _job(self, method: str, namespace: str, name: str, *more: str, **request: Any) -> Manifest:
+        job: Manifest = self._ask(method, _path(namespace, name, *more), **request)
+        return job
 
     def _ask(
         self, method: str, path: str, *, params: Mapping[str, str] | None = None, body: Any = None
     ) -> Any:
-        with self._answer(method, path, params, body) as answer, self._reached():
-            text = answer.read()
-        return json.loads(text)
+        """Raises NoServer, ServerRefused."""
+        with self._reached():
+            answer = self._server.ask(method, path, params, body=body)
+        if answer.status >= 400:
+            raise _refusal(answer.status, answer.body)
+        return json.loads(answer.body)
 
     @contextmanager
-    def _answer(
-        self,
-        method: str,
-        path: str,
-        params: Mapping[str, str] | None = None,
-        body: Any = None,
-        *,
-        patience: float | None = _TIMEOUT,
-    ) -> Iterator[HTTPResponse]:
-        """What the server answers, to be read; `patience` is how many seconds may pass without a byte of it.
+    def _stream(self, path: str, params: Mapping[str, str], patience: float | None) -> Iterator[Pieces]:
+        """An answer as it comes; `patience` is how many seconds may pass without a byte of it.
 
         Raises:
             NoServer: nobody answers.
             ServerRefused: the answer is a problem.
         """
-        target = f"{path}?{urlencode(params)}" if params else path
-        headers, data = dict(self._headers), None
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-            data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-        connection = self._connection()
-        try:
+        with ExitStack() as opened:
             with self._reached():
-                connection.connect()
-                connection.sock.settimeout(patience)
-                connection.request(method, target, data, headers)
-                answer = connection.getresponse()
-                problem = answer.read() if answer.status >= 400 else b""
-            if answer.status >= 400:
-                raise _refusal(answer.status, problem)
-            yield answer
-        finally:
-            connection.close()
+                pieces = opened.enter_context(
+                    self._server.stream(path, params, silence=patience, patience=patience)
+                )
+            if pieces.head.status >= 400:
+                raise _refusal(pieces.head.status, pieces.head.body)
+            yield pieces
 
-    def _connection(self, seconds: float | None = _TIMEOUT) -> HTTPConnection:
-        if self._url is None:
-            return _ToSocket(self.address, seconds)
-        return HTTPConnection(self._url.hostname or "", self._url.port, timeout=seconds)
-
-    def _pieces(self, answer: HTTPResponse) -> Iterator[bytes]:
+    def _until_it_ends(self, pieces: Pieces) -> Iterator[bytes]:
         try:
-            while piece := answer.read1(_PIECE):
-                yield piece
-        except (OSError, HTTPException):
+            yield from pieces
+        except ClusterUnavailable:
             raise NoServer(self.address, "it has just ended") from None
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
         try:
             yield
-        except TimeoutError:
-            raise NoServer(self.address, f"it does not answer within {_TIMEOUT:.0f} s") from None
-        except (OSError, HTTPException) as error:
+        except NoAnswer:
+            raise NoServer(self.address, f"it does not answer within {TIMEOUT:.0f} s") from None
+        except Unreached as error:
             raise NoServer(self.address, self._reason(error)) from None
 
-    def _reason(self, error: OSError | HTTPException) -> str:
+    def _reason(self, error: Unreached) -> str:
         """What is worth knowing beyond that nobody is there."""
         if not self.address.startswith("http://") and not Path(self.address).exists():
             return ""
-        text = str(error).lower()
-        return "" if "refused" in text or "no such file" in text else str(error)
-
-
-class _ToSocket(HTTPConnection):
-    """HTTP over a unix socket."""
-
-    def __init__(self, path: str, seconds: float | None) -> None:
-        super().__init__("localhost", timeout=seconds)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket(AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        until = None if self.timeout is None else time.monotonic() + self.timeout
-        while True:
-            try:
-                self.sock.connect(self._path)
-            except (
-                BlockingIOError
-            ):  # a unix socket whose queue is full does not wait: who should accept is asleep
-                if until is not None and time.monotonic() > until:
-                    raise TimeoutError from None
-                time.sleep(_LOOK)
-            else:
-                return
+        text = error.reason.lower()
+        return "" if "refused" in text or "no such file" in text else error.reason
 
 
 def _silence(seconds: float) -> str:
     return f"something listens there, and has said nothing for {seconds:.0f} s"
 
 
-def _url(address: str) -> SplitResult:
+def _check(address: str) -> None:
+    """Raises ConfigError for what is no address."""
     try:
-        found = urlsplit(address)
-        usable = found.hostname and (found.port or 1)
+        parts = urlsplit(address)
+        usable = parts.hostname and (parts.port or 1)
     except ValueError:
         usable = False
     if not usable:
         raise ConfigError(f"{address} is no server: give http://127.0.0.1:PORT or the path of a socket")
-    return found
 
 
-def _path(namespace: str, name: str, more: str = "") -> str:
-    return f"/v1/jobs/{quote(namespace, safe='')}/{quote(name, safe='')}{more}"
+def _path(namespace: str, name: str, *more: str) -> str:
+    return path_of("v1", "jobs", namespace, name, *more)
 
 
 def _given(**params: str | float | bool | None) -> dict[str, str]:

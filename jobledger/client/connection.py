@@ -1,7 +1,6 @@
-"""Requests over HTTP with nothing but the standard library: a command that people type should answer at once.
+"""The HTTP client of commands: JSON in, JSON out, and answers that have no end in pieces.
 
-Used for the API server and for the controller's own address; JSON in, JSON out, and answers that have no end in
-pieces. Knows nothing of Kubernetes.
+For API servers, a controller's own address, and the socket of `jobledger serve`; it knows nothing of either.
 """
 
 import http.client
@@ -9,6 +8,7 @@ import json
 import os
 import socket
 import ssl
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
@@ -21,10 +21,21 @@ TIMEOUT: Final = 30.0
 
 _PIECE: Final = 1 << 16
 
+_LOOK: Final = 0.05
+"""Seconds between two tries to be let in by a socket whose queue is full."""
+
 Headers = Sequence[tuple[str, str]]
 
 
-class NoAnswer(ClusterUnavailable):
+class Unreached(ClusterUnavailable):
+    """Nobody is there, or they broke off; `reason` is what the network says."""
+
+    def __init__(self, sentence: str, reason: str = "") -> None:
+        super().__init__(sentence)
+        self.reason = reason
+
+
+class NoAnswer(Unreached):
     """The server was reached, or seemed to be, and says nothing."""
 
 
@@ -56,19 +67,27 @@ class Pieces(Iterator[bytes]):
         try:
             piece = self._response.read1(_PIECE)
         except TimeoutError:
-            raise ClusterUnavailable(f"{self._where} has gone silent") from None
+            raise NoAnswer(f"{self._where} has gone silent") from None
         except (OSError, http.client.HTTPException) as error:
             raise ClusterUnavailable(f"{self._where} broke off: {_reason(error)}") from None
         if not piece:
             raise StopIteration
         return piece
 
+    def lines(self) -> Iterator[bytes]:
+        """The body line by line; what has no end of a line yet is kept back."""
+        rest = b""
+        for piece in self:
+            *lines, rest = (rest + piece).split(b"\n")
+            yield from lines
+
 
 class Server:
     """What answers at `url`: `https://host:port/path` or `http://…`. `where` names it in errors.
 
     `tls` says how it is trusted, `server_name` what its certificate says where that is not its address, `proxy`
-    the way there (None: as the environment says).
+    the way there (None: as the environment says), `unix` the socket that stands for the address. Connections are kept
+    for the next request, unless `reuse` says no.
     """
 
     def __init__(
@@ -80,11 +99,15 @@ class Server:
         tls: ssl.SSLContext | None = None,
         server_name: str = "",
         proxy: str | None = None,
+        unix: str = "",
+        agent: str = "kubectl-jobledger",
+        reuse: bool = True,
     ) -> None:
         self._url, self._where = _checked(url), where
-        self._headers = [("Accept", "application/json"), ("User-Agent", "kubectl-jobledger"), *headers]
+        self._headers = [("Accept", "application/json"), ("User-Agent", agent), *headers]
         self._tls, self._server_name = tls, server_name
         self._proxy = _proxy(self._url, proxy)
+        self._unix, self._reuse = unix, reuse
         self._idle: list[http.client.HTTPConnection] = []
 
     def ask(
@@ -96,7 +119,7 @@ class Server:
         body: Any = None,
         content: str = "application/json",
         headers: Headers = (),
-        patience: float = TIMEOUT,
+        patience: float | None = TIMEOUT,
     ) -> Answer:
         """The whole answer, given up after `patience` seconds of nothing. Raises ClusterUnavailable, NoAnswer."""
         connection, target = self._any(patience), self._target(path, query)
@@ -105,7 +128,7 @@ class Server:
             with self._told():
                 response = self._send(connection, method, target, body=body, content=content, headers=headers)
                 answer = Answer(response.status, response.headers.get_content_type(), response.read())
-            kept = not response.will_close
+            kept = self._reuse and not response.will_close
             return answer
         finally:
             if kept:
@@ -115,17 +138,29 @@ class Server:
 
     @contextmanager
     def stream(
-        self, path: str, query: Mapping[str, str] | None = None, *, silence: float | None = None
+        self,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        silence: float | None = None,
+        patience: float | None = TIMEOUT,
     ) -> Iterator[Pieces]:
-        """An answer as it comes; given up after `silence` seconds of nothing. Raises ClusterUnavailable."""
+        """An answer as it comes; given up after `silence` seconds of nothing, or `patience` before it begins.
+
+        Raises ClusterUnavailable, NoAnswer.
+        """
         connection = self._connection()
         try:
             with self._told():
                 connection.connect()
                 opened = connection.sock
+                opened.settimeout(patience)
                 response = self._send(connection, "GET", self._target(path, query))
-                body = response.read() if response.status >= 300 else b""
-                opened.settimeout(silence)
+                body = b""
+                if response.status >= 300:
+                    body = response.read()  # which may close the connection
+                else:
+                    opened.settimeout(silence)
             head = Answer(response.status, response.headers.get_content_type(), body)
             yield Pieces(head, response, self._where)
         finally:
@@ -152,7 +187,7 @@ class Server:
         content: str = "",
         headers: Headers = (),
     ) -> http.client.HTTPResponse:
-        data = None if body is None else json.dumps(body).encode()
+        data = None if body is None else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         connection.putrequest(method, target, skip_accept_encoding=True)
         for name, value in (*self._headers, *headers):
             connection.putheader(name, value)
@@ -162,7 +197,7 @@ class Server:
         connection.endheaders(data)
         return connection.getresponse()
 
-    def _any(self, patience: float) -> http.client.HTTPConnection:
+    def _any(self, patience: float | None) -> http.client.HTTPConnection:
         """A connection for a request; threads do not get the same one."""
         try:
             connection = self._idle.pop()
@@ -174,6 +209,8 @@ class Server:
         return connection
 
     def _connection(self) -> http.client.HTTPConnection:
+        if self._unix:
+            return _ToSocket(self._unix)
         host, port = self._url.hostname or "", self._url.port
         secure = self._url.scheme == "https"
         if self._proxy is None:
@@ -200,11 +237,12 @@ class Server:
         try:
             yield
         except ssl.SSLCertVerificationError as error:
-            raise ClusterUnavailable(f"{self._where} is not to be trusted: {error.verify_message}") from None
+            raise Unreached(f"{self._where} is not to be trusted: {error.verify_message}") from None
         except TimeoutError:
             raise NoAnswer(f"{self._where} does not answer") from None
         except (OSError, http.client.HTTPException) as error:
-            raise ClusterUnavailable(f"{self._where} cannot be reached: {_reason(error)}") from None
+            reason = _reason(error)
+            raise Unreached(f"{self._where} cannot be reached: {reason}", reason) from None
 
 
 class _Secure(http.client.HTTPSConnection):
@@ -217,6 +255,30 @@ class _Secure(http.client.HTTPSConnection):
     def connect(self) -> None:
         http.client.HTTPConnection.connect(self)
         self.sock = self._trusted.wrap_socket(self.sock, server_hostname=self._server_name)
+
+
+class _ToSocket(http.client.HTTPConnection):
+    """HTTP over a unix socket."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=TIMEOUT)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        until = None if self.timeout is None else time.monotonic() + self.timeout
+        while True:
+            try:
+                self.sock.connect(self._path)
+            except (
+                BlockingIOError
+            ):  # where its queue is full a unix socket does not wait: who should accept is asleep
+                if until is not None and time.monotonic() > until:
+                    raise TimeoutError from None
+                time.sleep(_LOOK)
+            else:
+                return
 
 
 def _checked(url: str) -> SplitResult:
