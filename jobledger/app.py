@@ -32,7 +32,7 @@ from statemachine.errors import JobledgerError, Missing, Refused
 from statemachine.ids import JobUid
 from statemachine.kind import Names
 from statemachine.kinds import SERVED, kind_of
-from statemachine.log.life import Step, records_of, steps_of
+from statemachine.log.life import LifeStep, records_of, steps_of
 from statemachine.log.port import Record
 from statemachine.state import JobState, ReplicaPhase
 
@@ -202,7 +202,7 @@ class App:
         job = JobUid(uid)
         return await records_of(self.log_of(job), job)
 
-    async def _steps(self, uid: str) -> Iterator[Step]:
+    async def _steps(self, uid: str) -> Iterator[LifeStep]:
         """What they say, each read when it is asked for."""
         records = await self.records(uid)
         return (step for _, step in steps_of(JobUid(uid), records))

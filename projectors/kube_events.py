@@ -14,7 +14,7 @@ from projectors.base import States
 from statemachine.errors import Conflict, EntryUnreadable, Missing, Refused, first
 from statemachine.events import Announced, JobAdmitted
 from statemachine.ids import JobUid, Position, short_hash
-from statemachine.log.codec import decode_events, decode_told
+from statemachine.log.codec import decode_brief, decode_events
 from statemachine.log.port import EventLog, Record
 from statemachine.redact import redacted_text, secrets_of
 
@@ -37,7 +37,7 @@ def announced(record: Record, about: Ref, spec: Mapping[str, Any] | None = None)
     if _SAID not in record.body:
         return ()
     try:
-        entry = decode_told(record.body)
+        entry = decode_brief(record.body)
     except EntryUnreadable:
         return ()
     announcements = [event for event in entry.events if isinstance(event, Announced)]

@@ -19,7 +19,7 @@ from jobledger.telemetry.spread import Spread
 from jobledger.telemetry.tally import Tally
 from projectors.workqueue import WorkQueue
 from statemachine.engine.follower import Follower
-from statemachine.engine.source import Pulse, Report
+from statemachine.engine.source import Pulse, WorkerReport
 from statemachine.kinds import KNOWN
 from statemachine.phases import Phase
 from statemachine.state import JobState, ReplicaPhase
@@ -121,7 +121,7 @@ def _refused_snapshots(of: Measured) -> int:
 
 def _partitions(of: Measured) -> Iterator[tuple[Described, Samples]]:
     """Also a process that decides nothing says that it owns none: so the sum is there when nobody does."""
-    report = of.engine.worker.report() if of.engine.worker is not None else Report()
+    report = of.engine.worker.report() if of.engine.worker is not None else WorkerReport()
     if count := report.partitions or len(of.ledger.partitions.logs):
         yield c.PARTITIONS, _one(count)
     yield c.OWNED, _one(len(report.waiting))

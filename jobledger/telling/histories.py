@@ -13,7 +13,7 @@ from jobledger.telling.moments import NOW, Moment
 from statemachine.ids import Seq
 from statemachine.log.codec import entry_hash
 from statemachine.log.entry import Entry
-from statemachine.log.life import Life, Step, records_of
+from statemachine.log.life import Life, LifeStep, records_of
 from statemachine.log.port import ReadableLog, Record
 from statemachine.phases import Phase
 from statemachine.state import JobState
@@ -57,7 +57,7 @@ class History:
     records: tuple[Record, ...]
     note: str = ""
 
-    def read(self, take: Callable[[Step], None] = lambda _: None, moment: Moment = NOW) -> Reading:
+    def read(self, take: Callable[[LifeStep], None] = lambda _: None, moment: Moment = NOW) -> Reading:
         """The records are read, each once; `take` is given what can be told up to the `moment`.
 
         Raises:

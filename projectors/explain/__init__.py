@@ -16,7 +16,7 @@ from projectors.explain.waits import waits
 from projectors.explain.wording import instant, listed, replicas, why_ended
 from projectors.phrases import Language, Said, in_words, phrase, sentences
 from statemachine.budget import budget
-from statemachine.log.life import Step
+from statemachine.log.life import LifeStep
 from statemachine.phases import Phase
 from statemachine.rules.timers import RETRY
 from statemachine.state import ReplicaPhase
@@ -24,7 +24,7 @@ from statemachine.state import ReplicaPhase
 __all__ = ["Chronicle", "Explanation", "Language", "as_text", "explain", "explanation", "json_schema"]
 
 
-def explain(steps: Iterable[Step], language: Language = "en") -> Explanation:
+def explain(steps: Iterable[LifeStep], language: Language = "en") -> Explanation:
     """The explanation of the job whose steps these are: from the first on, in order, without holes.
 
     Raises:

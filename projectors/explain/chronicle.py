@@ -11,7 +11,7 @@ from projectors.explain.model import IncidentKind, Nature
 from projectors.phrases import Several, phrase
 from statemachine import events as e
 from statemachine.log.entry import Entry
-from statemachine.log.life import Step
+from statemachine.log.life import LifeStep
 from statemachine.observations import PodObserved
 
 
@@ -22,14 +22,14 @@ class Chronicle:
     was deleted before it had ended is followed to its last entry, as the deletion ended it.
     """
 
-    def __init__(self, steps: Iterable[Step] = ()) -> None:
+    def __init__(self, steps: Iterable[LifeStep] = ()) -> None:
         self.diagnosis: Diagnosis | None = None
         self.rest: list[Entry] = []
         self._ended = False
         for step in steps:
             self.take(step)
 
-    def take(self, step: Step) -> None:
+    def take(self, step: LifeStep) -> None:
         """Adds a step, if it can be read."""
         entry = step.entry
         if entry is None or not step.whole:
@@ -44,7 +44,7 @@ class Chronicle:
         )
 
 
-def _add_step(diagnosis: Diagnosis, entry: Entry, step: Step) -> None:
+def _add_step(diagnosis: Diagnosis, entry: Entry, step: LifeStep) -> None:
     diagnosis.entries += 1
     diagnosis.failures = {}
     if isinstance(entry.cause, PodObserved):

@@ -22,8 +22,8 @@ from projectors.history.resuming import Past
 from statemachine.budget import budget
 from statemachine.errors import ConfigError, ViewUnavailable
 from statemachine.ids import JobUid, Position
-from statemachine.log.codec import decode_told
-from statemachine.log.entry import EntryTold
+from statemachine.log.codec import decode_brief
+from statemachine.log.entry import EntryBrief
 from statemachine.log.port import EventLog, Record
 from statemachine.log.reader import Reader
 from statemachine.redact import redacted_text
@@ -32,7 +32,7 @@ from statemachine.state import JobState
 BATCH = 200
 """Entries in one transaction: in a store that holds the log, too, its appends wait while it is made."""
 
-Step = tuple[Record, EntryTold, JobState]
+Step = tuple[Record, EntryBrief, JobState]
 """A record that a reader accepted, the entry in it, and its job's state behind it."""
 
 
@@ -94,7 +94,7 @@ class HistoryProjector:
             )
         self._past = Past(self._log, self._database, reached)
         if self._beside is not None and self._beside.position == reached:
-            return self._beside.copy(decode_told)
+            return self._beside.copy(decode_brief)
         return await self._past.resume()
 
     async def _take(self, reader: Reader, records: Sequence[Record]) -> bool:
@@ -104,7 +104,7 @@ class HistoryProjector:
         steps: list[Step] = []
         for record in records:
             folded = reader.accept(record)
-            if folded and isinstance(folded.entry, EntryTold):
+            if folded and isinstance(folded.entry, EntryBrief):
                 steps.append((record, folded.entry, folded.state))
         fits = True
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from projectors.history.database import Database
 from statemachine.ids import JobUid, Position, Seq
-from statemachine.log.codec import decode_told
+from statemachine.log.codec import decode_brief
 from statemachine.log.port import EventLog, Snapshot
 from statemachine.log.reader import Reader
 from statemachine.state import STATE_VERSION
@@ -33,9 +33,9 @@ class Past:
 
     async def resume(self) -> Reader:
         """A reader at `upto`, which has to `know` jobs before it accepts more records of them."""
-        reader = Reader(keeps=0, decode=decode_told)
+        reader = Reader(keeps=0, decode=decode_brief)
         if not self._whole and not await self._from_snapshots(reader):
-            reader = Reader(keeps=0, decode=decode_told)
+            reader = Reader(keeps=0, decode=decode_brief)
             await self._fold_all(reader)
         reader.position = self._upto
         return reader

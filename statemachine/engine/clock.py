@@ -1,4 +1,4 @@
-"""The one place that reads the wall clock; tests hand in a clock that follows the event loop's time."""
+"""The only place that reads the wall clock; tests pass a clock that follows the event loop's time."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time. Waiting is asyncio's; a clock may jump, the event loop's time may not."""
+    """Gives the time. Waiting is left to asyncio: a clock may jump, the event loop's time may not."""
 
     def now(self) -> datetime:
         """The current instant, aware, in UTC."""

@@ -1,6 +1,6 @@
-"""Inbox → engine: what other processes have noticed is decided, and acknowledged once that is durable.
+"""Inbox → engine: the engine decides the observations of other processes; they are acknowledged once durable.
 
-A crash in between delivers it again, and a repeat changes nothing (design rule 3).
+After a crash in between they are delivered again, and a duplicate changes nothing (design rule 3).
 """
 
 import asyncio
@@ -10,10 +10,10 @@ from typing import Final
 from statemachine.engine.clock import Clock
 from statemachine.engine.embedded import Engine
 from statemachine.engine.source import Pulse
-from statemachine.engine.step import Seen
+from statemachine.engine.step import Delivery
 from statemachine.errors import EntryUnreadable, LogUnavailable
 from statemachine.log.codec import decode_observation
-from statemachine.log.inbox import Inbox, Posted
+from statemachine.log.inbox import Inbox, Post
 from statemachine.log.polling import Polling
 from statemachine.log.port import DeadLetter, EventLog
 from statemachine.observations import Observation
@@ -25,9 +25,9 @@ _RETRY: Final = 0.2
 
 
 class Drain:
-    """Empties `inbox` into `engine`; what cannot be read goes to the dead letters of `event_log`.
+    """Empties `inbox` into `engine`; unreadable observations go to the dead letters of `event_log`.
 
-    `polling` says how often to look, by default as often as another process may notice something.
+    `polling` says how often to read the inbox, by default as often as another process may write to it.
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class Drain:
         self._busy = False
 
     async def empty(self) -> None:
-        """Nothing is left of what was put before. Raises LogUnavailable."""
+        """Decides everything that was put before. Raises LogUnavailable."""
         while (await self._inbox.take(1)).posts:  # noqa: ASYNC110 - the step does the work
             await asyncio.sleep(await self._step())
 
     async def run(self) -> None:
-        """Takes, decides, acknowledges; only cancelling ends this."""
+        """Takes, decides and acknowledges observations, until it is cancelled."""
         while True:
             self._busy = True
             try:
@@ -58,22 +58,26 @@ class Drain:
             await asyncio.sleep(wait)
 
     def pulse(self) -> Pulse:
-        """How the loop is doing."""
+        """The loop's progress."""
         return Pulse(self._beats, self._busy)
 
     async def _step(self) -> float:
-        """A batch has gone from the inbox into the log; after how many seconds to look for the next."""
+        """Moves a batch from the inbox into the log. Returns the seconds until the next read."""
         taken = await self._inbox.take(_BATCH)
         if not taken.posts:
             return self._polling.after(news=False)
-        readable = [Seen(seen) for each in taken.posts if (seen := await self._read(each)) is not None]
+        readable = [
+            Delivery(observation)
+            for post in taken.posts
+            if (observation := await self._read(post)) is not None
+        ]
         if not await self._engine.decided(readable):
             return _RETRY
         await self._inbox.ack(taken.token)
         return 0.0 if len(taken.posts) == _BATCH else self._polling.after(news=True)
 
-    async def _read(self, post: Posted) -> Observation | None:
-        """The observation; None for what is none: it is a dead letter now."""
+    async def _read(self, post: Post) -> Observation | None:
+        """The observation; None if it is unreadable, and now a dead letter."""
         try:
             return decode_observation(post.body)
         except EntryUnreadable as error:

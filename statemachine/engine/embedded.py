@@ -1,4 +1,4 @@
-"""The engine of a log: a queue in front of the owner, its timers, and who is told of entries."""
+"""The engine of a log: a queue in front of the owner, timers of jobs, and listeners for entries."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from typing import Final
 from statemachine.engine.clock import Clock
 from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Listener, Pulse
-from statemachine.engine.step import Owner, Seen
+from statemachine.engine.step import Delivery, Owner
 from statemachine.engine.timers import Timers
 from statemachine.errors import LogUnavailable
 from statemachine.ids import JobUid
@@ -20,7 +20,7 @@ from statemachine.observations import Observation
 log = logging.getLogger(__name__)
 
 _BATCH: Final = 256
-"""Most observations decided in one go: bounds the time a batch holds up the loop (some 15 ms)."""
+"""The most observations decided in one go: bounds the time for which a batch blocks the loop (some 15 ms)."""
 
 _QUEUE: Final = 4096
 _SNAPSHOT_EVERY: Final = 2000
@@ -30,14 +30,14 @@ _RETRY: Final = 0.2
 """Seconds between attempts while the log cannot be written."""
 
 _Asker = asyncio.Future[None]
-"""Somebody who waits until what stood before it in the queue is in the log."""
+"""Stands in the queue, and is done when everything before it is in the log."""
 
 
 class Engine:
     """A Source: takes observations from anywhere in the process and makes the log follow them.
 
-    With a `check` its timers fire only while the clock can be trusted. `stamps`: what the log is given is compared
-    with it, so an idle log can be asked.
+    With a `check` timers fire only while the clock can be trusted. `stamps`: the log stamps what it is given with its
+    own time, so the engine can save states to compare clocks while the log is idle.
     """
 
     def __init__(
@@ -53,10 +53,10 @@ class Engine:
         self._owner = owner
         self._queue: asyncio.Queue[Observation | _Asker] = asyncio.Queue(_QUEUE)
         self._waiting: Counter[JobUid] = Counter()
-        """How many observations of each job are in the queue, or in hand."""
+        """The number of observations of each job in the queue, or being decided."""
         self._askers: set[_Asker] = set()
         self._in_hand: set[JobUid] = set()
-        """The jobs of the batch that is being decided; it may come from an inbox instead of the queue."""
+        """The jobs of the batch that is being decided; the batch may come from an inbox instead of the queue."""
         self._deciding = asyncio.Lock()
         self._timers = Timers(clock, self.observe, check, *((self._stamp,) if stamps else ()))
         self._entries = 0
@@ -66,27 +66,27 @@ class Engine:
         self.log_error = ""
         """Why the log cannot be written at the moment; empty while it can."""
 
-    async def observe(self, seen: Observation) -> None:
-        """`seen` is in the queue; waits while that is full.
+    async def observe(self, observation: Observation) -> None:
+        """Puts `observation` into the queue; waits while that is full.
 
-        It reaches the owner, or is lost in a crash, after which whoever noticed it notices it again.
+        A crash may lose it: then the bridge observes the same again after the restart.
         """
-        self._waiting[seen.job] += 1
+        self._waiting[observation.job] += 1
         try:
-            await self._queue.put(seen)
+            await self._queue.put(observation)
         except asyncio.CancelledError:
-            self._forget(seen.job)
+            self._forget(observation.job)
             raise
 
     async def start(self) -> None:
-        """States are recovered from snapshots and the tail; timers are set."""
+        """Recovers the states from snapshots and the records behind them, and sets timers."""
         await self._owner.reader.recover(self._log)
         reader = self._owner.reader
         for job in reader.open_jobs:
             self._timers.sync(job, reader.tracked(job).state.timers, {})
 
     async def run(self) -> None:
-        """Decides, for ever. A batch that a cancellation meets is in the log whole, or not at all."""
+        """Decides, for ever. A cancelled batch is in the log whole, or not at all."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._timers.run(), name="timers")
             tasks.create_task(self._decide(), name="engine")
@@ -96,11 +96,11 @@ class Engine:
             taken = [await self._queue.get()]
             while len(taken) < _BATCH and not self._queue.empty():
                 taken.append(self._queue.get_nowait())
-            batch = [Seen(each) for each in taken if not isinstance(each, asyncio.Future)]
-            while batch and not await self.decided(batch):  # noqa: ASYNC110 - nobody says when the log is back
+            batch = [Delivery(item) for item in taken if not isinstance(item, asyncio.Future)]
+            while batch and not await self.decided(batch):  # noqa: ASYNC110 - a log does not announce its return
                 await asyncio.sleep(_RETRY)
-            for each in taken:
-                self._taken(each)
+            for item in taken:
+                self._taken(item)
 
     def _taken(self, item: "Observation | _Asker") -> None:
         self._queue.task_done()
@@ -114,13 +114,13 @@ class Engine:
         if not self._waiting[job]:
             del self._waiting[job]
 
-    async def decided(self, batch: Sequence[Seen]) -> bool:
-        """The batch is in the log; False: it cannot be written now, and nothing of the batch is in it.
+    async def decided(self, batch: Sequence[Delivery]) -> bool:
+        """Decides the batch. False if the log cannot be written now; then it has nothing of the batch.
 
         Raises OwnerLost.
         """
         async with self._deciding:
-            self._in_hand = {each.observation.job for each in batch}
+            self._in_hand = {delivery.observation.job for delivery in batch}
             try:
                 folded = await self._owner.take(batch)
             except LogUnavailable as error:
@@ -130,10 +130,10 @@ class Engine:
                 self._beats += 1
                 self._in_hand = set()
             self.log_error = ""
-            self._tell(folded)
-            for each in self._owner.silent:
+            self._announce(folded)
+            for observation in self._owner.silent:
                 for silent_listener in self.silent_listeners:
-                    silent_listener(each)
+                    silent_listener(observation)
             await self._snapshot(len(folded))
             return True
 
@@ -146,14 +146,14 @@ class Engine:
             if not asker.done():
                 asker.set_exception(LogUnavailable(self.log_error))
 
-    def _tell(self, folded: Sequence[Folded]) -> None:
-        for each in folded:
-            self._timers.sync(each.record.job, each.state.timers, each.before.timers)
+    def _announce(self, folded: Sequence[Folded]) -> None:
+        for entry in folded:
+            self._timers.sync(entry.record.job, entry.state.timers, entry.before.timers)
             for listener in self.listeners:
-                listener(each)
+                listener(entry)
 
     async def _stamp(self) -> None:
-        """States are saved, which has the log say what time it is."""
+        """Saves states, which shows the log's time."""
         async with self._deciding:
             await self.save()
 
@@ -165,7 +165,7 @@ class Engine:
     async def fresh(self, job: JobUid) -> None:
         """Everything observed of `job` so far is in the log, and so in its state. Raises LogUnavailable.
 
-        An entry that is on its way into the log may be there already, when nobody knows it yet.
+        A batch that is being written counts, too: the log may have it before this process knows.
         """
         if self._waiting[job]:
             await self._queue_taken()
@@ -175,7 +175,7 @@ class Engine:
             self._check_log()
 
     async def _queue_taken(self) -> None:
-        """What is in the queue now is in the log. Raises LogUnavailable."""
+        """Waits until what is in the queue now is in the log. Raises LogUnavailable."""
         self._check_log()
         asker: _Asker = asyncio.get_running_loop().create_future()
         self._askers.add(asker)
@@ -190,18 +190,18 @@ class Engine:
             raise LogUnavailable(self.log_error)
 
     async def finish(self) -> None:
-        """Everything observed so far is in the log; returns at once if that cannot be written now."""
+        """Waits until everything observed so far is in the log; returns at once if that cannot be written now."""
         if not self.log_error:
             await self._queue.join()
 
     def pulses(self) -> dict[str, Pulse]:
-        """The loop that decides; timers only wait."""
+        """The progress of the loop that decides; timers only wait."""
         return {"engine": Pulse(self._beats, self._deciding.locked())}
 
     async def save(self) -> None:
-        """Every state that changed since the last time is saved, so that the next start is quick.
+        """Saves every state that changed since the last save, so that the next start is quick.
 
-        They are a cache: if the log does not take them now, it will be given them the next time.
+        Snapshots are a cache: if the log does not take them now, the next save has them.
         """
         self._entries = 0
         reader = self._owner.reader

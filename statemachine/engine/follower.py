@@ -1,4 +1,4 @@
-"""The states of jobs in a process that does not decide: it reads the log, and sends what it notices to who does."""
+"""The states of jobs in a process that does not decide: it reads the log, and sends observations to the engine."""
 
 import asyncio
 import logging
@@ -23,9 +23,9 @@ _RETRY: Final = 0.2
 
 
 class Follower:
-    """A Source over logs that others write, each with the reader that follows it and that nobody else advances.
+    """A Source over logs that other processes write, each with a reader that only this follower advances.
 
-    `silent_listeners` are never called: only who decides knows what changed nothing.
+    `silent_listeners` are never called: only an engine knows which observations changed nothing.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Follower:
         outbox: Outbox,
         number_of: Callable[[JobUid], int] = first,
     ) -> None:
-        self._reads = [_Read(*each) for each in followed]
+        self._reads = [_Read(*pair) for pair in followed]
         self._number_of = number_of
         self._outbox = outbox
         self._queue: asyncio.Queue[Observation] = asyncio.Queue(_QUEUE)
@@ -44,60 +44,60 @@ class Follower:
         self.listeners: list[Listener] = []
         self.silent_listeners: list[Callable[[Observation], None]] = []
         self.refused_listeners: list[Callable[[], None]] = []
-        """Called when the log has grown by a record that is not accepted: streams have to pass it, too."""
+        """Called for a record that the reader does not accept: streams have to pass it, too."""
 
     @property
     def log_error(self) -> str:
-        """Why a log cannot be read, or nothing be sent; empty while all can."""
-        return next((each.error for each in self._reads if each.error), self._send_error)
+        """Why a log cannot be read, or observations cannot be sent; empty while both work."""
+        return next((read.error for read in self._reads if read.error), self._send_error)
 
     @property
     def unread(self) -> Mapping[int, int]:
-        """By number of the log, how far it is known to go on behind what was read."""
-        return {number: each.behind for number, each in enumerate(self._reads)}
+        """By number of the log, how many more records it is known to have than were read."""
+        return {number: read.behind for number, read in enumerate(self._reads)}
 
-    async def observe(self, seen: Observation) -> None:
-        """`seen` is in the queue; waits while that is full.
+    async def observe(self, observation: Observation) -> None:
+        """Puts `observation` into the queue; waits while that is full.
 
-        It is sent, or is lost in a crash, after which whoever noticed it notices it again.
+        A crash may lose it: then the bridge observes the same again after the restart.
         """
-        await self._queue.put(seen)
+        await self._queue.put(observation)
 
     async def start(self) -> None:
-        """States are recovered from snapshots and the tail."""
-        for each in self._reads:
-            await each.reader.recover(each.log)
-            each.reader.leave_saving()
+        """Recovers the states from snapshots and the records behind them."""
+        for read in self._reads:
+            await read.reader.recover(read.log)
+            read.reader.leave_saving()
 
     async def run(self) -> None:
         """Reads and sends, for ever."""
         async with asyncio.TaskGroup() as tasks:
-            for each in self._reads:
-                tasks.create_task(each.follow(self._tell), name="follower")
+            for read in self._reads:
+                tasks.create_task(read.follow(self._announce), name="follower")
             tasks.create_task(self._send(), name="outbox")
 
     async def fresh(self, job: JobUid) -> None:
-        """The states hold what was in the partition of `job` when this was asked. Raises LogUnavailable."""
+        """The states hold what was in the partition of `job` at the time of the call. Raises LogUnavailable."""
         await self._reads[self._number_of(job)].catch_up()
 
     async def finish(self) -> None:
-        """Everything observed so far was sent; returns at once if that is impossible now."""
+        """Waits until everything observed so far is sent; returns at once if that is impossible now."""
         if not self.log_error:
             await self._queue.join()
 
     async def save(self) -> None:
-        """The states are the engine's to save."""
+        """Does nothing: the engine saves states."""
 
     def pulses(self) -> dict[str, Pulse]:
-        """The loop of the log that was heard of least, and the one that sends."""
+        """The progress of the slowest loop that reads a log, and of the one that sends."""
         return {
-            # also a log that does not grow says so, now and then
-            "follower": Pulse(min((each.beats for each in self._reads), default=0), busy=True),
+            # a log that does not grow gives an empty batch, now and then
+            "follower": Pulse(min((read.beats for read in self._reads), default=0), busy=True),
             "outbox": Pulse(self._sent, self._sending),
         }
 
-    def _tell(self, reader: Reader, batch: Sequence[Record]) -> None:
-        """Everybody has been told what is new in a log."""
+    def _announce(self, reader: Reader, batch: Sequence[Record]) -> None:
+        """Folds new records of a log, and calls the listeners."""
         for record in batch:
             if (folded := reader.accept(record)) is not None:
                 for listener in self.listeners:
@@ -121,7 +121,7 @@ class Follower:
                 self._queue.task_done()
 
     async def _put(self, batch: list[Observation]) -> str:
-        """The batch was sent; why not, if not."""
+        """Sends the batch. Returns why that is impossible, or an empty text."""
         try:
             await self._outbox.put(batch)
         except LogUnavailable as error:
@@ -145,10 +145,10 @@ class _Read:
         self._looked = -math.inf
 
     async def catch_up(self) -> None:
-        """Everything is told that is in the log now. Who asks while somebody looks shares the next look."""
-        asked = asyncio.get_running_loop().time()
+        """Waits until everything in the log is announced. Calls during a look at its end share the next look."""
+        called = asyncio.get_running_loop().time()
         async with self._looking:
-            if self._looked >= asked:
+            if self._looked >= called:
                 return
             begun = asyncio.get_running_loop().time()
             await self._reach(await self.log.end())
@@ -160,12 +160,12 @@ class _Read:
                 raise LogUnavailable(self.error)
             await self._news.wait()
 
-    async def follow(self, tell: Callable[[Reader, Sequence[Record]], None]) -> None:
-        """What is new in the log is told, for ever."""
+    async def follow(self, announce: Callable[[Reader, Sequence[Record]], None]) -> None:
+        """Announces what is new in the log, for ever."""
         while True:
             try:
                 async for batch, position, behind in self.log.follow(self.reader.position):
-                    tell(self.reader, batch)
+                    announce(self.reader, batch)
                     self.error, self._reached, self.behind = "", position, behind
                     self._look_up()
             except LogUnavailable as error:
@@ -174,14 +174,14 @@ class _Read:
             await asyncio.sleep(_RETRY)
 
     def _look_up(self) -> None:
-        """Whoever waits for news looks whether it is what it waits for."""
+        """Wakes those who wait for records, to check for theirs."""
         self.beats += 1
         self._news.set()
         self._news.clear()
 
 
 def _unreached(error: LogUnavailable, before: str) -> str:
-    """What is wrong; it is logged once, not at every attempt."""
+    """The text of an error, which is logged once, not at every attempt."""
     if not before:
         fields = {"action": "log-unavailable", "error": str(error)}
         log.warning("the log cannot be reached, views wait", extra=fields)

@@ -1,8 +1,8 @@
-"""How far this machine's clock is from another: brokers' append times of what we send, or an API server's Date.
+"""Compares this machine's clock with another: append times of brokers, or an API server's Date.
 
-What was stamped was so between sending and hearing of it, so a sample bounds the difference from both sides, and a
-process that was stopped in between learns less, never something wrong. Between two samples the steady time of the
-event loop tells of jumps. Where nothing else tells the time there is nothing to compare with. Source: ADR 0024.
+The other clock stamps a request between its sending and the response, so a sample bounds the difference from both
+sides; a process that was stopped in between learns less, never something wrong. Between two samples the steady time
+of the event loop shows jumps. Without another clock nothing is compared. Source: ADR 0024.
 """
 
 import asyncio
@@ -12,20 +12,20 @@ from typing import Final, NamedTuple
 from statemachine.engine.clock import Clock
 
 LIMIT: Final = timedelta(seconds=5)
-"""A clock that is further off fires no timers."""
+"""If the clock is further off, no timers fire."""
 
 _NONE: Final = timedelta()
 
 
 class Sending(NamedTuple):
-    """When something was sent: by our clock, and by the steady time in seconds."""
+    """When a request was sent: by our clock, and by the steady time in seconds."""
 
     at: datetime
     tick: float
 
 
 def difference(sent: datetime, took: timedelta, theirs: datetime, resolution: timedelta) -> timedelta:
-    """By how much our clock is ahead at least (or behind: negative); nothing where it may be right.
+    """By how much our clock is ahead at least (or behind: negative); zero if it may be right.
 
     `theirs` was read at some moment of the time that the exchange `took`, and cut to a multiple of `resolution`.
     """
@@ -34,7 +34,7 @@ def difference(sent: datetime, took: timedelta, theirs: datetime, resolution: ti
 
 
 class ClockCheck:
-    """What is known of our clock. Nothing is trusted before the first sample."""
+    """The state of our clock by the last sample. Before the first one it is not trusted."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -42,13 +42,13 @@ class ClockCheck:
         self._ahead = _NONE
 
     def begin(self) -> Sending:
-        """To be asked right before something is sent that will be stamped."""
+        """A sending: to be made right before a request that the other clock will stamp."""
         return Sending(self._clock.now(), asyncio.get_running_loop().time())
 
     def note(self, sent: Sending, theirs: datetime, resolution: timedelta = _NONE) -> None:
-        """What was `sent` was stamped with `theirs`, and we have just heard of it."""
+        """Takes a sample: the request of `sent` was stamped with `theirs`, and its response has just arrived."""
         if self._base is not None and sent.tick < self._base.tick:
-            return  # an exchange that began before knows nothing newer
+            return  # an exchange that began before the last sample has nothing newer
         took = timedelta(seconds=asyncio.get_running_loop().time() - sent.tick)
         self._base, self._ahead = sent, difference(sent.at, took, theirs, resolution)
 
@@ -72,7 +72,7 @@ class ClockCheck:
 
     @property
     def trouble(self) -> str:
-        """Why it may not, as a sentence; empty while it may, or while nothing is known."""
+        """Why our clock may not decide, as a sentence; empty while it may, or before the first sample."""
         ahead = self.ahead
         if abs(ahead) <= LIMIT:
             return ""

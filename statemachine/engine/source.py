@@ -1,4 +1,4 @@
-"""Where the states of jobs come from in a process: its own engine, or a follower of somebody else's."""
+"""The source of the states of jobs in a process: its own engine, or a follower of another process's."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -12,37 +12,37 @@ Listener = Callable[[Folded], None]
 
 
 class Pulse(NamedTuple):
-    """How a loop is doing: with the same `beats` and `busy` at two moments it was stuck between them.
+    """The progress of a loop: with the same `beats` and `busy` at two moments it was stuck between them.
 
-    `beats` grows with every piece of work that is done with, well or not; `busy`: one is in hand.
+    `beats` counts the pieces of work that ended, well or not; `busy`: one is under way.
     """
 
     beats: int
     busy: bool
 
 
-class Report(NamedTuple):
-    """What a worker has in hand, and what has become of its work since the process started."""
+class WorkerReport(NamedTuple):
+    """The work that waits for a worker, and the results of its work since the process started."""
 
     partitions: int = 0
-    """Of the whole ledger; 0 while that is not known."""
+    """The partitions of the whole ledger; 0 while unknown."""
     waiting: Mapping[int, int] = {}
-    """By partition that it decides, how many observations are there and not decided."""
+    """By partition that it decides, the number of observations that are not decided."""
     counts: Mapping[str, int] = {}
     """`takeovers` of partitions; observations that are `decided`, `repeats`, `letters` (dead), `strays`; and how many
     `refused_snapshots` were not used."""
     endings: Mapping[str, int] = {}
-    """How often it had to begin anew, by the name of the error."""
+    """The number of restarts of the worker, by the name of the error."""
     taken_over_at: datetime | None = None
     """When it last took a partition over."""
     stalls: Sequence[str] = ()
-    """The partitions that it gets nothing of though there is more, a sentence each."""
+    """The partitions of which it gets no records although there are more, a sentence each."""
 
 
 class Worker(Protocol):
-    """Decides in this process by itself: it takes what was sent from where it was sent to, and writes the log.
+    """Decides in this process by itself: takes observations from where they were sent, and writes the log.
 
-    `listeners` and `silent_listeners` are those of Source, for what is decided here.
+    `listeners` and `silent_listeners` are as in Source, for what is decided here.
     """
 
     listeners: list[Listener]
@@ -53,20 +53,20 @@ class Worker(Protocol):
         """Why it cannot decide at the moment; empty while it can."""
 
     async def run(self) -> None:
-        """Decides, for ever. What is in hand when this is cancelled is finished or not acknowledged."""
+        """Decides, for ever. Work that is cancelled is finished, or not acknowledged."""
 
     def pulses(self) -> dict[str, Pulse]:
         """How the loops in it are doing, by name."""
 
-    def report(self) -> Report:
-        """How it stands now. Nobody is asked for that."""
+    def report(self) -> WorkerReport:
+        """The present report, which needs no request to a server."""
 
 
 class Source(Protocol):
-    """Gives states to a process, and takes what its parts have noticed.
+    """Gives states to a process, and takes the observations of its parts.
 
     `listeners` are called, in log order, with every entry once it is durable and folded;
-    `silent_listeners` with every observation that changed nothing, where that is known.
+    `silent_listeners` with every observation that changed nothing, if the source knows that.
     """
 
     listeners: list[Listener]
@@ -76,8 +76,8 @@ class Source(Protocol):
     def log_error(self) -> str:
         """Why the log cannot be reached at the moment; empty while it can."""
 
-    async def observe(self, seen: Observation) -> None:
-        """`seen` is on its way to whoever decides; waits while too much is."""
+    async def observe(self, observation: Observation) -> None:
+        """Sends `observation` to the engine; waits while too many are under way."""
 
     async def start(self) -> None:
         """The states are those at the end of the log."""
@@ -86,16 +86,16 @@ class Source(Protocol):
         """The states follow the log, for ever."""
 
     async def fresh(self, job: JobUid) -> None:
-        """The state of `job` holds every entry that anybody knew of, or was writing, when this was asked.
+        """The state of `job` holds every entry that was in the log, or being written, at the time of the call.
 
         Raises LogUnavailable.
         """
 
     async def finish(self) -> None:
-        """What was observed is taken care of; returns at once if that is impossible now."""
+        """Waits until all observations are in the log or sent; returns at once if that is impossible now."""
 
     async def save(self) -> None:
-        """What makes the next start quick is saved. Called when `run` has ended."""
+        """Saves what makes the next start quick. Called when `run` has ended."""
 
     def pulses(self) -> dict[str, Pulse]:
         """How the loops in it are doing, by name."""

@@ -1,8 +1,8 @@
 """Observations to durable entries: the owner of a log, its only writer (design.md rule 3).
 
-Observations come in batches from whoever feeds the engine. Each is decided on the state that the ones before
-it left; what was decided is appended in one go, and only then becomes the state that everybody sees. A crash
-at any point loses at most observations whose batch was not acknowledged, and those are delivered again.
+The engine passes observations in batches. The owner decides each on the state that those before it left, appends all
+entries in one go, and only then folds them into the states that other parts read. A crash at any point loses at most
+observations whose batch was not acknowledged, and those are delivered again.
 """
 
 import logging
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from statemachine.decide import POLICY, decided
 from statemachine.engine.clock import Clock
-from statemachine.engine.undecided import NO_POLICY, Failure, Told, fallback
+from statemachine.engine.undecided import NO_POLICY, Failure, KnownFailures, fallback
 from statemachine.errors import InvariantBroken, SeqConflict
 from statemachine.events import Event
 from statemachine.evolve import fold
@@ -29,13 +29,13 @@ from statemachine.state import JobState
 log = logging.getLogger(__name__)
 
 _ATTEMPTS: Final = 5
-"""How often a batch is decided again because somebody else had written; an exclusive log needs one."""
+"""How often a batch is decided again because another process has written; an exclusive log needs one."""
 
 
-class Seen(NamedTuple):
-    """An observation, and its place among those of its partition; 0 where they have none.
+class Delivery(NamedTuple):
+    """An observation, and its place among those of its partition; 0 without places.
 
-    `trace`: the trace context (`traceparent`) that it came with; its entry carries it on.
+    `trace`: the trace context (`traceparent`) that came with it; its entry passes it on.
     """
 
     observation: Observation
@@ -59,29 +59,29 @@ class _Decided(NamedTuple):
 
 
 class Owner:
-    """Decides observations and appends entries; `reader` holds the states and is advanced by nobody else."""
+    """Decides observations and appends entries. `reader` holds the states; only the owner advances it."""
 
     def __init__(self, event_log: EventLog, reader: Reader, clock: Clock) -> None:
         self._log = event_log
         self.reader = reader
         self._clock = clock
-        self._told = Told(event_log)
-        self._untold: list[Folded] = []
+        self._known_failures = KnownFailures(event_log)
+        self._unreturned: list[Folded] = []
         self.silent: Sequence[Observation] = ()
         """The observations of the last batch that changed nothing."""
         self.appended = 0
-        """How many entries the last batch became."""
+        """The number of entries of the last batch."""
         self._repeats = 0
         self.counts: Counter[str] = Counter()
         """Observations that were `repeats`, or became dead `letters`."""
 
-    async def take(self, batch: Sequence[Seen]) -> Sequence[Folded]:
-        """Every observation of `batch` has been decided, and the entries are durable and folded.
+    async def take(self, batch: Sequence[Delivery]) -> Sequence[Folded]:
+        """Decides every observation of `batch`, and makes the entries durable before it folds them.
 
-        One whose place is not behind that of the last observation that caused an entry of its job is a repeat.
-        Gives what was folded since the last time, in log order: these entries, and any that somebody else has
-        written (an owner believed dead; or this one, if the log took entries and its answer was lost). An
-        observation that cannot be decided goes to the dead letters; the others go on.
+        An observation whose place is not behind the last one that caused an entry of its job is a duplicate. Returns
+        what was folded since the last call, in log order: the new entries, and any that another owner has written
+        (one believed dead; or this one, if the log took entries and its response was lost). An observation that
+        cannot be decided goes to the dead letters; the others go on.
 
         Raises:
             LogUnavailable: nothing of the batch was appended; take it again later.
@@ -89,16 +89,15 @@ class Owner:
         """
         for _ in range(_ATTEMPTS):
             decided, failures = self._decide(batch)
-            if failures and not await self._told.refresh(failures):
+            if failures and not await self._known_failures.refresh(failures):
                 decided, failures = self._decide(batch)
-            new = [each for each in failures if not self._told.knows(each)]
-            for (
-                failure
-            ) in new:  # before the entries: nothing may be appended of a batch that is to be taken again
+            new = [failure for failure in failures if not self._known_failures.knows(failure)]
+            # before the entries: if a letter cannot be kept, nothing of the batch may be in the log
+            for failure in new:
                 await self._keep(failure)
             self.counts.update(letters=len(new))
             try:
-                records = await self._log.append([each.draft for each in decided]) if decided else ()
+                records = await self._log.append([decision.draft for decision in decided]) if decided else ()
             except SeqConflict as conflict:
                 log.warning(
                     "somebody else wrote this history", extra={"action": "conflict", "job": conflict.job}
@@ -107,80 +106,83 @@ class Owner:
                 continue
             await self._fold(records, decided)
             self.appended = len(records)
-            self._told.appended()
+            self._known_failures.appended()
             self.counts.update(repeats=self._repeats)
-            told, self._untold = self._untold, []
-            return told
+            folded, self._unreturned = self._unreturned, []
+            return folded
         raise InvariantBroken(f"{_ATTEMPTS} conflicts in a row: two writers share this log")
 
     async def _fold(self, records: Sequence[Record], decided: Sequence[_Decided]) -> None:
-        """What was appended is folded in, and before it whatever somebody else had written meanwhile."""
+        """Folds the appended records, and before them any that another owner has written."""
         if records and not self._log.is_exclusive and records[0].position != self.reader.position + 1:
             await self._catch_up()
             return
-        self._untold += [
-            self.reader.adopt(record, each.entry, each.head.state, each.head.hash)
-            for record, each in zip(records, decided, strict=True)
+        self._unreturned += [
+            self.reader.adopt(record, decision.entry, decision.head.state, decision.head.hash)
+            for record, decision in zip(records, decided, strict=True)
         ]
 
     async def _catch_up(self) -> None:
         async for folded in self.reader.catch_up(self._log):
-            self._untold.append(folded)
+            self._unreturned.append(folded)
 
-    def _decide(self, batch: Sequence[Seen]) -> tuple[list[_Decided], list[Failure]]:
+    def _decide(self, batch: Sequence[Delivery]) -> tuple[list[_Decided], list[Failure]]:
         heads: dict[JobUid, _Head] = {}
         decided: list[_Decided] = []
         failures: list[Failure] = []
         silent: list[Observation] = []
         self._repeats = 0
-        for each in batch:
-            seen = each.observation
+        for delivery in batch:
+            observation = delivery.observation
             head: _Head | None = None
             try:
-                head = heads.get(seen.job) or self._head(seen.job)
-                one = self._decide_one(head, each)
-            except Exception as error:  # noqa: BLE001 - it is kept, and said
-                failure = Failure(seen, error)
-                one = None if self._tells_of(head, failure, failures) else self._fallback(head, each, failure)
+                head = heads.get(observation.job) or self._head(observation.job)
+                decision = self._decide_one(head, delivery)
+            except Exception as error:  # noqa: BLE001 - it becomes a dead letter and an entry
+                failure = Failure(observation, error)
+                is_recorded = self._has(head, failure, failures)
+                decision = None if is_recorded else self._fallback(head, delivery, failure)
                 failures.append(failure)
-                if one is None:
+                if decision is None:
                     continue
-            if one is None:
-                silent.append(seen)
+            if decision is None:
+                silent.append(observation)
             else:
-                heads[seen.job] = one.head
-                decided.append(one)
+                heads[observation.job] = decision.head
+                decided.append(decision)
         self.silent = silent
         return decided, failures
 
-    def _tells_of(self, head: _Head | None, failure: Failure, before: Sequence[Failure]) -> bool:
-        """The job's history tells of it; one that has none yet does not, whatever letters a crash has left."""
+    def _has(self, head: _Head | None, failure: Failure, before: Sequence[Failure]) -> bool:
+        """The job's history has the failure. A new job has no history, even if a crash has left a letter."""
         if head is not None and head.state.phase is Phase.NEW:
             return False
-        return self._told.is_said(failure) or any(map(failure.is_like, before))
+        return self._known_failures.is_said(failure) or any(map(failure.is_like, before))
 
-    def _fallback(self, head: _Head | None, seen: Seen, failure: Failure) -> _Decided | None:
-        """The entry that tells of the failure, if one can be written."""
-        if head is None:  # its history cannot be folded
+    def _fallback(self, head: _Head | None, delivery: Delivery, failure: Failure) -> _Decided | None:
+        """The entry that reports the failure, if one can be written."""
+        if head is None:  # the job's history cannot be folded
             return None
         with suppress(Exception):
             events = fallback(head.state, failure)
             if events:
-                return self._entry(head, seen, events, fold(head.state, events), NO_POLICY)
+                return self._entry(head, delivery, events, fold(head.state, events), NO_POLICY)
         return None
 
     async def _keep(self, failure: Failure) -> None:
-        fields = {"action": "dead-letter", "job": failure.seen.job}
-        told = self._told.knows_of(failure)  # where it went wrong is said once, not for every pod
+        fields = {"action": "dead-letter", "job": failure.observation.job}
+        is_known = self._known_failures.knows_of(failure)  # the traceback is logged once, not for every pod
         if isinstance(failure.error, Quarantined):
-            level = logging.DEBUG if told else logging.ERROR
+            level = logging.DEBUG if is_known else logging.ERROR
             log.log(level, "nothing is decided about a job", extra={**fields, "error": failure.text})
         else:
-            cause = None if told else failure.error
+            cause = None if is_known else failure.error
             log.error("an observation cannot be decided", exc_info=cause, extra=fields)
-        body = failure.seen.model_dump_json().encode()
-        await self._log.add_dead_letter(DeadLetter(self._clock.now(), failure.seen.job, body, failure.text))
-        self._told.note(failure)
+        body = failure.observation.model_dump_json().encode()
+        await self._log.add_dead_letter(
+            DeadLetter(self._clock.now(), failure.observation.job, body, failure.text)
+        )
+        self._known_failures.note(failure)
 
     def _head(self, job: JobUid) -> _Head:
         tracked = self.reader.tracked(job)
@@ -188,39 +190,39 @@ class Owner:
             raise Quarantined(f"the history of this job cannot be folded: {tracked.quarantined}")
         return _Head(tracked.state, tracked.seq, tracked.head, tracked.source)
 
-    def _decide_one(self, head: _Head, seen: Seen) -> _Decided | None:
-        if 0 < seen.place <= head.source:
+    def _decide_one(self, head: _Head, delivery: Delivery) -> _Decided | None:
+        if 0 < delivery.place <= head.source:
             self._repeats += 1
             return None
-        events, state = decided(head.state, seen.observation)
-        return self._entry(head, seen, events, state, POLICY) if events else None
+        events, state = decided(head.state, delivery.observation)
+        return self._entry(head, delivery, events, state, POLICY) if events else None
 
     def _entry(
-        self, head: _Head, noticed: Seen, events: tuple[Event, ...], state: JobState, policy: int
+        self, head: _Head, delivery: Delivery, events: tuple[Event, ...], state: JobState, policy: int
     ) -> _Decided:
-        seen, place, trace = noticed
+        cause, place, trace = delivery
         entry = Entry(
-            job=seen.job,
+            job=cause.job,
             seq=head.seq + 1,
             prev=head.hash,
             policy=policy,
-            seen_at=seen.at,
-            happened_at=seen.happened_at,
-            actor=seen.actor if isinstance(seen, JobObserved) else "",
-            actor_source=seen.actor_source if isinstance(seen, JobObserved) else ActorSource.RECORDED,
+            seen_at=cause.at,
+            happened_at=cause.happened_at,
+            actor=cause.actor if isinstance(cause, JobObserved) else "",
+            actor_source=cause.actor_source if isinstance(cause, JobObserved) else ActorSource.RECORDED,
             source=place,
-            cause=seen,
+            cause=cause,
             events=events,
         )
         body = encode(entry)
         if 0 < self._log.entry_limit < len(body):
             raise TooLarge(f"its entry has {len(body)} bytes, and the log takes {self._log.entry_limit}")
         after = _Head(state, entry.seq, entry_hash(body), place or head.source)
-        return _Decided(Draft(seen.job, entry.seq, body, trace=trace), entry, after)
+        return _Decided(Draft(cause.job, entry.seq, body, trace=trace), entry, after)
 
 
 class TooLarge(InvariantBroken):
-    """The decision cannot be written down: the observation, whole, is kept as a dead letter."""
+    """The log does not take the entry, as it is too large: the observation is kept as a dead letter."""
 
 
 class Quarantined(InvariantBroken):

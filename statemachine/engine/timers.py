@@ -1,8 +1,8 @@
 """Wakes jobs when their timers are due.
 
-What is to be fired is read off the states, so a restart forgets nothing and a timer that a job no longer
-wants is not fired. Each (job, timer, due time) fires once; the wall clock is looked at anew at least every
-half minute, because it may jump. Where something else tells the time, a clock that is off fires nothing.
+Timers are part of the states, so a restart forgets none, and a timer that the job has cleared does not fire.
+Each (job, timer, due time) fires once; the engine reads the wall clock at least every half minute, because it
+may jump. If the clock is compared with another one and is off, no timer fires.
 """
 
 import asyncio
@@ -19,17 +19,17 @@ from statemachine.observations import TimerFired
 _LONGEST_SLEEP: Final = 30.0
 
 _UNTRUSTED: Final = 1.0
-"""Seconds until a clock is looked at again that could not be trusted while something was due."""
+"""Seconds until a clock that could not be trusted is checked again while a timer is due."""
 
 
 async def _nothing() -> None:
-    """For clocks that nobody compares."""
+    """The comparison of a clock that is not compared."""
 
 
 class Timers:
     """The timers of all jobs of one log.
 
-    With a `check` nothing is fired unless the clock can be trusted; `compare` gets a sample of it, if it can.
+    With a `check` timers fire only while the clock can be trusted; `compare` takes a sample, if it can.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Timers:
         self._changed = asyncio.Event()
 
     def sync(self, job: JobUid, timers: Mapping[str, datetime], before: Mapping[str, datetime]) -> None:
-        """`job` wants exactly `timers` now; it wanted `before` so far."""
+        """Sets the timers of `job` to `timers`; so far they were `before`."""
         if timers is before:
             return
         for name in before:
@@ -60,7 +60,7 @@ class Timers:
                 self._changed.set()
 
     async def run(self) -> None:
-        """Fires what is due, for ever."""
+        """Fires timers when they are due, for ever."""
         while True:
             self._changed.clear()
             while await self._is_right() and (due := self._pop_due()):

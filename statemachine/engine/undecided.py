@@ -1,8 +1,9 @@
-"""What becomes of a job about which something cannot be decided: it is seen to be so, and that is said once.
+"""Observations that cannot be decided: what becomes of their jobs.
 
-The observation is kept, whole, as a dead letter (design rule 10). Beside it stands an entry that needs none of the
-rules that failed, so the job does not vanish: a new one is Failed, and one that lives goes on as it is, with an
-Event that says so. The same is noticed again at every start and resync; that is neither kept nor said again.
+The observation is kept, whole, as a dead letter (design rule 10). Beside it the owner appends an entry that needs
+none of the rules that failed, so the job does not vanish: a new job is Failed, and an existing one goes on as it is,
+with an Event about the failure. Every start and resync brings the same observation again: it is neither kept nor
+announced twice.
 """
 
 import json
@@ -23,7 +24,7 @@ REASON: Final = "Undecidable"
 """Reason of the condition, and of the Event."""
 
 NO_POLICY: Final = 0
-"""Policy of an entry that no rules have decided: nobody decides it again."""
+"""Policy of an entry that no rules have decided: it is never decided again."""
 
 _WHEN: Final = ("at", "happened_at", "written_at")
 
@@ -31,21 +32,21 @@ _WHEN: Final = ("at", "happened_at", "written_at")
 class Failure(NamedTuple):
     """An observation that could not be decided, and why."""
 
-    seen: Observation
+    observation: Observation
     error: Exception
 
     @property
     def text(self) -> str:
-        """The error, as letters have it."""
+        """The error as in dead letters."""
         return f"{type(self.error).__name__}: {self.error}"
 
     def is_like(self, other: "Failure") -> bool:
-        """The same went wrong with the same job."""
-        return (self.seen.job, self.text) == (other.seen.job, other.text)
+        """Both are the same error for the same job."""
+        return (self.observation.job, self.text) == (other.observation.job, other.text)
 
 
-class Told:
-    """Which failures the dead letters of a log tell of already; those that were sent once more are not among them."""
+class KnownFailures:
+    """The failures in the dead letters of a log, without those that were sent again."""
 
     def __init__(self, event_log: EventLog) -> None:
         self._log = event_log
@@ -53,7 +54,7 @@ class Told:
         self._unsaid: set[tuple[JobUid, str]] = set()
 
     async def refresh(self, failures: Sequence[Failure]) -> bool:
-        """What is known of these is so; False if that had to be looked up."""
+        """Brings the known failures up to date for these; False if that changed them."""
         if self._known is not None and not any(map(self.knows, failures)):
             return True
         letters = await self._log.dead_letters()
@@ -61,42 +62,42 @@ class Told:
         return before == self._known
 
     def knows(self, failure: Failure) -> bool:
-        """There is a letter of the same observation, whenever that was made, and error."""
+        """There is a letter with the same error and observation, apart from its time."""
         return (self._known is not None) and _key(failure) in self._known
 
     def knows_of(self, failure: Failure) -> bool:
-        """There is a letter of the same job and error."""
-        about = failure.seen.job, failure.text
-        return any(each[:2] == about for each in self._known or ())
+        """There is a letter with the same job and error."""
+        about = failure.observation.job, failure.text
+        return any(key[:2] == about for key in self._known or ())
 
     def is_said(self, failure: Failure) -> bool:
-        """The job's history tells of it, too, as far as letters can say."""
-        return self.knows_of(failure) and (failure.seen.job, failure.text) not in self._unsaid
+        """There is a letter, and the job's history has the failure, too."""
+        return self.knows_of(failure) and (failure.observation.job, failure.text) not in self._unsaid
 
     def note(self, failure: Failure) -> None:
-        """There is a letter of it now; the entries that belong to it are still to be appended."""
+        """Notes a new letter, whose entries are still to be appended."""
         if not self.knows_of(failure):
-            self._unsaid.add((failure.seen.job, failure.text))
+            self._unsaid.add((failure.observation.job, failure.text))
         if self._known is not None:
             self._known.add(_key(failure))
 
     def appended(self) -> None:
-        """So are the entries."""
+        """Notes that the entries of all letters were appended."""
         self._unsaid.clear()
 
 
 def _keys(letters: Iterable[DeadLetter]) -> Iterator[tuple[JobUid, str, str]]:
-    for each in letters:
-        if each.retried_at is None:
-            yield each.job, each.error, _timeless(each.observation)
+    for letter in letters:
+        if letter.retried_at is None:
+            yield letter.job, letter.error, _timeless(letter.observation)
 
 
 def _key(failure: Failure) -> tuple[JobUid, str, str]:
-    return failure.seen.job, failure.text, _timeless(failure.seen.model_dump_json().encode())
+    return failure.observation.job, failure.text, _timeless(failure.observation.model_dump_json().encode())
 
 
 def _timeless(observation: bytes) -> str:
-    """What was seen, whenever that was."""
+    """The observation without its times."""
     try:
         raw: Any = json.loads(observation)
     except ValueError:
@@ -107,29 +108,29 @@ def _timeless(observation: bytes) -> str:
 
 
 def fallback(state: JobState, failure: Failure) -> tuple[Event, ...]:
-    """What is written of a job about which something cannot be decided; empty where nothing can be said."""
-    seen = failure.seen
+    """The events of a job with an observation that cannot be decided; empty if none are possible."""
+    observation = failure.observation
     text = f"jobledger cannot decide about this job ({failure.text})"
     if state.phase is not Phase.NEW:
-        said = f"{text}: what it noticed is among its dead letters, and the job goes on as it is"
-        return () if state.closed or state.is_final else (_warning(said),)
-    if not isinstance(seen, JobObserved) or seen.recorded is not None:
-        return ()  # one whose pods may run: it is not to fail because of us
-    kind = kind_of(seen.api_version, seen.kind)
+        message = f"{text}: what it noticed is among its dead letters, and the job goes on as it is"
+        return () if state.closed or state.is_final else (_warning(message),)
+    if not isinstance(observation, JobObserved) or observation.recorded is not None:
+        return ()  # the job's pods may run: it must not fail because of a fault of ours
+    kind = kind_of(observation.api_version, observation.kind)
     return (
         JobAdmitted(
-            api_version=seen.api_version,
+            api_version=observation.api_version,
             kind=kind.names.kind,
-            object_kind="" if seen.kind == kind.names.kind else seen.kind,
-            namespace=seen.namespace,
-            name=seen.name,
-            generation=seen.generation,
-            at=seen.at,
-            spec=seen.spec,
-            settings=seen.settings,
+            object_kind="" if observation.kind == kind.names.kind else observation.kind,
+            namespace=observation.namespace,
+            name=observation.name,
+            generation=observation.generation,
+            at=observation.at,
+            spec=observation.spec,
+            settings=observation.settings,
         ),
-        entered(state, Trigger.FOUND_INVALID, "T3", seen),
-        ConditionsChanged(at=seen.at, conditions=(words.true(words.FAILED, REASON, text),)),
+        entered(state, Trigger.FOUND_INVALID, "T3", observation),
+        ConditionsChanged(at=observation.at, conditions=(words.true(words.FAILED, REASON, text),)),
         _warning(text),
     )
 

@@ -1,4 +1,4 @@
-"""The auditor's reading of a log: every record that does not belong where it stands, and nothing else."""
+"""The audit of a log: finds every record that does not belong where it stands."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,19 +13,18 @@ from statemachine.log.reader import Skipped, misnumbered, read, unchained
 class Verifier:
     """Checks records in log order: readable, numbered without holes, each naming the one before it by hash.
 
-    A flaw is told once: what was written on top of a refused entry, and names it rightly, is its branch and
-    is not told again. So a changed entry shows as the one link that broke, not as everything behind it. That
-    the end of a history was changed or cut off, or all of it written anew, no chain can tell by itself:
-    compare `heads` with those noted elsewhere.
+    A flaw is reported once: entries that follow a refused one, and name it rightly, are its branch, and are no flaws
+    of their own. So a changed entry shows as one broken link, not as everything behind it. A chain cannot show that
+    the end of a history was changed or cut off, or that all of it was rewritten: compare `heads` with copies of them.
     """
 
     def __init__(self) -> None:
         self.heads: dict[JobUid, tuple[Seq, str]] = {}
-        """Of each job: number and hash of the last entry that belongs."""
+        """For each job, number and hash of the last entry that belongs."""
         self._branches: dict[JobUid, set[str]] = {}
 
     def check(self, record: Record, entry: Entry | EntryEvents | None = None) -> Skipped | None:
-        """What is wrong with the record, None if it belongs. `entry` is what is in it, if somebody has read it."""
+        """What is wrong with the record; None if it belongs. `entry` is its content, if the caller has read it."""
         last, head = self.heads.get(record.job, (0, GENESIS))
         own = entry_hash(record.body)
         try:
@@ -36,15 +35,15 @@ class Verifier:
             self.heads[record.job] = record.seq, own
             return None
         branch = self._branches.setdefault(record.job, set())
-        known = prev in branch
+        is_known = prev in branch
         branch.add(own)
-        if known:
+        if is_known:
             return None
         wrong = unchained(last) if record.seq == last + 1 else misnumbered(record.seq, last)
         return _flaw(record, wrong)
 
     def _unreadable(self, record: Record, own: str, reason: str) -> Skipped:
-        """The next entry may still vouch for these bytes: it names their hash."""
+        """Adds the unreadable bytes to the chain: the next entry may name their hash."""
         last, _ = self.heads.get(record.job, (0, GENESIS))
         if record.seq == last + 1:
             self.heads[record.job] = record.seq, own

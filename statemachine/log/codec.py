@@ -1,8 +1,8 @@
 """Entries and snapshots ↔ bytes.
 
-The bytes are what is stored, hashed and chained, so there is one way to write an entry: compact JSON, fields
-in the order of their models, tags (`v`, `type`) first, fields that hold their default left out. What is not
-wholly an entry of a known version is `EntryUnreadable`, bytes and all.
+The log stores, hashes and chains these bytes, so there is one way to write an entry: compact JSON, fields
+in the order of their models, tags (`v`, `type`) first, fields with their default omitted. Bytes that are not wholly
+an entry of a known version raise `EntryUnreadable`, which keeps them.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from statemachine.errors import EntryUnreadable
 from statemachine.events import Event
-from statemachine.log.entry import Entry, EntryEvents, EntryTold
+from statemachine.log.entry import Entry, EntryBrief, EntryEvents
 from statemachine.observations import Observation
 from statemachine.state import JobState
 from statemachine.upcasters import UPCASTERS, NotLifted, Registry, lift_observation, upcast
@@ -40,11 +40,11 @@ def encode(entry: Entry) -> bytes:
     """The bytes of `entry`; equal entries (dicts in the same order) give equal bytes.
 
     Raises:
-        ValueError: a text in it is no Unicode (a lone surrogate), so no JSON can hold it.
+        ValueError: a text in it is not Unicode (a lone surrogate), so JSON cannot hold it.
     """
     head = entry.__pydantic_serializer__.to_json(entry, exclude_defaults=True, exclude=_HEAD_ONLY)
     events = b",".join(
-        [_tagged(each, b'{"type":"%b","v":%d' % (each.type.encode(), each.v)) for each in entry.events]
+        [_tagged(event, b'{"type":"%b","v":%d' % (event.type.encode(), event.v)) for event in entry.events]
     )
     cause = _tagged(entry.cause, b'{"type":"%b"' % entry.cause.type.encode())
     return b'{"v":%d,%b,"cause":%b,"events":[%b]}' % (entry.v, head[1:-1], cause, events)
@@ -53,42 +53,42 @@ def encode(entry: Entry) -> bytes:
 def _tagged(model: Event | Observation, start: bytes) -> bytes:
     """`start`, which holds the tags, and the other fields behind it.
 
-    Tags are defaults, which `exclude_defaults` drops. Writing them here puts them first, and costs a third of
-    what a serializer in Python would.
+    Tags are defaults, which `exclude_defaults` drops. Written here they come first, at a third of the cost of a
+    serializer in Python.
     """
-    rest = model.__pydantic_serializer__.to_json(model, exclude_defaults=True)
-    return start + b"}" if rest == b"{}" else start + b"," + rest[1:]
+    fields = model.__pydantic_serializer__.to_json(model, exclude_defaults=True)
+    return start + b"}" if fields == b"{}" else start + b"," + fields[1:]
 
 
 def decode(body: bytes, *, upcasters: Registry = UPCASTERS) -> Entry:
     """The whole entry, lifted to the present versions.
 
     Raises:
-        EntryUnreadable: it is none.
+        EntryUnreadable: the bytes are no such entry.
     """
     return _decoded(Entry, body, upcasters)
 
 
 def decode_events(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryEvents:
-    """What folding needs of an entry, lifted to the present versions; the cause is not looked at.
+    """The part of an entry that folding needs, lifted to the present versions; the cause is skipped.
 
     Raises:
-        EntryUnreadable: it is none.
+        EntryUnreadable: the bytes are no such entry.
     """
     return _decoded(EntryEvents, body, upcasters)
 
 
-def decode_told(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryTold:
-    """What views tell of an entry, lifted to the present versions; of a cause that is not known, its type.
+def decode_brief(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryBrief:
+    """The part of an entry that views show, lifted to the present versions; of any cause only its type.
 
     Raises:
-        EntryUnreadable: it is none.
+        EntryUnreadable: the bytes are no such entry.
     """
-    return _decoded(EntryTold, body, upcasters)
+    return _decoded(EntryBrief, body, upcasters)
 
 
 def _decoded(model: type[M], body: bytes, upcasters: Registry) -> M:
-    """The entry, as far as `model` has it. Not `model_validate_json`, which costs more for the same."""
+    """The part of the entry that `model` has. `model_validate_json` would cost more."""
     try:
         entry: M = model.__pydantic_validator__.validate_json(body)
         return entry
@@ -101,20 +101,20 @@ def entry_hash(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
-def encode_observation(seen: Observation) -> bytes:
-    """The bytes of an observation by itself, on its way to whoever decides it.
+def encode_observation(observation: Observation) -> bytes:
+    """The bytes of an observation by itself, on its way to an engine.
 
-    As in an entry fields that hold their default are left out: an engine of an earlier release refuses fields that it
-    does not know, and so is troubled only by what really says more.
+    As in an entry, fields with their default are omitted: an engine of an earlier release refuses unknown fields, and
+    so meets only those that are really set.
     """
-    return _tagged(seen, b'{"type":"%b"' % seen.type.encode())
+    return _tagged(observation, b'{"type":"%b"' % observation.type.encode())
 
 
 def decode_observation(body: bytes) -> Observation:
     """The inverse of `encode_observation`.
 
     Raises:
-        EntryUnreadable: it is none.
+        EntryUnreadable: the bytes are no observation.
     """
     try:
         return _observations().validate_json(body)
@@ -123,7 +123,7 @@ def decode_observation(body: bytes) -> Observation:
 
 
 def _lifted_observation(body: bytes, refused: ValidationError) -> Observation:
-    """The observation that the models refused, if it is only old: a process of an earlier release has put it."""
+    """The observation that the models refused, if only its shape is old: an earlier release has put it."""
     try:
         raw = json.loads(body)
         lifted = lift_observation(raw)
@@ -143,7 +143,7 @@ def decode_state(body: bytes) -> JobState:
     """The state of a snapshot that was written under the present `STATE_VERSION`.
 
     Raises:
-        EntryUnreadable: it is none.
+        EntryUnreadable: the bytes are no such state.
     """
     try:
         return _states().validate_json(body)
@@ -152,13 +152,13 @@ def decode_state(body: bytes) -> JobState:
 
 
 def _lifted(body: bytes, model: type[M], refused: ValidationError, upcasters: Registry) -> M:
-    """The entry that the models refused, if it is only old."""
+    """The entry that the models refused, if only its shape is old."""
     raw = _parsed(body)
     try:
         lifted = upcast(raw, ENTRY_VERSION, registry=upcasters)
     except NotLifted as error:
         raise EntryUnreadable(f"the entry cannot be read: {error}", body) from error
-    if lifted == raw:  # it is of the present versions, and wrong
+    if lifted == raw:  # the entry has the present versions, and is wrong
         raise EntryUnreadable(f"the entry cannot be read: {_first(refused)}", body) from refused
     try:
         return model.model_validate_json(json.dumps(lifted).encode())
@@ -177,7 +177,7 @@ def _parsed(body: bytes) -> dict[str, Any]:
 
 
 def _first(error: ValidationError) -> str:
-    """The first thing that is wrong, as `events.0.replica: Field required`."""
+    """The first error, as `events.0.replica: Field required`."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     return f"{place}: {first['msg']}" if place else first["msg"]

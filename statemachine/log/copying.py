@@ -1,8 +1,8 @@
-"""From one log to another: every entry that a reader would come to, byte for byte, and then looked at again.
+"""Copies a log to another one: every entry that a reader accepts, byte for byte, and compares both afterwards.
 
-The other may have another number of partitions: a job's entries are wholly in the one that it has there. The place
-that an entry names is one among the observations of the first log; in the other it is marked as moved, and nobody
-goes by its place.
+The target may have another number of partitions: a job's entries go to the one that holds the job there. The place
+that an entry names counts observations of the source log; in the target the entry is marked as moved, and readers
+ignore its place.
 """
 
 from collections import Counter
@@ -21,15 +21,15 @@ from statemachine.log.reader import read
 _BATCH: Final = 256
 
 Hashes = dict[JobUid, list[str]]
-"""Of each job, the hashes of its entries in their order."""
+"""For each job, the hashes of its entries in order."""
 
 
 class NotTheSame(LogError):
-    """The other log holds something else than the first at some place."""
+    """The target has another entry than the source at some place."""
 
 
 class Copied(NamedTuple):
-    """What is in the other log now, how many entries were there before, and how many dead letters the first has."""
+    """The content of the target now, its entries before the copy, and the number of dead letters in the source."""
 
     jobs: int
     entries: int
@@ -38,95 +38,95 @@ class Copied(NamedTuple):
 
 
 async def copy(source: ReadableLog, target: Partitions) -> Copied:
-    """The histories in `source` are in `target`, which may hold the beginnings of some already, and nothing else.
+    """Copies histories and dead letters of `source` to `target`, which may hold beginnings of them, and nothing else.
 
-    So are the dead letters. What no reader believes (an entry that does not follow) is left behind. Snapshots are
-    left behind, too: they are made again. `target` is this process's to write.
+    Entries that no reader accepts are not copied, nor are snapshots: they are made again. This process has to be the
+    writer of `target`.
 
     Raises:
-        NotTheSame: `target` holds another history; or, at the end, not what was copied. It names job and entry.
-        LogError: one of them cannot be read or written now; a repetition goes on where this one ended.
+        NotTheSame: `target` holds another history, or has not kept the copy. The message names job and entry.
+        LogError: a log cannot be read or written now; another call goes on where this one ended.
     """
     there = await hashes(*target.logs)
     before = sum(map(len, there.values()))
-    wanted: Hashes = {}
-    waiting: dict[int, list[Draft]] = {}
+    histories: Hashes = {}
+    pending: dict[int, list[Draft]] = {}
     async for batch in source.scan():
         for record in batch:
-            if not _follows(record, wanted):
+            if not _follows(record, histories):
                 continue
-            own = wanted.setdefault(record.job, [])
+            own = histories.setdefault(record.job, [])
             own.append(entry_hash(record.body))
-            known = there.get(record.job, [])
-            if len(own) <= len(known):
-                _compare({record.job: own}, {record.job: known[: len(own)]})
+            copied = there.get(record.job, [])
+            if len(own) <= len(copied):
+                _compare({record.job: own}, {record.job: copied[: len(own)]})
             else:
                 number = target.number_of(record.job)
                 draft = Draft(record.job, record.seq, record.body, moved=True)
-                waiting.setdefault(number, []).append(draft)
-        await _write(target.logs, waiting, least=_BATCH)
-    await _write(target.logs, waiting, least=1)
-    _compare(wanted, await hashes(*target.logs))
+                pending.setdefault(number, []).append(draft)
+        await _write(target.logs, pending, least=_BATCH)
+    await _write(target.logs, pending, least=1)
+    _compare(histories, await hashes(*target.logs))
     letters = await _letters(source, target)
-    return Copied(len(wanted), sum(map(len, wanted.values())), before, letters)
+    return Copied(len(histories), sum(map(len, histories.values())), before, letters)
 
 
 async def _letters(source: ReadableLog, target: Partitions) -> int:
-    """The dead letters of `source` are in `target`, those that were there before not again; how many they are."""
-    there = Counter([_said(each) for log in target.logs for each in await log.dead_letters()])
+    """Copies the dead letters that `target` does not have. Returns how many `source` has."""
+    there = Counter([_content(letter) for log in target.logs for letter in await log.dead_letters()])
     letters = await source.dead_letters()
-    for each in letters:
-        if there[_said(each)]:
-            there[_said(each)] -= 1
+    for letter in letters:
+        if there[_content(letter)]:
+            there[_content(letter)] -= 1
         else:
-            await target.log_of(each.job).add_dead_letter(each)
+            await target.log_of(letter.job).add_dead_letter(letter)
     return len(letters)
 
 
-def _said(letter: DeadLetter) -> tuple[datetime, JobUid, bytes, str]:
+def _content(letter: DeadLetter) -> tuple[datetime, JobUid, bytes, str]:
     return letter.at, letter.job, letter.observation, letter.error
 
 
 async def hashes(*logs: ReadableLog) -> Hashes:
-    """The histories in these logs."""
-    found: Hashes = {}
+    """The hashes of the histories in these logs."""
+    histories: Hashes = {}
     for log in logs:
         async for batch in log.scan():
             for record in batch:
-                if _follows(record, found):
-                    found.setdefault(record.job, []).append(entry_hash(record.body))
-    return found
+                if _follows(record, histories):
+                    histories.setdefault(record.job, []).append(entry_hash(record.body))
+    return histories
 
 
-def _follows(record: Record, known: Mapping[JobUid, Sequence[str]]) -> bool:
-    """A reader comes to it: the next one that names the one before it, or that cannot be read at all."""
-    own = known.get(record.job, ())
+def _follows(record: Record, histories: Mapping[JobUid, Sequence[str]]) -> bool:
+    """A reader accepts the record: it is the next one and names the one before it, or is unreadable."""
+    own = histories.get(record.job, ())
     if record.seq != len(own) + 1:
         return False
     try:
         return read(record).prev == (own[-1] if own else GENESIS)
     except EntryUnreadable:
-        return True  # with it the job's readable history ends, in the copy as well
+        return True  # the job's readable history ends here, in the copy as well
 
 
-async def _write(logs: Sequence[EventLog], waiting: dict[int, list[Draft]], *, least: int) -> None:
-    for number, drafts in waiting.items():
+async def _write(logs: Sequence[EventLog], pending: dict[int, list[Draft]], *, least: int) -> None:
+    for number, drafts in pending.items():
         while len(drafts) >= least:
             batch = drafts[:_BATCH]
             await logs[number].append(batch)
             del drafts[: len(batch)]
 
 
-def _compare(wanted: Hashes, found: Hashes) -> None:
-    for job in [*wanted, *(each for each in found if each not in wanted)]:
-        left, right = wanted.get(job, []), found.get(job, [])
+def _compare(histories: Hashes, copies: Hashes) -> None:
+    for job in [*histories, *(job for job in copies if job not in histories)]:
+        left, right = histories.get(job, []), copies.get(job, [])
         if left != right:
             raise NotTheSame(f"job {job}: entry {_first(left, right)} is not the same in both logs")
 
 
 def _first(left: Sequence[str], right: Sequence[str]) -> Seq:
-    """Number of the first entry that is not in both."""
+    """The number of the first entry that differs."""
     pairs = zip(left, right, strict=False)
     return next(
-        (seq for seq, (one, two) in enumerate(pairs, 1) if one != two), min(len(left), len(right)) + 1
+        (seq for seq, (mine, theirs) in enumerate(pairs, 1) if mine != theirs), min(len(left), len(right)) + 1
     )

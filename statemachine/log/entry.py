@@ -16,8 +16,8 @@ class Entry(Wire):
     """One decision: the observation that caused it, whole, and the events that it decided, in order.
 
     `prev` is the SHA-256 (hex) of the bytes of the job's entry before this one, so that a history cannot be
-    changed unseen. `seen_at` is when the observation was noticed, `happened_at` when the thing itself
-    happened, if known. `actor` is who changed the spec, as far as known, `actor_source` how that is known.
+    changed unseen. `seen_at` is when the controller observed it, `happened_at` when the change itself
+    happened, if known. `actor` is the author of the change, if known, `actor_source` how that is known.
     `policy` is the version of the deciding code (`statemachine.decide.POLICY`). `source` is the place of the
     observation among those of its partition, where it has one; 0 elsewhere.
     """
@@ -48,13 +48,13 @@ class EntryEvents(Wire, extra="ignore"):
 
 
 class CauseType(Wire, extra="ignore"):
-    """Of an observation only what it is; newer releases may have some that this one does not know."""
+    """The type of an observation alone; newer releases may have types that this one does not know."""
 
     type: str
 
 
-class EntryTold(EntryEvents, extra="ignore"):
-    """What views tell of an entry; of its cause they need no more than the type."""
+class EntryBrief(EntryEvents, extra="ignore"):
+    """The part of an entry that views show; of its cause they need only the type."""
 
     seen_at: datetime
     happened_at: datetime | None = None

@@ -1,7 +1,7 @@
-"""The Inbox port: observations on their way from processes that notice to the one that decides.
+"""The Inbox port: observations on their way from bridges to the engine.
 
-Whoever notices puts; the engine takes, decides, and acknowledges once the entries are durable. Adapters: the
-SQLite file of the log, and a list for tests. One test suite runs on both (`tests/ports/test_inbox.py`).
+A bridge puts observations; the engine takes them, decides, and acknowledges them once the entries are durable.
+Adapters: the SQLite file of the log, and a list for tests. One test suite runs on both (`tests/ports/test_inbox.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,19 +13,19 @@ from statemachine.log.codec import encode_observation
 from statemachine.observations import Observation
 
 Trace = Callable[[Observation], str]
-"""Tells the W3C trace context (`traceparent`) of an observation; empty without one."""
+"""An observation → its W3C trace context (`traceparent`); empty without one."""
 
 
 def untraced(_: Observation) -> str:
-    """A Trace where nobody traces."""
+    """The Trace of a process without tracing."""
     return ""
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
-    """An observation as it was put: its job, and its bytes. Nothing is said about their being readable.
+class Post:
+    """An observation as it was put: its job, and its bytes, which may be unreadable.
 
-    `trace`: the W3C trace context (`traceparent`) that it came with, if it did.
+    `trace`: the W3C trace context (`traceparent`) that came with it; empty without one.
     """
 
     job: JobUid
@@ -38,47 +38,47 @@ class Taken:
     """The oldest observations of an inbox; `token` acknowledges them all."""
 
     token: int
-    posts: Sequence[Posted]
+    posts: Sequence[Post]
 
 
 class Outbox(Protocol):
-    """Takes observations for whoever decides: any number of processes put, those of one in their order."""
+    """Takes observations for the engine. Any number of processes put; those of one process stay in order."""
 
     async def put(self, observations: Sequence[Observation]) -> None:
-        """All of them are durable, behind everything that was put before. LogUnavailable: not all of them are."""
+        """All observations are durable, behind those put before. Raises LogUnavailable if not all of them are."""
 
 
 class Inbox(Outbox, Protocol):
-    """Keeps observations until they are acknowledged: at least once. One process takes.
+    """Keeps observations until they are acknowledged: delivers at least once. One process takes.
 
-    Every method may raise LogUnavailable, and has then done nothing.
+    Every method may raise LogUnavailable, and has then changed nothing.
     """
 
     async def take(self, limit: int) -> Taken:
-        """The oldest `limit` at most; the same again until they are acknowledged."""
+        """The oldest observations, at most `limit`; the same again until they are acknowledged."""
 
     async def ack(self, token: int) -> None:
-        """What was taken with `token`, and everything before it, is not given again."""
+        """The inbox drops what was taken with `token`, and everything before it."""
 
     async def waiting(self) -> int:
-        """How many are not acknowledged yet."""
+        """The number of observations that are not acknowledged yet."""
 
 
 class MemoryInbox:
     """An Inbox in a list."""
 
     def __init__(self) -> None:
-        self._posts: list[Posted] = []
+        self._posts: list[Post] = []
         self._acked = 0
 
     async def put(self, observations: Sequence[Observation]) -> None:
         """See Inbox."""
-        self._posts += [posted(each) for each in observations]
+        self._posts += [posted(observation) for observation in observations]
 
     async def take(self, limit: int) -> Taken:
         """See Inbox."""
-        found = self._posts[:limit]
-        return Taken(self._acked + len(found), found)
+        posts = self._posts[:limit]
+        return Taken(self._acked + len(posts), posts)
 
     async def ack(self, token: int) -> None:
         """See Inbox."""
@@ -90,6 +90,6 @@ class MemoryInbox:
         return len(self._posts)
 
 
-def posted(seen: Observation) -> Posted:
+def posted(observation: Observation) -> Post:
     """The observation as an inbox keeps it."""
-    return Posted(seen.job, encode_observation(seen))
+    return Post(observation.job, encode_observation(observation))

@@ -1,8 +1,8 @@
-"""The life of one job, step by step: records in, what they say and the states that they lead through out.
+"""The life of one job, step by step: records → their events, and the states between these.
 
 Every view of one job's past (`history`, `why`, the picture, the states at any moment) is made of these steps. An
-entry is decoded once, whole, and folded once, event by event; who makes several views gives each of them every step.
-Which records count is the Reader's to say, as everywhere (ADR 0032).
+entry is decoded once, whole, and folded once, event by event, for several views together. The Reader says which
+records count, as everywhere (ADR 0032).
 
 Reading a life costs what `scan(job=…)` costs: in SQLite the job's own entries, by the index of (job, seq); in Kafka,
 which has no such index, the partition that the job is in.
@@ -22,12 +22,12 @@ from statemachine.log.reader import Reader, Tracked
 from statemachine.state import JobState
 
 
-class Step(NamedTuple):
-    """What a record says, and the job's states: the one before it, and the one behind each of its `events`.
+class LifeStep(NamedTuple):
+    """The content of a record, and the job's states: the one before it, and the one behind each of its `events`.
 
-    `entry` is None where it cannot be told, and `fault` says why: the record does not count (no events), or only its
-    events can be read, as where a newer release observed something. `whole`: it counts and can be told, and so can
-    all before it that count.
+    `entry` is None if it cannot be shown, and `fault` says why: the record does not count (no events), or only its
+    events are readable, as for an observation of a newer release. `whole`: this record, and all before it that count,
+    can be shown.
     """
 
     entry: Entry | None
@@ -43,7 +43,7 @@ class Step(NamedTuple):
 
     @property
     def state(self) -> JobState:
-        """The state behind it."""
+        """The state behind the record."""
         return self.states[-1]
 
     def moments(self) -> Iterator[tuple[Event, JobState]]:
@@ -52,7 +52,7 @@ class Step(NamedTuple):
 
 
 class Life:
-    """A job as the records tell it that were added, which are its own, from the first on and in log order."""
+    """A job according to its records, which are added from the first on, in log order."""
 
     def __init__(self, job: JobUid) -> None:
         self.job = job
@@ -62,25 +62,25 @@ class Life:
 
     @property
     def tracked(self) -> Tracked:
-        """Where the job stands behind the last record that counts."""
+        """The job behind the last record that counts."""
         return self._reader.tracked(self.job)
 
-    def add(self, record: Record) -> Step:
-        """One more record of the log."""
+    def add(self, record: Record) -> LifeStep:
+        """Adds a record of the log. Returns its step."""
         folded = self._reader.accept(record)
         if folded is None:
-            return Step(None, (), (self.tracked.state,), self._why_not(record), whole=False)
+            return LifeStep(None, (), (self.tracked.state,), self._why_not(record), whole=False)
         if not isinstance(folded.entry, Entry):
             self._whole = False
-            return Step(None, folded.entry.events, self._states, why_unread(record.body), whole=False)
-        return Step(folded.entry, folded.entry.events, self._states, whole=self._whole)
+            return LifeStep(None, folded.entry.events, self._states, why_unread(record.body), whole=False)
+        return LifeStep(folded.entry, folded.entry.events, self._states, whole=self._whole)
 
     def _folded(self, state: JobState, events: tuple[Event, ...]) -> JobState:
         self._states = states(state, events)
         return self._states[-1]
 
     def _why_not(self, record: Record) -> str:
-        """Why the record was not accepted; the one that put the job in quarantine has its own reason."""
+        """Why the reader did not accept the record; a record that caused the quarantine has the reason of that."""
         own, quarantined = f"entry {record.seq}: ", self.tracked.quarantined
         if quarantined.startswith(own):
             return quarantined.removeprefix(own)
@@ -88,7 +88,7 @@ class Life:
 
 
 def decode_most(body: bytes) -> Entry | EntryEvents:
-    """The whole entry; where its cause is not known here, as much as folding needs. Raises EntryUnreadable."""
+    """The whole entry; with an unknown cause, the part that folding needs. Raises EntryUnreadable."""
     try:
         return decode(body)
     except EntryUnreadable:
@@ -96,7 +96,7 @@ def decode_most(body: bytes) -> Entry | EntryEvents:
 
 
 def why_unread(body: bytes) -> str:
-    """Why no more of an entry can be read than folding needs."""
+    """Why an entry cannot be read whole; empty if it can."""
     try:
         decode(body)
     except EntryUnreadable as error:
@@ -105,7 +105,7 @@ def why_unread(body: bytes) -> str:
 
 
 def states(state: JobState, events: Iterable[Event]) -> tuple[JobState, ...]:
-    """`state`, and the one behind each of `events`."""
+    """`state`, and the state behind each of `events`."""
     reached = [state]
     for event in events:
         state = evolve(state, event)
@@ -113,10 +113,10 @@ def states(state: JobState, events: Iterable[Event]) -> tuple[JobState, ...]:
     return tuple(reached)
 
 
-def retold(state: JobState, entries: Iterable[Entry]) -> Iterator[Step]:
-    """The steps of entries that are known to count: those behind `state`, in order."""
+def retold(state: JobState, entries: Iterable[Entry]) -> Iterator[LifeStep]:
+    """The steps of entries that count: those behind `state`, in order."""
     for entry in entries:
-        step = Step(entry, entry.events, states(state, entry.events))
+        step = LifeStep(entry, entry.events, states(state, entry.events))
         state = step.state
         yield step
 
@@ -126,8 +126,8 @@ async def records_of(log: ReadableLog, job: JobUid) -> tuple[Record, ...]:
     return tuple([record async for batch in log.scan(job=job) for record in batch])
 
 
-def steps_of(job: JobUid, records: Iterable[Record]) -> Iterator[tuple[Record, Step]]:
-    """The records with what they say; every record is read when its step is asked for."""
+def steps_of(job: JobUid, records: Iterable[Record]) -> Iterator[tuple[Record, LifeStep]]:
+    """The records with their steps; a record is read when the caller asks for its step."""
     life = Life(job)
     for record in records:
         yield record, life.add(record)

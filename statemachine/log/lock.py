@@ -1,4 +1,4 @@
-"""One writer a store: a lock that dies with its process, and says who holds it."""
+"""One writer a store: a lock that ends with its process, and names its holder."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ from typing import Self
 from statemachine.errors import StoreInUse, StoreUnusable
 
 PRIVATE = 0o600
-"""Mode of every file made here: manifests may hold secrets, and nobody else has to read them."""
+"""Mode of every file made here: manifests may hold secrets, which other users must not read."""
 
 _SHOWN = 200  # characters of a command line; enough to know the process by
 
@@ -19,8 +19,8 @@ _SHOWN = 200  # characters of a command line; enough to know the process by
 class StoreLock:
     """The exclusive right to write the store at `path`, held through `<path>.lock`.
 
-    An flock and not a file's existence: the kernel lets go of it when the process ends, however it ends. The
-    file stays where it is, as two processes could otherwise each lock a file of that name.
+    It is an flock and not a file's existence: the kernel releases it when the process ends, however it ends. The file
+    stays, as two processes could otherwise lock two files of that name.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -28,11 +28,11 @@ class StoreLock:
 
     @classmethod
     def acquire(cls, path: Path) -> Self:
-        """The lock is held by this process.
+        """Takes the lock for this process.
 
         Raises:
-            StoreInUse: another has it.
-            StoreUnusable: there can be no lock there.
+            StoreInUse: another process has it.
+            StoreUnusable: a lock cannot be made there.
         """
         name = path.with_name(path.name + ".lock")
         try:
@@ -53,7 +53,7 @@ class StoreLock:
         return cls(descriptor)
 
     def release(self) -> None:
-        """Another may have it; idempotent."""
+        """Gives the lock up; idempotent."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.ftruncate(descriptor, 0)

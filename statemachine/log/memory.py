@@ -10,7 +10,7 @@ from statemachine.log.polling import polled
 from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot, as_string
 
 BATCH = 1000
-"""Records that `scan` hands out at once."""
+"""Records that `scan` returns at once."""
 
 
 class MemoryLog:
@@ -33,7 +33,7 @@ class MemoryLog:
 
     @property
     def refused_snapshots(self) -> int:
-        """See EventLog: nobody else has these."""
+        """See EventLog: no other process writes these."""
         return 0
 
     @property
@@ -74,12 +74,12 @@ class MemoryLog:
     ) -> AsyncIterator[Sequence[Record]]:
         """See EventLog."""
         if job is None:
-            found = self._records[after:]  # a record's position is its index + 1
+            records = self._records[after:]  # a record's position is its index + 1
         else:
             mine = self._of_job.get(job, ())
-            found = [each for each in mine if each.position > after and each.seq > after_seq]
-        for start in range(0, len(found), BATCH):
-            yield found[start : start + BATCH]
+            records = [record for record in mine if record.position > after and record.seq > after_seq]
+        for start in range(0, len(records), BATCH):
+            yield records[start : start + BATCH]
 
     async def first_records(self, text: str) -> Sequence[Record] | None:
         """See ReadableLog."""
@@ -110,7 +110,7 @@ class MemoryLog:
         self, position: Position, snapshots: Sequence[Snapshot], source: Position = 0
     ) -> None:
         """See EventLog."""
-        self._snapshots.update((each.job, each) for each in snapshots)
+        self._snapshots.update((snapshot.job, snapshot) for snapshot in snapshots)
         self._covered, self._source = position, source
 
     async def drop_snapshots(self) -> None:

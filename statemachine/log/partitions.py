@@ -1,4 +1,4 @@
-"""A ledger whose log is cut into partitions: each a log of its own, each job in one of them for good."""
+"""A ledger in partitions: each is a log of its own, and a job stays in one of them."""
 
 from collections import ChainMap
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ def first(_: JobUid) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """The logs of all partitions, in the order of their numbers; `number_of` tells in which a job is."""
+    """The logs of all partitions, by number; `number_of` maps a job to its partition."""
 
     logs: Sequence[EventLog]
     number_of: Callable[[JobUid], int] = first
@@ -36,15 +36,15 @@ class Merged:
     @property
     def finds_jobs(self) -> bool:
         """See ReadableLog."""
-        return all(each.finds_jobs for each in self._partitions.logs)
+        return all(log.finds_jobs for log in self._partitions.logs)
 
     async def scan(
         self, after: Position = 0, *, job: JobUid | None = None, after_seq: Seq = 0
     ) -> AsyncIterator[Sequence[Record]]:
-        """See ReadableLog. `after` is a place in one partition, so only 0 and `job` go well together with several."""
+        """See ReadableLog. `after` is a position of one partition: with several it is 0, or `job` is given."""
         logs = self._partitions.logs if job is None else [self._partitions.log_of(job)]
-        for each in logs:
-            async for batch in each.scan(after, job=job, after_seq=after_seq):
+        for log in logs:
+            async for batch in log.scan(after, job=job, after_seq=after_seq):
                 yield batch
 
     async def first_records(self, text: str) -> Sequence[Record] | None:
@@ -58,8 +58,8 @@ class Merged:
 
     async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
         """See ReadableLog: they cover nothing, as no position stands for all partitions."""
-        found = [await each.snapshots() for each in self._partitions.logs]
-        return 0, [snapshot for _, snapshots in found for snapshot in snapshots]
+        parts = [await log.snapshots() for log in self._partitions.logs]
+        return 0, [snapshot for _, snapshots in parts for snapshot in snapshots]
 
     async def saved(self) -> Saved:
         """See ReadableLog: as `snapshots`."""
@@ -74,16 +74,16 @@ class Merged:
 
     async def dead_letters(self) -> Sequence[DeadLetter]:
         """See ReadableLog."""
-        found = [letter for each in self._partitions.logs for letter in await each.dead_letters()]
-        return sorted(found, key=lambda letter: letter.at)
+        letters = [letter for log in self._partitions.logs for letter in await log.dead_letters()]
+        return sorted(letters, key=lambda letter: letter.at)
 
     async def dead_letter_count(self) -> int:
         """See ReadableLog."""
-        return sum([await each.dead_letter_count() for each in self._partitions.logs])
+        return sum([await log.dead_letter_count() for log in self._partitions.logs])
 
 
 class Readers:
-    """The readers of all partitions, to be looked at as if they were one."""
+    """The readers of all partitions, for reading, as if they were one."""
 
     def __init__(self, readers: Sequence[Reader], number_of: Callable[[JobUid], int]) -> None:
         self._readers, self._number_of = readers, number_of
@@ -93,36 +93,36 @@ class Readers:
 
     @property
     def position(self) -> Position:
-        """The sum of their positions: it grows when one does, and is no place."""
-        return sum(each.position for each in self._readers)
+        """The sum of all positions: it grows with every position, and is no place itself."""
+        return sum(reader.position for reader in self._readers)
 
     @property
     def skipped(self) -> int:
         """How many records were not accepted."""
-        return sum(each.skipped for each in self._readers)
+        return sum(reader.skipped for reader in self._readers)
 
     @property
     def jobs(self) -> Sequence[JobUid]:
         """Every job whose state is kept, those of one partition in order of appearance."""
-        return self._all(each.jobs for each in self._readers)
+        return self._all(reader.jobs for reader in self._readers)
 
     @property
     def forgotten(self) -> Mapping[JobUid, Seq]:
-        """The last entries of the closed jobs whose states are not kept; to be looked at, not changed."""
-        return ChainMap(*(each.forgotten for each in self._readers))
+        """The last entries of the closed jobs whose states are not kept; read-only."""
+        return ChainMap(*(reader.forgotten for reader in self._readers))
 
     @property
     def open_jobs(self) -> Sequence[JobUid]:
-        """The jobs that are not over."""
-        return self._all(each.open_jobs for each in self._readers)
+        """The jobs that are not closed."""
+        return self._all(reader.open_jobs for reader in self._readers)
 
     @property
     def quarantined(self) -> dict[JobUid, str]:
         """The jobs in quarantine, with the reason."""
-        return {job: reason for each in self._readers for job, reason in each.quarantined.items()}
+        return {job: reason for reader in self._readers for job, reason in reader.quarantined.items()}
 
     def tracked(self, job: JobUid) -> Tracked:
-        """What is known of `job`; the empty state for one that was never seen."""
+        """The job as folded; the empty state for an unknown one."""
         return self._of(job).tracked(job)
 
     def _of(self, job: JobUid) -> Reader:
@@ -133,5 +133,5 @@ class Readers:
 
 
 def as_one(readers: Sequence[Reader], number_of: Callable[[JobUid], int]) -> Reader | Readers:
-    """The readers to be looked at; the only one itself."""
+    """The readers as one; a single reader itself."""
     return readers[0] if len(readers) == 1 else Readers(readers, number_of)

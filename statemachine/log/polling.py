@@ -1,4 +1,4 @@
-"""How often to look for what nobody tells: another process has written something."""
+"""How often to poll a log that does not announce what another process has written."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,22 +13,22 @@ _GROWTH: Final = 1.2
 
 
 class Polling:
-    """Seconds to wait between looks: few while there is news, for that comes in bursts, more when it is quiet.
+    """Seconds to wait between polls: few after new records, which come in bursts, more in quiet times.
 
-    `longest`: how many at most.
+    `longest`: the most seconds.
     """
 
     def __init__(self, longest: float = _LONGEST) -> None:
         self._wait, self._longest = _SHORTEST, longest
 
     def after(self, *, news: bool) -> float:
-        """Seconds to the next look, after one that found `news` or did not."""
+        """Seconds to the next poll, after one with or without `news`."""
         self._wait = _SHORTEST if news else min(self._longest, self._wait * _GROWTH)
         return self._wait
 
 
 async def polled(log: EventLog, after: Position) -> AsyncIterator[Followed]:
-    """`EventLog.follow` for a log that tells nobody when it grows."""
+    """`EventLog.follow` for a log that does not announce new records."""
     polling = Polling()
     while True:
         before = after

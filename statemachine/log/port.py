@@ -1,4 +1,4 @@
-"""The EventLog port: what the engine, the projectors and the CLI ask of a log, whatever holds it.
+"""The EventLog port: what the engine, the projectors and the CLI ask of a log.
 
 One log instance is one partition. Adapters: `memory`, `sqlite`, `kafka`. One test suite runs on all of them
 (`tests/ports/test_event_log.py`).
@@ -17,7 +17,7 @@ from statemachine.ids import JobUid, Position, Seq
 class Draft:
     """An encoded entry that is to be appended; `moved`: it was decided in another log.
 
-    `trace`: the W3C trace context (`traceparent`) that its observation came with, where somebody traces.
+    `trace`: the W3C trace context (`traceparent`) of its observation; empty without tracing.
     """
 
     job: JobUid
@@ -29,7 +29,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An entry as the log holds it: its bytes, and where it stands. Nothing is said about its being right.
+    """An entry as the log holds it: its bytes, and where it stands. Readers judge whether it is right.
 
     `moved`: the place of its observation is one of another log, and means nothing here. `trace`: see Draft. A log
     whose observations have no places keeps neither.
@@ -44,9 +44,9 @@ class Record:
 
 
 class Followed(NamedTuple):
-    """What is new to whoever follows a log: with `records` it knows everything up to `position`.
+    """What is new to a follower of a log: with `records` it knows everything up to `position`.
 
-    `behind`: how far the log is known to go on from there.
+    `behind`: how many more records the log is known to have.
     """
 
     records: Sequence[Record]
@@ -62,7 +62,7 @@ UNUSABLE: Final = 0
 class Snapshot:
     """A job's state folded up to `seq`: a cache. `head`: that entry's hash; `version`: the state's layout.
 
-    `source`: place of the last observation that caused an entry, where observations have places. `closed`: nothing
+    `source`: place of the last observation that caused an entry, where observations have places. `closed`: no entry
     follows, whatever the layout of the state. Not every log keeps the `body` of such a snapshot.
     """
 
@@ -76,7 +76,7 @@ class Snapshot:
 
 
 class Saved(NamedTuple):
-    """What was saved of the jobs of a log, as far as whoever goes on from there has to have it in memory.
+    """The saved part of a log's jobs that a reader which goes on from there has to have in memory.
 
     `covered`: every entry up to this position is in `snapshots`, those of open jobs, or in one of `closed`, the last
     entries of the others. `source`: the last place of an observation that caused an entry.
@@ -89,16 +89,17 @@ class Saved(NamedTuple):
 
     @classmethod
     def of(cls, covered: Position, snapshots: Sequence[Snapshot], source: Position = 0) -> "Saved":
-        """Those of closed jobs put apart."""
-        still_open = [each for each in snapshots if not each.closed]
-        return cls(covered, still_open, {each.job: each.seq for each in snapshots if each.closed}, source)
+        """The snapshots, with those of closed jobs apart."""
+        still_open = [snapshot for snapshot in snapshots if not snapshot.closed]
+        closed = {snapshot.job: snapshot.seq for snapshot in snapshots if snapshot.closed}
+        return cls(covered, still_open, closed, source)
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
     """An observation that could not be read or decided, whole, with the error.
 
-    `id` and `partition` are given by the log; `retried_at`: when it was last sent to whoever decides once more.
+    The log sets `id` and `partition`; `retried_at`: when it was last sent to the engine again.
     """
 
     at: datetime
@@ -111,21 +112,21 @@ class DeadLetter:
 
     @property
     def name(self) -> str:
-        """What tells it from all others of the ledger: `17`, or `3-17` in partition 3 of several."""
+        """Its name in the ledger: `17`, or `3-17` in partition 3 of several."""
         return str(self.id) if self.partition is None else f"{self.partition}-{self.id}"
 
 
 def as_string(text: str) -> bytes:
-    """`text` as it stands in the bytes of an entry where it is a whole string."""
+    """`text` as a whole string in the bytes of an entry."""
     return json.dumps(text, ensure_ascii=False).encode(errors="surrogatepass")
 
 
 class ReadableLog(Protocol):
-    """What can be read of a log by whoever only wants to know."""
+    """A log for readers."""
 
     @property
     def finds_jobs(self) -> bool:
-        """The records of one job are found without reading those of all others."""
+        """The log finds the records of one job without reading those of all others."""
 
     def scan(
         self, after: Position = 0, *, job: JobUid | None = None, after_seq: Seq = 0
@@ -138,41 +139,41 @@ class ReadableLog(Protocol):
     async def first_records(self, text: str) -> Sequence[Record] | None:
         """The first record of every job in whose first record `text` stands as a string, or whose uid begins with it.
 
-        So a name or a uid leads to the jobs that may be meant, and to others. A job that has lost its first entry has
-        no name; none is found by it. None: only a reading of everything can tell, as where jobs are not found one by
-        one, or of some nothing is left but a snapshot.
+        So a name or a uid leads to the jobs that it may mean, and to others. A job that has lost its first entry has
+        no name. None: only a read of the whole log can tell, as the log does not find single jobs, or has only a
+        snapshot of some.
         """
 
     async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
         """All snapshots, and the position that they cover: every entry up to it is in one of them.
 
-        A log with a key leaves out what no holder of the key has made; then they cover nothing.
+        A log with a key omits snapshots that no holder of the key has made; then they cover nothing.
         """
 
     async def saved(self) -> Saved:
-        """The same, without states of closed jobs: there may be a million of them."""
+        """The snapshots without states of closed jobs: there may be a million of them."""
 
     async def dead_letters(self) -> Sequence[DeadLetter]:
         """All dead letters, oldest first."""
 
     async def dead_letter_count(self) -> int:
-        """How many there are."""
+        """The number of dead letters."""
 
 
 class EventLog(ReadableLog, Protocol):
-    """An append-only log of entries with the small stores that belong to it."""
+    """An append-only log of entries, with the small stores that belong to it."""
 
     @property
     def is_exclusive(self) -> bool:
-        """Nobody else can append while this is open: what was appended follows what was there."""
+        """No other process can append while this log is open: appended entries follow what was there."""
 
     @property
     def entry_limit(self) -> int:
-        """Bytes of the largest entry that it takes; 0 where any is taken."""
+        """Bytes of the largest entry that the log takes; 0 without a limit."""
 
     @property
     def refused_snapshots(self) -> int:
-        """How many snapshots were read so far that are not used, as no holder of the log's key has made them."""
+        """The number of snapshots read so far and not used, as no holder of the log's key has made them."""
 
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """All of `drafts` are durable, in this order, when this returns; or none is.
@@ -180,20 +181,20 @@ class EventLog(ReadableLog, Protocol):
         Raises:
             SeqConflict: a (job, seq) is taken.
             LogUnavailable: the log cannot be written now (no space, locked); nothing was appended.
-            OwnerLost: somebody else appends now, or nobody knows whether this was appended; open the log anew.
-            StoreUnusable: it never will (read-only, damaged, closed).
+            OwnerLost: another process appends now, or it is unknown whether this was appended; open the log anew.
+            StoreUnusable: the log can never be written (read-only, damaged, closed).
         """
 
     async def confirm_writer(self) -> None:
-        """Nobody else has appended since this was opened to write. Where many write it says nothing.
+        """No other process has appended since this was opened to write. No check where several may write.
 
         Raises OwnerLost and StoreUnusable as `append` does.
         """
 
     def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
-        """The records behind position `after`, as they come, for ever; none now and then, if none comes.
+        """The records behind position `after`, as they come, for ever; now and then none, in quiet times.
 
-        Raises LogUnavailable, and can then be asked again.
+        Raises LogUnavailable; then the caller may call it again.
         """
 
     async def end(self) -> Position:
@@ -202,25 +203,25 @@ class EventLog(ReadableLog, Protocol):
     async def save_snapshots(
         self, position: Position, snapshots: Sequence[Snapshot], source: Position = 0
     ) -> None:
-        """Replace the snapshots of these jobs; from now on all snapshots together cover `position`.
+        """Replaces the snapshots of these jobs; from now on all snapshots together cover `position`.
 
         `source`: see Saved.
         """
 
     async def drop_snapshots(self) -> None:
-        """No snapshot is left. Loses nothing but time."""
+        """Deletes all snapshots, which costs only time."""
 
     async def checkpoint(self, reader: str) -> Position:
-        """How far `reader` has come; 0 for one that never said, or (Kafka) has not said for a week."""
+        """The position that `reader` has saved; 0 without one, or (Kafka) a week after the last."""
 
     async def save_checkpoint(self, reader: str, position: Position) -> None:
-        """`reader` has come as far as `position`."""
+        """Saves that `reader` has reached `position`."""
 
     async def add_dead_letter(self, letter: DeadLetter) -> None:
-        """The letter is durable; one that was retried elsewhere still is."""
+        """The letter is durable, also one that was retried in another log."""
 
     async def note_retry(self, letter: DeadLetter, at: datetime) -> None:
-        """The letter, which is one of this log, says that it was retried then. It stays what it is."""
+        """Notes in a letter of this log when it was retried. The letter stays."""
 
     async def close(self) -> None:
         """Everything is flushed and released; idempotent."""

@@ -1,7 +1,7 @@
-"""Records of the log → states of jobs: which are believed, and what becomes of the others.
+"""Records of the log → states of jobs: which records count, and what becomes of the others.
 
-Every reader of a log goes through here, so all of them accept the same entries: per job the one with
-`seq == last + 1` that names the last accepted one by hash. Any other is skipped, counted and shown. An entry
+Every reader of a log uses this module, so all of them accept the same entries: per job the one with
+`seq == last + 1` that names the last accepted one by hash. Others are skipped, counted and shown. An entry
 that is next but cannot be read or folded puts its job in quarantine, alone. Source: design rules 3, 5, 10.
 """
 
@@ -22,24 +22,24 @@ from statemachine.log.port import UNUSABLE, EventLog, ReadableLog, Record, Snaps
 from statemachine.state import STATE_VERSION, JobState
 
 _FEW: Final = 100
-"""So many jobs without a useful snapshot are looked up one by one where that is quick; more in one pass."""
+"""So many jobs without a useful snapshot are read one by one where that is quick; more in one pass."""
 
 Decode = Callable[[bytes], EntryEvents | Entry]
-"""As much of an entry as who reads it needs, at least what folding needs. Raises EntryUnreadable."""
+"""Decodes the part of an entry that the caller needs, at least what folding needs. Raises EntryUnreadable."""
 
 Fold = Callable[[JobState, tuple[Event, ...]], JobState]
 
 SHOWN = 20
-"""How many skipped records a reader keeps to be looked at."""
+"""The number of skipped records that a reader keeps to be shown."""
 
 
 class Tracked(NamedTuple):
-    """A job as its accepted entries tell it; `head` is the hash of the last of them, number `seq`.
+    """A job according to its accepted entries; `head` is the hash of the last of them, number `seq`.
 
-    `quarantined` says why the job's history cannot be folded beyond that; nothing more is accepted.
-    `suspicious` says what was wrong with the first entry that did not follow, until one does.
-    `source` is the place of the last observation that caused an entry; one at or before it is a repeat.
-    `forgotten`: the job is closed, and what its state was says the log alone.
+    `quarantined` is the reason why the job's history cannot be folded any further; the reader accepts no more of it.
+    `suspicious` is the reason why the first refused entry did not follow, until one does.
+    `source` is the place of the last observation that caused an entry; one at or before it is a duplicate.
+    `forgotten`: the job is closed, and only the log has its state.
     """
 
     state: JobState
@@ -62,7 +62,7 @@ class Folded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A record that was not accepted, or (found by `verify`) does not belong where it stands."""
+    """A record that the reader did not accept, or that does not belong where it stands, as `verify` says."""
 
     position: Position
     job: JobUid
@@ -73,11 +73,11 @@ class Skipped:
 class Reader:
     """Folds the records of one log, in log order; `position` is the last one's, accepted or not.
 
-    Of closed jobs it keeps the states of the last `keeps` (None: of all). Of older ones it only knows their last
-    entries: nothing that is observed of them changes anything (ADR 0019).
+    Of closed jobs it keeps the last `keeps` states (None: all). Of older ones it knows only the number of the last
+    entry: no observation of them changes anything (ADR 0019).
 
-    An entry is decoded once, by `decode` (None: as much as folding needs), and folded once, by `fold` (None: all of
-    its events at once): who needs more says so here, and has it with what `accept` gives.
+    It decodes an entry once, by `decode` (None: the part that folding needs), and folds it once, by `fold` (None: all
+    events together); `accept` returns what these give.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Reader:
         self._unsaved: dict[JobUid, None] = {}  # a set that keeps its order
         self._open: dict[JobUid, None] = {}
         self._keeps = keeps
-        self._closed: dict[JobUid, None] = {}  # those that are still kept, where not all are
+        self._closed: dict[JobUid, None] = {}  # closed jobs whose states are kept, unless all are
         self._forgotten: dict[JobUid, Seq] = {}
 
     def __contains__(self, job: JobUid) -> bool:
@@ -106,28 +106,28 @@ class Reader:
 
     @property
     def forgotten(self) -> dict[JobUid, Seq]:
-        """The last entries of the closed jobs whose states are not kept; to be looked at, not changed."""
+        """The last entries of the closed jobs whose states are not kept; read-only."""
         return self._forgotten
 
     @property
     def open_jobs(self) -> Sequence[JobUid]:
-        """The jobs that are not over: a closed one stays closed."""
+        """The jobs that are not closed; a closed job stays closed."""
         return tuple(self._open)
 
     @property
     def quarantined(self) -> dict[JobUid, str]:
         """The jobs in quarantine, with the reason."""
-        return {job: each.quarantined for job, each in self._jobs.items() if each.quarantined}
+        return {job: tracked.quarantined for job, tracked in self._jobs.items() if tracked.quarantined}
 
     def tracked(self, job: JobUid) -> Tracked:
-        """What is known of `job`; the empty state for one that was never seen."""
+        """The job as folded; the empty state for an unknown one."""
         kept = self._jobs.get(job)
         if kept is None and (seq := self._forgotten.get(job)) is not None:
             return Tracked(JobState(job, deleted=True, closed=True), seq, forgotten=True)
         return kept or Tracked(JobState(job))
 
     def accept(self, record: Record) -> Folded | None:
-        """The record is folded into its job, or None: it was skipped, or put its job in quarantine."""
+        """Folds the record into its job. None: the record was skipped, or put its job in quarantine."""
         self.position = max(self.position, record.position)
         last = self.tracked(record.job)
         try:
@@ -138,7 +138,7 @@ class Reader:
         except EntryUnreadable as error:
             self._quarantine(record, last, error.reason)
             return None
-        except Exception as error:  # noqa: BLE001 - whatever a history does to evolve, the other jobs go on
+        except Exception as error:  # noqa: BLE001 - no history of one job may stop the others
             self._quarantine(record, last, f"its events cannot be folded: {error!r}")
             return None
         source = last.source if record.moved else entry.source or last.source
@@ -159,12 +159,12 @@ class Reader:
                 self._forget(next(iter(self._closed)))
 
     def _forget(self, job: JobUid) -> None:
-        """The last entry of a closed job is enough: nothing casts doubt on one."""
+        """Keeps only the last entry of a closed job: nothing can cast doubt on it."""
         del self._closed[job]
         self._forgotten[job] = self._jobs.pop(job).seq
 
     def _next(self, record: Record, last: Tracked) -> EntryEvents | Entry | None:
-        """The record's entry if it follows `last`; None, and it is skipped, if it does not."""
+        """The record's entry if it follows `last`; else the record is skipped, and the result None."""
         if last.quarantined:
             self._skip(record, "the job is in quarantine")
             return None
@@ -181,9 +181,9 @@ class Reader:
         return entry
 
     def adopt(self, record: Record, entry: Entry, state: JobState, head: str) -> Folded:
-        """An entry that this process has just appended is folded in; `state` is what it folds to.
+        """Takes over an entry that this process has just appended; `state` is what it folds to.
 
-        Only for the log's owner, which decided on the state that stands here: nothing need be read again.
+        Only for the log's owner, which decided on the state that this reader has: it saves reading the entry again.
         """
         last = self.tracked(record.job)
         self.position = max(self.position, record.position)
@@ -197,7 +197,7 @@ class Reader:
         self.last_skipped.append(Skipped(record.position, record.job, record.seq, reason))
 
     def _refuse(self, record: Record, last: Tracked, reason: str) -> None:
-        """The record does not follow. That the past comes again casts no doubt on an open job, all else does."""
+        """Skips a record that does not follow. It makes an open job suspicious, unless it is a repeat of the past."""
         self._skip(record, reason)
         if record.seq > last.seq and not last.suspicious and not last.state.closed:
             self._keep(record.job, last._replace(suspicious=f"entry {record.seq}: {reason}"))
@@ -209,18 +209,18 @@ class Reader:
         self._unsaved[record.job] = None
 
     def forget_places(self) -> None:
-        """Places of observations begin anew: none that comes is a repeat because of its place."""
+        """Forgets places of observations: they begin anew, and no new observation is a duplicate by its place."""
         self.place = 0
-        for job, each in self._jobs.items():
-            if each.source:
-                self._jobs[job] = each._replace(source=0)
+        for job, tracked in self._jobs.items():
+            if tracked.source:
+                self._jobs[job] = tracked._replace(source=0)
                 self._unsaved[job] = None
 
     def unsaved(self) -> Sequence[Snapshot]:
-        """Snapshots of the jobs that changed since `saved`: with `position`, what the log has to be given.
+        """Snapshots of the jobs that changed since `saved`, for the log to save together with `position`.
 
         A job in quarantine or under suspicion gets one without a state: the state before the refused entry
-        would cover it up. So does a closed one whose state is not kept any more.
+        would hide that. So does a closed job whose state is not kept any more.
         """
         return tuple(map(self._snapshot, self._unsaved))
 
@@ -234,39 +234,40 @@ class Reader:
         return Snapshot(job, last.seq, last.head, STATE_VERSION, body, last.source, closed)
 
     def saved(self, snapshots: Iterable[Snapshot]) -> None:
-        """The log has these. Jobs that have moved on meanwhile stay unsaved."""
-        for each in snapshots:
-            last = self.tracked(each.job)
-            if each.seq == last.seq and (each.closed or (each.version == UNUSABLE) == _doubtful(last)):
-                self._unsaved.pop(each.job, None)
+        """The log has saved these. Jobs with newer entries stay unsaved."""
+        for snapshot in snapshots:
+            last = self.tracked(snapshot.job)
+            fits = snapshot.closed or (snapshot.version == UNUSABLE) == _doubtful(last)
+            if snapshot.seq == last.seq and fits:
+                self._unsaved.pop(snapshot.job, None)
 
     def leave_saving(self) -> None:
-        """Somebody else saves what has changed so far."""
+        """Another part saves what has changed so far."""
         self._unsaved.clear()
 
     def restore(self, snapshots: Iterable[Snapshot]) -> Sequence[JobUid]:
-        """The jobs stand where their snapshots say; gives those whose snapshot is of no use."""
+        """Sets the jobs to their snapshots. Returns those whose snapshot is of no use."""
         useless = []
-        for each in snapshots:
-            state = _state_in(each)
+        for snapshot in snapshots:
+            state = _state_in(snapshot)
             if state is None:
-                useless.append(each.job)
+                useless.append(snapshot.job)
                 continue
-            self._keep(each.job, Tracked(state, each.seq, each.head, source=each.source))
-            if state.closed and not each.closed:  # an older release has saved it
-                self._unsaved[each.job] = None
+            self._keep(snapshot.job, Tracked(state, snapshot.seq, snapshot.head, source=snapshot.source))
+            if state.closed and not snapshot.closed:  # an older release has saved the snapshot
+                self._unsaved[snapshot.job] = None
         return useless
 
     def remember(self, closed: Mapping[JobUid, Seq]) -> None:
-        """These jobs are closed behind these entries."""
+        """Notes that these jobs are closed behind these entries."""
         self._forgotten.update(closed)
 
     def forget_closed(self) -> None:
-        """Whoever else knows which jobs are closed is asked, and says it in time (`remember`)."""
+        """Drops the closed jobs: the caller knows them elsewhere, and will `remember` them in time."""
         self._forgotten.clear()
 
     def copy(self, decode: Decode) -> "Reader":
-        """A reader that stands where this one does, knows its open jobs, and goes on by itself."""
+        """A second reader at the same position, with the open jobs of this one."""
         other = Reader(keeps=0, decode=decode)
         other.position = self.position
         other._open = dict(self._open)
@@ -274,7 +275,7 @@ class Reader:
         return other
 
     async def recover(self, log: ReadableLog) -> None:
-        """The reader stands at the end of `log`: snapshots, and the records behind them."""
+        """Brings the reader to the end of `log`, by snapshots and the records behind them."""
         with _nothing_collected():
             await self._recover(log)
 
@@ -284,7 +285,7 @@ class Reader:
         else:
             covered, snapshots, self._forgotten, self.place = await log.saved()
         useless = set(self.restore(snapshots))
-        ahead = {job: each.seq for job, each in self._jobs.items()}
+        ahead = {job: tracked.seq for job, tracked in self._jobs.items()}
         closed = self._forgotten
         if log.finds_jobs and len(useless) <= _FEW:
             for job in sorted(useless):
@@ -293,21 +294,21 @@ class Reader:
         async for batch in log.scan(0 if useless else covered):
             for record in batch:
                 if record.position <= covered and record.job not in useless:
-                    continue  # it is in a snapshot
-                # a snapshot may be ahead of what all of them cover: what is in it already is no repeat
+                    continue  # a snapshot has it
+                # a snapshot may be ahead of what all of them cover: a record that it has is no repeat
                 if record.seq > (ahead.get(record.job) or closed.get(record.job, 0)):
                     self.accept(record)
         self.position = max(self.position, covered)
 
     async def catch_up(self, log: EventLog) -> AsyncIterator[Folded]:
-        """What `log` holds behind the reader's position, folded in and accepted; at its end the reader is too."""
+        """Folds and yields what `log` holds behind the reader's position, up to its end."""
         async for batch in log.scan(self.position):
             for record in batch:
                 if (folded := self.accept(record)) is not None:
                     yield folded
 
     async def fold_job(self, log: ReadableLog, job: JobUid, *, upto: Position | None = None) -> None:
-        """The reader has seen all of `job`'s records, up to position `upto` where one is given."""
+        """Folds all records of `job`, up to position `upto` if it is given."""
         async for batch in log.scan(job=job):
             for record in batch:
                 if upto is None or record.position <= upto:
@@ -320,14 +321,14 @@ def _state_in(snapshot: Snapshot) -> JobState | None:
     try:
         return decode_state(snapshot.body)
     except EntryUnreadable:
-        return None  # a cache: the history says the same
+        return None  # a cache: the history has the same state
 
 
 @contextmanager
 def _nothing_collected() -> Iterator[None]:
-    """The garbage collector rests: states have no cycles, and going over millions of them doubles a fold's time.
+    """Stops the garbage collector: states have no cycles, and a walk over millions of them doubles a fold's time.
 
-    What is there afterwards is left out of later collections, too.
+    Later collections ignore the objects made here, too.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -344,7 +345,7 @@ def _doubtful(last: Tracked) -> bool:
 
 
 async def closed_in(log: ReadableLog, wanted: Container[JobUid]) -> AsyncIterator[Tracked]:
-    """Those of the `wanted` jobs that are closed, as they ended, in the order of their ends. One pass."""
+    """The `wanted` jobs that are closed, with their last states, in the order of their ends. One pass."""
     reader = Reader(keeps=0)
     async for batch in log.scan():
         for record in batch:
@@ -353,7 +354,7 @@ async def closed_in(log: ReadableLog, wanted: Container[JobUid]) -> AsyncIterato
 
 
 def read(record: Record, decode: Decode | None = None) -> EntryEvents | Entry:
-    """The entry, if it is the one that the log says it is. Raises EntryUnreadable."""
+    """The entry, if it is of the record's job and number. Raises EntryUnreadable."""
     entry = (decode or decode_events)(record.body)
     if entry.seq != record.seq or entry.job != record.job:
         reason = f"it says that it is entry {entry.seq} of job {entry.job}"

@@ -1,4 +1,4 @@
-"""A dead letter sent once more to whoever decides: what kept it from being decided may be mended by now."""
+"""Sends a dead letter to the engine again: the fault that kept it from being decided may be repaired."""
 
 from datetime import datetime
 
@@ -10,15 +10,15 @@ from statemachine.observations import Observation
 
 
 async def retry(letter: DeadLetter, ledger: Partitions, outbox: Outbox, at: datetime) -> Observation:
-    """The letter's observation is on its way again, behind all that was put before, and the letter says so.
+    """Puts the letter's observation into the outbox, behind all others, and notes that in the letter.
 
-    A crash in between leaves it on its way, and the letter silent: to send it again then changes nothing.
+    After a crash in between the letter has no note: another retry then changes nothing.
 
     Raises:
-        EntryUnreadable: it is no observation; nothing was sent, as it would only come back.
-        LogUnavailable: it was not sent, or is not noted; try again.
+        EntryUnreadable: the letter holds no observation; nothing was sent, as it would only come back.
+        LogUnavailable: the observation was not sent, or the retry is not noted; try again.
     """
-    seen = decode_observation(letter.observation)
-    await outbox.put([seen])
+    observation = decode_observation(letter.observation)
+    await outbox.put([observation])
     await ledger.logs[letter.partition or 0].note_retry(letter, at)
-    return seen
+    return observation

@@ -1,17 +1,17 @@
-"""Whether there is room for what a store has to write.
+"""Whether the disk has room for a store.
 
-Whoever wants to write a store that is full tries again, every second or so; now and then a small write succeeds where
-larger ones do not. So what counts is not whether the last write failed, but since when some have again and again.
+Writers of a full store retry every second or so, and now and then a small write succeeds where larger ones fail. So
+not the last write counts, but since when writes have failed again and again.
 """
 
 from typing import Final
 
 QUIET: Final = 5.0
-"""Seconds without a failed write after which there is room again: nobody waits that long before he tries anew."""
+"""Seconds without a failed write after which there is room again: every writer retries sooner."""
 
 
 class Room:
-    """What is known of the room for a store. Instants are seconds on the clock of who asks."""
+    """What is known of the room for a store. Instants are seconds of the caller's clock."""
 
     def __init__(self) -> None:
         self._error = ""
@@ -24,9 +24,9 @@ class Room:
         self._error, self._last = error, now
 
     def lack(self, now: float) -> str:
-        """The sentence about what there is no room for; empty where there is, as far as anybody knows."""
+        """The error of the last write without room; empty if there is room, as far as known."""
         return self._error if self._error and now - self._last < QUIET else ""
 
     def lasting(self, now: float) -> float:
-        """For how many seconds writes have found no room; 0 where there is some."""
+        """The seconds for which writes have found no room; 0 if there is room."""
         return self._last - self._first if self.lack(now) else 0.0

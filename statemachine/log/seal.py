@@ -1,15 +1,13 @@
-"""MACs of snapshots: a reader that holds the key believes only what a holder of the key has saved.
+"""MACs of snapshots: a reader with the key uses only snapshots that a holder of the key has saved.
 
-A snapshot is believed instead of the entries that it stands for, so anybody who may write snapshots could state
-anything of a job.
-An adapter with a `Seal` keeps a MAC beside what it saves, and drops what has none that holds: as if somebody had
-deleted it, so the entries are folded.
+A reader uses a snapshot instead of its entries, so a writer of snapshots could forge any state of a job. An adapter
+with a `Seal` keeps a MAC beside every snapshot, and drops those without a valid one: then the entries are folded.
 
-A MAC for every snapshot would still let an older one of the same job be put back. So the record that says what all of
-them cover has a MAC over the set of them, too: the sum of numbers that only holders of the key can compute, one for
-every snapshot, which is kept up with a subtraction and an addition for every one that is replaced. Nobody else ever
-learns a number or a sum, so no other set with the same sum can be searched for. Source: RFC 2104 (HMAC); Clarke et
-al., Incremental Multiset Hash Functions, 2003.
+A MAC for every snapshot would still let an attacker put back an older one of the same job. So the record of what all
+snapshots cover has a MAC over their set, too: the sum of numbers that only holders of the key can compute, one for
+every snapshot. Replacing a snapshot costs one subtraction and one addition. The numbers and the sum stay secret, so
+no other set with the same sum can be searched for. Source: RFC 2104 (HMAC); Clarke et al., Incremental Multiset Hash
+Functions, 2003.
 """
 
 import hmac
@@ -19,43 +17,43 @@ from typing import Final, NamedTuple
 log = logging.getLogger(__name__)
 
 LEAST: Final = 32
-"""Bytes of a key, at least."""
+"""The least number of bytes of a key."""
 
 _HALF: Final = 32
 _SUMS: Final = 1 << 256
 
 
-class Mark(NamedTuple):
-    """`mac` stands beside what is saved; `member` stands for it in the sum, and is never written anywhere."""
+class MacPair(NamedTuple):
+    """`mac` is saved beside a snapshot; `member` is its number in the sum, and is never written."""
 
     mac: bytes
     member: int
 
 
 class Seal:
-    """Makes and checks MACs with `key`, for what is saved in `scope`: what was saved elsewhere does not hold."""
+    """Makes and checks MACs with `key` for snapshots in `scope`: those of another scope are invalid."""
 
     def __init__(self, key: bytes, scope: str) -> None:
         self._key = hmac.digest(key, b"snapshot " + scope.encode(), "sha512")
         self._whole = hmac.digest(key, b"covered " + scope.encode(), "sha512")
 
-    def mark(self, key: bytes, value: bytes) -> Mark:
-        """Of what is saved as `value` under `key`."""
+    def mark(self, key: bytes, value: bytes) -> MacPair:
+        """The mark of `value`, which is saved under `key`."""
         digest = hmac.digest(self._key, b"%d %b%b" % (len(key), key, value), "sha512")
-        return Mark(digest[:_HALF], int.from_bytes(digest[_HALF:]))
+        return MacPair(digest[:_HALF], int.from_bytes(digest[_HALF:]))
 
     def whole(self, value: bytes, total: int) -> bytes:
-        """The MAC of the record that says what is covered, and of the set whose members sum up to `total`."""
+        """The MAC of the record of what is covered, and of the set whose members sum up to `total`."""
         return hmac.digest(self._whole, (total % _SUMS).to_bytes(_HALF) + value, "sha512")[:_HALF]
 
 
-def holds(said: object, mac: bytes) -> bool:
-    """`said`, which anybody may have written, is `mac`. Takes as long whatever it is."""
-    return isinstance(said, bytes) and hmac.compare_digest(said, mac)
+def holds(claimed: object, mac: bytes) -> bool:
+    """`claimed`, which an attacker may have written, is `mac`. Compares in constant time."""
+    return isinstance(claimed, bytes) and hmac.compare_digest(claimed, mac)
 
 
 def warn_of_refused(count: int, where: str) -> int:
-    """`count`: so many snapshots there are not used, and the log says so if there are any."""
+    """Logs a warning if there are snapshots that are not used. Returns their number, `count`."""
     if count:
         fields = {"action": "snapshots-refused", "count": count, "where": where}
         log.warning("snapshots are not used: no holder of our key has made them", extra=fields)

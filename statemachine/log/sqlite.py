@@ -16,10 +16,10 @@ from statemachine.log.seal import Seal, warn_of_refused
 from statemachine.log.store import SqliteStore
 
 BATCH = 1000
-"""Records that `scan` hands out at once, and for which the store's thread is kept."""
+"""Records that `scan` returns at once, and for which it occupies the store's thread."""
 
 _TABLES = (
-    # (job, seq) unique: of two writers only one can have its say (design rule 3)
+    # (job, seq) is unique: of two writers only one succeeds (design rule 3)
     """CREATE TABLE IF NOT EXISTS entries (
         position INTEGER PRIMARY KEY, job TEXT NOT NULL, seq INTEGER NOT NULL, body BLOB NOT NULL,
         UNIQUE (job, seq))""",
@@ -33,7 +33,7 @@ _TABLES = (
 )
 
 _RECORD = "position, job, seq, CAST(body AS BLOB)"
-"""A body that was edited with SQL is text: the bytes are what is hashed, and then found to be wrong."""
+"""A body edited with SQL is text: as bytes its hash shows that it was changed."""
 
 
 class SqliteLog:
@@ -42,7 +42,7 @@ class SqliteLog:
     def __init__(self, store: SqliteStore, key: bytes | None = None) -> None:
         self.store = store
         self._seal = Seal(key, "sqlite") if key else None
-        self._held: sqlite_snapshots.Held | None = None  # once it was read
+        self._held: sqlite_snapshots.HeldSnapshots | None = None  # once it was read
         self._refused = 0
 
     @classmethod
@@ -51,13 +51,13 @@ class SqliteLog:
     ) -> Self:
         """The log in the store at `path`, made if there is none (unless `read_only`).
 
-        With `beside` everything but entries can be written: those are for the process that owns the store. With a
-        `key` its snapshots are sealed, and only those that are sealed with it are used; not with `read_only`.
+        With `beside` everything but entries can be written: only the owner of the store appends. With a `key` the log
+        seals its snapshots, and uses only those sealed with it; not with `read_only`.
 
         Raises:
-            StoreInUse: another process owns it.
-            StoreUnusable: it cannot be opened, and why.
-            LogUnavailable: it cannot be opened now.
+            StoreInUse: another process owns the store.
+            StoreUnusable: the store cannot be opened; the message says why.
+            LogUnavailable: the store cannot be opened now.
         """
         store = await SqliteStore.open(path, read_only=read_only, beside=beside)
         try:
@@ -89,7 +89,7 @@ class SqliteLog:
         return True
 
     async def confirm_writer(self) -> None:
-        """See EventLog: the store's lock keeps others from it."""
+        """See EventLog: the store's lock excludes other writers."""
 
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
         """See EventLog."""
@@ -144,15 +144,15 @@ class SqliteLog:
     async def save_snapshots(
         self, position: Position, snapshots: Sequence[Snapshot], source: Position = 0
     ) -> None:
-        """See EventLog. What is observed has no places here: `source` is not kept."""
+        """See EventLog. Observations have no places here: `source` is not kept."""
         await self._change(partial(sqlite_snapshots.save, position, snapshots, self._seal, self._held))
 
     async def drop_snapshots(self) -> None:
         """See EventLog."""
         await self._change(sqlite_snapshots.drop)
 
-    async def _change(self, work: Callable[[sqlite3.Connection], sqlite_snapshots.Held]) -> None:
-        self._held = None  # should it end in between, it is read again
+    async def _change(self, work: Callable[[sqlite3.Connection], sqlite_snapshots.HeldSnapshots]) -> None:
+        self._held = None  # if the change fails half-way, the next one reads the table again
         self._held = await self.store.run(work)
 
     async def checkpoint(self, reader: str) -> Position:
@@ -190,7 +190,7 @@ def _create(db: sqlite3.Connection) -> None:
 
 
 def _number(query: str, values: tuple[object, ...], db: sqlite3.Connection) -> int:
-    """The one number that `query` finds; 0 for none."""
+    """The number that `query` selects; 0 for none."""
     row = db.execute(query, values).fetchone()
     return (row[0] or 0) if row else 0
 
@@ -210,28 +210,28 @@ def _append(drafts: Sequence[Draft], db: sqlite3.Connection) -> list[Record]:
 
 
 def _page(after: Position, end: Position, db: sqlite3.Connection) -> list[Record]:
-    found = db.execute(
+    rows = db.execute(
         f"SELECT {_RECORD} FROM entries WHERE position > ? AND position <= ? "  # noqa: S608 - a constant
         "ORDER BY position LIMIT ?",
         (after, end, BATCH),
     )
-    return [Record(*row) for row in found]
+    return [Record(*row) for row in rows]
 
 
 def _page_of(
     job: JobUid, after_seq: Seq, after: Position, end: Position, db: sqlite3.Connection
 ) -> list[Record]:
-    found = db.execute(
+    rows = db.execute(
         f"SELECT {_RECORD} FROM entries "  # noqa: S608 - a constant
         "WHERE job = ? AND seq > ? AND position > ? AND position <= ? ORDER BY position LIMIT ?",
         (job, after_seq, after, end, BATCH),
     )
-    return [Record(*row) for row in found]
+    return [Record(*row) for row in rows]
 
 
 _FIRSTS = f"""SELECT {_RECORD} FROM entries WHERE position IN (SELECT position FROM entries WHERE seq = 1)
     AND (instr(CAST(body AS BLOB), ?) OR substr(job, 1, ?) = ?)"""  # noqa: S608 - a constant
-"""The inner question is answered by the index of (job, seq) alone."""
+"""The index of (job, seq) alone answers the inner query."""
 
 _SAVED_ALONE = """SELECT count(*) FROM snapshots
     WHERE NOT EXISTS (SELECT 1 FROM entries WHERE entries.job = snapshots.job AND seq = 1)"""
@@ -253,9 +253,9 @@ def _save_checkpoint(reader: str, position: Position, db: sqlite3.Connection) ->
 
 def _add_dead_letter(letter: DeadLetter, db: sqlite3.Connection) -> None:
     row = letter.at.isoformat(), letter.job, letter.observation, letter.error
-    made = db.execute("INSERT INTO dead_letters (at, job, observation, error) VALUES (?, ?, ?, ?)", row)
-    if letter.retried_at and made.lastrowid:
-        _note_retry(made.lastrowid, letter.retried_at, db)
+    inserted = db.execute("INSERT INTO dead_letters (at, job, observation, error) VALUES (?, ?, ?, ?)", row)
+    if letter.retried_at and inserted.lastrowid:
+        _note_retry(inserted.lastrowid, letter.retried_at, db)
 
 
 def _note_retry(id_: int, at: datetime, db: sqlite3.Connection) -> None:
@@ -263,8 +263,8 @@ def _note_retry(id_: int, at: datetime, db: sqlite3.Connection) -> None:
 
 
 def _dead_letters(db: sqlite3.Connection) -> list[DeadLetter]:
-    known = _number("SELECT count(*) FROM sqlite_master WHERE name = 'retries'", (), db)
-    retried = dict(db.execute("SELECT letter, at FROM retries ORDER BY rowid")) if known else {}
+    has_retries = _number("SELECT count(*) FROM sqlite_master WHERE name = 'retries'", (), db)
+    retried = dict(db.execute("SELECT letter, at FROM retries ORDER BY rowid")) if has_retries else {}
     rows = db.execute("SELECT at, job, observation, error, id FROM dead_letters ORDER BY id")
     return [
         DeadLetter(

@@ -6,12 +6,12 @@ from functools import partial
 from typing import Self
 
 from statemachine.ids import JobUid
-from statemachine.log.inbox import Posted, Taken, posted
+from statemachine.log.inbox import Post, Taken, posted
 from statemachine.log.store import SqliteStore
 from statemachine.observations import Observation
 
-# AUTOINCREMENT: a number is never given again, or a late `ack` could take what it never saw. Numbers grow in the
-# order of commits, as SQLite has one writer at a time, so nothing appears below a number that was seen.
+# AUTOINCREMENT: no number is used twice, or a late `ack` could delete an observation that was never taken. Numbers
+# grow in the order of commits, as SQLite has one writer at a time, so no row appears below a number that was read.
 _TABLE = """CREATE TABLE IF NOT EXISTS inbox (
     id INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL, body BLOB NOT NULL)"""
 
@@ -31,7 +31,7 @@ class SqliteInbox:
     async def put(self, observations: Sequence[Observation]) -> None:
         """See Inbox."""
         if observations:
-            await self._store.run(partial(_put, [posted(each) for each in observations]))
+            await self._store.run(partial(_put, [posted(observation) for observation in observations]))
 
     async def take(self, limit: int) -> Taken:
         """See Inbox."""
@@ -50,15 +50,15 @@ def _create(db: sqlite3.Connection) -> None:
     db.execute(_TABLE)
 
 
-def _put(posts: Sequence[Posted], db: sqlite3.Connection) -> None:
-    db.executemany("INSERT INTO inbox (job, body) VALUES (?, ?)", [(each.job, each.body) for each in posts])
+def _put(posts: Sequence[Post], db: sqlite3.Connection) -> None:
+    db.executemany("INSERT INTO inbox (job, body) VALUES (?, ?)", [(post.job, post.body) for post in posts])
 
 
 def _take(limit: int, db: sqlite3.Connection) -> Taken:
     rows = db.execute(
         "SELECT id, job, CAST(body AS BLOB) FROM inbox ORDER BY id LIMIT ?", (limit,)
     ).fetchall()
-    return Taken(rows[-1][0] if rows else 0, [Posted(JobUid(job), body) for _, job, body in rows])
+    return Taken(rows[-1][0] if rows else 0, [Post(JobUid(job), body) for _, job, body in rows])
 
 
 def _ack(token: int, db: sqlite3.Connection) -> None:

@@ -1,7 +1,7 @@
 """The table of snapshots in a SQLite file, and the MACs beside it, where the log has a key.
 
-The MACs are in a table of their own: an older release, which does not know of them, can go on with the file. What it
-saves has no MAC then, and is not used when a newer one comes back.
+The MACs are in a table of their own, so that an older release, which does not know them, can use the file. Its
+snapshots have no MAC, and a newer release does not use them.
 """
 
 import hashlib
@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.port import Saved, Snapshot
-from statemachine.log.seal import Mark, Seal, holds
+from statemachine.log.seal import MacPair, Seal, holds
 
 TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS snapshots (
         job TEXT PRIMARY KEY, seq INTEGER NOT NULL, head TEXT NOT NULL, version INTEGER NOT NULL,
         body BLOB NOT NULL)""",
-    # of the snapshot in the row of that number; 0 is the MAC of what is covered
+    # the MAC of the snapshot in the row of that number; 0 is the MAC of what is covered
     """CREATE TABLE IF NOT EXISTS snapshot_macs (
         snapshot INTEGER PRIMARY KEY, digest BLOB NOT NULL, mac BLOB NOT NULL)""",
 )
@@ -27,7 +27,7 @@ _COVERED: Final = " snapshots"
 """The checkpoint under which the position of all snapshots is kept; no reader's name begins with a space."""
 
 _COUNT: Final = " snapshot count"
-"""How many snapshots cover that position: fewer, and somebody has deleted some."""
+"""The number of snapshots that cover that position: if there are fewer, some were deleted."""
 
 _WHOLE: Final = 0
 
@@ -41,7 +41,7 @@ _ROWS: Final = (
 )
 _ALL: Final = _ROWS.format("s.body")
 _OPEN: Final = _ROWS.format("CASE WHEN s.version >= 0 THEN s.body END")
-"""Bodies of closed jobs, which are most, are not read for the sake of their MACs: those are of the bodies' hashes."""
+"""Bodies of closed jobs, which are most, need not be read: MACs are of the bodies' hashes."""
 
 
 class _Row(NamedTuple):
@@ -67,15 +67,15 @@ class _Row(NamedTuple):
         version = ~self.version if self.closed else self.version
         return Snapshot(self.job, self.seq, self.head, version, self.body or b"", closed=self.closed)
 
-    def mark(self, seal: Seal) -> Mark:
+    def mark(self, seal: Seal) -> MacPair:
         digest = self.digest if isinstance(self.digest, bytes) else b""
-        said = f"{self.seq} {self.version} {self.head} ".encode(errors="surrogatepass")
-        return seal.mark(str(self.job).encode(errors="surrogatepass"), said + digest)
+        fields = f"{self.seq} {self.version} {self.head} ".encode(errors="surrogatepass")
+        return seal.mark(str(self.job).encode(errors="surrogatepass"), fields + digest)
 
 
 @dataclass(slots=True)
-class Held:
-    """What the file held when it was read last: the sum of the set (see `seal`), and rows to be removed.
+class HeldSnapshots:
+    """What the table held when it was last read: the sum of the set (see `seal`), and rows to be removed.
 
     `is_another`: the record of what is covered is not about this set.
     """
@@ -85,11 +85,11 @@ class Held:
     is_another: bool = False
 
 
-def load(seal: Seal | None, bodies: bool, db: sqlite3.Connection) -> tuple[Saved, Held]:
-    """What was saved; with `bodies` also the states of closed jobs, among the other snapshots."""
+def load(seal: Seal | None, bodies: bool, db: sqlite3.Connection) -> tuple[Saved, HeldSnapshots]:
+    """The saved snapshots; with `bodies` also those of closed jobs, among the others."""
     if seal is None:
-        return _unsealed(bodies, db), Held()
-    held = Held()
+        return _unsealed(bodies, db), HeldSnapshots()
+    held = HeldSnapshots()
     snapshots: list[Snapshot] = []
     closed: dict[JobUid, Seq] = {}
     for row in map(_Row._make, db.execute(_ALL if bodies else _OPEN)):
@@ -104,8 +104,8 @@ def load(seal: Seal | None, bodies: bool, db: sqlite3.Connection) -> tuple[Saved
             snapshots.append(row.snapshot())
     count = len(snapshots) + len(closed)
     covered = _covered_by(count, db)
-    said = db.execute("SELECT mac FROM snapshot_macs WHERE snapshot = ?", (_WHOLE,)).fetchone()
-    if not holds(said[0] if said else None, seal.whole(_said(covered, count), held.total)):
+    sealed = db.execute("SELECT mac FROM snapshot_macs WHERE snapshot = ?", (_WHOLE,)).fetchone()
+    if not holds(sealed[0] if sealed else None, seal.whole(_coverage(covered, count), held.total)):
         held.is_another = covered > 0
         covered = 0
     return Saved(covered, snapshots, closed), held
@@ -122,7 +122,7 @@ def _unsealed(bodies: bool, db: sqlite3.Connection) -> Saved:
 
 
 def _covered_by(count: int, db: sqlite3.Connection) -> Position:
-    """What so many snapshots cover."""
+    """The position that `count` snapshots cover."""
     return _checkpoint(_COVERED, db) if count and count == _checkpoint(_COUNT, db) else 0
 
 
@@ -130,35 +130,36 @@ def save(
     position: Position,
     snapshots: Sequence[Snapshot],
     seal: Seal | None,
-    held: Held | None,
+    held: HeldSnapshots | None,
     db: sqlite3.Connection,
-) -> Held:
-    """See EventLog.save_snapshots. `held`: what is held before, None if that has to be read."""
+) -> HeldSnapshots:
+    """See EventLog.save_snapshots. `held`: the table before; None if it has to be read."""
     held = held or load(seal, False, db)[1]
     total = held.total
     if held.refused:
         _remove(held.refused, db)
     if seal is not None:
         total -= sum(row.mark(seal).member for row in _present(snapshots, db))
-    db.executemany(_SAVE, [(one.job, one.seq, one.head, _version(one), one.body) for one in snapshots])
+    rows = [(new.job, new.seq, new.head, _version(new), new.body) for new in snapshots]
+    db.executemany(_SAVE, rows)
     if seal is not None:
         total += _write_macs(snapshots, seal, db)
     count = _number("SELECT count(*) FROM snapshots", db)
     _save_checkpoint(_COVERED, position, db)
     _save_checkpoint(_COUNT, count, db)
     if seal is not None:
-        whole = seal.whole(_said(position, count), total)
+        whole = seal.whole(_coverage(position, count), total)
         db.execute("INSERT OR REPLACE INTO snapshot_macs VALUES (?, ?, ?)", (_WHOLE, b"", whole))
-    return Held(total)
+    return HeldSnapshots(total)
 
 
-def drop(db: sqlite3.Connection) -> Held:
+def drop(db: sqlite3.Connection) -> HeldSnapshots:
     """See EventLog.drop_snapshots."""
     db.execute("DELETE FROM snapshots")
     db.execute("DELETE FROM snapshot_macs")
     _save_checkpoint(_COVERED, 0, db)
     _save_checkpoint(_COUNT, 0, db)
-    return Held()
+    return HeldSnapshots()
 
 
 def _remove(numbers: Sequence[int], db: sqlite3.Connection) -> None:
@@ -168,7 +169,7 @@ def _remove(numbers: Sequence[int], db: sqlite3.Connection) -> None:
 
 
 def _present(snapshots: Sequence[Snapshot], db: sqlite3.Connection) -> Iterator[_Row]:
-    """The rows that stand in the places of these snapshots."""
+    """The rows that these snapshots replace."""
     query = (
         "SELECT s.rowid, s.job, s.seq, s.head, s.version, m.digest, m.mac, NULL FROM snapshots s "
         "LEFT JOIN snapshot_macs m ON m.snapshot = s.rowid WHERE s.job = ?"
@@ -179,12 +180,12 @@ def _present(snapshots: Sequence[Snapshot], db: sqlite3.Connection) -> Iterator[
 
 
 def _write_macs(snapshots: Sequence[Snapshot], seal: Seal, db: sqlite3.Connection) -> int:
-    """The snapshots, which are in the file, have their MACs; the sum of their members."""
+    """Writes the MACs of snapshots in the file. Returns the sum of their members."""
     total, rows = 0, []
-    for one in snapshots:
-        number = _number("SELECT rowid FROM snapshots WHERE job = ?", db, one.job)
-        digest = _digest(one.body)
-        row = _Row(number, one.job, one.seq, one.head, _version(one), digest, None, None)
+    for snapshot in snapshots:
+        number = _number("SELECT rowid FROM snapshots WHERE job = ?", db, snapshot.job)
+        digest = _digest(snapshot.body)
+        row = _Row(number, snapshot.job, snapshot.seq, snapshot.head, _version(snapshot), digest, None, None)
         mark = row.mark(seal)
         total += mark.member
         rows.append((number, digest, mark.mac))
@@ -200,7 +201,7 @@ def _digest(body: object) -> bytes:
     return hashlib.sha256(body).digest() if isinstance(body, bytes) else b""
 
 
-def _said(position: Position, count: int) -> bytes:
+def _coverage(position: Position, count: int) -> bytes:
     return b"%d %d" % (position, count)
 
 

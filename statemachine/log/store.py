@@ -1,7 +1,7 @@
 """One SQLite file, one connection, one thread: where the log, the history view and others keep their tables.
 
-All calls are done by a thread of the store's own, as SQLite blocks. Writes that come in while a transaction
-is being made durable share the next one, so that many small appends cost one sync.
+A thread of the store does all calls, as SQLite blocks. Writes that arrive while a transaction
+becomes durable share the next one, so that many small appends cost one sync.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from statemachine.log.room import Room
 T = TypeVar("T")
 
 Work = Callable[[sqlite3.Connection], T]
-"""Statements on the store's connection. Begins and ends no transaction, and has no effects but on the store:
-it is done again when the transaction that it shared with others failed."""
+"""Statements on the store's connection, which begin and end no transaction, and have no other effects: the store
+repeats them when a transaction fails that they shared with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,36 +63,36 @@ class SqliteStore:
     async def open(cls, path: Path, *, read_only: bool = False, beside: bool = False) -> Self:
         """The store at `path`, made if there is none, with this process as its owner.
 
-        With `beside` it is opened for writing without being owned: the log in it is the owner's. With
-        `read_only` it has to be there. Both may have an owner elsewhere.
+        With `beside` this process may write, but is not the owner, which alone appends to the log. With `read_only`
+        the store has to exist. In both cases another process may be the owner.
 
         Raises:
-            StoreInUse: another process owns it.
-            StoreUnusable: it cannot be opened, and why.
-            LogUnavailable: it cannot be opened now.
+            StoreInUse: another process owns the store.
+            StoreUnusable: the store cannot be opened; the message says why.
+            LogUnavailable: the store cannot be opened now.
         """
         thread = ThreadPoolExecutor(1, thread_name_prefix="jobledger-store")
         start = storefile.open_owner
         if read_only or beside:
             start = storefile.open_reader if read_only else storefile.open_beside
         try:
-            found = await asyncio.get_running_loop().run_in_executor(thread, start, path)
+            opened = await asyncio.get_running_loop().run_in_executor(thread, start, path)
         except BaseException:
             thread.shutdown(wait=False)
             raise
-        return cls(found.path, found.connection, thread, found.lock, read_only=read_only)
+        return cls(opened.path, opened.connection, thread, opened.lock, read_only=read_only)
 
     @property
     def is_owned(self) -> bool:
-        """This process is the only one that may append to the log in it."""
+        """Only this process may append to the log in the store."""
         return self._lock is not None
 
     async def run(self, work: Work[T]) -> T:
-        """What `work` gives, its changes durable; if it raises, none was made.
+        """The result of `work`, whose changes are durable; if it raises, it has changed nothing.
 
         Raises:
             LogUnavailable: the store cannot be written now; nothing was changed.
-            StoreUnusable: it never will, or it is closed or read-only.
+            StoreUnusable: the store can never be written, or is closed or read-only.
         """
         self._check_open()
         if self.read_only:
@@ -105,11 +105,11 @@ class SqliteStore:
         return answer
 
     async def read(self, work: Work[T]) -> T:
-        """What `work` gives; everything that it sees is durable, and of one moment.
+        """The result of `work`; everything that it reads is durable, and of one moment.
 
         Raises:
             LogUnavailable: the store cannot be read now.
-            StoreUnusable: it never will, or it is closed.
+            StoreUnusable: the store can never be read, or is closed.
         """
         self._check_open()
         outcome = await self._loop.run_in_executor(self._thread, self._look, work)
@@ -119,12 +119,12 @@ class SqliteStore:
         return value
 
     async def close(self) -> None:
-        """What was asked for is done, and everything is released; idempotent."""
+        """Finishes all calls, and releases everything; idempotent."""
         if self._closed:
             return
         self._closed = True
         while self._group is not None:
-            await asyncio.wait([self._group])  # `_settle` comes first, and may have started another
+            await asyncio.wait([self._group])  # `_settle` runs first, and may have started another group
         try:
             await self._loop.run_in_executor(self._thread, self._connection.close)
         finally:
@@ -139,9 +139,9 @@ class SqliteStore:
     # ---- in the event loop ----
 
     def _start(self) -> None:
-        """Everybody who waits now is in the next transaction."""
+        """Starts a transaction with all calls that wait."""
         calls, self._waiting = self._waiting, []
-        self._group = self._loop.run_in_executor(self._thread, self._do, [each.work for each in calls])
+        self._group = self._loop.run_in_executor(self._thread, self._do, [call.work for call in calls])
         self._group.add_done_callback(lambda group: self._settle(calls, group))
 
     def _settle(self, calls: Sequence[_Call], group: "asyncio.Future[list[_Outcome]]") -> None:
@@ -152,7 +152,7 @@ class SqliteStore:
             if isinstance(outcome.error, StoreFull):
                 self.room.failed(str(outcome.error), self._loop.time())
             if call.answer.done():
-                continue  # whoever asked was cancelled; the work is done all the same
+                continue  # the caller was cancelled, but the work was done
             if outcome.error:
                 call.answer.set_exception(outcome.error)
             else:
@@ -163,23 +163,26 @@ class SqliteStore:
     def _do(self, group: Sequence[Work[Any]]) -> list[_Outcome]:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:  # another process writes for too long: that is nobody's fault in here
+        except (
+            sqlite3.Error
+        ) as error:  # another process writes for too long: no call of this group is at fault
             return [self._failed(error) for _ in group]
         try:
             return self._together(group)
-        except Exception as error:  # noqa: BLE001 - it is handed to those who asked
+        except Exception as error:  # noqa: BLE001 - the callers get it
             self._abandon()
             if len(group) == 1:
                 return [self._failed(error)]
-        return [outcome for each in group for outcome in self._do([each])]  # whose fault it was, shows alone
+        # one by one, so that only the faulty call fails
+        return [outcome for work in group for outcome in self._do([work])]
 
     def _together(self, group: Sequence[Work[Any]]) -> list[_Outcome]:
-        outcomes = [self._one(each) for each in group]
+        outcomes = [self._one(work) for work in group]
         self._connection.execute("COMMIT")
         return outcomes
 
     def _one(self, work: Work[Any]) -> _Outcome:
-        """The work's changes are in the transaction, or, if it raised, none of them are."""
+        """Does the work within the transaction; if it raises, none of its changes stay."""
         self._connection.execute("SAVEPOINT call")
         try:
             value = work(self._connection)
@@ -196,7 +199,7 @@ class SqliteStore:
         try:
             self._connection.execute("BEGIN")
             return _Outcome(work(self._connection))
-        except Exception as error:  # noqa: BLE001 - it is handed to the one who asked
+        except Exception as error:  # noqa: BLE001 - the caller gets it
             return self._failed(error)
         finally:
             self._abandon()

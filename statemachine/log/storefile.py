@@ -1,4 +1,4 @@
-"""The file of a store: how it is found, made and opened, and what its errors mean to whoever must act."""
+"""The file of a store: how it is opened and made, and what SQLite's errors mean to the user."""
 
 import os
 import shutil
@@ -15,38 +15,38 @@ from statemachine.errors import InvariantBroken, JobledgerError, LogUnavailable,
 from statemachine.log.lock import PRIVATE, StoreLock
 
 FORMAT = 1
-"""Version of the tables; a file of a higher one is not touched."""
+"""Version of the tables; a file of a higher version is not opened."""
 
 APPLICATION = 0x6A6F626C
-"""In the file's header: it is one of ours. Spells `jobl`."""
+"""In the header of every store. Spells `jobl`."""
 
 BUSY = 5.0
-"""Seconds to wait for another program that has the file locked; no jobledger does for long."""
+"""Seconds to wait for another program that has locked the file; jobledger locks it only briefly."""
 
 _AGAIN = 0.01
 
 _PAGE = 4096
-"""Bytes that SQLite writes at least."""
+"""The least number of bytes that SQLite writes."""
 
 ELSEWHERE = "choose another file with --store"
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """A connection that is ready for use in this thread. `lock`: the right to append to the log in it."""
+class OpenedFile:
+    """A connection for use in this thread. `lock`: the right to append to the log in the store."""
 
     path: Path
     connection: sqlite3.Connection
     lock: StoreLock | None = None
 
 
-def open_owner(path: Path) -> Opened:
-    """The store at `path`, made if there is none, as that of the one process that may append to its log."""
-    path = path.resolve()  # one store has one lock, whatever it is called by
+def open_owner(path: Path) -> OpenedFile:
+    """The store at `path`, made if there is none, for the one process that may append to its log."""
+    path = path.resolve()  # a store has one lock, under any name of its file
     _check_place(path)
     lock = StoreLock.acquire(path)
     try:
-        return Opened(path, _ready_to_write(path), lock)
+        return OpenedFile(path, _ready_to_write(path), lock)
     except sqlite3.Error as error:
         lock.release()
         raise translated(error, path) from error
@@ -55,37 +55,37 @@ def open_owner(path: Path) -> Opened:
         raise
 
 
-def open_beside(path: Path) -> Opened:
-    """The store at `path`, made if there is none, for writing what is not the log's, whoever owns that."""
+def open_beside(path: Path) -> OpenedFile:
+    """The store at `path`, made if there is none, for writing anything but its log, beside an owner or without."""
     path = path.resolve()
     _check_place(path)
     try:
-        return Opened(path, _ready_to_write(path))
+        return OpenedFile(path, _ready_to_write(path))
     except sqlite3.Error as error:
         raise translated(error, path) from error
 
 
-def open_reader(path: Path) -> Opened:
-    """The store at `path` for reading, beside a writer or without, also where nothing can be written."""
+def open_reader(path: Path) -> OpenedFile:
+    """The store at `path` for reading, beside a writer or without, also on a read-only file system."""
     path = path.resolve()
     if not path.exists():
         raise StoreUnusable(f"there is no store {path}; {ELSEWHERE}")
     if path.is_dir():
         raise StoreUnusable(f"{path} is a directory; name a file in it with --store")
     try:
-        return Opened(path, _ready_to_read(path, "mode=ro"))
+        return OpenedFile(path, _ready_to_read(path, "mode=ro"))
     except sqlite3.Error as error:
         if _code(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
             raise translated(error, path) from error
-        return Opened(path, _as_it_lies(path, error))
+        return OpenedFile(path, _as_it_lies(path, error))
 
 
 def _as_it_lies(path: Path, refused: sqlite3.Error) -> sqlite3.Connection:
-    """For a directory in which SQLite cannot make the files that tell readers and writers of each other."""
-    left = path.with_name(path.name + "-wal")
-    if left.exists() and left.stat().st_size:
+    """Opens a store in a directory in which SQLite cannot make the files that readers and writers share."""
+    wal = path.with_name(path.name + "-wal")
+    if wal.exists() and wal.stat().st_size:
         raise StoreUnusable(
-            f"{path} cannot be read where it is: its last entries are in {left.name}, and its directory "
+            f"{path} cannot be read where it is: its last entries are in {wal.name}, and its directory "
             "cannot be written; copy both to another"
         ) from refused
     try:
@@ -119,7 +119,7 @@ def _ready_to_write(path: Path) -> sqlite3.Connection:
 
 
 def _make_durable(connection: sqlite3.Connection, path: Path) -> None:
-    """What is committed survives a power cut, and readers do not hinder the writer."""
+    """Makes commits survive a power cut, and readers not hinder the writer."""
     if _write_ahead(connection) != "wal":
         raise StoreUnusable(f"the file system of {path} cannot hold a store; {ELSEWHERE}")
     connection.execute("PRAGMA synchronous = FULL")
@@ -127,9 +127,9 @@ def _make_durable(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> str:
-    """The journal mode, which is `wal` if the file system can do it.
+    """Sets and returns the journal mode, which is `wal` if the file system can do it.
 
-    The first switch needs the file to itself, and SQLite does not wait for that as it does for everything else.
+    The first switch needs the file for itself, and SQLite does not wait for that as it waits for everything else.
     """
     until = time.monotonic() + BUSY
     while True:
@@ -158,10 +158,10 @@ def _ready_to_read(path: Path, how: str) -> sqlite3.Connection:
 
 
 def _make(path: Path) -> None:
-    """There is a file, private if it is new, and its name is durable.
+    """Makes the file if there is none, private, and its name durable.
 
-    An existing file is not opened here: closing it would take away the locks that SQLite holds on it for
-    another connection of this process.
+    It does not open an existing file: closing it would drop the locks that SQLite holds on it for another connection
+    of this process.
     """
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
@@ -177,21 +177,21 @@ def _make(path: Path) -> None:
 
 
 def _identify(connection: sqlite3.Connection, path: Path) -> None:
-    """The file is a store of a format that is known here; an empty one has become one."""
+    """Makes an empty file a store. Raises StoreUnusable for any other file that is not a store of a known format."""
     if _is_ours(connection, path):
         return
     with _transaction(connection, "BEGIN IMMEDIATE"):
-        if _holds_ours(connection, path):  # by now: another process was quicker
+        if _holds_ours(connection, path):  # another process was quicker
             return
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
-        made = [("format", str(FORMAT)), ("created by", f"jobledger {_release()}")]
-        connection.executemany("INSERT INTO meta VALUES (?, ?)", made)
+        rows = [("format", str(FORMAT)), ("created by", f"jobledger {_release()}")]
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", rows)
 
 
 def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
-    """The file is a store that can be used here; False if it is empty."""
-    with _transaction(connection, "BEGIN"):  # all that is looked at is of one moment
+    """The file is a store of a known format; False if it is empty."""
+    with _transaction(connection, "BEGIN"):  # all reads are of one moment
         return _holds_ours(connection, path)
 
 
@@ -202,10 +202,10 @@ def _holds_ours(connection: sqlite3.Connection, path: Path) -> bool:
         return False
     if application != APPLICATION:
         raise StoreUnusable(f"{path} is a database of another program; {ELSEWHERE}")
-    found = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('format', 'created by')"))
-    if int(found["format"]) > FORMAT:
+    meta = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('format', 'created by')"))
+    if int(meta["format"]) > FORMAT:
         raise StoreUnusable(
-            f"store {path} has format {found['format']}, and this jobledger knows {FORMAT}: use the release "
+            f"store {path} has format {meta['format']}, and this jobledger knows {FORMAT}: use the release "
             f"that wrote it, or {ELSEWHERE}"
         )
     return True
@@ -218,7 +218,7 @@ def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # SQLite ends it itself on some errors
+        if connection.in_transaction:  # SQLite itself ends it on some errors
             connection.execute("ROLLBACK")
         raise
 
@@ -242,12 +242,12 @@ def _code(error: sqlite3.Error) -> int:
 
 
 def translated(error: sqlite3.Error, path: Path) -> JobledgerError:
-    """What an error of SQLite means: whether trying again may help, and what there is to do."""
+    """The error of our tree for an error of SQLite: whether a retry may help, and what the user can do."""
     match _code(error):
         case sqlite3.SQLITE_FULL:
             return StoreFull(str(path))
         case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CANTOPEN if _is_full(path):
-            return StoreFull(str(path))  # said so when the files beside the store cannot grow
+            return StoreFull(str(path))  # SQLite's error if the files beside the store cannot grow
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return LogUnavailable(
                 f"another program has store {path} locked; nothing was lost: close it there"

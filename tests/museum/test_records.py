@@ -12,7 +12,7 @@ from projectors.history import HistoryProjector, SqliteDatabase
 from projectors.history.database import Change
 from statemachine import evolve
 from statemachine.engine.clock import LoopClock
-from statemachine.engine.step import Owner, Seen
+from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import EntryUnreadable, ViewUnavailable
 from statemachine.events import ReplicaRequested
 from statemachine.log import codec
@@ -181,7 +181,7 @@ async def test_temporalio_temporal_459_what_was_decided_before_a_crash_is_done_a
     story, log = Story(workers(1)).submit(), MemoryLog()
     scene = Scene(story)
     await scene.submit()
-    await Owner(log, Reader(), LoopClock(START)).take([Seen(entry.cause) for entry in story.entries])
+    await Owner(log, Reader(), LoopClock(START)).take([Delivery(entry.cause) for entry in story.entries])
     controller = asyncio.create_task(controller_of(log, scene.cluster, LoopClock(START)).run())
     await asyncio.wait([controller], timeout=60)
     controller.cancel()

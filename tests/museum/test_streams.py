@@ -12,7 +12,7 @@ from statemachine.engine.step import Owner
 from statemachine.errors import Hole, LogUnavailable
 from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode
-from statemachine.log.inbox import Posted, posted
+from statemachine.log.inbox import Post, posted
 from statemachine.log.kafka.address import Address
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft, EventLog, Record
@@ -64,7 +64,7 @@ async def put(lanes: Lanes, observations: Sequence[Observation], first: Position
     return True
 
 
-async def anywhere(self: Lane, place: Position, post: Posted) -> None:
+async def anywhere(self: Lane, place: Position, post: Post) -> None:
     """What comes is taken, wherever it lies."""
     self._put = None
     await RIGHT_PUT(self, place, post)
@@ -162,7 +162,7 @@ async def test_faust_streaming_faust_502_the_next_owner_does_not_count_again() -
     assert [source for source in sources if source] == [1, 2]
 
 
-async def refused_twice(self: Lane, place: Position, post: Posted) -> None:
+async def refused_twice(self: Lane, place: Position, post: Post) -> None:
     if self._put is not None and place <= self._put:
         raise Hole(self.partition, self._put + 1, place)
     await RIGHT_PUT(self, place, post)

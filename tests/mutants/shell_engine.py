@@ -26,14 +26,14 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "owner-last-place-decided-again",
         _STEP,
-        "if 0 < seen.place <= head.source:",
-        "if 0 < seen.place < head.source:",
+        "if 0 < delivery.place <= head.source:",
+        "if 0 < delivery.place < head.source:",
         _ON_OWNER,
     ),
     Mutant(
         "owner-batch-decided-on-the-first-state",
         _STEP,
-        "                heads[seen.job] = one.head\n",
+        "                heads[observation.job] = decision.head\n",
         "",
         _ON_OWNER,
     ),
@@ -74,8 +74,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "owner-gives-entries-twice",
         _STEP,
-        "told, self._untold = self._untold, []",
-        "told = self._untold",
+        "folded, self._unreturned = self._unreturned, []",
+        "folded = self._unreturned",
         _ON_OWNER,
     ),
     Mutant(
@@ -92,33 +92,35 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "fold(head.state, events), POLICY)",
         _ON_UNDECIDED,
     ),
-    Mutant("owner-letters-never-said", _STEP, "            self._told.appended()\n", "", _ON_UNDECIDED),
+    Mutant(
+        "owner-letters-never-said", _STEP, "            self._known_failures.appended()\n", "", _ON_UNDECIDED
+    ),
     Mutant(
         "owner-letters-of-others-not-looked-up",
         _STEP,
-        "if failures and not await self._told.refresh(failures):",
+        "if failures and not await self._known_failures.refresh(failures):",
         "if False:",
         _ON_UNDECIDED,
     ),
     Mutant(
         "undecided-said-of-an-ended-job",
         _UNDECIDED,
-        "return () if state.closed or state.is_final else (_warning(said),)",
-        "return () if state.closed else (_warning(said),)",
+        "return () if state.closed or state.is_final else (_warning(message),)",
+        "return () if state.closed else (_warning(message),)",
         _ON_UNDECIDED,
     ),
     Mutant(
         "undecided-retried-letter-still-counts",
         _UNDECIDED,
-        "if each.retried_at is None:",
+        "if letter.retried_at is None:",
         "if True:",
         _ON_UNDECIDED,
     ),
     Mutant(
         "undecided-adopted-job-fails",
         _UNDECIDED,
-        "if not isinstance(seen, JobObserved) or seen.recorded is not None:",
-        "if not isinstance(seen, JobObserved):",
+        "if not isinstance(observation, JobObserved) or observation.recorded is not None:",
+        "if not isinstance(observation, JobObserved):",
         _ON_UNDECIDED,
     ),
     Mutant(
@@ -170,7 +172,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "engine-cancelled-observation-waited-for",
         _EMBEDDED,
-        "        except asyncio.CancelledError:\n            self._forget(seen.job)\n            raise",
+        "        except asyncio.CancelledError:\n            self._forget(observation.job)\n            raise",
         "        except asyncio.CancelledError:\n            raise",
         _ON_EMBEDDED,
     ),
@@ -191,8 +193,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "engine-error-stays",
         _EMBEDDED,
-        '            self.log_error = ""\n            self._tell(folded)',
-        "            self._tell(folded)",
+        '            self.log_error = ""\n            self._announce(folded)',
+        "            self._announce(folded)",
         _ON_EMBEDDED,
     ),
     Mutant(
@@ -264,7 +266,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "follower-fresh-by-an-older-look",
         _FOLLOWER,
-        "if self._looked >= asked:",
+        "if self._looked >= called:",
         "if self._looked > 0:",
         _ON_FOLLOWER,
     ),

@@ -87,15 +87,17 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "sqlite-letter-loses-its-retry",
         _SQLITE,
-        "if letter.retried_at and made.lastrowid:",
+        "if letter.retried_at and inserted.lastrowid:",
         "if False:",
         _ON_PORT,
     ),
-    Mutant("sqlite-older-store-without-retries", _SQLITE, "if known else {}", "if True else {}", _ON_SQLITE),
+    Mutant(
+        "sqlite-older-store-without-retries", _SQLITE, "if has_retries else {}", "if True else {}", _ON_SQLITE
+    ),
     Mutant(
         "sqlite-broken-save-believed",
         _SQLITE,
-        "        self._held = None  # should it end in between, it is read again\n",
+        "        self._held = None  # if the change fails half-way, the next one reads the table again\n",
         "",
         _ON_SEALS,
     ),
@@ -117,8 +119,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "store-newer-format-opened",
         _FILE,
-        'if int(found["format"]) > FORMAT:',
-        'if int(found["format"]) > FORMAT + 1:',
+        'if int(meta["format"]) > FORMAT:',
+        'if int(meta["format"]) > FORMAT + 1:',
         _ON_FILE,
     ),
     Mutant(
@@ -131,7 +133,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "store-lock-by-another-name",
         _FILE,
-        "path = path.resolve()  # one store has one lock, whatever it is called by",
+        "path = path.resolve()  # a store has one lock, under any name of its file",
         "pass",
         _ON_STORE,
     ),
@@ -171,7 +173,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "store-one-failure-fails-the-group",
         _STORE,
-        "        return [outcome for each in group for outcome in self._do([each])]",
+        "        return [outcome for work in group for outcome in self._do([work])]",
         "        return [self._failed(StoreUnusable(str(self.path))) for _ in group]",
         _ON_FILE,
     ),
@@ -220,8 +222,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "memory-scan-of-a-job-from-its-first",
         _MEMORY,
-        "each.position > after and each.seq > after_seq",
-        "each.position > after",
+        "record.position > after and record.seq > after_seq",
+        "record.position > after",
         _ON_PORT,
     ),
     Mutant(
@@ -335,8 +337,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "seal-anything-holds",
         _SEAL,
-        "return isinstance(said, bytes) and hmac.compare_digest(said, mac)",
-        "return isinstance(said, bytes)",
+        "return isinstance(claimed, bytes) and hmac.compare_digest(claimed, mac)",
+        "return isinstance(claimed, bytes)",
         _ON_SEALS,
     ),
     Mutant(

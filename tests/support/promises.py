@@ -37,8 +37,8 @@ BREACHES: Final = (
         "An owner decides what stands at a place that the job's history is already behind.",
         "tests/unit/engine/test_owner.py::test_an_observation_from_a_place_that_was_decided_is_a_repeat_whatever_it_says",
         "statemachine.engine.step:Owner._decide_one",
-        "0 < seen.place <= head.source",
-        "0 < seen.place < head.source",
+        "0 < delivery.place <= head.source",
+        "0 < delivery.place < head.source",
     ),
     Breach(
         "No attempt has two pods",

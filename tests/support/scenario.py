@@ -17,7 +17,7 @@ from statemachine.ids import JobUid, PodUid, ReplicaName, split_replica
 from statemachine.kinds import kind_of
 from statemachine.log.codec import encode, entry_hash
 from statemachine.log.entry import GENESIS, Entry
-from statemachine.log.life import Step, retold
+from statemachine.log.life import LifeStep, retold
 from statemachine.observations import (
     ChildObserved,
     Container,
@@ -92,7 +92,7 @@ class Story:
         self.last: tuple[Event, ...] = ()
 
     @property
-    def steps(self) -> Sequence[Step]:
+    def steps(self) -> Sequence[LifeStep]:
         """The entries so far, as views of a life are told them."""
         return list(retold(JobState(self.uid), self.entries))
 

@@ -21,7 +21,7 @@ from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.nowhere import NoCluster
 from statemachine.engine.clock import LoopClock, WallClock
 from statemachine.engine.skew import ClockCheck
-from statemachine.engine.source import Pulse, Report
+from statemachine.engine.source import Pulse, WorkerReport
 from statemachine.errors import LogUnavailable
 from statemachine.ids import Position
 from statemachine.log.inbox import MemoryInbox
@@ -144,13 +144,13 @@ async def test_a_cluster_that_was_never_listed_and_a_log_that_takes_nothing_are_
 
 @on_simulated_time
 async def test_a_worker_that_gets_nothing_of_a_partition_is_trouble_and_named() -> None:
-    worker: Any = SimpleNamespace(report=Report, log_error="", listeners=[], silent_listeners=[])
+    worker: Any = SimpleNamespace(report=WorkerReport, log_error="", listeners=[], silent_listeners=[])
     engine = frozenset({Role.ENGINE})
     controller = controller_of(
         Log(), NoCluster(), WallClock(), roles=engine, outbox=MemoryInbox(), worker=worker
     )
     assert (await Health(controller).readiness()).troubles == []
-    worker.report = lambda: Report(stalls=["nothing of partition 3 is fetched"])
+    worker.report = lambda: WorkerReport(stalls=["nothing of partition 3 is fetched"])
     assert (await Health(controller).readiness()).troubles == ["nothing of partition 3 is fetched"]
 
 

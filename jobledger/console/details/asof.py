@@ -21,7 +21,7 @@ from projectors.phrases.actors import known_as
 from statemachine.budget import budget
 from statemachine.errors import ConfigError
 from statemachine.log.entry import Entry
-from statemachine.log.life import Step
+from statemachine.log.life import LifeStep
 from statemachine.observations import ActorSource
 from statemachine.state import JobState, ReplicaState
 from statemachine.status import status
@@ -107,7 +107,7 @@ def view(life: KeptLife, at: str, language: Language = "en") -> View:
     )
 
 
-def _then(life: KeptLife, count: int, language: Language) -> tuple[Step, Explanation]:
+def _then(life: KeptLife, count: int, language: Language) -> tuple[LifeStep, Explanation]:
     """The step number `count`, and what was to be said behind it: one fold from the first entry on."""
     chronicle = Chronicle()
     for step in life.steps(1, count):
@@ -131,7 +131,7 @@ def told(life: KeptLife, first: int, last: int, language: Language = "en") -> Se
     ]
 
 
-def _told(entry: Entry, step: Step, language: Language) -> Told:
+def _told(entry: Entry, step: LifeStep, language: Language) -> Told:
     delay = entry.seen_at - entry.happened_at if entry.happened_at else None
     return Told(
         seq=entry.seq,

@@ -24,7 +24,7 @@ from projectors.explain import Chronicle, Explanation, Language, explanation
 from statemachine.evolve import fold
 from statemachine.ids import JobUid, Seq
 from statemachine.log.entry import Entry
-from statemachine.log.life import Life, Step, retold
+from statemachine.log.life import Life, LifeStep, retold
 from statemachine.log.port import Record
 from statemachine.state import JobState
 
@@ -96,7 +96,7 @@ class KeptLife:
         self._chronicle.take(step)
         self._drawing.take(step)
 
-    def _doubt(self, record: Record, step: Step) -> str:
+    def _doubt(self, record: Record, step: LifeStep) -> str:
         """Why nothing can be told beyond the record; empty where it casts no doubt on the job."""
         tracked = self._life.tracked
         untold = f"entry {record.seq}: {step.fault}" if step.events else ""
@@ -111,7 +111,7 @@ class KeptLife:
             state = fold(state, entry.events)
         return state
 
-    def steps(self, first: int, last: int) -> Iterator[Step]:
+    def steps(self, first: int, last: int) -> Iterator[LifeStep]:
         """The steps number `first` to `last`, folded from the kept state before them."""
         at = (first - 1) // _EVERY
         steps = retold(self._states[at], self.entries[at * _EVERY : last])

@@ -15,14 +15,14 @@ from projectors.phrases import phrase
 from statemachine import events as e
 from statemachine.budget import budget
 from statemachine.ids import ReplicaName, split_replica
-from statemachine.log.life import Step
+from statemachine.log.life import LifeStep
 from statemachine.phases import Phase
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
 Stretch = TypeVar("Stretch", Band, Span)
 
 
-def timeline(steps: Iterable[Step]) -> Timeline:
+def timeline(steps: Iterable[LifeStep]) -> Timeline:
     """The timeline of the job whose steps these are: from the first on, in order, without holes.
 
     Raises:
@@ -45,7 +45,7 @@ class Drawing:
         self._levels: list[Level] = []
         self._spans: dict[ReplicaName, list[Span]] = {}
 
-    def take(self, step: Step) -> None:
+    def take(self, step: LifeStep) -> None:
         """One more step is drawn, if it can be told."""
         entry = step.entry
         if entry is None or not step.whole:
@@ -89,7 +89,7 @@ class Drawing:
         if not self._levels or self._levels[-1][1:] != (restarts.left, restarts.limit):
             self._levels.append(Level(now, restarts.left, restarts.limit))
 
-    def _replica(self, name: ReplicaName, step: Step, now: Instant) -> None:
+    def _replica(self, name: ReplicaName, step: LifeStep, now: Instant) -> None:
         spans, replica = self._spans.setdefault(name, []), step.state.replicas.get(name)
         if replica is step.before.replicas.get(name):
             return

@@ -12,7 +12,7 @@ from statemachine.engine.kafka.lanes import Lanes
 from statemachine.engine.kafka.offsets import GROUP, Offsets
 from statemachine.errors import first
 from statemachine.ids import JobUid, Position
-from statemachine.log.inbox import Posted
+from statemachine.log.inbox import Post
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.clients import FAILURES, ours, started, stopped
 from statemachine.log.kafka.layout import OBSERVATIONS
@@ -183,9 +183,9 @@ class _Dealt(ConsumerRebalanceListener):  # type: ignore[misc, unused-ignore]
 
 def posted(
     key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]] | None = None
-) -> Posted:
+) -> Post:
     """A record of the observations as an inbox would have it."""
-    return Posted(JobUid((key or b"").decode(errors="replace")), value or b"", trace_of(headers or ()))
+    return Post(JobUid((key or b"").decode(errors="replace")), value or b"", trace_of(headers or ()))
 
 
 async def leave(consumer: Any) -> None:

@@ -16,7 +16,7 @@ from statemachine.engine.clock import Clock
 from statemachine.engine.embedded import Engine
 from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Listener, Pulse
-from statemachine.engine.step import Owner, Seen
+from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import (
     EntryUnreadable,
     Hole,
@@ -27,7 +27,7 @@ from statemachine.errors import (
 )
 from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode_observation
-from statemachine.log.inbox import Posted
+from statemachine.log.inbox import Post
 from statemachine.log.port import DeadLetter, EventLog
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
@@ -55,7 +55,7 @@ OpenLog = Callable[[int], Awaitable[EventLog]]
 
 class _Waiting(NamedTuple):
     place: Position
-    post: Posted
+    post: Post
 
 
 class Lane:
@@ -203,7 +203,7 @@ class Lane:
             self._reader.forget_places()
         self._first, self._put, self.acked = after + 1, after, after
 
-    async def put(self, place: Position, post: Posted) -> None:
+    async def put(self, place: Position, post: Post) -> None:
         """`post` is in the queue; waits while that is full. See Lanes.put."""
         if self._put is None or self._first is None:
             self._first, self.acked = place, place - 1
@@ -314,18 +314,18 @@ class Lane:
                 await asyncio.sleep(_RETRY)
         return True
 
-    def _read(self, batch: Sequence[_Waiting]) -> tuple[list[Seen], list[DeadLetter]]:
+    def _read(self, batch: Sequence[_Waiting]) -> tuple[list[Delivery], list[DeadLetter]]:
         seen, letters = [], []
         for place, post in batch:
             try:
-                seen.append(Seen(self._read_one(post), place, post.trace))
+                seen.append(Delivery(self._read_one(post), place, post.trace))
             except EntryUnreadable as error:
                 fields = {"action": "dead-letter", "job": post.job, "partition": self.partition}
                 log.exception("an observation cannot be read", extra=fields)
                 letters.append(DeadLetter(self._clock.now(), post.job, post.body, error.reason))
         return seen, letters
 
-    def _read_one(self, post: Posted) -> Observation:
+    def _read_one(self, post: Post) -> Observation:
         found = decode_observation(post.body)
         home = self._home(found.job)
         if home != self.partition:  # to decide it here would give the job a second history

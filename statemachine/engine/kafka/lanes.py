@@ -18,7 +18,7 @@ from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Listener, Pulse
 from statemachine.errors import OwnerLost, first
 from statemachine.ids import JobUid, Position
-from statemachine.log.inbox import Posted
+from statemachine.log.inbox import Post
 from statemachine.observations import Observation
 
 log = logging.getLogger(__name__)
@@ -174,7 +174,7 @@ class Lanes:
         if lane := self._lanes.get(partition):
             lane.begin(after, end)
 
-    async def put(self, partition: int, place: Position, post: Posted) -> None:
+    async def put(self, partition: int, place: Position, post: Post) -> None:
         """`post`, which stands at `place` (≥ 1) of `partition`, will be decided; waits while too much is.
 
         One that was put before is a repeat. One of a partition that is not owned is left to its owner. Of a

@@ -12,7 +12,7 @@ from statemachine.engine.backoff import backoff
 from statemachine.engine.clock import Clock
 from statemachine.engine.kafka.lanes import Feed, Lanes
 from statemachine.engine.skew import ClockCheck
-from statemachine.engine.source import Listener, Pulse, Report
+from statemachine.engine.source import Listener, Pulse, WorkerReport
 from statemachine.engine.tasks import attempt
 from statemachine.errors import Hole, LogError, LogUnavailable, OwnerLost
 from statemachine.ids import JobUid
@@ -111,10 +111,10 @@ class Worker:
         attempts = Pulse(self._beats, busy=False)
         return {"worker": attempts, **(self._lanes.pulses() if self._lanes else {})}
 
-    def report(self) -> Report:
+    def report(self) -> WorkerReport:
         """See Worker."""
         lanes = self._lanes
-        return Report(
+        return WorkerReport(
             partitions=self._partitions,
             waiting=lanes.lag if lanes else {},
             counts=self._counts,

@@ -32,7 +32,7 @@ from statemachine.log.kafka.records import (
 )
 from statemachine.log.kafka.writing import Writer
 from statemachine.log.port import Saved, Snapshot
-from statemachine.log.seal import Mark, Seal, holds, warn_of_refused
+from statemachine.log.seal import MacPair, Seal, holds, warn_of_refused
 
 _ROWS: Final = 1000
 _BYTES: Final = 4 * 2**20
@@ -90,7 +90,7 @@ class _Reading:
         self.refused.discard(key)
         if not key or value is None:
             return
-        mark = seal.mark(key, value) if seal else Mark(b"", 0)
+        mark = seal.mark(key, value) if seal else MacPair(b"", 0)
         if seal and not holds(mac_of(message), mark.mac):
             self.refused.add(key)
         elif key.startswith(CLOSED):

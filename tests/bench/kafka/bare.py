@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from statemachine.decide import POLICY, decided
 from statemachine.engine.kafka.lane import BATCH
-from statemachine.engine.source import Report
+from statemachine.engine.source import WorkerReport
 from statemachine.ids import JobUid, Seq
 from statemachine.log.codec import decode_observation, encode, entry_hash
 from statemachine.log.entry import GENESIS, Entry
@@ -34,9 +34,9 @@ class Bare:
         self._decided = 0
         self._owned: Sequence[int] = ()
 
-    def report(self) -> Report:
+    def report(self) -> WorkerReport:
         """As a worker's."""
-        return Report(waiting=dict.fromkeys(self._owned, 0), counts={"decided": self._decided})
+        return WorkerReport(waiting=dict.fromkeys(self._owned, 0), counts={"decided": self._decided})
 
     async def run(self) -> None:
         """For ever."""

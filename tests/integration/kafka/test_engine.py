@@ -17,7 +17,7 @@ from statemachine.engine.clock import Clock
 from statemachine.engine.kafka.lanes import Lanes
 from statemachine.engine.kafka.offsets import GROUP, Offsets
 from statemachine.engine.kafka.worker import FeedName, Worker
-from statemachine.engine.step import Owner, Seen
+from statemachine.engine.step import Delivery, Owner
 from statemachine.ids import JobUid
 from statemachine.log.codec import decode
 from statemachine.log.entry import Entry
@@ -112,7 +112,9 @@ async def wanted(observations: Sequence[Observation]) -> dict[int, list[bytes]]:
     for partition in PARTITIONS:
         log = MemoryLog()
         mine = [each for each in observations if partition_of(each.job, len(PARTITIONS)) == partition]
-        await Owner(log, Reader(), Still()).take([Seen(each, place) for place, each in enumerate(mine, 1)])
+        await Owner(log, Reader(), Still()).take(
+            [Delivery(each, place) for place, each in enumerate(mine, 1)]
+        )
         found[partition] = [each.body for each in await records(log)]
     return found
 
@@ -221,7 +223,7 @@ async def test_what_is_put_becomes_the_entries_of_the_embedded_engine(
         assert worker.log_error == ""
     assert not await letters(ledger_topics)
     embedded = MemoryLog()
-    await Owner(embedded, Reader(), Still()).take([Seen(each) for each in life("job-7")])
+    await Owner(embedded, Reader(), Still()).take([Delivery(each) for each in life("job-7")])
     of_one = [decode(body) for bodies in (await entries(ledger_topics)).values() for body in bodies]
     assert [placeless(each) for each in of_one if each.job == "job-7"] == [
         placeless(decode(each.body)) for each in await records(embedded)

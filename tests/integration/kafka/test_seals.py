@@ -8,7 +8,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from statemachine.engine.clock import LoopClock
-from statemachine.engine.step import Owner, Seen
+from statemachine.engine.step import Delivery, Owner
 from statemachine.ids import JobUid
 from statemachine.log.codec import decode_state, encode_state
 from statemachine.log.kafka.address import Address
@@ -51,7 +51,7 @@ async def decided(address: Address, key: bytes | None, *batches: Sequence[Observ
         await reader.recover(log)
         owner = Owner(log, reader, LoopClock(START))
         for batch in batches:
-            await owner.take([Seen(each) for each in batch])
+            await owner.take([Delivery(each) for each in batch])
             snapshots = reader.unsaved()
             await log.save_snapshots(reader.position, snapshots, reader.place)
             reader.saved(snapshots)

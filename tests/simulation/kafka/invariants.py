@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, cast
 
 from statemachine.decide import decide
-from statemachine.engine.step import Owner, Seen
+from statemachine.engine.step import Delivery, Owner
 from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode_observation, encode_state
 from statemachine.log.kafka.layout import DEAD_LETTERS, EVENTS, JOBS, OBSERVATIONS
@@ -192,7 +192,7 @@ async def one_engine_would_have_written_the_same(world: World) -> list[str]:
     wrong = []
     for posted, decided in zip(world.parts(OBSERVATIONS.name), world.parts(EVENTS.name), strict=True):
         log = MemoryLog()
-        batch = [Seen(observation, place) for place, observation in observations(posted).items()]
+        batch = [Delivery(observation, place) for place, observation in observations(posted).items()]
         await Owner(log, Reader(), Still()).take(batch)
         wanted = [(record.job, record.seq, record.body) for record in log._records]
         there = [(record.job, record.seq, record.body) for record in records(decided)]

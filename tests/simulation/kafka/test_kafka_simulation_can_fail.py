@@ -8,7 +8,7 @@ import pytest
 from statemachine.engine.kafka.aiokafka_feed import AiokafkaFeed
 from statemachine.engine.kafka.lanes import Lanes
 from statemachine.ids import Position
-from statemachine.log.inbox import Posted
+from statemachine.log.inbox import Post
 from statemachine.log.kafka.snapshots import Snapshots
 from tests.simulation.kafka import invariants
 from tests.simulation.kafka.run import simulate
@@ -23,7 +23,7 @@ def observations_are_acknowledged_before_they_are_decided(patch: pytest.MonkeyPa
     """The product is broken: what was in hand when an engine was killed is lost."""
     put = Lanes.put
 
-    async def early(self: Lanes, partition: int, place: Position, post: Posted) -> None:
+    async def early(self: Lanes, partition: int, place: Position, post: Post) -> None:
         await put(self, partition, place, post)
         self._acked(partition, place)
 

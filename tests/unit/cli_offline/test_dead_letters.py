@@ -9,7 +9,7 @@ import pytest
 
 from statemachine.ids import JobUid
 from statemachine.log.codec import encode_observation
-from statemachine.log.inbox import Posted
+from statemachine.log.inbox import Post
 from statemachine.log.port import DeadLetter
 from statemachine.log.sqlite import SqliteLog
 from statemachine.log.sqlite_inbox import SqliteInbox
@@ -33,10 +33,10 @@ def letters(store: Path) -> list[bytes]:
     return found
 
 
-def waiting(store: Path) -> list[Posted]:
+def waiting(store: Path) -> list[Post]:
     """What is in the inbox."""
 
-    async def work() -> list[Posted]:
+    async def work() -> list[Post]:
         log = await SqliteLog.open(store, beside=True)
         found = await (await SqliteInbox.open(log.store)).take(10)
         await log.close()
@@ -86,7 +86,7 @@ def test_a_letter_that_is_retried_is_on_its_way_and_stays_in_the_list(
 ) -> None:
     said = ask("dead-letters", "retry", "2")
     assert (said.code, said.out, said.err) == (0, "retried 2: JobObserved of job dddd-4444\n", "")
-    assert waiting(store) == [Posted(JobUid("dddd-4444"), letters[0])]
+    assert waiting(store) == [Post(JobUid("dddd-4444"), letters[0])]
     retried = [each["retried"] for each in json.loads(ask("dead-letters", "list", "-o", "json").out)]
     assert [each is not None for each in retried] == [False, True, False]
     assert ask("dead-letters", "list").out.splitlines()[2].split()[4] == retried[1]

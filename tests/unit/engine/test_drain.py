@@ -9,7 +9,7 @@ from statemachine.engine.drain import Drain
 from statemachine.engine.embedded import Engine
 from statemachine.engine.step import Owner
 from statemachine.errors import LogUnavailable
-from statemachine.log.inbox import Inbox, MemoryInbox, Posted, Taken
+from statemachine.log.inbox import Inbox, MemoryInbox, Post, Taken
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft, Record
 from statemachine.log.reader import Reader
@@ -34,7 +34,7 @@ class Illegible(MemoryInbox):
     """What is in it is not always an observation."""
 
     def scribble(self, body: bytes) -> None:
-        self._posts.append(Posted(JOB, body))
+        self._posts.append(Post(JOB, body))
 
 
 def drain(inbox: Inbox, log: MemoryLog) -> Drain:

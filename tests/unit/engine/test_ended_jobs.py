@@ -6,7 +6,7 @@ from pathlib import Path
 
 from projectors.verify import Verification
 from statemachine.engine.clock import LoopClock
-from statemachine.engine.step import Owner, Seen
+from statemachine.engine.step import Delivery, Owner
 from statemachine.ids import JobUid
 from statemachine.log.codec import encode_state
 from statemachine.log.memory import MemoryLog
@@ -36,7 +36,7 @@ def owner(log: MemoryLog, keeps: int | None = 0) -> Owner:
 async def ended(log: MemoryLog, keeps: int | None = 0) -> Owner:
     """An owner who has seen one job to its end, and another that lives."""
     made = owner(log, keeps)
-    await made.take([Seen(each) for each in (*causes(life()), *causes(life(LIVE))[:3])])
+    await made.take([Delivery(each) for each in (*causes(life()), *causes(life(LIVE))[:3])])
     return made
 
 
@@ -54,7 +54,7 @@ async def save(reader: Reader, log: EventLog) -> None:
 
 async def reported_again(to: Owner) -> Sequence[object]:
     """Everything that was ever noticed of the job comes once more."""
-    return await to.take([Seen(each) for each in causes(life())])
+    return await to.take([Delivery(each) for each in causes(life())])
 
 
 async def test_of_a_job_that_is_over_its_last_number_stays() -> None:
@@ -69,7 +69,7 @@ async def test_the_last_ones_stay_whole() -> None:
     reader = Reader(keeps=2)
     jobs = [JobUid(f"job-{number}") for number in range(4)]
     await Owner(MemoryLog(), reader, LoopClock(START)).take(
-        [Seen(each) for job in jobs for each in causes(life(job))]
+        [Delivery(each) for job in jobs for each in causes(life(job))]
     )
     assert list(reader.jobs) == jobs[2:]
     assert list(reader.forgotten) == jobs[:2]
@@ -100,7 +100,7 @@ async def test_the_same_name_with_another_uid_is_a_job_of_its_own() -> None:
     made = await ended(log)
     await save(made.reader, log)
     again = await restarted(log)
-    await again.take([Seen(each) for each in causes(life("u3"))[:2]])
+    await again.take([Delivery(each) for each in causes(life("u3"))[:2]])
     assert again.reader.tracked(JobUid("u3")).seq == 2
 
 
@@ -117,7 +117,7 @@ async def test_a_log_whose_closed_jobs_were_forgotten_before_they_were_saved_ver
     logs: list[EventLog] = [MemoryLog(), await SqliteLog.open(tmp_path / "store.db")]
     for number, log in enumerate(logs):
         made = Owner(log, Reader(keeps=number), LoopClock(START))
-        await made.take([Seen(each) for uid in (ENDED, LIVE) for each in causes(life(uid))])
+        await made.take([Delivery(each) for uid in (ENDED, LIVE) for each in causes(life(uid))])
         await save(made.reader, log)
         assert made.reader.unsaved() == ()
         verification = Verification((await log.snapshots())[1])
@@ -165,7 +165,7 @@ async def test_what_somebody_writes_behind_the_end_of_a_job_is_skipped_by_all_re
 async def test_the_last_place_of_all_is_known_when_its_job_is_forgotten() -> None:
     log = MemoryLog()
     made = owner(log)
-    await made.take([Seen(each, place) for place, each in enumerate(causes(life()), 1)])
+    await made.take([Delivery(each, place) for place, each in enumerate(causes(life()), 1)])
     await save(made.reader, log)
     reader = (await restarted(log)).reader
     assert reader.place == len(life().entries)

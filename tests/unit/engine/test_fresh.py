@@ -8,7 +8,7 @@ import pytest
 
 from statemachine.engine.clock import WallClock
 from statemachine.engine.embedded import Engine
-from statemachine.engine.step import Owner, Seen
+from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import LogUnavailable
 from statemachine.ids import JobUid
 from statemachine.log.memory import MemoryLog
@@ -67,7 +67,7 @@ async def test_an_entry_on_its_way_into_the_log_is_waited_for() -> None:
 async def test_so_is_one_that_came_out_of_an_inbox() -> None:
     log = SlowLog()
     async with engine(log) as (found, reader):
-        drained = asyncio.create_task(found.decided([Seen(seen_first().entries[0].cause)]))
+        drained = asyncio.create_task(found.decided([Delivery(seen_first().entries[0].cause)]))
         await log.written.wait()
         asked = asyncio.create_task(found.fresh(JOB))
         await asyncio.sleep(0)

@@ -10,11 +10,11 @@ import pytest
 from statemachine.engine.clock import LoopClock
 from statemachine.engine.kafka.lane import BATCH, QUEUE
 from statemachine.engine.kafka.lanes import Lanes
-from statemachine.engine.step import Owner, Seen
+from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import Hole, LogUnavailable, OwnerLost
 from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode, encode_observation
-from statemachine.log.inbox import Posted, posted
+from statemachine.log.inbox import Post, posted
 from statemachine.log.memory import MemoryLog
 from statemachine.log.port import DeadLetter, Draft, Record, Saved, Snapshot
 from statemachine.log.reader import Reader
@@ -117,7 +117,7 @@ def test_what_is_put_becomes_the_entries_that_an_owner_makes_of_it() -> None:
     async def story(world: World) -> None:
         single = MemoryLog()
         await Owner(single, Reader(), LoopClock(START)).take(
-            [Seen(each, place) for place, each in enumerate(life(), 1)]
+            [Delivery(each, place) for place, each in enumerate(life(), 1)]
         )
         await world.lanes.own([0])
         await world.put(life())
@@ -367,8 +367,8 @@ def test_a_partition_that_nothing_comes_of_is_named_until_something_does() -> No
 def test_what_cannot_be_read_is_a_dead_letter_and_holds_nothing_up() -> None:
     async def story(world: World) -> None:
         await world.lanes.own([0])
-        await world.lanes.put(0, 1, Posted(JobUid("0-x"), b"\xff"))
-        await world.lanes.put(0, 2, Posted(JobUid(""), b""))
+        await world.lanes.put(0, 1, Post(JobUid("0-x"), b"\xff"))
+        await world.lanes.put(0, 2, Post(JobUid(""), b""))
         await world.put(life(), after=2)
         await asyncio.sleep(1)
         assert [each.observation for each in await world.logs[0].dead_letters()] == [b"\xff", b""]
@@ -396,7 +396,7 @@ def test_a_log_that_cannot_be_written_is_tried_again_and_says_why() -> None:
         await world.lanes.own([0])
         world.logs[0].broken = LogUnavailable("disk full")
         await world.put(life())
-        await world.lanes.put(0, len(life()) + 1, Posted(JobUid("0-x"), b"poison"))
+        await world.lanes.put(0, len(life()) + 1, Post(JobUid("0-x"), b"poison"))
         await asyncio.sleep(3)
         before = world.lanes.pulses()["lane 0"]
         await asyncio.sleep(3)

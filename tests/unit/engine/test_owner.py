@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from statemachine.engine.clock import LoopClock
-from statemachine.engine.step import Owner, Seen
+from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import LogUnavailable
 from statemachine.log.codec import decode
 from statemachine.log.memory import MemoryLog
@@ -25,8 +25,8 @@ def life(uid: str = "u1") -> Story:
     return story.at(9).pod("worker-0", "Succeeded").delete().gone("worker-0").gone("worker-1")
 
 
-def placeless(observations: Sequence[Observation]) -> list[Seen]:
-    return [Seen(each) for each in observations]
+def placeless(observations: Sequence[Observation]) -> list[Delivery]:
+    return [Delivery(each) for each in observations]
 
 
 async def records(log: MemoryLog) -> list[Record]:
@@ -155,9 +155,9 @@ async def test_an_observation_from_a_place_that_was_decided_is_a_repeat_whatever
     log = MemoryLog()
     owner = Owner(log, Reader(), LoopClock(START))
     seen = causes(life())
-    await owner.take([Seen(each, place) for place, each in enumerate(seen[:3], 1)])
+    await owner.take([Delivery(each, place) for place, each in enumerate(seen[:3], 1)])
     before = len(await records(log))
-    assert await owner.take([Seen(each, 3) for each in seen[3:]]) == []
+    assert await owner.take([Delivery(each, 3) for each in seen[3:]]) == []
     assert owner.counts["repeats"] == len(seen[3:])
     assert list(owner.silent) == seen[3:]
     assert len(await records(log)) == before
@@ -166,7 +166,7 @@ async def test_an_observation_from_a_place_that_was_decided_is_a_repeat_whatever
 async def test_a_restart_knows_from_the_log_which_places_were_decided() -> None:
     log = MemoryLog()
     seen = causes(life())
-    places = [Seen(each, place) for place, each in enumerate(seen, 1)]
+    places = [Delivery(each, place) for place, each in enumerate(seen, 1)]
     first = Owner(log, Reader(), LoopClock(START))
     await first.take(places[:2])
     await log.save_snapshots(first.reader.position, first.reader.unsaved())
@@ -175,7 +175,7 @@ async def test_a_restart_knows_from_the_log_which_places_were_decided() -> None:
     await reader.recover(log)
     assert reader.tracked(seen[0].job).source == 4
     again = Owner(log, reader, LoopClock(START))
-    assert await again.take([Seen(each, 4) for each in seen[4:]]) == []
+    assert await again.take([Delivery(each, 4) for each in seen[4:]]) == []
     assert [decode(each.body).source for each in await records(log)] == [1, 2, 3, 4]
 
 
@@ -183,5 +183,5 @@ async def test_what_is_noticed_here_has_no_place_and_takes_none_away() -> None:
     log = MemoryLog()
     owner = Owner(log, Reader(), LoopClock(START))
     seen = causes(life())
-    await owner.take([Seen(seen[0], 7), Seen(seen[1]), Seen(seen[2], 7), Seen(seen[2], 8)])
+    await owner.take([Delivery(seen[0], 7), Delivery(seen[1]), Delivery(seen[2], 7), Delivery(seen[2], 8)])
     assert [decode(each.body).source for each in await records(log)] == [7, 0, 8]

@@ -10,7 +10,7 @@ from projectors.explain import explain
 from projectors.verify import Verification
 from statemachine import decide
 from statemachine.engine.clock import LoopClock
-from statemachine.engine.step import Owner, Seen
+from statemachine.engine.step import Delivery, Owner
 from statemachine.engine.undecided import Failure, fallback
 from statemachine.errors import LogUnavailable
 from statemachine.events import Announced, Event
@@ -72,7 +72,7 @@ async def taken(log: MemoryLog, seen: Sequence[Observation]) -> Owner:
     reader = Reader()
     await reader.recover(log)
     owner = Owner(log, reader, LoopClock(START))
-    await owner.take([Seen(each) for each in seen])
+    await owner.take([Delivery(each) for each in seen])
     return owner
 
 
@@ -114,7 +114,7 @@ async def test_it_is_said_once_also_when_it_is_noticed_of_another_pod_later(
     log = MemoryLog()
     owner = await taken(log, life("u1")[:2])
     entries = await log.end()
-    await owner.take([Seen(life("u1")[2])])
+    await owner.take([Delivery(life("u1")[2])])
     assert len(await log.dead_letters()) == (2 if only_pods else 3)
     assert await log.end() == entries
     caplog.clear()
@@ -174,7 +174,7 @@ async def test_a_batch_is_decided_once_whatever_could_not_be_written_at_first(
     only_pods: bool, caplog: pytest.LogCaptureFixture, shut: str, place: int
 ) -> None:
     whole = MemoryLog()
-    seen = [Seen(each, place * number) for number, each in enumerate([*life("u1"), *life("u2")], 1)]
+    seen = [Delivery(each, place * number) for number, each in enumerate([*life("u1"), *life("u2")], 1)]
     await Owner(whole, Reader(), LoopClock(START)).take(seen)
     log = Letterbox()
     owner = Owner(log, Reader(), LoopClock(START))
@@ -217,7 +217,7 @@ async def bodies(log: MemoryLog) -> list[bytes]:
 async def test_it_is_an_event_of_the_job(only_pods: bool, caplog: pytest.LogCaptureFixture) -> None:
     log = MemoryLog()
     owner = Owner(log, Reader(), LoopClock(START))
-    folded = await owner.take([Seen(each) for each in life("u1")])
+    folded = await owner.take([Delivery(each) for each in life("u1")])
     said = [each for one in folded for each in one.entry.events if isinstance(each, Announced)]
     told = [each for each in said if each.reason == "Undecidable"]
     assert [each.level for each in told] == ["Warning"]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from statemachine.engine.clock import LoopClock
-from statemachine.engine.step import Owner, Seen
+from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import InvariantBroken
 from statemachine.ids import JobUid
 from statemachine.log.codec import decode_state, encode_state
@@ -60,7 +60,7 @@ async def decided(path: Path, key: bytes | None, *batches: Sequence[Observation]
         await reader.recover(log)
         owner = Owner(log, reader, LoopClock(START))
         for batch in batches:
-            await owner.take([Seen(each) for each in batch])
+            await owner.take([Delivery(each) for each in batch])
             await save(log, reader)
 
 
@@ -274,7 +274,7 @@ async def test_what_is_saved_without_being_read_before_holds(store: Path) -> Non
     reader.forget_places()
     async with opened(store) as log:
         owner = Owner(log, reader, LoopClock(START))
-        await owner.take([Seen(each) for each in causes(life(JobUid("new")))])
+        await owner.take([Delivery(each) for each in causes(life(JobUid("new")))])
         await save(log, reader)
     assert (await started(store)).refused == 0
 
@@ -294,7 +294,7 @@ async def test_a_save_that_fails_leaves_what_was_there(store: Path, monkeypatch:
         reader = Reader(keeps=0)
         await reader.recover(log)
         owner = Owner(log, reader, LoopClock(START))
-        await owner.take([Seen(each) for each in causes(life(JobUid("new")))])
+        await owner.take([Delivery(each) for each in causes(life(JobUid("new")))])
         snapshots = reader.unsaved()
         with pytest.raises(InvariantBroken):
             await log.save_snapshots(reader.position, [*snapshots, replace(snapshots[0], body=object())])  # type: ignore[arg-type]
@@ -311,7 +311,7 @@ async def test_what_is_saved_after_a_save_whose_caller_was_cancelled_holds(store
         await reader.recover(log)
         owner = Owner(log, reader, LoopClock(START))
         await save(log, reader)
-        await owner.take([Seen(each) for each in causes(life(LIVE).at(9).pod("worker-0", "Succeeded"))])
+        await owner.take([Delivery(each) for each in causes(life(LIVE).at(9).pod("worker-0", "Succeeded"))])
         cancelled = asyncio.create_task(log.save_snapshots(reader.position, reader.unsaved()))
         await asyncio.sleep(0)
         cancelled.cancel()

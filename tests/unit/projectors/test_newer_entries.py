@@ -8,8 +8,8 @@ from k8s_bridge.port import Cluster
 from projectors.history import HistoryProjector, SqliteDatabase, resuming
 from projectors.kube_events import KubeEvents
 from statemachine.errors import EntryUnreadable
-from statemachine.log.codec import decode_told, entry_hash
-from statemachine.log.entry import EntryTold
+from statemachine.log.codec import decode_brief, entry_hash
+from statemachine.log.entry import EntryBrief
 from statemachine.log.sqlite import SqliteLog
 from tests.support.logs import JOB, OTHER, admitted, chain, history, said
 from tests.support.newer import newer_cause, newer_event
@@ -33,11 +33,11 @@ async def test_a_job_whose_first_entry_cannot_be_read_has_no_events_and_stops_no
     await log.close()
 
 
-def older(body: bytes) -> EntryTold:
-    """As `decode_told` of a release that does not know what the rain is."""
+def older(body: bytes) -> EntryBrief:
+    """As `decode_brief` of a release that does not know what the rain is."""
     if b'"rain"' in body:
         raise EntryUnreadable("the entry cannot be read: events.0: unknown", body)
-    return decode_told(body)
+    return decode_brief(body)
 
 
 async def test_an_upgraded_history_goes_on_where_the_older_one_was_and_is_whole_once_rebuilt(
@@ -48,7 +48,7 @@ async def test_an_upgraded_history_goes_on_where_the_older_one_was_and_is_whole_
     await log.append([first, *rest])
     rain = chain(said("rain"), after=1, prev=entry_hash(first.body))
     database = SqliteDatabase(log.store)
-    with patch.object(resuming, "decode_told", older):
+    with patch.object(resuming, "decode_brief", older):
         view = HistoryProjector(log, database)
         await log.append(rain)
         await view.advance()

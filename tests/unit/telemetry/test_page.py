@@ -20,7 +20,7 @@ from jobledger.wiring.roles import Role
 from k8s_bridge.admission import admit
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import JobEvent
-from statemachine.engine.source import Listener, Pulse, Report
+from statemachine.engine.source import Listener, Pulse, WorkerReport
 from statemachine.errors import ClusterUnavailable, LogUnavailable
 from statemachine.events import CauseClass
 from statemachine.ids import JobUid, Position
@@ -234,7 +234,7 @@ class Deciding:
 
     log_error = ""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: WorkerReport) -> None:
         self._report = report
         self.listeners: list[Listener] = []
         self.silent_listeners: list[Any] = []
@@ -245,13 +245,13 @@ class Deciding:
     def pulses(self) -> dict[str, Pulse]:
         return {}
 
-    def report(self) -> Report:
+    def report(self) -> WorkerReport:
         return self._report
 
 
 async def test_a_worker_says_what_waits_in_its_partitions_and_what_has_become_of_its_work() -> None:
     worker = Deciding(
-        Report(
+        WorkerReport(
             partitions=6,
             waiting={1: 7, 4: 0},
             counts={"takeovers": 3, "repeats": 9, "letters": 2, "decided": 100},
@@ -278,7 +278,7 @@ async def test_a_worker_says_what_waits_in_its_partitions_and_what_has_become_of
 
 async def test_a_worker_that_was_never_well_has_taken_over_nothing_at_no_time() -> None:
     roles = frozenset({Role.ENGINE})
-    async with controlling(roles=roles, outbox=MemoryInbox(), worker=Deciding(Report())) as app:
+    async with controlling(roles=roles, outbox=MemoryInbox(), worker=Deciding(WorkerReport())) as app:
         found = await samples(Page(app.controller))
     assert value(found, "partitions_owned") == 0
     assert value(found, "last_takeover_timestamp_seconds") is None
