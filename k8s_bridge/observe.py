@@ -39,6 +39,9 @@ from statemachine.timestamps import instant
 JOB_GROUPS = frozenset(names.group for names in SERVED)
 """API groups whose objects are jobs: those of all kinds. Source: design 6."""
 
+_OWNED: Final = {(owned.group, owned.kind) for kind in KINDS for owned in kind.owns}
+"""API group and kind of what jobs own beside pods and Services."""
+
 _FACTS: Final = {
     (owned.group, owned.kind): owned.facts for kind in KINDS for owned in kind.owns if owned.facts is not None
 }
@@ -75,8 +78,8 @@ def observe(change: Change, known: PodGone | None = None) -> tuple[Observation, 
 
 
 def is_job(raw: Mapping[str, Any]) -> bool:
-    """The object is of one of the API groups that hold job kinds."""
-    return _group(raw) in JOB_GROUPS
+    """The object is of one of the API groups that hold job kinds, and not of what jobs own."""
+    return _group(raw) in JOB_GROUPS and (_group(raw), _text(raw.get("kind"))) not in _OWNED
 
 
 def is_observed_child(raw: Mapping[str, Any]) -> bool:

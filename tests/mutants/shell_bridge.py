@@ -398,4 +398,11 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "if False:",
         _ON_FLOW,
     ),
+    Mutant(
+        "observe-children-are-jobs",
+        "k8s_bridge.observe",
+        ' and (_group(raw), _text(raw.get("kind"))) not in _OWNED',
+        "",
+        ("tests/unit/bridge/test_observe.py",),
+    ),
 )

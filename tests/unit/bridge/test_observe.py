@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from k8s_bridge.observe import observe
+from k8s_bridge import observe as module
+from k8s_bridge.observe import is_job, observe
 from k8s_bridge.port import Change, Manifest, Verb
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName
 from statemachine.observations import (
@@ -303,6 +304,14 @@ def test_a_pod_that_another_controller_has_made_is_the_first_attempt_of_what_its
 )
 def test_a_pod_that_is_not_ours_is_nothing(meta: dict[str, Any]) -> None:
     assert seen(a_pod(**meta)) is None
+
+
+def test_what_jobs_own_is_no_job_though_it_is_of_their_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = {**job(), "kind": "Harness"}
+    assert is_job(harness)
+    monkeypatch.setattr(module, "_OWNED", {("batch.tensorstack.dev", "Harness")})
+    assert not is_job(harness)
+    assert is_job(job())
 
 
 def test_an_object_of_another_kind_is_nothing() -> None:
