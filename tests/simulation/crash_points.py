@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Final
 
+from statemachine.kinds import KINDS
 from tests.support.fate import Aim
 
 _OFTEN: Final = (
@@ -106,10 +107,20 @@ _SELDOM: Final = (
     "before delete HorizontalPodAutoscaler",
     "after delete HorizontalPodAutoscaler",
 )
+_OWNED: Final = tuple(
+    f"{when} {effect} {owned.kind}"
+    for kind in KINDS
+    for owned in kind.owns
+    for effect in ("create", "delete", *(("news of a",) if owned.facts else ()))
+    for when in ("before", "after")
+)
+_NAMED: Final = (*_OFTEN, *_SOMETIMES, *_SELDOM)
+
 POINTS: Final[Mapping[str, int]] = {
     **dict.fromkeys(_OFTEN, 1),
     **dict.fromkeys(_SOMETIMES, 3),
     **dict.fromkeys(_SELDOM, 12),
+    **{point: 12 for point in _OWNED if point not in _NAMED},
 }
 """Each point, and its share of the seeds that aim at one."""
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from k8s_bridge.env_values import needs_values
 from k8s_bridge.observe import is_controlled
 from k8s_bridge.port import EVIDENCE, Change, Manifest, Verb
-from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName, replica_name
+from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName
+from statemachine.kinds import replica_of
 from statemachine.log.memory import MemoryLog
 from tests.support.faults import Weather
 
@@ -90,5 +91,6 @@ def key_of(pod: Manifest) -> Key:
     """Whose pod it is, and which attempt."""
     meta = pod["metadata"]
     owner = next(each["uid"] for each in meta["ownerReferences"] if each["controller"])
-    replica = replica_name(meta["labels"]["replica-type"], int(meta["labels"]["replica-index"]))
+    replica = replica_of(meta["labels"])
+    assert replica is not None, meta["labels"]
     return JobUid(owner), replica, int(meta["annotations"][ATTEMPT])

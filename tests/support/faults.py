@@ -19,6 +19,7 @@ from k8s_bridge.port import Change, Happening, JobEvent, Manifest, Ref, Sight, S
 from statemachine.engine.clock import LoopClock
 from statemachine.errors import ClusterError, ClusterUnavailable, Conflict, Expired, LogUnavailable, Refused
 from statemachine.ids import JobUid, Position, Seq
+from statemachine.kinds import KINDS
 from statemachine.log.memory import MemoryLog
 from statemachine.log.polling import polled
 from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot
@@ -556,14 +557,8 @@ class FaultyCluster:
         """See Cluster."""
 
 
-CHILDREN: Final = (
-    "Pod",
-    "Service",
-    "PodGroup",
-    "TensorBoard",
-    "Secret",
-    "ConfigMap",
-    "HorizontalPodAutoscaler",
+CHILDREN: Final = frozenset(
+    {"Pod", "Service", "Secret", *(owned.kind for kind in KINDS for owned in kind.owns)}
 )
 _READ: Final = ("Pod", "Service", "Secret")
 

@@ -158,16 +158,15 @@ async def test_a_job_that_failed_has_a_badge_that_says_why_in_the_list_and_on_it
         job["spec"]["runPolicy"] = {"activeDeadlineSeconds": 1}
     async with console(tmp_path) as browser:
         await browser.submit(job)
-        if not job["spec"].get(
-            "runPolicy"
-        ):  # its launcher's end is the job's, or else that of the last replica
+        if not job["spec"].get("runPolicy"):  # the primary's end is the job's, or else that of all replicas
             await browser.listed(name, "Running")
             assert isinstance(browser.app.cluster, MemoryCluster)
             (made,) = await browser.app.jobs()
             state = browser.app.state(made["metadata"]["uid"])
             assert state is not None
-            decides = state.running_plan.primary or list(state.running_plan.replicas())[-1]
-            browser.app.cluster.end_pod("default", kind.pod_name(state, decides), 1)
+            primary = state.running_plan.primary
+            for replica in [primary] if primary else list(state.running_plan.replicas()):
+                browser.app.cluster.end_pod("default", kind.pod_name(state, replica), 1)
         found = await browser.listed(name, "Failed")
         assert 'class="badge error"' in found
         page = (await browser.get(f"/jobs/default/{kind.names.kind}/{name}")).text

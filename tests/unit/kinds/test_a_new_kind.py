@@ -21,42 +21,31 @@ from statemachine.kinds import KINDS
 
 CODE = ("jobledger", "projectors", "k8s_bridge", "statemachine")
 
-SLEDGE = '''
-from dataclasses import replace
-from typing import Literal
-
-from statemachine.kind import Names, OptInSettings, Owned
-from statemachine.kinds.pytorchjob import KIND as LIKE
-
-
-class SledgeJobSettings(OptInSettings):
-    """Sledges of the north, which others may pull."""
-
-    pace: Literal["walk", "trot"] = "walk"
-    """How fast a sledge goes: walk or trot. Default walk, for safety."""
-
-    sleigh_bell: str = ""
-    """Image of the bell. Default: none."""
-
-
-KIND = replace(
-    LIKE,
-    names=Names("SledgeJob", "north.example", "v1", "sledgejobs", "sledgejob", "SledgeJobList", ()),
-    opt_in=SledgeJobSettings,
-    owns=(Owned("north.example/v1", "Harness", "harnesses", when=("pace", "trot")),),
-)
-'''
+FOLDER = generate.ROOT / "tests" / "support" / "sledgejob"
+"""A kind that is unlike the others: no primary, another child, a budget and labels of its own, no form."""
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout with the kind, and its generated files."""
     root = tmp_path_factory.mktemp("checkout")
-    for folder in (*CODE, "deploy", "docs"):
-        shutil.copytree(generate.ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (*CODE, "deploy", "docs", "examples", "tests"):
+        unwanted = shutil.ignore_patterns("__pycache__", "archives")
+        shutil.copytree(generate.ROOT / folder, root / folder, ignore=unwanted)
+    shutil.copy(generate.ROOT / "pyproject.toml", root)
+    install(root)
+    assert python(root, "-m", "jobledger.generate").returncode == 0
+    return root
+
+
+def install(root: Path) -> None:
+    """The kind's folder, its line in the registry, its page and its example: nothing else is touched."""
     kinds = root / "statemachine" / "kinds"
     (kinds / "sledgejob").mkdir()
-    (kinds / "sledgejob" / "__init__.py").write_text(SLEDGE, encoding="utf-8")
+    for module in FOLDER.glob("*.py"):
+        if module.name != "shape.py":
+            source = module.read_text(encoding="utf-8").replace("tests.support", "statemachine.kinds")
+            (kinds / "sledgejob" / module.name).write_text(source, encoding="utf-8")
     registry = (kinds / "__init__.py").read_text(encoding="utf-8")
     entered = registry.replace("    PYTORCH_JOB,\n)", "    PYTORCH_JOB,\n    SLEDGE_JOB,\n)").replace(
         "\nfrom statemachine.kinds.pytorchtrainingjob",
@@ -64,8 +53,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (kinds / "__init__.py").write_text(entered, encoding="utf-8")
     (root / "docs" / "kinds" / "_sledgejob.intro.md").write_text("A sledge.\n", encoding="utf-8")
-    assert python(root, "-m", "jobledger.generate").returncode == 0
-    return root
+    shutil.copy(FOLDER / "example.yaml", root / "examples" / "sledge.yaml")
 
 
 def python(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -196,6 +184,67 @@ def test_the_plugin_looks_where_it_is(checkout: Path) -> None:
 def test_generating_again_changes_nothing(checkout: Path) -> None:
     said = python(checkout, "-m", "jobledger.generate", "--check")
     assert (said.returncode, said.stderr) == (0, "")
+
+
+# ---- it lives -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        ("tests/unit/console/test_every_kind.py",),
+        ("tests/unit/plugin/test_every_kind.py",),
+        ("tests/properties/test_kinds.py", "tests/properties/test_laws.py"),
+    ],
+    ids=["console", "plugin", "laws"],
+)
+def test_what_holds_of_every_kind_holds_of_it(checkout: Path, tests: tuple[str, ...]) -> None:
+    chosen = ("-q", "-p", "no:cacheprovider", "-k", "SledgeJob", f"--basetemp={checkout / 'pytest'}")
+    ran = python(checkout, "-m", "pytest", *chosen, *tests)
+    assert ran.returncode == 0, ran.stdout[-4000:]
+
+
+SIMULATED = """
+from tests.simulation.run import simulate
+from tests.support.sledgejob.shape import SLEDGE
+
+for seed in range(12):
+    simulate(seed, SLEDGE)
+"""
+
+
+def test_it_is_simulated_with_every_fault(checkout: Path) -> None:
+    ran = python(checkout, "-c", SIMULATED)
+    assert ran.returncode == 0, ran.stderr[-4000:]
+
+
+def test_commands_know_it(checkout: Path, tmp_path: Path) -> None:
+    here = {"JOBLEDGER_STORE": str(tmp_path / "store.db"), "XDG_STATE_HOME": str(tmp_path)}
+    example = "examples/sledge.yaml"
+    checked = asked(checkout, "validate", example, **here)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    ran = asked(checkout, "run", example, **here)
+    assert ran.returncode == 0, ran.stderr
+    (line,) = [each for each in asked(checkout, "get", **here).stdout.splitlines() if "SledgeJob" in each]
+    assert "Succeeded" in line
+    assert "north" in asked(checkout, "why", "north", **here).stdout
+    wrong = (checkout / example).read_text(encoding="utf-8").replace("arrivals: 2", "arrivals: 9")
+    (tmp_path / "wrong.yaml").write_text(wrong, encoding="utf-8")
+    refused = asked(checkout, "validate", str(tmp_path / "wrong.yaml"), **here)
+    assert "spec.arrivals: more than there are dogs" in refused.stdout + refused.stderr
+
+
+NAMED = """
+from jobledger.console.forms.look import explained, label
+from statemachine.kinds import kind_of
+
+form = kind_of("north.example/v1", "SledgeJob").form
+print(label("zh", "spec.dogs.falls", form), explained("zh", "Its size.", form))
+"""
+
+
+def test_without_words_of_its_own_its_fields_have_the_names_of_manifests(checkout: Path) -> None:
+    assert python(checkout, "-c", NAMED).stdout == "Falls Its size.\n"
 
 
 # ---- nobody else knows a kind by name ---------------------------------------------------------------------------
