@@ -1,11 +1,9 @@
 """A ledger opened: what a controller needs of its log, whether that is a file or topics in Kafka."""
 
-import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from socket import gethostname
 from typing import TYPE_CHECKING, Self
@@ -19,7 +17,7 @@ from jobledger.wiring.share import Share
 from jobledger.wiring.streams import Stream
 from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Worker
-from statemachine.errors import ConfigError, StoreUnusable
+from statemachine.errors import StoreUnusable
 from statemachine.log.inbox import Inbox, MemoryInbox, Outbox, Trace, untraced
 from statemachine.log.partitions import Merged, Partitions
 from statemachine.log.port import EventLog
@@ -42,13 +40,10 @@ class Kafka:
     @classmethod
     def of(cls, url: str, settings: KafkaSettings) -> Self:
         """What the URL and the settings say. Raises ConfigError."""
-        needed = ["aiokafka", *(["faust"] if settings.feed == "faust" else [])]
-        if not all(each in sys.modules or find_spec(each) for each in needed):
-            raise ConfigError(
-                "the Kafka client is not installed; install `jobledger[kafka]` for a log in Kafka"
-            )
+        from statemachine.log.kafka import privates
         from statemachine.log.kafka.address import Address
 
+        privates.check(faust=settings.feed == "faust")
         address = Address.of(url, settings.security())
         address.options()  # files that cannot be read are told at once
         instance = settings.instance or (gethostname() if in_pod() else "")

@@ -9,14 +9,37 @@ _LOG: Final = "statemachine.log.kafka.log"
 _RECORDS: Final = "statemachine.log.kafka.records"
 _LANE: Final = "statemachine.engine.kafka.lane"
 _LANES: Final = "statemachine.engine.kafka.lanes"
+_PRIVATES: Final = "statemachine.log.kafka.privates"
 _OFFSETS: Final = "statemachine.engine.kafka.offsets"
 
 _ON_WRITER: Final = ("tests/unit/log/test_kafka_writer.py",)
 _ON_RECORDS: Final = ("tests/unit/log/test_kafka_records.py",)
 _ON_LANES: Final = ("tests/unit/engine/test_lanes.py",)
+_ON_PRIVATES: Final = ("tests/unit/log/test_kafka_privates.py",)
 _ON_OFFSETS: Final = ("tests/unit/engine/test_offsets.py",)
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
+    Mutant(
+        "privates-any-version-will-do",
+        _PRIVATES,
+        "        if release not in tried:\n",
+        "        if False:\n",
+        _ON_PRIVATES,
+    ),
+    Mutant(
+        "privates-static-member-stays",
+        _PRIVATES,
+        "        coordinator._group_instance_id = None\n",
+        "        pass\n",
+        _ON_PRIVATES,
+    ),
+    Mutant(
+        "privates-what-a-sender-waits-for-goes-on",
+        _PRIVATES,
+        'return [sender, *(frame.f_locals.get("tasks", ()) if frame else ())]',
+        "return [sender]",
+        _ON_PRIVATES,
+    ),
     Mutant(
         "writer-tries-again-after-its-end",
         _WRITING,

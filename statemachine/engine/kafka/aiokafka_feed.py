@@ -14,7 +14,7 @@ from statemachine.errors import first
 from statemachine.ids import JobUid, Position
 from statemachine.log.inbox import Post
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import FAILURES, ours, started, stopped
+from statemachine.log.kafka.clients import FAILURES, leave, ours, started
 from statemachine.log.kafka.layout import OBSERVATIONS
 from statemachine.log.kafka.records import trace_of
 
@@ -186,14 +186,3 @@ def posted(
 ) -> Post:
     """A record of the observations as an inbox would have it."""
     return Post(JobUid((key or b"").decode(errors="replace")), value or b"", trace_of(headers or ()))
-
-
-async def leave(consumer: Any) -> None:
-    """The member has left the group, if that can be said now, and its partitions can be dealt out at once.
-
-    A static member would not say so. It is for the one that was killed and comes back; whoever ends in order
-    hands over.
-    """
-    if (coordinator := getattr(consumer, "_coordinator", None)) is not None:
-        coordinator._group_instance_id = None
-    await stopped(consumer)

@@ -9,7 +9,6 @@ import logging
 import warnings
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from functools import partial
 from typing import Any, Final
 
 import faust
@@ -25,6 +24,7 @@ from statemachine.ids import Position
 from statemachine.log.kafka.address import Address, Security
 from statemachine.log.kafka.clients import stopped
 from statemachine.log.kafka.layout import OBSERVATIONS
+from statemachine.log.kafka.privates import seek_by, stop_by, without_folders
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class FaustFeed:
         app.on_rebalance_complete.connect(own)  # Faust waits for it before anything is fetched
         app.on_partitions_revoked.connect(revoked)
         app.finalize()
-        app.consumer.seek_to_committed = partial(self._seek, app.consumer, app.consumer.seek_to_committed)
+        seek_by(app, self._seek)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._lanes.failure(), name="failure")
@@ -104,7 +104,7 @@ class FaustFeed:
             stream_wait_empty=True,
             stream_publish_on_commit=False,
         )
-        app._create_directories = lambda: None  # they are for Tables
+        without_folders(app)
         topic = app.topic(
             self._topic, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
         )
@@ -199,13 +199,7 @@ async def _stop(app: Any) -> None:
     with warnings.catch_warnings():  # Faust calls it late, and looks at it now
         warnings.simplefilter("ignore", faust.exceptions.AlreadyConfiguredWarning)
         app.conf.stream_wait_empty = False  # what no lane has taken will be given to somebody else
-    consumer = getattr(getattr(getattr(app, "_consumer", None), "_thread", None), "_consumer", None)
-    if consumer is not None:
-        if (coordinator := consumer._coordinator) is not None:
-            coordinator._group_instance_id = None  # as in `aiokafka_feed.leave`
-        # Without a broker its `stop` lets a cancellation out. Of that Faust's thread dies without telling anybody,
-        # and tasks wait for it that cannot be cancelled.
-        consumer.stop = partial(stopped, consumer, consumer.stop)
+    stop_by(app, stopped)
     stopping = asyncio.create_task(app.stop(), name="stop of Faust")
     if not await _ended(stopping, _STOP_WITHIN):
         log.warning("Faust did not stop in time", extra={"action": "leave", "error": "timeout"})

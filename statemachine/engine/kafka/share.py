@@ -11,12 +11,11 @@ from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
-from statemachine.engine.kafka.aiokafka_feed import leave
 from statemachine.engine.source import Pulse
 from statemachine.engine.tasks import attempt
 from statemachine.errors import LogUnavailable
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import ours, started
+from statemachine.log.kafka.clients import leave, ours, started
 from statemachine.log.kafka.layout import EVENTS
 from statemachine.log.kafka.rights import PROJECTORS
 

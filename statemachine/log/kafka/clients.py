@@ -38,6 +38,15 @@ from aiokafka.errors import (
 from statemachine.errors import LogError, LogUnavailable, StoreUnusable
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.layout import RECORD_LIMIT
+from statemachine.log.kafka.privates import (
+    become_dynamic,
+    connections,
+    mark_stopped,
+    protocol,
+    security,
+    tasks_of_consumer,
+    tasks_of_producer,
+)
 
 log = logging.getLogger(__name__)
 
@@ -77,9 +86,6 @@ _ROOM: Final = 64 * 1024
 
 _GOODBYE: Final = 2.0
 """Seconds that a client gets to send what it has and to say goodbye."""
-
-_COORDINATING: Final = ("_coordination_task", "_commit_refresh_task", "_reset_committed_task")
-"""Tasks of a consumer besides those that fetch; only one in a group has the first two."""
 
 _FORBIDDEN: Final = (
     TopicAuthorizationFailedError,
@@ -158,35 +164,25 @@ async def told_why(client: Any) -> AsyncIterator[None]:
     try:
         yield
     except KafkaConnectionError as error:
-        connections = client.client if isinstance(client, AIOKafkaProducer) else client._client
-        if (reason := await _refusal(connections)) is not None:
+        if (reason := await _refusal(connections(client))) is not None:
             raise reason from error
         raise
 
 
-async def _refusal(connections: Any) -> Exception | None:
+async def _refusal(connected: Any) -> Exception | None:
     """What the first broker that answers has against user and password or TLS, or we against its certificate.
 
     None if there is nothing, or none answers.
     """
-    plain = "PLAINTEXT" in connections._security_protocol
-    for host, port, _ in connections.hosts:
+    spoken = protocol(connected)
+    plain = "PLAINTEXT" in spoken
+    for host, port, _ in connected.hosts:
         if await (_speaks_tls(host, port) if plain else _speaks_plainly(host, port)):
-            return _other_protocol(f"{host}:{port}", connections._security_protocol, plain=plain)
-        if connections._security_protocol == "PLAINTEXT":
+            return _other_protocol(f"{host}:{port}", spoken, plain=plain)
+        if spoken == "PLAINTEXT":
             continue
         try:
-            made = await create_conn(
-                host,
-                port,
-                request_timeout_ms=_REQUEST,
-                ssl_context=connections._ssl_context,
-                security_protocol=connections._security_protocol,
-                sasl_mechanism=connections._sasl_mechanism,
-                sasl_plain_username=connections._sasl_plain_username,
-                sasl_plain_password=connections._sasl_plain_password,
-                sasl_oauth_token_provider=connections._sasl_oauth_token_provider,
-            )
+            made = await create_conn(host, port, request_timeout_ms=_REQUEST, **security(connected))
         except (*_UNKNOWN, UnsupportedSaslMechanismError, ssl.SSLError) as error:
             reason: Exception = error
             return reason
@@ -252,36 +248,25 @@ async def cut_off(client: Any) -> None:
     """The client has ended, whatever it was doing. Never fails.
 
     By itself a producer waits for ever for what it cannot send, and goes on connecting meanwhile; a consumer may
-    leave connections open. aiokafka has no call for this, so its tasks are looked for where they are.
+    leave connections open.
     """
-    client._closed = True
-    is_producer = isinstance(client, AIOKafkaProducer)
-    tasks = _tasks_of_producer(client) if is_producer else _tasks_of_consumer(client)
-    for each in tasks:
-        each.cancel()
+    mark_stopped(client)
+    tasks = tasks_of_producer(client) if isinstance(client, AIOKafkaProducer) else tasks_of_consumer(client)
+    for task in tasks:
+        task.cancel()
     if tasks:
         await asyncio.wait(tasks, timeout=_GOODBYE)
     try:
         async with asyncio.timeout(_GOODBYE):
-            await (client.client if is_producer else client._client).close()
+            await connections(client).close()
     except FAILURES as error:
         log.debug("connections to Kafka stay open", extra={"action": "cut-off", "error": repr(error)})
 
 
-def _tasks_of_producer(client: Any) -> list[asyncio.Task[Any]]:
-    """That of the sender, and those that it waits for, which are in a variable of it."""
-    sender = client._sender.sender_task
-    if sender is None or sender.done():
-        return []
-    frame = sender.get_coro().cr_frame
-    return [sender, *(frame.f_locals.get("tasks", ()) if frame else ())]
-
-
-def _tasks_of_consumer(client: Any) -> list[asyncio.Task[Any]]:
-    found = [getattr(client._coordinator, name, None) for name in _COORDINATING]
-    if client._fetcher is not None:
-        found += [client._fetcher._fetch_task, *client._fetcher._pending_tasks]
-    return [each for each in found if each is not None and not each.done()]
+async def leave(consumer: Any) -> None:
+    """The member has left the group, if that can be said now. Whoever ends in order hands over. Never fails."""
+    become_dynamic(consumer)
+    await stopped(consumer)
 
 
 async def parts(address: Address) -> Mapping[str, int]:

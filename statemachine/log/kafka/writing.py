@@ -25,6 +25,7 @@ from statemachine.log.kafka.clients import (
     stopped,
     translated,
 )
+from statemachine.log.kafka.privates import add_partition
 from statemachine.log.kafka.records import Row
 
 _WITHIN: Final = 15.0
@@ -82,8 +83,8 @@ class Writer:
         Raises:
             OwnerLost: see `write`.
         """
-        async with self._transaction(topic):  # without records, for which aiokafka has no call
-            self._producer._txn_manager.maybe_add_partition_to_txn(TopicPartition(topic, self._number))
+        async with self._transaction(topic):
+            add_partition(self._producer, TopicPartition(topic, self._number))
 
     @asynccontextmanager
     async def _transaction(self, topic: str) -> AsyncIterator[None]:

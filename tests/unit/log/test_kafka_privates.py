@@ -1,0 +1,259 @@
+"""What is done to insides of aiokafka and Faust, each on objects of the installed versions; no broker is needed."""
+
+import ast
+import asyncio
+import re
+import tomllib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import faust
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.consumer.fetcher import Fetcher
+from aiokafka.consumer.group_coordinator import GroupCoordinator, NoGroupCoordinator
+
+from jobledger.settings import KafkaSettings
+from jobledger.wiring.ledger import Kafka
+from statemachine.errors import ConfigError
+from statemachine.log.kafka import privates
+
+BROKER = "nowhere.invalid:9092"
+ROOT = Path(__file__).parents[3]
+IN_KAFKA = {
+    module
+    for part in ("engine", "log")
+    for module in (ROOT / "statemachine" / part / "kafka").glob("*.py")
+    if module.name != "privates.py"
+}
+PART = TopicPartition("events", 3)
+
+
+def installed_but(package: str, release: str) -> Any:
+    """The versions that were tried, and another one of `package`."""
+    return lambda each: release if each == package else privates.TRIED[each][-1]
+
+
+async def end(tasks: list[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+# ---- versions ----------------------------------------------------------------------------------------------------
+
+
+def test_the_installed_versions_were_tried() -> None:
+    privates.check(faust=True)
+
+
+@pytest.mark.parametrize("package", privates.TRIED)
+def test_another_version_is_refused_with_package_version_and_what_to_do(package: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        privates.check(faust=True, there=installed_but(package, "99.1"))
+    tried = privates.TRIED[package][-1]
+    assert str(refused.value) == (
+        f"{package} 99.1 is installed, and this jobledger works with {tried} only; "
+        f"`pip install {package}=={tried}` installs that"
+    )
+
+
+def test_a_client_that_is_not_there_is_asked_for() -> None:
+    with pytest.raises(ConfigError, match=re.escape("install `jobledger[kafka]`")):
+        privates.check(faust=False, there=lambda _: "")
+
+
+def test_faust_may_be_missing_or_another_where_it_is_not_the_feed() -> None:
+    privates.check(faust=False, there=installed_but("faust-streaming", ""))
+
+
+def test_a_log_in_kafka_is_refused_before_a_client_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(privates.TRIED, "aiokafka", ("0.0.1",))
+    with pytest.raises(ConfigError, match=r"works with 0\.0\.1 only"):
+        Kafka.of("kafka://nowhere.invalid:9092", KafkaSettings())
+
+
+@pytest.mark.parametrize("module", sorted(IN_KAFKA), ids=lambda module: module.name)
+def test_insides_are_touched_in_one_module_only(module: Path) -> None:
+    """No attribute is named that begins with one underscore, and that the module does not define itself."""
+    tree = list(ast.walk(ast.parse(module.read_text())))
+    named = {each.attr: each for each in tree if isinstance(each, ast.Attribute) and not _is_own(each)}
+    defined = {each.name for each in tree if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+    defined |= {each.attr for each in tree if isinstance(each, ast.Attribute) and _is_own(each)}
+    assert [
+        f"{each.lineno}: {ast.unparse(each)}" for name, each in named.items() if name not in defined
+    ] == []
+
+
+def _is_own(attribute: ast.Attribute) -> bool:
+    """It is of `self` or `cls`, or is not private: a named tuple has a public `_replace`."""
+    is_own = isinstance(attribute.value, ast.Name) and attribute.value.id in ("self", "cls")
+    return is_own or not re.match(r"_[a-z]", attribute.attr) or attribute.attr == "_replace"
+
+
+def test_the_extra_asks_for_the_versions_that_were_tried() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = dict(re.split(r"(?:\[\w+\])?==", each) for each in project["optional-dependencies"]["kafka"])
+    assert wanted == {package: tried[-1] for package, tried in privates.TRIED.items()}
+
+
+# ---- aiokafka ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("client", [AIOKafkaConsumer, AIOKafkaProducer, AIOKafkaAdminClient])
+async def test_a_client_tells_how_it_would_say_who_it_is(client: type[Any]) -> None:
+    made = client(
+        bootstrap_servers=BROKER,
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="PLAIN",
+        sasl_plain_username="team",
+        sasl_plain_password="secret",
+    )
+    connected = privates.connections(made)
+    assert connected.hosts[0][:2] == ("nowhere.invalid", 9092)
+    assert privates.protocol(connected) == "SASL_PLAINTEXT"
+    assert privates.security(connected) == {
+        "ssl_context": None,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "team",
+        "sasl_plain_password": "secret",
+        "sasl_oauth_token_provider": None,
+    }
+    privates.mark_stopped(made)
+
+
+async def test_a_transaction_covers_a_partition_without_a_record() -> None:
+    producer = AIOKafkaProducer(bootstrap_servers=BROKER, transactional_id="ledger-3")
+    manager = producer._txn_manager
+    manager.set_pid_and_epoch(1, 0)
+    manager.begin_transaction()
+    privates.add_partition(producer, PART)
+    assert manager.partitions_to_add() == {PART}
+    privates.mark_stopped(producer)
+
+
+async def test_a_client_that_is_marked_stopped_does_nothing_in_its_stop() -> None:
+    """It would wait for a task that it has not started."""
+    producer = AIOKafkaProducer(bootstrap_servers=BROKER)
+    privates.mark_stopped(producer)
+    await producer.stop()
+
+
+async def test_the_tasks_of_a_producer_are_its_sender_and_what_that_waits_for() -> None:
+    producer = AIOKafkaProducer(bootstrap_servers=BROKER)
+    assert privates.tasks_of_producer(producer) == []
+    await producer._sender.start()
+    (sender,) = privates.tasks_of_producer(producer)
+    await asyncio.sleep(0)
+    routine: Any = sender.get_coro()
+    waited_for = routine.cr_frame.f_locals["tasks"]
+    assert waited_for == set()
+    pending = asyncio.create_task(asyncio.Event().wait())
+    waited_for.add(pending)
+    assert privates.tasks_of_producer(producer) == [sender, pending]
+    await end([sender, pending])
+    privates.mark_stopped(producer)
+
+
+async def test_the_tasks_of_a_consumer_are_those_of_its_fetcher_and_its_coordinator() -> None:
+    consumer = AIOKafkaConsumer(bootstrap_servers=BROKER, group_id=None)
+    assert privates.tasks_of_consumer(consumer) == []
+    consumer._coordinator = NoGroupCoordinator(consumer._client, consumer._subscription)
+    consumer._fetcher = Fetcher(consumer._client, consumer._subscription)
+    pending = asyncio.create_task(asyncio.Event().wait())
+    consumer._fetcher._pending_tasks.add(pending)
+    tasks = privates.tasks_of_consumer(consumer)
+    assert set(tasks) == {consumer._coordinator._reset_committed_task, consumer._fetcher._fetch_task, pending}
+    await end(tasks)
+    assert privates.tasks_of_consumer(consumer) == []
+    privates.mark_stopped(consumer)
+
+
+@asynccontextmanager
+async def coordinating(consumer: AIOKafkaConsumer) -> AsyncIterator[Any]:
+    """The coordinator of a member that has joined, and the requests that it has sent, as `sent`."""
+    consumer._coordinator = made = GroupCoordinator(
+        consumer._client, consumer._subscription, group_id="engine", group_instance_id="engine-0"
+    )
+    made.generation, made.sent = 1, []
+
+    async def send(request: Any) -> None:
+        made.sent.append(type(request).__name__)
+
+    made._send_req = send
+    yield made
+    tasks = privates.tasks_of_consumer(consumer)
+    assert made._coordination_task in tasks
+    await end(tasks)
+    privates.mark_stopped(consumer)
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+async def test_a_static_member_that_has_become_dynamic_leaves_its_group(leaves: bool) -> None:
+    consumer = AIOKafkaConsumer(bootstrap_servers=BROKER, group_id="engine")
+    async with coordinating(consumer) as coordinator:
+        if leaves:
+            privates.become_dynamic(consumer)
+        await coordinator._maybe_leave_group()
+        assert [each.startswith("LeaveGroup") for each in coordinator.sent] == [True] * leaves
+
+
+async def test_a_consumer_that_has_not_started_has_nothing_to_leave() -> None:
+    consumer = AIOKafkaConsumer(bootstrap_servers=BROKER, group_id="engine", group_instance_id="engine-0")
+    privates.become_dynamic(consumer)
+    privates.mark_stopped(consumer)
+
+
+# ---- Faust -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[Any]:
+    made = faust.App("engine", broker=f"kafka://{BROKER}", autodiscover=False, datadir=tmp_path / "data")
+    made.finalize()
+    yield made
+    consumer: Any = made.consumer
+    consumer._thread.thread_loop.close()
+
+
+async def test_an_app_without_folders_makes_none(app: Any, tmp_path: Path) -> None:
+    privates.without_folders(app)
+    app._create_directories()
+    assert list(tmp_path.iterdir()) == []
+    type(app)._create_directories(app)  # what it would do
+    assert [each.name for each in tmp_path.iterdir()] == ["data"]
+
+
+async def test_an_app_seeks_by_what_it_is_given(app: Any) -> None:
+    asked = []
+
+    async def seek(consumer: Any, own: Any) -> dict[Any, int]:
+        asked.append((consumer, own))
+        return {PART: 7}
+
+    own = app.consumer.seek_to_committed
+    privates.seek_by(app, seek)
+    assert await app.consumer.seek_to_committed() == {PART: 7}
+    assert asked == [(app.consumer, own)]
+
+
+async def test_the_consumer_of_an_app_leaves_its_group_and_stops_by_what_it_is_given(app: Any) -> None:
+    stopped = []
+
+    async def stop(consumer: Any, own: Any) -> None:
+        stopped.append((consumer, own))
+
+    assert app.consumer._thread._consumer is None
+    privates.stop_by(app, stop)  # it has not started yet
+    consumer = app.consumer._thread._consumer = AIOKafkaConsumer(bootstrap_servers=BROKER, group_id="engine")
+    own = consumer.stop
+    async with coordinating(consumer) as coordinator:
+        privates.stop_by(app, stop)
+        await coordinator._maybe_leave_group()
+        assert len(coordinator.sent) == 1
+        await consumer.stop()
+    assert stopped == [(consumer, own)]
