@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from statemachine.engine.clock import LoopClock
 from statemachine.engine.kafka import offsets as offsets_module
-from statemachine.engine.kafka.lane import Lane
-from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.kafka.assignment import Assignment
 from statemachine.engine.kafka.offsets import Offsets
+from statemachine.engine.kafka.processor import PartitionProcessor, ProcessorContext
 from statemachine.engine.step import Owner
 from statemachine.errors import Hole, LogUnavailable
 from statemachine.ids import JobUid, Position
@@ -38,13 +38,13 @@ class Log(MemoryLog):
         return await super().append(drafts)
 
 
-def lanes_over(log: EventLog) -> Lanes:
-    """Lanes of a process; every job is at home in partition 0, which is written to `log`."""
+def assignment_over(log: EventLog) -> Assignment:
+    """Assignment of a process; every job is at home in partition 0, which is written to `log`."""
 
     async def open_log(_: int) -> EventLog:
         return log
 
-    return Lanes(open_log, LoopClock(START), lambda _: 0)
+    return Assignment(ProcessorContext(open_log, LoopClock(START), lambda _: 0))
 
 
 def births(number: int) -> list[Observation]:
@@ -53,85 +53,85 @@ def births(number: int) -> list[Observation]:
     return [first.model_copy(update={"job": JobUid(f"job-{place}")}) for place in range(1, number + 1)]
 
 
-async def put(lanes: Lanes, observations: Sequence[Observation], first: Position = 1) -> bool:
+async def put(assignment: Assignment, observations: Sequence[Observation], first: Position = 1) -> bool:
     """They were put at places from `first` on; False if one of them was turned away as the end of a hole."""
     try:
         for place, observation in enumerate(observations, first):
-            await lanes.put(0, place, posted(observation))
+            await assignment.put(0, place, posted(observation))
     except Hole:
         return False
     await asyncio.sleep(1)
     return True
 
 
-async def anywhere(self: Lane, place: Position, post: Post) -> None:
+async def anywhere(self: PartitionProcessor, place: Position, post: Post) -> None:
     """What comes is taken, wherever it lies."""
-    self._put = None
+    self.reached = None
     await RIGHT_PUT(self, place, post)
 
 
-RIGHT_PUT = Lane.put
+RIGHT_PUT = PartitionProcessor.put
 
 
 @exhibit(
     "faust-streaming/faust#216",
     "In a rebalance reading went on before the place to go on from was known, and events in between were skipped.",
-    wrong=(swap(Lane, "put", anywhere),),
+    wrong=(swap(PartitionProcessor, "put", anywhere),),
 )
 @on_simulated_time
 async def test_faust_streaming_faust_216_a_place_that_is_left_out_is_an_error() -> None:
-    lanes = lanes_over(Log())
-    await lanes.own([0])
+    assignment = assignment_over(Log())
+    await assignment.own([0])
     first, _, third = births(3)
-    given(await put(lanes, [first]), "the first is taken")
-    taken = await put(lanes, [third], first=3)
-    await lanes.close()
+    given(await put(assignment, [first]), "the first is taken")
+    taken = await put(assignment, [third], first=3)
+    await assignment.close()
     assert not taken
 
 
 @exhibit(
     "faust-streaming/faust#221",
     "An event that had been fetched before a rebalance came after it, with an offset far behind the committed one.",
-    wrong=(swap(Lane, "put", anywhere),),
+    wrong=(swap(PartitionProcessor, "put", anywhere),),
 )
 @on_simulated_time
 async def test_faust_streaming_faust_221_a_partition_begins_where_the_group_stands() -> None:
-    lanes = lanes_over(Log())
-    await lanes.own([0])
-    lanes.begin(0, 4, 20)
-    taken = await put(lanes, births(1), first=17)
-    await lanes.close()
+    assignment = assignment_over(Log())
+    await assignment.own([0])
+    assignment.begin(0, 4, 20)
+    taken = await put(assignment, births(1), first=17)
+    await assignment.close()
     assert not taken
 
 
-async def done_at_once(self: Lane, batch: Sequence[object]) -> bool:
+async def done_at_once(self: PartitionProcessor, batch: Sequence[object]) -> bool:
     """What was handed on is taken for decided."""
     DECISIONS.append(asyncio.ensure_future(RIGHT_DECISION(self, batch)))  # type: ignore[arg-type]
     return True
 
 
 DECISIONS: list[asyncio.Future[bool]] = []
-RIGHT_DECISION = Lane._decide
+RIGHT_DECISION = PartitionProcessor._decide
 
 
 @exhibit(
     "faust-streaming/faust#312",
     "An offset was committed beyond messages that were still being processed; after a restart they were lost.",
-    wrong=(swap(Lane, "_decide", done_at_once),),
+    wrong=(swap(PartitionProcessor, "_decide", done_at_once),),
 )
 @on_simulated_time
 async def test_faust_streaming_faust_312_what_is_acknowledged_is_in_the_log() -> None:
     log = Log()
-    lanes = lanes_over(log)
+    assignment = assignment_over(log)
     acked: list[Position] = []
-    lanes.ack_listeners.append(lambda _, place: acked.append(place))
-    await lanes.own([0])
+    assignment.ack_listeners.append(lambda _, place: acked.append(place))
+    await assignment.own([0])
     log.away = True
-    await put(lanes, births(3))
+    await put(assignment, births(3))
     before = list(acked)
     log.away = False
     await asyncio.sleep(2)
-    await lanes.close()
+    await assignment.close()
     given(len(await records(log)) == 3, "all are decided in the end")
     assert (before, acked[-1]) == ([], 3)
 
@@ -154,34 +154,34 @@ async def test_faust_streaming_faust_502_the_next_owner_does_not_count_again() -
     observations = [entry.cause for entry in story.entries]
     log = Log()
     for _ in range(2):  # the second owner begins where nothing was committed
-        lanes = lanes_over(log)
-        await lanes.own([0])
-        await put(lanes, observations)
-        await lanes.close()
+        assignment = assignment_over(log)
+        await assignment.own([0])
+        await put(assignment, observations)
+        await assignment.close()
     sources = [decode(record.body).source for record in await records(log)]
     assert [source for source in sources if source] == [1, 2]
 
 
-async def refused_twice(self: Lane, place: Position, post: Post) -> None:
-    if self._put is not None and place <= self._put:
-        raise Hole(self.partition, self._put + 1, place)
+async def refused_twice(self: PartitionProcessor, place: Position, post: Post) -> None:
+    if self.reached is not None and place <= self.reached:
+        raise Hole(self.partition, self.reached + 1, place)
     await RIGHT_PUT(self, place, post)
 
 
 @exhibit(
     "robinhood/faust#625",
     "A message that came twice was twice in the list of acknowledged ones, and no offset was committed any more.",
-    wrong=(swap(Lane, "put", refused_twice),),
+    wrong=(swap(PartitionProcessor, "put", refused_twice),),
 )
 @on_simulated_time
 async def test_robinhood_faust_625_a_repeat_holds_up_nothing() -> None:
-    lanes = lanes_over(Log())
+    assignment = assignment_over(Log())
     acked: list[Position] = []
-    lanes.ack_listeners.append(lambda _, place: acked.append(place))
-    await lanes.own([0])
+    assignment.ack_listeners.append(lambda _, place: acked.append(place))
+    await assignment.own([0])
     first, second = births(2)
-    taken = [await put(lanes, [birth], place) for birth, place in ((first, 1), (first, 1), (second, 2))]
-    await lanes.close()
+    taken = [await put(assignment, [birth], place) for birth, place in ((first, 1), (first, 1), (second, 2))]
+    await assignment.close()
     assert (taken, acked[-1:]) == ([True, True, True], [2])
 
 
@@ -200,33 +200,33 @@ class KnownEnds(Offsets):
         return dict.fromkeys(partitions, self.end)
 
 
-async def watched(end: Position, happens: Callable[[Lanes], Awaitable[None]]) -> str:
+async def watched(end: Position, happens: Callable[[Assignment], Awaitable[None]]) -> str:
     """Why a feed that is at place 2 of its partition is given up within ten minutes; empty if it is not."""
-    lanes = lanes_over(Log())
-    await lanes.own([0])
-    lanes.begin(0, 2, end)
-    await happens(lanes)
-    watching = asyncio.create_task(KnownEnds(end).watch(lanes))
+    assignment = assignment_over(Log())
+    await assignment.own([0])
+    assignment.begin(0, 2, end)
+    await happens(assignment)
+    watching = asyncio.create_task(KnownEnds(end).watch(assignment))
     await asyncio.wait([watching], timeout=600)
     given_up = watching.exception() if watching.done() else None
     watching.cancel()
     await asyncio.wait([watching])
-    await lanes.close()
+    await assignment.close()
     return str(given_up or "")
 
 
-async def nothing(_: Lanes) -> None:
+async def nothing(_: Assignment) -> None:
     """Nothing happens."""
 
 
-async def taken_away(lanes: Lanes) -> None:
+async def taken_away(assignment: Assignment) -> None:
     """The group has dealt the partition out to others."""
-    await lanes.own([])
+    await assignment.own([])
 
 
-async def forgotten(lanes: Lanes) -> None:
+async def forgotten(assignment: Assignment) -> None:
     """The group deals out anew, and this member hears no more of it."""
-    lanes.unsettled()
+    assignment.unsettled()
 
 
 @exhibit(
@@ -249,9 +249,9 @@ async def test_faust_streaming_faust_523_a_member_that_gets_no_partitions_joins_
     assert "are not dealt out" in await watched(2, forgotten)
 
 
-async def unless_bereft(self: Offsets, lanes: Lanes) -> None:
-    lanes.is_bereft = False
-    await RIGHT_WATCH(self, lanes)
+async def unless_bereft(self: Offsets, assignment: Assignment) -> None:
+    assignment.is_bereft = False
+    await RIGHT_WATCH(self, assignment)
 
 
 RIGHT_WATCH = Offsets.watch
@@ -283,10 +283,10 @@ async def test_faust_streaming_faust_158_places_of_a_new_topic_are_not_those_of_
         [first, second],
         [third],
     ):  # the second time the topic is new, and holds one observation
-        lanes = lanes_over(log)
-        await lanes.own([0])
-        lanes.begin(0, 0, len(observations))
-        await put(lanes, observations)
-        await lanes.close()
+        assignment = assignment_over(log)
+        await assignment.own([0])
+        assignment.begin(0, 0, len(observations))
+        await put(assignment, observations)
+        await assignment.close()
     causes = [decode(record.body).cause for record in await records(log)]
     assert third in causes

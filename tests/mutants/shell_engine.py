@@ -7,6 +7,7 @@ from tests.mutants.model import Mutant
 _STEP: Final = "statemachine.engine.step"
 _UNDECIDED: Final = "statemachine.engine.undecided"
 _TIMERS: Final = "statemachine.engine.timers"
+_DECISIONS: Final = "statemachine.engine.decisions"
 _EMBEDDED: Final = "statemachine.engine.embedded"
 _FOLLOWER: Final = "statemachine.engine.follower"
 _SKEW: Final = "statemachine.engine.skew"
@@ -178,7 +179,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "engine-timers-not-set-at-the-start",
-        _EMBEDDED,
+        _DECISIONS,
         "self._timers.sync(job, reader.tracked(job).state.timers, {})",
         "pass",
         _ON_EMBEDDED,
@@ -192,9 +193,9 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "engine-error-stays",
-        _EMBEDDED,
-        '            self.log_error = ""\n            self._announce(folded)',
-        "            self._announce(folded)",
+        _DECISIONS,
+        '            self.log_error = ""\n            self._announce(entries)',
+        "            self._announce(entries)",
         _ON_EMBEDDED,
     ),
     Mutant(
@@ -216,21 +217,21 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "engine-saves-after-every-batch",
-        _EMBEDDED,
+        _DECISIONS,
         "        self._entries = 0\n        reader",
         "        reader",
         _ON_EMBEDDED,
     ),
     Mutant(
         "engine-never-saves-by-itself",
-        _EMBEDDED,
+        _DECISIONS,
         "if self._entries >= _SNAPSHOT_EVERY:",
         "if False:",
         _ON_EMBEDDED,
     ),
     Mutant(
         "engine-unsaved-states-count-as-saved",
-        _EMBEDDED,
+        _DECISIONS,
         "        else:\n            reader.saved(snapshots)",
         "        reader.saved(snapshots)",
         _ON_EMBEDDED,

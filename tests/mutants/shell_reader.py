@@ -146,7 +146,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _READER,
         "                self._jobs[job] = tracked._replace(source=0)\n",
         "",
-        ("tests/unit/engine/test_lanes.py",),
+        ("tests/unit/engine/test_assignment.py",),
     ),
     Mutant(
         "codec-defaults-written",

@@ -9,7 +9,8 @@ from aiokafka import ConsumerRebalanceListener, TopicPartition
 
 from statemachine.engine.clock import LoopClock
 from statemachine.engine.kafka.aiokafka_feed import AiokafkaFeed
-from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.kafka.assignment import Assignment
+from statemachine.engine.kafka.processor import ProcessorContext
 from statemachine.log.kafka import clients
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.layout import EVENTS, JOBS, OBSERVATIONS
@@ -70,8 +71,8 @@ class Stage:
 
     async def member(self) -> "Member":
         """A member of the engines' group, as a feed is one."""
-        lanes = Lanes(_nothing, LoopClock(START), lambda _: 0)
-        made = AiokafkaFeed(self.address, lanes, session=SESSION)._consumer()
+        assignment = Assignment(ProcessorContext(_nothing, LoopClock(START), lambda _: 0))
+        made = AiokafkaFeed(self.address, assignment, session=SESSION)._consumer()
         member = Member(await self._started(made))
         made.subscribe([self.observations], listener=member)
         return member

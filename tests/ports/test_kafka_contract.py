@@ -401,7 +401,7 @@ async def test_a_partition_that_is_not_dealt_to_a_member_gives_and_takes_nothing
 async def test_a_partition_that_is_taken_while_a_transaction_is_open_has_the_entries_of_the_next_owner_alone(
     stage: Stage,
 ) -> None:
-    """A lane decides, its member is put out, and the next owner of the partition opens the log before it commits."""
+    """A processor decides, its member is put out, and the next owner opens the partition's log before it commits."""
     zombie, tp = await stage.member(), stage.events
     await until(lambda: zombie.share == {0, 1})
     old = await stage.writer("0")

@@ -147,8 +147,8 @@ BREACHES: Final = (
     Breach(
         "How long another takes to take over",
         "An engine that is to hand over waits for a log that does not answer, far too long.",
-        "tests/unit/engine/test_lanes.py::test_letting_go_takes_no_longer_than_its_grace_and_frees_who_waits_to_put",
-        "statemachine.engine.kafka.lane:Lane.finish",
+        "tests/unit/engine/test_assignment.py::test_letting_go_takes_no_longer_than_its_grace_and_frees_who_waits_to_put",
+        "statemachine.engine.kafka.processor:PartitionProcessor.finish",
         "asyncio.timeout(_GRACE)",
         "asyncio.timeout(10 * _GRACE)",
     ),

@@ -1,4 +1,4 @@
-"""Observations from Kafka into the lanes: a consumer in the engines' group, and nothing in between."""
+"""Observations from Kafka to the processors: a consumer in the engines' group, and nothing in between."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalStateError
 
-from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.kafka.assignment import Assignment
 from statemachine.engine.kafka.offsets import GROUP, Offsets
 from statemachine.errors import first
 from statemachine.ids import JobUid, Position
@@ -21,27 +21,29 @@ from statemachine.log.kafka.records import trace_of
 log = logging.getLogger(__name__)
 
 _FETCH: Final = 500
-"""Most observations that are taken from the consumer in one go; a lane with less room is passed over."""
+"""Most observations that are taken from the consumer in one go; a processor with less room is passed over."""
 
 _POLL_MS: Final = 100
-"""How long to wait for news at most, before looking which lanes have room again."""
+"""How long to wait for news at most, before looking which processors have room again."""
 
 _NAP: Final = 0.005
-"""Seconds to wait while no lane has room."""
+"""Seconds to wait while no processor has room."""
 
 _COMMIT_EVERY: Final = 1.0
 _COMMIT_WITHIN: Final = 2.0
 
 
 class AiokafkaFeed:
-    """A Feed: one consumer, from which each lane is filled as far as it has room.
+    """A Feed: one consumer, from which each processor is filled as far as it has room.
 
     `instance`: a member of that name that comes back within `session` seconds gets its partitions again, and
     nobody else's decisions pause; empty: there is none.
     """
 
-    def __init__(self, address: Address, lanes: Lanes, *, instance: str = "", session: float = 10.0) -> None:
-        self._address, self._lanes = address, lanes
+    def __init__(
+        self, address: Address, assignment: Assignment, *, instance: str = "", session: float = 10.0
+    ) -> None:
+        self._address, self._assignment = address, assignment
         self._topic = address.topic(OBSERVATIONS.name)
         self._instance, self._session = instance, session
         self._fed: frozenset[int] = frozenset()
@@ -49,7 +51,7 @@ class AiokafkaFeed:
         """It has partitions."""
         self._acked: dict[int, Position] = {}
         self._committed: dict[int, Position] = {}
-        lanes.ack_listeners.append(self._note)
+        assignment.ack_listeners.append(self._note)
 
     async def run(self) -> None:
         """See Feed."""
@@ -62,12 +64,12 @@ class AiokafkaFeed:
                     async with asyncio.TaskGroup() as tasks:
                         dealt = _Dealt(self, consumer, offsets, tasks)
                         consumer.subscribe([self._topic], listener=dealt)
-                        tasks.create_task(self._lanes.failure(), name="failure")
-                        tasks.create_task(offsets.watch(self._lanes), name="ends")
+                        tasks.create_task(self._assignment.failure(), name="failure")
+                        tasks.create_task(offsets.watch(self._assignment), name="ends")
                         tasks.create_task(self._fetch(consumer), name="fetch")
                         tasks.create_task(self._commit_often(consumer), name="commit")
                 finally:
-                    await self._lanes.close()
+                    await self._assignment.close()
                     await self._commit(consumer)
         except BaseExceptionGroup as group:
             raise first(group) from None
@@ -91,14 +93,14 @@ class AiokafkaFeed:
 
     async def revoked(self, consumer: Any) -> None:
         """Nothing is fed until partitions have been dealt out; whoever gets ours knows how far they are decided."""
-        self._lanes.unsettled()
+        self._assignment.unsettled()
         await self._commit(consumer)
         self._feed(frozenset())
 
     async def assigned(self, offsets: Offsets, partitions: frozenset[int]) -> None:
-        """The lanes own `partitions` and are fed."""
-        await offsets.take_over(self._lanes, partitions)
-        self._acked = {each: self._lanes.acked(each) or 0 for each in partitions}
+        """`partitions` are owned here, and fed."""
+        await offsets.take_over(self._assignment, partitions)
+        self._acked = {each: self._assignment.acked(each) or 0 for each in partitions}
         self._committed.clear()
         self._feed(partitions)
 
@@ -115,7 +117,9 @@ class AiokafkaFeed:
         while True:
             await self._is_fed.wait()
             ready = [
-                TopicPartition(self._topic, each) for each in self._fed if self._lanes.room(each) >= _FETCH
+                TopicPartition(self._topic, each)
+                for each in self._fed
+                if self._assignment.room(each) >= _FETCH
             ]
             if not ready:
                 await asyncio.sleep(_NAP)
@@ -129,7 +133,7 @@ class AiokafkaFeed:
             for part, messages in found.items():
                 for each in messages:
                     post = posted(each.key, each.value, each.headers)
-                    await self._lanes.put(part.partition, each.offset + 1, post)
+                    await self._assignment.put(part.partition, each.offset + 1, post)
 
     async def _commit_often(self, consumer: Any) -> None:
         while True:

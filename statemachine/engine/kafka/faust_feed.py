@@ -1,7 +1,7 @@
-"""Observations from Kafka into the lanes by faust-streaming, which supplies membership, assignment and monitoring.
+"""Observations from Kafka to the processors by faust-streaming, which has membership, assignment and monitoring.
 
-An agent without Tables puts what it is given and acknowledges it when its lane has. What Faust repeats or
-leaves out, the lanes notice. One application lives for one run: a Faust that has crashed is not started again.
+An agent without Tables puts what it is given and acknowledges it when its processor has. What Faust repeats or
+leaves out, the processors find. One application lives for one run: a Faust that has crashed is not started again.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from statemachine.engine.kafka.aiokafka_feed import posted
-from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.kafka.assignment import Assignment
 from statemachine.engine.kafka.offsets import GROUP, Offsets
 from statemachine.errors import JobledgerError, LogError, LogUnavailable, first
 from statemachine.ids import Position
@@ -40,13 +40,15 @@ _BUFFER: Final = 1000
 class FaustFeed:
     """A Feed. `instance` and `session` (seconds) are those of AiokafkaFeed."""
 
-    def __init__(self, address: Address, lanes: Lanes, *, instance: str = "", session: float = 10.0) -> None:
-        self._address, self._lanes = address, lanes
+    def __init__(
+        self, address: Address, assignment: Assignment, *, instance: str = "", session: float = 10.0
+    ) -> None:
+        self._address, self._assignment = address, assignment
         self._topic = address.topic(OBSERVATIONS.name)
         self._instance, self._session = instance, session
         self._unacked: defaultdict[int, deque[Any]] = defaultdict(deque)
         self._begins: dict[int, Position] = {}
-        lanes.ack_listeners.append(self._ack)
+        assignment.ack_listeners.append(self._ack)
 
     async def run(self) -> None:
         """See Feed."""
@@ -61,7 +63,7 @@ class FaustFeed:
             await self._own(app, offsets)
 
         async def revoked(*_: object, **__: object) -> None:
-            self._lanes.unsettled()
+            self._assignment.unsettled()
 
         app.on_rebalance_complete.connect(own)  # Faust waits for it before anything is fetched
         app.on_partitions_revoked.connect(revoked)
@@ -69,11 +71,11 @@ class FaustFeed:
         seek_by(app, self._seek)
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._lanes.failure(), name="failure")
+                tasks.create_task(self._assignment.failure(), name="failure")
                 tasks.create_task(_alive(app), name="faust")
-                tasks.create_task(offsets.watch(self._lanes), name="ends")
+                tasks.create_task(offsets.watch(self._assignment), name="ends")
         finally:
-            await self._lanes.close()
+            await self._assignment.close()
             await _stop(app)
             # signals belong to the class: what stays connected would stay for ever
             app.on_rebalance_complete.disconnect(own, sender=app)
@@ -123,11 +125,13 @@ class FaustFeed:
             partition, place = message.partition, message.offset + 1
             self._unacked[partition].append(event)
             try:
-                await self._lanes.put(partition, place, posted(message.key, message.value, message.headers))
+                await self._assignment.put(
+                    partition, place, posted(message.key, message.value, message.headers)
+                )
             except LogError as error:  # an agent's error acknowledges the message
-                self._lanes.fail(error)
+                self._assignment.fail(error)
                 await asyncio.Event().wait()
-            self._ack(partition, self._lanes.acked(partition) or 0)
+            self._ack(partition, self._assignment.acked(partition) or 0)
 
     def _ack(self, partition: int, upto: Position) -> None:
         waiting = self._unacked[partition]
@@ -138,9 +142,9 @@ class FaustFeed:
         self._unacked.clear()  # they are given again
         partitions = {each.partition for each in app.consumer.assignment() if each.topic == self._topic}
         try:
-            self._begins = await offsets.take_over(self._lanes, partitions)
+            self._begins = await offsets.take_over(self._assignment, partitions)
         except JobledgerError as error:
-            self._lanes.fail(error)
+            self._assignment.fail(error)
             await asyncio.Event().wait()  # nothing is fetched meanwhile
 
     async def _seek(
@@ -198,7 +202,7 @@ async def _stop(app: Any) -> None:
     """What is acknowledged is committed, and the group left, if both is possible now."""
     with warnings.catch_warnings():  # Faust calls it late, and looks at it now
         warnings.simplefilter("ignore", faust.exceptions.AlreadyConfiguredWarning)
-        app.conf.stream_wait_empty = False  # what no lane has taken will be given to somebody else
+        app.conf.stream_wait_empty = False  # what no processor has taken is given to another member
     stop_by(app, stopped)
     stopping = asyncio.create_task(app.stop(), name="stop of Faust")
     if not await _ended(stopping, _STOP_WITHIN):

@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple, Self
 
 from aiokafka import TopicPartition
 
-from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.kafka.assignment import Assignment
+from statemachine.engine.kafka.processor import PartitionProcessor
 from statemachine.errors import LogUnavailable
 from statemachine.ids import Position
 from statemachine.log.kafka.address import Address
@@ -64,17 +65,17 @@ class Offsets:
     ) -> None:
         await stopped(self._consumer)
 
-    async def take_over(self, lanes: Lanes, partitions: Collection[int]) -> dict[int, Position]:
-        """`lanes` own exactly `partitions`, and know where they begin: what `begins` says of them.
+    async def take_over(self, assignment: Assignment, partitions: Collection[int]) -> dict[int, Position]:
+        """`assignment` owns exactly `partitions`, and knows where they begin: what `begins` says of them.
 
-        Raises what `Lanes.own` and `Lanes.begin` do.
+        Raises what `Assignment.own` and `Assignment.begin` do.
         """
-        await lanes.own(partitions)
+        await assignment.own(partitions)
         if not partitions:
             return {}
         begins, ends = await self.begins(partitions), await self.ends(partitions)
         for partition in partitions:
-            lanes.begin(partition, begins[partition], ends[partition])
+            assignment.begin(partition, begins[partition], ends[partition])
         return begins
 
     async def begins(self, partitions: Iterable[int]) -> dict[int, Position]:
@@ -100,54 +101,63 @@ class Offsets:
                 found = await self._consumer.end_offsets(parts)
         return {each.partition: found[each] for each in parts}
 
-    async def watch(self, lanes: Lanes) -> None:
-        """Tells `lanes` how far their partitions go, for ever.
+    async def watch(self, assignment: Assignment) -> None:
+        """Tells the processors of `assignment` how far their partitions go, for ever.
 
         Raises:
-            LogUnavailable: a feed fetches nothing, though there is more and a lane waits for it; all partitions were
-                taken away; for a minute none are dealt out; or the topic is another by now.
+            LogUnavailable: a feed fetches nothing, though there is more and a processor waits for it; all partitions
+                were taken away; for a minute none are dealt out; or the topic is another by now.
         """
-        seen: dict[int, _Look] = {}
+        looks: dict[int, _Look] = {}
         waiting = 0
         while True:
             await asyncio.sleep(_LOOK)
-            waiting = waiting + 1 if lanes.is_waiting else 0
+            waiting = waiting + 1 if assignment.is_waiting else 0
             if waiting > _WAITING:
                 raise LogUnavailable(
                     f"the partitions of {self._topic} are not dealt out for {waiting * _LOOK:.0f} s: "
                     "this process joins the others anew"
                 )
-            before = {each: lanes.reached(each) or 0 for each in lanes.partitions}
-            if lanes.is_bereft:
+            before = {number: one.reached or 0 for number, one in assignment.processors.items()}
+            if assignment.is_bereft:
                 # a topic that is not there is dealt out to nobody, and not dealt out again when it is there
                 raise LogUnavailable(
                     f"no partition of {self._topic} is left to this process: it joins the others anew"
                 )
             ends = await self.ends(before) if before else {}
             for partition, end in ends.items():
-                if before[partition] > end:
-                    raise LogUnavailable(
-                        f"partition {partition} of {self._topic} ends at {end}, and {before[partition]} was read "
-                        "already: the topic was made anew"
-                    )
-                lanes.ends_at(partition, end)
-                seen[partition] = look = _look(lanes, partition, end, seen.get(partition))
-                if look.still < _SAID:
+                self._check_end(partition, before[partition], end)
+                if (processor := assignment.processors.get(partition)) is None:
+                    looks.pop(partition, None)
                     continue
-                why = (
-                    f"nothing of partition {partition} of {self._topic} is fetched behind {look.reached}, "
-                    f"though it goes on to {end}"
-                )
-                lanes.stall(partition, why)
-                if look.still > _STILL:
-                    raise LogUnavailable(why)
+                looks[partition] = look = _look(processor, end, looks.get(partition))
+                if look.still >= _SAID:
+                    self._say_stalled(processor, end, look)
+
+    def _check_end(self, partition: int, reached: Position, end: Position) -> None:
+        if reached > end:
+            raise LogUnavailable(
+                f"partition {partition} of {self._topic} ends at {end}, and {reached} was read already: "
+                "the topic was made anew"
+            )
+
+    def _say_stalled(self, processor: PartitionProcessor, end: Position, look: _Look) -> None:
+        why = (
+            f"nothing of partition {processor.partition} of {self._topic} is fetched behind {look.reached}, "
+            f"though it goes on to {end}"
+        )
+        processor.stalled = why
+        if look.still > _STILL:
+            raise LogUnavailable(why)
 
     def _parts(self, partitions: Iterable[int]) -> list[TopicPartition]:
         return [TopicPartition(self._topic, each) for each in partitions]
 
 
-def _look(lanes: Lanes, partition: int, end: Position, last: _Look | None) -> _Look:
-    reached = lanes.reached(partition)
-    waits = reached is not None and reached < end and lanes.room(partition) > 0
+def _look(processor: PartitionProcessor, end: Position, last: _Look | None) -> _Look:
+    """`end` is that of its partition."""
+    processor.end = max(processor.end, end)
+    reached = processor.reached
+    waits = reached is not None and reached < end and processor.room > 0
     stands = waits and last is not None and last.reached == reached
     return _Look(reached, last.still + 1 if last and stands else 0)

@@ -10,7 +10,8 @@ from typing import Final, Literal
 
 from statemachine.engine.backoff import backoff
 from statemachine.engine.clock import Clock
-from statemachine.engine.kafka.lanes import Feed, Lanes
+from statemachine.engine.kafka.assignment import Assignment, Feed
+from statemachine.engine.kafka.processor import ProcessorContext
 from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Listener, Pulse, WorkerReport
 from statemachine.engine.tasks import attempt
@@ -66,7 +67,8 @@ class Worker:
         self._instance, self._session, self._key = instance, session, key
         self.check = ClockCheck(clock)
         """Our clock, compared with the append times of the brokers."""
-        self._lanes: Lanes | None = None
+        self.assignment: Assignment | None = None
+        """What is owned now; None between two attempts."""
         self._why = ""
         self._beats = 0
         self._partitions = 0
@@ -98,52 +100,54 @@ class Worker:
     @property
     def log_error(self) -> str:
         """Why nothing can be decided at the moment; empty while it can."""
-        lanes = self._lanes
-        return lanes.log_error if lanes is not None and lanes.is_ready else self._why
-
-    @property
-    def lanes(self) -> Lanes | None:
-        """What is owned now; None between two attempts."""
-        return self._lanes
+        owned = self.assignment
+        return owned.log_error if owned is not None and owned.is_ready else self._why
 
     def pulses(self) -> dict[str, Pulse]:
-        """How the attempts and the lanes are doing, by name."""
+        """How the attempts and the processors are doing, by name."""
         attempts = Pulse(self._beats, busy=False)
-        return {"worker": attempts, **(self._lanes.pulses() if self._lanes else {})}
+        return {"worker": attempts, **(self.assignment.pulses() if self.assignment else {})}
 
     def report(self) -> WorkerReport:
         """See Worker."""
-        lanes = self._lanes
+        owned = self.assignment
         return WorkerReport(
             partitions=self._partitions,
-            waiting=lanes.lag if lanes else {},
+            waiting=owned.lag if owned else {},
             counts=self._counts,
             endings=self.endings,
-            taken_over_at=(lanes.taken_over_at if lanes else None) or self._taken_over_at,
-            stalls=lanes.stalls if lanes else (),
+            taken_over_at=(owned.taken_over_at if owned else None) or self._taken_over_at,
+            stalls=owned.stalls if owned else (),
         )
 
     async def _attempt(self) -> None:
         self._partitions = await partitions(self._address)
-        lanes = Lanes(self.open_log, self._clock, _home(self._partitions), self.check)
-        lanes.listeners, lanes.silent_listeners = self.listeners, self.silent_listeners
-        lanes.counts = self._counts
-        self._lanes = lanes
+        self.assignment = assignment = Assignment(
+            ProcessorContext(
+                self.open_log,
+                self._clock,
+                _home(self._partitions),
+                self.check,
+                self._counts,
+                self.listeners,
+                self.silent_listeners,
+            )
+        )
         try:
-            await self._made(lanes).run()
+            await self._made(assignment).run()
         finally:
-            self._lanes = None
-            self._taken_over_at = lanes.taken_over_at or self._taken_over_at
+            self.assignment = None
+            self._taken_over_at = assignment.taken_over_at or self._taken_over_at
             self._beats += 1
 
-    def _made(self, lanes: Lanes) -> Feed:
+    def _made(self, assignment: Assignment) -> Feed:
         if self._feed == "faust":
             from statemachine.engine.kafka.faust_feed import FaustFeed
 
-            return FaustFeed(self._address, lanes, instance=self._instance, session=self._session)
+            return FaustFeed(self._address, assignment, instance=self._instance, session=self._session)
         from statemachine.engine.kafka.aiokafka_feed import AiokafkaFeed
 
-        return AiokafkaFeed(self._address, lanes, instance=self._instance, session=self._session)
+        return AiokafkaFeed(self._address, assignment, instance=self._instance, session=self._session)
 
     async def open_log(self, partition: int) -> EventLog:
         """The log of a partition, for this process to write; what it writes says what time it is."""

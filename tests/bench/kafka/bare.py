@@ -9,7 +9,7 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from statemachine.decide import POLICY, decided
-from statemachine.engine.kafka.lane import BATCH
+from statemachine.engine.kafka.processor import BATCH
 from statemachine.engine.source import WorkerReport
 from statemachine.ids import JobUid, Seq
 from statemachine.log.codec import decode_observation, encode, entry_hash

@@ -14,7 +14,7 @@ from aiokafka.consumer.fetcher import Fetcher
 
 from statemachine.engine import skew
 from statemachine.engine.clock import Clock
-from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.kafka.assignment import Assignment
 from statemachine.engine.kafka.offsets import GROUP, Offsets
 from statemachine.engine.kafka.worker import FeedName, Worker
 from statemachine.engine.step import Delivery, Owner
@@ -205,7 +205,9 @@ async def moves(logs: Sequence[KafkaLog], before: int = 0) -> bool:
 
 
 async def owns(worker: Worker, partitions: int) -> bool:
-    return bool(worker.lanes and worker.lanes.is_ready and len(worker.lanes.partitions) == partitions)
+    return bool(
+        worker.assignment and worker.assignment.is_ready and len(worker.assignment.processors) == partitions
+    )
 
 
 # ---- one engine --------------------------------------------------------------------------------------------------
@@ -218,8 +220,8 @@ async def test_what_is_put_becomes_the_entries_of_the_embedded_engine(
     await put(ledger_topics, story)
     async with working(ledger_topics, feed) as worker:
         await decided(ledger_topics, await wanted(story))
-        assert worker.lanes is not None
-        assert set(worker.lanes.lag.values()) == {0}
+        assert worker.assignment is not None
+        assert set(worker.assignment.lag.values()) == {0}
         assert worker.log_error == ""
     assert not await letters(ledger_topics)
     embedded = MemoryLog()
@@ -236,8 +238,8 @@ async def test_a_restart_goes_on_where_the_last_one_stopped(ledger_topics: Addre
         await put(ledger_topics, story[start : start + 70])
         async with working(ledger_topics, feed) as worker:
             await decided(ledger_topics, await wanted(story[: start + 70]))
-            assert worker.lanes is not None
-            assert worker.lanes.counts["repeats"] == 0
+            assert worker.assignment is not None
+            assert worker.assignment.context.counts["repeats"] == 0
 
 
 @pytest.mark.timeout(600)
@@ -384,11 +386,11 @@ async def test_what_comes_while_partitions_are_dealt_out_is_not_passed_over(
     dealt: asyncio.Queue[Collection[int]] = asyncio.Queue()
     take_over = Offsets.take_over
 
-    async def slowly(offsets: Offsets, lanes: Lanes, partitions: Collection[int]) -> dict[int, int]:
+    async def slowly(offsets: Offsets, assignment: Assignment, partitions: Collection[int]) -> dict[int, int]:
         dealt.put_nowait(partitions)
         if len(partitions) < LEDGER_PARTITIONS:
             await asyncio.sleep(1.5)  # a fetch that began before waits a second at most
-        return await take_over(offsets, lanes, partitions)
+        return await take_over(offsets, assignment, partitions)
 
     monkeypatch.setattr(Offsets, "take_over", slowly)
     story = lives(20)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 from unittest.mock import patch
 
-from statemachine.engine import embedded
+from statemachine.engine import decisions
 from tests.simulation.kafka import invariants
 from tests.simulation.kafka.faults import calm, chaos
 from tests.simulation.kafka.world import World
@@ -35,7 +35,7 @@ def simulate(seed: int, *, fences: bool = True) -> World:
         Broken: something that must hold did not; the message has the story, and how to see it again.
     """
     worlds: list[World] = []
-    with installed(), patch.object(embedded, "_SNAPSHOT_EVERY", _SNAPSHOT_EVERY), _quiet():
+    with installed(), patch.object(decisions, "_SNAPSHOT_EVERY", _SNAPSHOT_EVERY), _quiet():
         try:
             run_simulated(_live(seed, fences, worlds), seed, ProcessLoop)
         except (Broken, Deadlock) as error:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from statemachine.engine.kafka.aiokafka_feed import AiokafkaFeed
-from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.kafka.assignment import Assignment
 from statemachine.ids import Position
 from statemachine.log.inbox import Post
 from statemachine.log.kafka.snapshots import Snapshots
@@ -21,13 +21,13 @@ _ENOUGH = 30
 
 def observations_are_acknowledged_before_they_are_decided(patch: pytest.MonkeyPatch) -> None:
     """The product is broken: what was in hand when an engine was killed is lost."""
-    put = Lanes.put
+    put = Assignment.put
 
-    async def early(self: Lanes, partition: int, place: Position, post: Post) -> None:
+    async def early(self: Assignment, partition: int, place: Position, post: Post) -> None:
         await put(self, partition, place, post)
         self._acked(partition, place)
 
-    patch.setattr(Lanes, "put", early)
+    patch.setattr(Assignment, "put", early)
 
 
 def nobody_acknowledges(patch: pytest.MonkeyPatch) -> None:

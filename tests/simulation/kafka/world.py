@@ -1,7 +1,7 @@
 """Engines, a bridge and the model of Kafka, all of one seed, on simulated time.
 
-Each engine is a process with the product's worker, feed, lanes and log as they are; only the clients of Kafka are the
-model's. The bridge puts what is observed of the jobs into the outbox, again and again until that is taken.
+Each engine is a process with the product's worker, feed, assignment and log as they are; only the clients of Kafka
+are the model's. The bridge puts what is observed of the jobs into the outbox, again and again until that is taken.
 """
 
 import asyncio

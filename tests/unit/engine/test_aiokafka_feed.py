@@ -7,8 +7,9 @@ from aiokafka import TopicPartition
 
 from statemachine.engine.clock import LoopClock
 from statemachine.engine.kafka.aiokafka_feed import AiokafkaFeed, _Dealt
-from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.kafka.assignment import Assignment
 from statemachine.engine.kafka.offsets import Offsets
+from statemachine.engine.kafka.processor import ProcessorContext
 from statemachine.log.kafka.address import Address
 from statemachine.log.port import EventLog
 from tests.support.scenario import START
@@ -24,17 +25,17 @@ async def _no_log(_: int) -> EventLog:
 @on_simulated_time
 async def test_what_is_dealt_to_a_feed_that_has_ended_is_left_to_others() -> None:
     """It leaves the group a moment later; aiokafka logs as an error whatever comes out of a listener."""
-    lanes = Lanes(_no_log, LoopClock(START), lambda _: 0)
+    assignment = Assignment(ProcessorContext(_no_log, LoopClock(START), lambda _: 0))
     async with asyncio.TaskGroup() as tasks:
-        dealt = _Dealt(AiokafkaFeed(ADDRESS, lanes), None, Offsets(ADDRESS), tasks)
+        dealt = _Dealt(AiokafkaFeed(ADDRESS, assignment), None, Offsets(ADDRESS), tasks)
     await dealt.on_partitions_assigned([TopicPartition("jobledger.observations", 0)])
-    assert not lanes.partitions
+    assert not assignment.processors
 
 
 def test_a_feed_without_partitions_sleeps_until_it_gets_some() -> None:
     async def main() -> None:
-        lanes = Lanes(_no_log, LoopClock(START), lambda _: 0)
-        await AiokafkaFeed(ADDRESS, lanes)._fetch(None)
+        assignment = Assignment(ProcessorContext(_no_log, LoopClock(START), lambda _: 0))
+        await AiokafkaFeed(ADDRESS, assignment)._fetch(None)
 
     with pytest.raises(Deadlock):  # it waits for no timer
         run_simulated(main(), 1)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from statemachine.engine import embedded
+from statemachine.engine import decisions, embedded
 from statemachine.engine.clock import LoopClock
 from statemachine.engine.embedded import Engine
 from statemachine.engine.step import Owner
@@ -137,7 +137,7 @@ async def test_a_crowd_is_decided_in_batches_of_bounded_size() -> None:
 
 
 def test_states_are_saved_whenever_so_many_entries_were_appended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "_SNAPSHOT_EVERY", 5)
+    monkeypatch.setattr(decisions, "_SNAPSHOT_EVERY", 5)
 
     @on_simulated_time
     async def whole() -> None:

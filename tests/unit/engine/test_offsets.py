@@ -7,8 +7,9 @@ import pytest
 from aiokafka import TopicPartition
 
 from statemachine.engine.clock import LoopClock
-from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.kafka.assignment import Assignment
 from statemachine.engine.kafka.offsets import Offsets
+from statemachine.engine.kafka.processor import ProcessorContext
 from statemachine.errors import LogUnavailable
 from statemachine.ids import JobUid, Position
 from statemachine.log.inbox import posted
@@ -37,18 +38,18 @@ async def _open(_: int) -> EventLog:
     return MemoryLog()
 
 
-def watched(story: Callable[[Known, Lanes, "asyncio.Task[None]"], Awaitable[None]]) -> None:
+def watched(story: Callable[[Known, Assignment, "asyncio.Task[None]"], Awaitable[None]]) -> None:
     """`story` on simulated time, over two partitions: of 0 all was read, of 1 two observations of nine."""
 
     async def whole() -> None:
-        offsets, lanes = Known(), Lanes(_open, LoopClock(START), lambda _: 1)
-        await lanes.own([0, 1])
-        lanes.begin(0, 5, 5)
-        lanes.begin(1, 2, 9)
-        watching = asyncio.create_task(offsets.watch(lanes))
-        await story(offsets, lanes, watching)
+        offsets, assignment = Known(), Assignment(ProcessorContext(_open, LoopClock(START), lambda _: 1))
+        await assignment.own([0, 1])
+        assignment.begin(0, 5, 5)
+        assignment.begin(1, 2, 9)
+        watching = asyncio.create_task(offsets.watch(assignment))
+        await story(offsets, assignment, watching)
         watching.cancel()
-        await lanes.close()
+        await assignment.close()
 
     run_simulated(whole(), 1)
 
@@ -58,9 +59,9 @@ def seen() -> Observation:
 
 
 def test_a_partition_that_nothing_comes_of_though_there_is_more_is_named_before_the_feed_is_ended() -> None:
-    async def story(_: Known, lanes: Lanes, watching: "asyncio.Task[None]") -> None:
+    async def story(_: Known, assignment: Assignment, watching: "asyncio.Task[None]") -> None:
         await asyncio.sleep(14.5)  # three looks that found no progress, one to know from where on
-        assert lanes.stalls == [SENTENCE]
+        assert assignment.stalls == [SENTENCE]
         assert not watching.done()
         await asyncio.wait([watching], timeout=60)
         with pytest.raises(LogUnavailable, match=SENTENCE):
@@ -70,33 +71,33 @@ def test_a_partition_that_nothing_comes_of_though_there_is_more_is_named_before_
 
 
 def test_a_feed_that_gets_on_is_left_alone_however_much_there_is() -> None:
-    async def story(offsets: Known, lanes: Lanes, watching: "asyncio.Task[None]") -> None:
+    async def story(offsets: Known, assignment: Assignment, watching: "asyncio.Task[None]") -> None:
         for place in range(3, 60):
             offsets.found[1] = place + 100
-            await lanes.put(1, place, posted(seen()))
+            await assignment.put(1, place, posted(seen()))
             await asyncio.sleep(5)
-            assert not lanes.stalls
+            assert not assignment.stalls
         assert not watching.done()
 
     watched(story)
 
 
 def test_a_partition_that_was_named_is_well_again_when_something_comes() -> None:
-    async def story(_: Known, lanes: Lanes, watching: "asyncio.Task[None]") -> None:
+    async def story(_: Known, assignment: Assignment, watching: "asyncio.Task[None]") -> None:
         await asyncio.sleep(14.5)  # three looks that found no progress, one to know from where on
         for place in range(3, 10):
-            await lanes.put(1, place, posted(seen()))
+            await assignment.put(1, place, posted(seen()))
         await asyncio.sleep(60)
-        assert (lanes.stalls, watching.done()) == ([], False)
+        assert (assignment.stalls, watching.done()) == ([], False)
 
     watched(story)
 
 
 def test_a_member_to_which_nothing_is_dealt_out_joins_anew() -> None:
-    async def story(_: Known, lanes: Lanes, watching: "asyncio.Task[None]") -> None:
+    async def story(_: Known, assignment: Assignment, watching: "asyncio.Task[None]") -> None:
         for place in range(3, 10):
-            await lanes.put(1, place, posted(seen()))
-        lanes.unsettled()
+            await assignment.put(1, place, posted(seen()))
+        assignment.unsettled()
         await asyncio.sleep(55)
         assert not watching.done()
         await asyncio.wait([watching], timeout=30)
@@ -107,13 +108,13 @@ def test_a_member_to_which_nothing_is_dealt_out_joins_anew() -> None:
 
 
 def test_a_member_that_is_dealt_out_to_in_time_goes_on() -> None:
-    async def story(_: Known, lanes: Lanes, watching: "asyncio.Task[None]") -> None:
+    async def story(_: Known, assignment: Assignment, watching: "asyncio.Task[None]") -> None:
         for place in range(3, 10):
-            await lanes.put(1, place, posted(seen()))
+            await assignment.put(1, place, posted(seen()))
         for _round in range(5):
-            lanes.unsettled()
+            assignment.unsettled()
             await asyncio.sleep(40)
-            await lanes.own([0, 1])
+            await assignment.own([0, 1])
             await asyncio.sleep(4)
         assert not watching.done()
 
@@ -126,19 +127,19 @@ def test_a_member_that_takes_over_for_long_is_left_to_it() -> None:
         return MemoryLog()
 
     async def whole() -> None:
-        offsets, lanes = Known(), Lanes(slow, LoopClock(START), lambda _: 1)
-        watching = asyncio.create_task(offsets.watch(lanes))
-        await lanes.own([0])
+        offsets, assignment = Known(), Assignment(ProcessorContext(slow, LoopClock(START), lambda _: 1))
+        watching = asyncio.create_task(offsets.watch(assignment))
+        await assignment.own([0])
         assert not watching.done()
         watching.cancel()
-        await lanes.close()
+        await assignment.close()
 
     run_simulated(whole(), 1)
 
 
 def test_a_member_that_nothing_is_left_to_joins_anew() -> None:
-    async def story(_: Known, lanes: Lanes, watching: "asyncio.Task[None]") -> None:
-        await lanes.own([])
+    async def story(_: Known, assignment: Assignment, watching: "asyncio.Task[None]") -> None:
+        await assignment.own([])
         await asyncio.wait([watching], timeout=10)
         with pytest.raises(LogUnavailable, match=r"no partition of jobledger\.observations is left"):
             watching.result()
@@ -147,7 +148,7 @@ def test_a_member_that_nothing_is_left_to_joins_anew() -> None:
 
 
 def test_a_topic_that_ends_before_what_was_read_was_made_anew() -> None:
-    async def story(offsets: Known, _: Lanes, watching: "asyncio.Task[None]") -> None:
+    async def story(offsets: Known, _: Assignment, watching: "asyncio.Task[None]") -> None:
         offsets.found[0] = 4
         await asyncio.wait([watching], timeout=10)
         with pytest.raises(LogUnavailable, match="ends at 4, and 5 was read already"):
@@ -166,22 +167,22 @@ def test_a_feed_that_waits_for_room_is_not_stuck() -> None:
         return Slow()
 
     async def whole() -> None:
-        offsets, lanes = Known(), Lanes(slow, LoopClock(START), lambda _: 1)
+        offsets, assignment = Known(), Assignment(ProcessorContext(slow, LoopClock(START), lambda _: 1))
         offsets.found[1] = 10_000
-        await lanes.own([1])
-        lanes.begin(1, 0, 10_000)
+        await assignment.own([1])
+        assignment.begin(1, 0, 10_000)
 
         async def feed() -> None:
             for place in range(1, 10_001):
-                await lanes.put(1, place, posted(again))
+                await assignment.put(1, place, posted(again))
 
         again = seen()
-        feeding, watching = asyncio.create_task(feed()), asyncio.create_task(offsets.watch(lanes))
+        feeding, watching = asyncio.create_task(feed()), asyncio.create_task(offsets.watch(assignment))
         await asyncio.sleep(120)
-        assert (lanes.room(1), lanes.stalls, watching.done()) == (0, [], False)
+        assert (assignment.room(1), assignment.stalls, watching.done()) == (0, [], False)
         for each in (feeding, watching):
             each.cancel()
-        await lanes.close()
+        await assignment.close()
 
     run_simulated(whole(), 1)
 

@@ -6,7 +6,7 @@ import pytest
 
 from statemachine.engine.clock import LoopClock
 from statemachine.engine.kafka import worker
-from statemachine.engine.kafka.lanes import Feed, Lanes
+from statemachine.engine.kafka.assignment import Assignment, Feed
 from statemachine.engine.kafka.worker import Worker
 from statemachine.errors import LogUnavailable
 from statemachine.log.kafka.address import Address
@@ -29,7 +29,7 @@ def test_a_worker_that_is_cancelled_ends_although_handing_over_fails(monkeypatch
     async def partitions(_: Address) -> int:
         return 2
 
-    def made(_: Worker, lanes: Lanes) -> Feed:
+    def made(_: Worker, assignment: Assignment) -> Feed:
         return Failing()
 
     monkeypatch.setattr(worker, "partitions", partitions)

@@ -1,4 +1,4 @@
-"""One partition of observations that this process owns: a queue, an engine, and the log that it writes.
+"""One partition of observations that this process owns: a queue, and the decisions that go into its log.
 
 What a feed puts is decided in batches, and only when the entries are durable it is acknowledged. What causes no entry
 is acknowledged when the log confirms its writer: with a state that others have gone beyond, an observation of what
@@ -10,21 +10,15 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Self
 
 from statemachine.engine.clock import Clock
-from statemachine.engine.embedded import Engine
+from statemachine.engine.decisions import Decisions
 from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Listener, Pulse
 from statemachine.engine.step import Delivery, Owner
-from statemachine.errors import (
-    EntryUnreadable,
-    Hole,
-    LogError,
-    LogUnavailable,
-    OwnerLost,
-    first,
-)
+from statemachine.errors import EntryUnreadable, Hole, LogError, LogUnavailable, OwnerLost, first
 from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode_observation
 from statemachine.log.inbox import Post
@@ -35,7 +29,7 @@ from statemachine.observations import Observation
 log = logging.getLogger(__name__)
 
 QUEUE: Final = 2000
-"""Observations that wait in a lane at most: what a feed has read and nobody decided yet."""
+"""Observations that wait in a processor at most: what a feed has read and nobody decided yet."""
 
 BATCH: Final = 500
 """Most observations decided in one go: bounds the time a batch holds up the loop."""
@@ -47,49 +41,65 @@ _CONFIRM_EVERY: Final = 1.0
 """Seconds that decisions without an entry wait for their acknowledgement: feeds commit as often."""
 
 _GRACE: Final = 2.0
-"""Seconds that a lane has to decide what it has in hand and to save its states, before it is broken off."""
+"""Seconds that a processor has to decide what it has in hand and to save its states, before it is broken off."""
 
 OpenLog = Callable[[int], Awaitable[EventLog]]
 """Opens the log of a partition, for this process to write."""
 
 
+@dataclass(frozen=True)
+class ProcessorContext:
+    """What the processors of a process share.
+
+    `home` tells a job's partition: an observation that was put into another one is kept as a dead letter. With a
+    `check` timers fire only while the clock can be trusted. `counts` are those of WorkerReport; the listeners hear
+    what any processor decides.
+    """
+
+    open_log: OpenLog
+    clock: Clock
+    home: Callable[[JobUid], int]
+    check: ClockCheck | None = None
+    counts: Counter[str] = field(default_factory=Counter)
+    listeners: list[Listener] = field(default_factory=list)
+    silent_listeners: list[Callable[[Observation], None]] = field(default_factory=list)
+
+
 class _Waiting(NamedTuple):
+    """Something to decide: a post, and its place; or what a timer says, which has none (0)."""
+
     place: Position
-    post: Post
+    item: Post | Observation
 
 
-class Lane:
-    """One partition that this process owns."""
+class PartitionProcessor(Decisions):
+    """One partition that this process owns. `linger` and `acked` are its Assignment's."""
 
     def __init__(
         self,
         partition: int,
-        clock: Clock,
-        *,
-        counts: Counter[str],
-        listeners: list[Listener],
-        silent_listeners: list[Callable[[Observation], None]],
-        home: Callable[[JobUid], int],
+        event_log: EventLog,
+        context: ProcessorContext,
         linger: Callable[[int], float],
         acked: Callable[[int, Position], None],
-        check: ClockCheck | None,
     ) -> None:
+        self._reader = Reader(keeps=0)
+        owner = Owner(event_log, self._reader, context.clock)
+        owner.counts = context.counts
+        super().__init__(event_log, owner, context.clock, context.check, stamps=True)
+        self.listeners, self.silent_listeners = context.listeners, context.silent_listeners
         self.partition = partition
-        self._clock, self._counts, self._home = clock, counts, home
-        self._listeners, self._silent_listeners = listeners, silent_listeners
-        self._linger, self._tell_acked, self._check = linger, acked, check
+        self._clock, self._counts, self._home = context.clock, context.counts, context.home
+        self._linger, self._tell_acked = linger, acked
         self._queue: asyncio.Queue[_Waiting] = asyncio.Queue(QUEUE)
-        self._log: EventLog
-        self._engine: Engine
-        self._owner: Owner
-        self._reader: Reader
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None]
         self._busy = False
-        self._ending = False
+        self.is_ending = False
+        """It was told to finish."""
         self._last = 0
-        self._beats = 0
         self._first: Position | None = None
-        self._put: Position | None = None
+        self.reached: Position | None = None
+        """The last place that was put; None if none was, and nothing was begun."""
         self._decided: Position = 0
         self.acked: Position | None = None
         """Everything up to this place needs never be put again; None before anything is known of places."""
@@ -100,31 +110,35 @@ class Lane:
 
     # ---- life ----------------------------------------------------------------------------------------------------
 
-    async def open(self, open_log: OpenLog, ended: Callable[["Lane", asyncio.Task[None]], None]) -> None:
-        """The log is this process's to write, its states are those at its end, and the lane decides.
+    @classmethod
+    async def opened(
+        cls,
+        partition: int,
+        context: ProcessorContext,
+        *,
+        linger: Callable[[int], float],
+        acked: Callable[[int, Position], None],
+        ended: Callable[[Self, asyncio.Task[None]], None],
+    ) -> Self:
+        """The log is this process's to write, the states are those at its end, and the processor decides.
 
         `ended` is called when that ends, however it does.
         """
-        self._log = await open_log(self.partition)
+        event_log = await context.open_log(partition)
         try:
-            self._reader = Reader(keeps=0)
-            self._owner = Owner(self._log, self._reader, self._clock)
-            self._owner.counts = self._counts
-            self._engine = Engine(self._log, self._owner, self._clock, self._check, stamps=True)
-            self._engine.listeners, self._engine.silent_listeners = self._listeners, self._silent_listeners
-            await self._engine.start()
-            self._counts["refused_snapshots"] += self._log.refused_snapshots
+            processor = cls(partition, event_log, context, linger, acked)
+            await processor.start()
         except BaseException:
-            await self._log.close()
+            await event_log.close()
             raise
-        self._task = asyncio.create_task(self._run(), name=f"lane {self.partition}")
-        self._task.add_done_callback(lambda task: ended(self, task))
+        context.counts["refused_snapshots"] += event_log.refused_snapshots
+        processor._task = asyncio.create_task(processor._run(), name=f"processor {partition}")
+        processor._task.add_done_callback(lambda task: ended(processor, task))
+        return processor
 
     async def finish(self) -> None:
         """What is in hand is decided, or dropped unacknowledged; states are saved, the log is closed."""
-        if (task := self._task) is None:
-            return
-        self._ending = True
+        task, self.is_ending = self._task, True
         self._drop()
         try:
             async with asyncio.timeout(_GRACE):
@@ -146,16 +160,11 @@ class Lane:
     async def _let_go(self, task: asyncio.Task[None]) -> None:
         if task.done():
             return
-        while self._in_hand:  # noqa: ASYNC110 - milliseconds
+        while self.pulse().busy:  # noqa: ASYNC110 - milliseconds
             await asyncio.sleep(0.002)
         task.cancel()  # between two decisions: nothing was awaited since that was seen
         await asyncio.wait([task])
-        await self._engine.save()
-
-    @property
-    def _in_hand(self) -> bool:
-        """Something is being decided: what was put, or what a timer wants."""
-        return self._busy or self._engine.pulses()["engine"].busy
+        await self.save()
 
     def _drop(self) -> None:
         while not self._queue.empty():
@@ -177,22 +186,17 @@ class Lane:
     @property
     def is_dead(self) -> bool:
         """It decides no more."""
-        return self._task is None or self._task.done()
-
-    @property
-    def is_ending(self) -> bool:
-        """It was told to finish."""
-        return self._ending
+        return self._task.done()
 
     # ---- what comes in -------------------------------------------------------------------------------------------
 
     def begin(self, after: Position, end: Position) -> None:
-        """The feed begins behind place `after`; the partition ends at `end`. A lane that has begun goes on.
+        """The feed begins behind place `after`; the partition ends at `end`. A processor that has begun goes on.
 
         If the log has decided what lies behind that end, the topic is another by now, and its places begin anew.
         """
         self.end = max(self.end, end)
-        if self._put is not None:
+        if self.reached is not None:
             return
         decided = self._reader.place
         if decided > end:
@@ -201,27 +205,26 @@ class Lane:
                 "the topic of observations was made anew: what had not been decided is lost", extra=fields
             )
             self._reader.forget_places()
-        self._first, self._put, self.acked = after + 1, after, after
+        self._first, self.reached, self.acked = after + 1, after, after
+
+    async def observe(self, observation: Observation) -> None:
+        """See Decisions: what a timer says stands in the queue, too."""
+        await self._queue.put(_Waiting(0, observation))
 
     async def put(self, place: Position, post: Post) -> None:
-        """`post` is in the queue; waits while that is full. See Lanes.put."""
-        if self._put is None or self._first is None:
+        """`post` is in the queue; waits while that is full. See Assignment.put."""
+        if self.reached is None or self._first is None:
             self._first, self.acked = place, place - 1
         elif place < self._first:
             raise Hole(self.partition, self._first, place)
-        elif place <= self._put:
+        elif place <= self.reached:
             self._counts["repeats"] += 1
             return
-        elif place != self._put + 1:
-            raise Hole(self.partition, self._put + 1, place)
+        elif place != self.reached + 1:
+            raise Hole(self.partition, self.reached + 1, place)
         await self._queue.put(_Waiting(place, post))
-        self._put, self.stalled = place, ""
+        self.reached, self.stalled = place, ""
         self.end = max(self.end, place)
-
-    @property
-    def reached(self) -> Position | None:
-        """The last place that was put."""
-        return self._put
 
     @property
     def room(self) -> int:
@@ -233,24 +236,16 @@ class Lane:
         """How many are in the partition, and not acknowledged; None before anything is known of places."""
         return None if self.acked is None else max(0, self.end - self.acked)
 
-    @property
-    def log_error(self) -> str:
-        """Why the log cannot be written at the moment; empty while it can."""
-        return "" if self._task is None else self._engine.log_error
-
     def pulse(self) -> Pulse:
-        """How the lane is doing."""
-        if self._task is None:
-            return Pulse(0, busy=False)
-        beats, busy = self._engine.pulses()["engine"]
-        return Pulse(beats + self._beats, busy or self._busy)
+        """How the processor is doing."""
+        return Pulse(self._beats, self._busy or self._deciding.locked())
 
     # ---- what becomes of it --------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._engine.run(), name=f"engine {self.partition}")
+                tasks.create_task(self._timers.run(), name=f"timers {self.partition}")
                 tasks.create_task(self._work(), name=f"work {self.partition}")
                 tasks.create_task(self._confirm(), name=f"confirm {self.partition}")
         except BaseExceptionGroup as group:
@@ -265,12 +260,13 @@ class Lane:
             finally:
                 self._busy = False
                 self._beats += 1
-            if done:
-                self._counts["decided"] += len(batch)
-                self._decided = batch[-1].place
+            places = [waiting.place for waiting in batch if waiting.place]
+            if done and places:
+                self._counts["decided"] += len(places)
+                self._decided = places[-1]
                 if self._owner.appended:
                     self._acknowledge(self._decided)
-            if self._ending:
+            if self.is_ending:
                 await asyncio.Event().wait()  # until it is cancelled
 
     async def _confirm(self) -> None:
@@ -292,7 +288,7 @@ class Lane:
         A crowd shows in the last batch, or in how much more the partition is known to have: Faust brings one by one.
         """
         batch = [await self._queue.get()]
-        crowd = max(self._last, self.end - (self._put or self.end))
+        crowd = max(self._last, self.end - (self.reached or self.end))
         if crowd > 1 and self._queue.qsize() < BATCH - 1:
             await asyncio.sleep(self._linger(crowd))
         while len(batch) < BATCH and not self._queue.empty():
@@ -301,37 +297,40 @@ class Lane:
         return batch
 
     async def _decide(self, batch: Sequence[_Waiting]) -> bool:
-        """All of it is durable: entries, or dead letters. False: the lane was to finish before that."""
-        seen, letters = self._read(batch)
-        while not await self._engine.decided(seen):
-            if self._ending:
+        """All of it is durable: entries, or dead letters. False: the processor was to finish before that."""
+        readable, letters = self._read(batch)
+        while not await self.decided(readable):
+            if self.is_ending:
                 return False
             await asyncio.sleep(_RETRY)
         for letter in letters:
             while not await self._kept(letter):
-                if self._ending:
+                if self.is_ending:
                     return False
                 await asyncio.sleep(_RETRY)
         return True
 
     def _read(self, batch: Sequence[_Waiting]) -> tuple[list[Delivery], list[DeadLetter]]:
-        seen, letters = [], []
-        for place, post in batch:
+        readable, letters = [], []
+        for place, item in batch:
+            if not isinstance(item, Post):
+                readable.append(Delivery(item))
+                continue
             try:
-                seen.append(Delivery(self._read_one(post), place, post.trace))
+                readable.append(Delivery(self._read_one(item), place, item.trace))
             except EntryUnreadable as error:
-                fields = {"action": "dead-letter", "job": post.job, "partition": self.partition}
+                fields = {"action": "dead-letter", "job": item.job, "partition": self.partition}
                 log.exception("an observation cannot be read", extra=fields)
-                letters.append(DeadLetter(self._clock.now(), post.job, post.body, error.reason))
-        return seen, letters
+                letters.append(DeadLetter(self._clock.now(), item.job, item.body, error.reason))
+        return readable, letters
 
     def _read_one(self, post: Post) -> Observation:
-        found = decode_observation(post.body)
-        home = self._home(found.job)
+        observation = decode_observation(post.body)
+        home = self._home(observation.job)
         if home != self.partition:  # to decide it here would give the job a second history
             reason = f"the job's partition is {home}, and the observation was put into {self.partition}"
             raise EntryUnreadable(reason, post.body)
-        return found
+        return observation
 
     async def _kept(self, letter: DeadLetter) -> bool:
         try:

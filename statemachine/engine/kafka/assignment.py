@@ -1,34 +1,30 @@
-"""The partitions of observations that this process owns, each with a lane of its own.
+"""Which partitions of observations this process owns: a processor each, opened and finished as they are dealt out.
 
-A feed puts what it reads; the lanes say how far each partition is acknowledged. A lane that cannot go on ends all
-of them: the feed waits for that, and whoever runs the feed begins anew. Nothing here knows where observations
-come from.
+A feed puts what it reads; the processors say how far each partition is acknowledged. A processor that cannot go on
+ends all of them: the feed waits for that, and whatever runs the feed begins anew. Nothing here knows where
+observations come from.
 """
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NoReturn, Protocol
 
-from statemachine.engine.clock import Clock
-from statemachine.engine.kafka.lane import Lane, OpenLog
-from statemachine.engine.skew import ClockCheck
-from statemachine.engine.source import Listener, Pulse
+from statemachine.engine.kafka.processor import PartitionProcessor, ProcessorContext
+from statemachine.engine.source import Pulse
 from statemachine.errors import OwnerLost, first
-from statemachine.ids import JobUid, Position
+from statemachine.ids import Position
 from statemachine.log.inbox import Post
-from statemachine.observations import Observation
 
 log = logging.getLogger(__name__)
 
 _LINGER: Final = timedelta(milliseconds=2)
-"""For each observation but one that the last batch had, how long a lane lets the next one gather. An append costs
-the same time whatever is in it: many small ones would leave none to decide in."""
+"""For each observation but one that the last batch had, how long a processor lets the next one gather. An append
+costs the same time whatever is in it: many small ones would leave none to decide in."""
 
 _SHARE: Final = timedelta(milliseconds=10)
-"""For each lane of the process, how long a lane waits at most: the more append, the more has to be in each."""
+"""For each processor of the process, how long one waits at most: the more append, the more has to be in each."""
 
 _SHORTEST: Final = timedelta(milliseconds=20)
 _LONGEST: Final = timedelta(milliseconds=100)
@@ -36,38 +32,25 @@ _LONGEST: Final = timedelta(milliseconds=100)
 
 
 class Feed(Protocol):
-    """Brings the observations of the partitions that fall to this process into its lanes."""
+    """Brings the observations of the partitions that fall to this process to its assignment."""
 
     async def run(self) -> None:
         """For ever; raises what ended it. Cancelled, it hands over: decided or not acknowledged, nothing half."""
 
 
-class Lanes:
-    """The lanes of this process; `listeners` are called with every entry that any of them appends.
+class Assignment:
+    """The partitions of this process, from one beginning of a feed to its end."""
 
-    With a `check` timers fire only while the clock can be trusted. `home` tells a job's partition: an observation
-    that was put into another one is kept as a dead letter.
-    """
-
-    def __init__(
-        self,
-        open_log: OpenLog,
-        clock: Clock,
-        home: Callable[[JobUid], int],
-        check: ClockCheck | None = None,
-    ) -> None:
-        self._open_log, self._clock, self._home, self._check = open_log, clock, home, check
-        self._lanes: dict[int, Lane] = {}
+    def __init__(self, context: ProcessorContext) -> None:
+        self.context = context
+        self.processors: dict[int, PartitionProcessor] = {}
+        """Those of the partitions that are owned."""
         self._changing = asyncio.Lock()
         self._upheavals = 0
         self._settled = True
         self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
-        self.counts: Counter[str] = Counter()
-        """See Report."""
         self.taken_over_at: datetime | None = None
         """When a partition was taken over last."""
-        self.listeners: list[Listener] = []
-        self.silent_listeners: list[Callable[[Observation], None]] = []
         self.ack_listeners: list[Callable[[int, Position], None]] = []
         """Called with a partition and the place up to which it is acknowledged."""
         self._has_owned = False
@@ -90,7 +73,9 @@ class Lanes:
             self.is_bereft = self._has_owned and not wanted
             await self._become(wanted)
             # one that was left alone may have died since: it had a decision in hand for a partition taken by others
-            while upheavals == self._upheavals and any(lane.is_dead for lane in self._lanes.values()):
+            while upheavals == self._upheavals and any(
+                processor.is_dead for processor in self.processors.values()
+            ):
                 await self._become(wanted)
             self._settled = upheavals == self._upheavals
             self.is_ready = True
@@ -98,35 +83,24 @@ class Lanes:
     async def _become(self, wanted: frozenset[int]) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
-                for partition in sorted(wanted | self._lanes.keys()):
+                for partition in sorted(wanted | self.processors.keys()):
                     tasks.create_task(self._change(partition, wanted=partition in wanted))
         except BaseExceptionGroup as group:
             raise first(group) from None
 
     async def _change(self, partition: int, *, wanted: bool) -> None:
-        lane = self._lanes.get(partition)
-        if lane is not None and not (wanted and await lane.is_current()):
-            del self._lanes[partition]
-            await lane.finish()
-            lane = None
-        if lane is None and wanted:
-            lane = Lane(
-                partition,
-                self._clock,
-                counts=self.counts,
-                listeners=self.listeners,
-                silent_listeners=self.silent_listeners,
-                home=self._home,
-                linger=self._linger,
-                acked=self._acked,
-                check=self._check,
+        processor = self.processors.get(partition)
+        if processor is not None and not (wanted and await processor.is_current()):
+            del self.processors[partition]
+            await processor.finish()
+            processor = None
+        if processor is None and wanted:
+            self.processors[partition] = await PartitionProcessor.opened(
+                partition, self.context, linger=self._linger, acked=self._acked, ended=self._ended
             )
-            await lane.open(self._open_log, self._ended)
-            self._lanes[partition] = lane
-            self.counts["takeovers"] += 1
-            self.taken_over_at = self._clock.now()
-            fields = {"action": "own", "partition": partition}
-            log.info("a partition is decided here", extra=fields)
+            self.context.counts["takeovers"] += 1
+            self.taken_over_at = self.context.clock.now()
+            log.info("a partition is decided here", extra={"action": "own", "partition": partition})
 
     def unsettled(self) -> None:
         """Partitions are being dealt out anew: until `own`, one that somebody else has taken is no failure."""
@@ -145,7 +119,7 @@ class Lanes:
         self.is_ready = False
 
     async def failure(self) -> NoReturn:
-        """Waits until a lane cannot go on, and raises why."""
+        """Waits until a processor cannot go on, and raises why."""
         raise await asyncio.shield(self._failed)
 
     def fail(self, error: BaseException) -> None:
@@ -153,10 +127,10 @@ class Lanes:
         if not self._failed.done():
             self._failed.set_result(error)
 
-    def _ended(self, lane: Lane, task: asyncio.Task[None]) -> None:
-        if task.cancelled() or (error := task.exception()) is None or lane.is_ending:
+    def _ended(self, processor: PartitionProcessor, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or (error := task.exception()) is None or processor.is_ending:
             return
-        fields = {"action": "lane-ended", "partition": lane.partition, "error": str(error)}
+        fields = {"action": "processor-ended", "partition": processor.partition, "error": str(error)}
         if isinstance(error, OwnerLost) and not self._settled:
             log.info("somebody else decides a partition now", extra=fields)
             return
@@ -171,8 +145,8 @@ class Lanes:
         A partition that has begun goes on where it is. Without this, it begins with the first that is put. If the
         log has decided what lies behind `end`, the topic is another by now, and its places begin anew.
         """
-        if lane := self._lanes.get(partition):
-            lane.begin(after, end)
+        if processor := self.processors.get(partition):
+            processor.begin(after, end)
 
     async def put(self, partition: int, place: Position, post: Post) -> None:
         """`post`, which stands at `place` (≥ 1) of `partition`, will be decided; waits while too much is.
@@ -183,66 +157,47 @@ class Lanes:
         Raises:
             Hole: it does not follow the last one: something was left out between them.
         """
-        lane = self._lanes.get(partition)
-        if lane is None:
-            self.counts["strays"] += 1
+        processor = self.processors.get(partition)
+        if processor is None:
+            self.context.counts["strays"] += 1
             return
-        await lane.put(place, post)
+        await processor.put(place, post)
 
     def acked(self, partition: int) -> Position | None:
         """The place up to which all is decided and durable; None if that is not known here."""
-        lane = self._lanes.get(partition)
-        return lane.acked if lane else None
-
-    def reached(self, partition: int) -> Position | None:
-        """The last place that was put; None if none was, and nothing was begun."""
-        lane = self._lanes.get(partition)
-        return lane.reached if lane else None
+        processor = self.processors.get(partition)
+        return processor.acked if processor else None
 
     def room(self, partition: int) -> int:
         """How many can be put without waiting; 0 in a partition that is not owned."""
-        lane = self._lanes.get(partition)
-        return lane.room if lane else 0
-
-    def ends_at(self, partition: int, end: Position) -> None:
-        """The last place of `partition` is `end`."""
-        if lane := self._lanes.get(partition):
-            lane.end = max(lane.end, end)
-
-    @property
-    def partitions(self) -> frozenset[int]:
-        """Those that are owned."""
-        return frozenset(self._lanes)
+        processor = self.processors.get(partition)
+        return processor.room if processor else 0
 
     @property
     def lag(self) -> Mapping[int, int]:
         """By partition that has begun, how many observations are there and not acknowledged."""
-        return {number: lane.lag for number, lane in self._lanes.items() if lane.lag is not None}
-
-    def stall(self, partition: int, why: str) -> None:
-        """Nothing of `partition` comes though there is more, until something is put."""
-        if lane := self._lanes.get(partition):
-            lane.stalled = why
+        lags = ((partition, processor.lag) for partition, processor in self.processors.items())
+        return {partition: lag for partition, lag in lags if lag is not None}
 
     @property
     def stalls(self) -> Sequence[str]:
         """Why nothing of a partition comes, a sentence each."""
-        return [lane.stalled for lane in self._lanes.values() if lane.stalled]
+        return [processor.stalled for processor in self.processors.values() if processor.stalled]
 
     @property
     def log_error(self) -> str:
         """Why one of the logs cannot be written at the moment; empty while all can."""
-        return next((lane.log_error for lane in self._lanes.values() if lane.log_error), "")
+        return next((one.log_error for one in self.processors.values() if one.log_error), "")
 
     def pulses(self) -> dict[str, Pulse]:
-        """How the lanes are doing, by name."""
-        return {f"lane {partition}": lane.pulse() for partition, lane in self._lanes.items()}
+        """How the processors are doing, by name."""
+        return {f"processor {number}": processor.pulse() for number, processor in self.processors.items()}
 
     def _acked(self, partition: int, place: Position) -> None:
         for listener in self.ack_listeners:
             listener(partition, place)
 
     def _linger(self, last: int) -> float:
-        """Seconds that a lane waits after a batch of `last`."""
-        most = min(max(_SHARE * len(self._lanes), _SHORTEST), _LONGEST)
+        """Seconds that a processor waits after a batch of `last`."""
+        most = min(max(_SHARE * len(self.processors), _SHORTEST), _LONGEST)
         return min(_LINGER * (last - 1), most).total_seconds()

@@ -1,4 +1,4 @@
-"""The lanes of a process: observations by partition and place, decided once, in order, or not acknowledged."""
+"""The assignment of a process: observations by partition and place, decided once, in order, or not acknowledged."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from statemachine.engine.clock import LoopClock
-from statemachine.engine.kafka.lane import BATCH, QUEUE
-from statemachine.engine.kafka.lanes import Lanes
+from statemachine.engine.kafka.assignment import Assignment
+from statemachine.engine.kafka.processor import BATCH, QUEUE, ProcessorContext
 from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import Hole, LogUnavailable, OwnerLost
 from statemachine.ids import JobUid, Position
@@ -63,14 +63,14 @@ class Log(MemoryLog):
 
 
 class World:
-    """Logs by partition, and lanes over them; a job is at home where its name says: `<partition>-…`."""
+    """Logs by partition, and assignment over them; a job is at home where its name says: `<partition>-…`."""
 
     def __init__(self) -> None:
         self.logs = {partition: Log() for partition in range(3)}
-        self.lanes = self.another()
+        self.assignment = self.another()
 
-    def another(self) -> Lanes:
-        return Lanes(self.open, LoopClock(START), lambda job: int(job.split("-")[0]))
+    def another(self) -> Assignment:
+        return Assignment(ProcessorContext(self.open, LoopClock(START), lambda job: int(job.split("-")[0])))
 
     async def open(self, partition: int) -> Log:
         log = self.logs[partition]
@@ -82,19 +82,19 @@ class World:
 
     async def put(self, seen: Sequence[Observation], partition: int = 0, after: Position = 0) -> None:
         for place, each in enumerate(seen, after + 1):
-            await self.lanes.put(partition, place, posted(each))
+            await self.assignment.put(partition, place, posted(each))
 
     async def sources(self, partition: int = 0) -> list[Position]:
         return [decode(each.body).source for each in await records(self.logs[partition])]
 
 
 def told(story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
-    """`story` on simulated time; its lanes are closed at the end."""
+    """`story` on simulated time; its assignment are closed at the end."""
 
     async def whole() -> None:
         world = World()
         await story(world)
-        await world.lanes.close()
+        await world.assignment.close()
 
     run_simulated(whole(), 1)
 
@@ -119,13 +119,13 @@ def test_what_is_put_becomes_the_entries_that_an_owner_makes_of_it() -> None:
         await Owner(single, Reader(), LoopClock(START)).take(
             [Delivery(each, place) for place, each in enumerate(life(), 1)]
         )
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         await world.put(life())
         await asyncio.sleep(1)
         assert [each.body for each in await records(world.logs[0])] == [
             each.body for each in await records(single)
         ]
-        assert world.lanes.acked(0) == len(life())
+        assert world.assignment.acked(0) == len(life())
 
     told(story)
 
@@ -133,11 +133,11 @@ def test_what_is_put_becomes_the_entries_that_an_owner_makes_of_it() -> None:
 def test_partitions_are_decided_beside_each_other_each_in_its_own_log() -> None:
     async def story(world: World) -> None:
         world.logs[0].takes = 5.0
-        await world.lanes.own([0, 2])
+        await world.assignment.own([0, 2])
         await world.put(life("0-a"), 0)
         await world.put(life("2-a"), 2)
         await asyncio.sleep(1)
-        assert (world.lanes.acked(0), world.lanes.acked(2)) == (0, len(life()))
+        assert (world.assignment.acked(0), world.assignment.acked(2)) == (0, len(life()))
         assert not await records(world.logs[1])
 
     told(story)
@@ -146,71 +146,71 @@ def test_partitions_are_decided_beside_each_other_each_in_its_own_log() -> None:
 def test_nothing_is_acknowledged_before_it_is_durable() -> None:
     async def story(world: World) -> None:
         heard: list[tuple[int, Position]] = []
-        world.lanes.ack_listeners.append(lambda *said: heard.append(said))
+        world.assignment.ack_listeners.append(lambda *said: heard.append(said))
         world.logs[0].takes = 2.0
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         await world.put(life()[:1])
         await asyncio.sleep(1.9)
-        assert (world.lanes.acked(0), heard, world.lanes.lag) == (0, [], {0: 1})
+        assert (world.assignment.acked(0), heard, world.assignment.lag) == (0, [], {0: 1})
         await asyncio.sleep(0.2)
-        assert (world.lanes.acked(0), heard, world.lanes.lag) == (1, [(0, 1)], {0: 0})
+        assert (world.assignment.acked(0), heard, world.assignment.lag) == (1, [(0, 1)], {0: 0})
 
     told(story)
 
 
 def test_what_changes_nothing_is_acknowledged_once_the_log_has_confirmed_its_writer() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         await world.put(life()[:3])
         await asyncio.sleep(0.5)
-        await world.lanes.put(0, 4, posted(life()[2]))
+        await world.assignment.put(0, 4, posted(life()[2]))
         await asyncio.sleep(0.2)
-        assert world.lanes.acked(0) == 3
+        assert world.assignment.acked(0) == 3
         await asyncio.sleep(1)
-        assert world.lanes.acked(0) == 4
+        assert world.assignment.acked(0) == 4
 
     told(story)
 
 
 def test_what_changes_nothing_in_a_state_that_others_have_gone_beyond_is_not_acknowledged() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         await world.put(life()[:3])
         await asyncio.sleep(0.5)
-        await world.lanes.put(0, 4, posted(life()[2]))
+        await world.assignment.put(0, 4, posted(life()[2]))
         world.logs[0].broken = OwnerLost("fenced")
         with pytest.raises(OwnerLost, match="fenced"):
             async with asyncio.timeout(5):
-                await world.lanes.failure()
-        assert world.lanes.acked(0) == 3
+                await world.assignment.failure()
+        assert world.assignment.acked(0) == 3
 
     told(story)
 
 
 def test_alone_an_observation_is_decided_at_once() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         for place, each in enumerate(life(), 1):
-            await world.lanes.put(0, place, posted(each))
+            await world.assignment.put(0, place, posted(each))
             await asyncio.sleep(0.001)
-            assert world.lanes.acked(0) == place
+            assert world.assignment.acked(0) == place
 
     told(story)
 
 
 def test_a_crowd_is_appended_in_few_batches_and_none_is_larger_than_a_batch() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         many = births(1200)
         for start in range(0, 200, 10):
             await world.put(many[start : start + 10], after=start)
             await asyncio.sleep(0.01)
         await asyncio.sleep(1)
-        assert world.lanes.acked(0) == 200
+        assert world.assignment.acked(0) == 200
         assert len(world.logs[0].appends) < 13
         await world.put(many[200:], after=200)
         await asyncio.sleep(1)
-        assert world.lanes.acked(0) == 1200
+        assert world.assignment.acked(0) == 1200
         assert max(world.logs[0].appends) == BATCH
 
     told(story)
@@ -220,12 +220,12 @@ def test_timers_of_a_partition_fire_in_whoever_owns_it() -> None:
     async def story(world: World) -> None:
         timed = Story(workers(1, runPolicy={"activeDeadlineSeconds": 60}), uid="0-a").submit()
         timed.at(1).all_pods("Running")
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         await world.put([entry.cause for entry in timed.entries])
         await asyncio.sleep(2)
-        await world.lanes.close()
-        world.lanes = world.another()
-        await world.lanes.own([0])
+        await world.assignment.close()
+        world.assignment = world.another()
+        await world.assignment.own([0])
         await asyncio.sleep(120)
         last = decode((await records(world.logs[0]))[-1].body)
         assert isinstance(last.cause, TimerFired)
@@ -238,10 +238,10 @@ def test_timers_of_a_partition_fire_in_whoever_owns_it() -> None:
 
 def test_one_that_is_left_out_is_a_hole() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         await world.put(life()[:2], after=10)
         with pytest.raises(Hole) as found:
-            await world.lanes.put(0, 14, posted(life()[3]))
+            await world.assignment.put(0, 14, posted(life()[3]))
         assert (found.value.partition, found.value.expected, found.value.found) == (0, 13, 14)
 
     told(story)
@@ -250,37 +250,37 @@ def test_one_that_is_left_out_is_a_hole() -> None:
 @pytest.mark.parametrize("place", [5, 3])
 def test_a_feed_that_does_not_begin_where_it_said_leaves_a_hole(place: Position) -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
-        world.lanes.begin(0, 3, 8)
+        await world.assignment.own([0])
+        world.assignment.begin(0, 3, 8)
         with pytest.raises(Hole):
-            await world.lanes.put(0, place, posted(life()[0]))
+            await world.assignment.put(0, place, posted(life()[0]))
 
     told(story)
 
 
 def test_what_comes_again_is_decided_once_and_what_lies_before_the_beginning_is_a_hole() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         await world.put(life(), after=20)
         await asyncio.sleep(1)
         await world.put(life(), after=20)
         await asyncio.sleep(1)
-        assert world.lanes.counts["repeats"] == len(life())
+        assert world.assignment.context.counts["repeats"] == len(life())
         assert await world.sources() == list(range(21, 21 + len(life())))
         with pytest.raises(Hole):
-            await world.lanes.put(0, 20, posted(life()[0]))
+            await world.assignment.put(0, 20, posted(life()[0]))
 
     told(story)
 
 
-def test_a_lane_that_goes_on_is_not_begun_again() -> None:
+def test_a_processor_that_goes_on_is_not_begun_again() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
-        world.lanes.begin(0, 0, 2)
+        await world.assignment.own([0])
+        world.assignment.begin(0, 0, 2)
         await world.put(life()[:2])
-        await world.lanes.own([0, 1])
-        world.lanes.begin(0, 1, 2)
-        await world.lanes.put(0, 3, posted(life()[2]))
+        await world.assignment.own([0, 1])
+        world.assignment.begin(0, 1, 2)
+        await world.assignment.put(0, 3, posted(life()[2]))
         await asyncio.sleep(1)
         assert await world.sources() == [1, 2, 3]
 
@@ -289,17 +289,17 @@ def test_a_lane_that_goes_on_is_not_begun_again() -> None:
 
 def test_a_topic_that_was_made_anew_gives_new_places(caplog: pytest.LogCaptureFixture) -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         await world.put(life()[:3], after=100)
         await asyncio.sleep(1)
-        await world.lanes.close()
+        await world.assignment.close()
         for again in range(2):  # the second time the states come from the snapshots of the first
-            world.lanes = world.another()
-            await world.lanes.own([0])
-            world.lanes.begin(0, again, 7)
+            world.assignment = world.another()
+            await world.assignment.own([0])
+            world.assignment.begin(0, again, 7)
             await world.put(life()[3 + again : 4 + again], after=again)
             await asyncio.sleep(1)
-            await world.lanes.close()
+            await world.assignment.close()
         assert await world.sources() == [101, 102, 103, 1, 2]
 
     told(story)
@@ -311,52 +311,52 @@ def test_a_topic_that_was_made_anew_gives_new_places(caplog: pytest.LogCaptureFi
 
 def test_what_is_put_into_a_partition_of_others_is_left_to_them() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
-        await world.lanes.put(1, 5, posted(life("1-a")[0]))
-        assert (world.lanes.acked(1), world.lanes.room(1), world.lanes.counts["strays"]) == (None, 0, 1)
+        await world.assignment.own([0])
+        await world.assignment.put(1, 5, posted(life("1-a")[0]))
+        owned = world.assignment
+        assert (owned.acked(1), owned.room(1), owned.context.counts["strays"]) == (None, 0, 1)
 
     told(story)
 
 
 def test_lag_is_what_the_partition_has_and_nobody_has_decided() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
-        assert world.lanes.lag == {}, "nothing is known of its places yet"
-        world.lanes.begin(0, 2, 10)
-        assert world.lanes.lag == {0: 8}
+        await world.assignment.own([0])
+        assert world.assignment.lag == {}, "nothing is known of its places yet"
+        world.assignment.begin(0, 2, 10)
+        assert world.assignment.lag == {0: 8}
         await world.put(life()[:1], after=2)
         await asyncio.sleep(1)
-        world.lanes.ends_at(0, 11)
-        assert world.lanes.lag == {0: 8}
+        world.assignment.processors[0].end = 11
+        assert world.assignment.lag == {0: 8}
 
     told(story)
 
 
 def test_what_was_counted_and_when_a_partition_was_taken_over_stays_when_it_is_let_go() -> None:
     async def story(world: World) -> None:
-        assert world.lanes.taken_over_at is None
-        await world.lanes.own([0, 1])
+        assert world.assignment.taken_over_at is None
+        await world.assignment.own([0, 1])
         await world.put(life())
         await asyncio.sleep(60)
-        await world.lanes.own([1])
-        assert +world.lanes.counts == {"takeovers": 2, "decided": len(life())}
-        assert world.lanes.taken_over_at == START
-        await world.lanes.own([0, 1])
-        assert world.lanes.counts["takeovers"] == 3
-        assert world.lanes.taken_over_at == START + timedelta(seconds=60)
+        await world.assignment.own([1])
+        assert +world.assignment.context.counts == {"takeovers": 2, "decided": len(life())}
+        assert world.assignment.taken_over_at == START
+        await world.assignment.own([0, 1])
+        assert world.assignment.context.counts["takeovers"] == 3
+        assert world.assignment.taken_over_at == START + timedelta(seconds=60)
 
     told(story)
 
 
 def test_a_partition_that_nothing_comes_of_is_named_until_something_does() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0, 1])
-        world.lanes.begin(0, 0, 9)
-        world.lanes.stall(0, "nothing of partition 0 comes")
-        world.lanes.stall(2, "nothing of partition 2 comes")
-        assert world.lanes.stalls == ["nothing of partition 0 comes"]
+        await world.assignment.own([0, 1])
+        world.assignment.begin(0, 0, 9)
+        world.assignment.processors[0].stalled = "nothing of partition 0 comes"
+        assert world.assignment.stalls == ["nothing of partition 0 comes"]
         await world.put(life()[:1])
-        assert world.lanes.stalls == []
+        assert world.assignment.stalls == []
 
     told(story)
 
@@ -366,21 +366,21 @@ def test_a_partition_that_nothing_comes_of_is_named_until_something_does() -> No
 
 def test_what_cannot_be_read_is_a_dead_letter_and_holds_nothing_up() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
-        await world.lanes.put(0, 1, Post(JobUid("0-x"), b"\xff"))
-        await world.lanes.put(0, 2, Post(JobUid(""), b""))
+        await world.assignment.own([0])
+        await world.assignment.put(0, 1, Post(JobUid("0-x"), b"\xff"))
+        await world.assignment.put(0, 2, Post(JobUid(""), b""))
         await world.put(life(), after=2)
         await asyncio.sleep(1)
         assert [each.observation for each in await world.logs[0].dead_letters()] == [b"\xff", b""]
-        assert world.lanes.acked(0) == 2 + len(life())
-        assert world.lanes.counts["letters"] == 2
+        assert world.assignment.acked(0) == 2 + len(life())
+        assert world.assignment.context.counts["letters"] == 2
 
     told(story)
 
 
 def test_a_job_gets_no_second_history_in_a_partition_that_is_not_its_own() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0, 1])
+        await world.assignment.own([0, 1])
         await world.put(life("1-a"), partition=0)
         await asyncio.sleep(1)
         assert not await records(world.logs[0])
@@ -393,38 +393,38 @@ def test_a_job_gets_no_second_history_in_a_partition_that_is_not_its_own() -> No
 
 def test_a_log_that_cannot_be_written_is_tried_again_and_says_why() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         world.logs[0].broken = LogUnavailable("disk full")
         await world.put(life())
-        await world.lanes.put(0, len(life()) + 1, Post(JobUid("0-x"), b"poison"))
+        await world.assignment.put(0, len(life()) + 1, Post(JobUid("0-x"), b"poison"))
         await asyncio.sleep(3)
-        before = world.lanes.pulses()["lane 0"]
+        before = world.assignment.pulses()["processor 0"]
         await asyncio.sleep(3)
-        assert (world.lanes.acked(0), world.lanes.log_error) == (0, "disk full")
-        assert world.lanes.pulses()["lane 0"].beats > before.beats, "trying again is progress"
+        assert (world.assignment.acked(0), world.assignment.log_error) == (0, "disk full")
+        assert world.assignment.pulses()["processor 0"].beats > before.beats, "trying again is progress"
         world.logs[0].broken = None
         await asyncio.sleep(1)
-        assert (world.lanes.acked(0), world.lanes.log_error) == (len(life()) + 1, "")
+        assert (world.assignment.acked(0), world.assignment.log_error) == (len(life()) + 1, "")
         assert await world.sources() == list(range(1, len(life()) + 1))
 
     told(story)
 
 
-def test_put_waits_while_the_lane_is_full_and_only_for_that_lane() -> None:
+def test_put_waits_while_the_processor_is_full_and_only_for_that_processor() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0, 1])
+        await world.assignment.own([0, 1])
         world.logs[0].broken = LogUnavailable("disk full")
         putting = asyncio.create_task(world.put(life()[:1] * (QUEUE + BATCH + 10)))
         await asyncio.sleep(1)
         assert not putting.done()
-        assert world.lanes.room(0) == 0
+        assert world.assignment.room(0) == 0
         await world.put(life("1-a"), 1)
         await asyncio.sleep(1)
-        assert world.lanes.acked(1) == len(life())
+        assert world.assignment.acked(1) == len(life())
         world.logs[0].broken = None
         await asyncio.sleep(5)
         assert putting.done()
-        assert world.lanes.acked(0) == QUEUE + BATCH + 10
+        assert world.assignment.acked(0) == QUEUE + BATCH + 10
 
     told(story)
 
@@ -432,17 +432,17 @@ def test_put_waits_while_the_lane_is_full_and_only_for_that_lane() -> None:
 # ---- owners come and go ----
 
 
-def test_a_lane_that_cannot_go_on_ends_all_of_it() -> None:
+def test_a_processor_that_cannot_go_on_ends_all_of_it() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0, 1])
-        failing = asyncio.create_task(world.lanes.failure())
+        await world.assignment.own([0, 1])
+        failing = asyncio.create_task(world.assignment.failure())
         await asyncio.sleep(1)
         assert not failing.done()
         world.logs[1].broken = OwnerLost("fenced")
         await world.put(life("1-a"), 1)
         with pytest.raises(OwnerLost, match="fenced"):
             await failing
-        assert world.lanes.acked(1) == 0
+        assert world.assignment.acked(1) == 0
 
     told(story)
 
@@ -451,32 +451,32 @@ def test_a_timer_that_finds_the_log_taken_ends_all_of_it_too() -> None:
     async def story(world: World) -> None:
         timed = Story(workers(1, runPolicy={"activeDeadlineSeconds": 60}), uid="0-a").submit()
         timed.at(1).all_pods("Running")
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         await world.put([entry.cause for entry in timed.entries])
         await asyncio.sleep(1)
         world.logs[0].broken = OwnerLost("fenced")
         with pytest.raises(OwnerLost):
-            await asyncio.wait_for(world.lanes.failure(), 120)
+            await asyncio.wait_for(world.assignment.failure(), 120)
 
     told(story)
 
 
 def test_while_partitions_are_dealt_out_one_that_is_taken_is_no_failure() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0, 1])
-        failing = asyncio.create_task(world.lanes.failure())
-        world.lanes.unsettled()
+        await world.assignment.own([0, 1])
+        failing = asyncio.create_task(world.assignment.failure())
+        world.assignment.unsettled()
         world.logs[1].broken = OwnerLost("fenced")
         await world.put(life("1-a"), 1)
         await asyncio.sleep(1)
         assert not failing.done()
-        await world.lanes.own([0, 1])
+        await world.assignment.own([0, 1])
         assert (world.logs[0].opened, world.logs[1].opened) == (1, 2)
         await world.put(life("1-a"), 1)
         await asyncio.sleep(1)
-        assert world.lanes.acked(1) == len(life())
+        assert world.assignment.acked(1) == len(life())
         world.logs[1].broken = OwnerLost("fenced again")
-        await world.lanes.put(1, len(life()) + 1, posted(births(1, 1)[0]))
+        await world.assignment.put(1, len(life()) + 1, posted(births(1, 1)[0]))
         with pytest.raises(OwnerLost, match="fenced again"):
             await failing
 
@@ -487,7 +487,7 @@ def test_a_partition_that_others_had_meanwhile_is_recovered_anew() -> None:
     """As after a time in which the process stood still: the partition comes back and was never let go here."""
 
     async def story(world: World) -> None:
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         others = world.another()
         await others.own([0])
         for place, observation in enumerate(life()[:3], 1):
@@ -495,78 +495,78 @@ def test_a_partition_that_others_had_meanwhile_is_recovered_anew() -> None:
         await asyncio.sleep(1)
         await others.close()
         world.logs[0].broken = OwnerLost("fenced")
-        world.lanes.unsettled()
-        await world.lanes.own([0])
-        world.lanes.begin(0, 3, len(life()))
+        world.assignment.unsettled()
+        await world.assignment.own([0])
+        world.assignment.begin(0, 3, len(life()))
         await world.put(life()[3:], after=3)
         await asyncio.sleep(2)
         assert await world.sources() == list(range(1, len(life()) + 1))
-        assert world.lanes.acked(0) == len(life())
+        assert world.assignment.acked(0) == len(life())
 
     told(story)
 
 
 def test_one_that_is_kept_and_found_taken_while_another_is_let_go_is_taken_back() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0, 1])
-        world.lanes.unsettled()
+        await world.assignment.own([0, 1])
+        world.assignment.unsettled()
         world.logs[0].takes, world.logs[1].takes = 1.5, 0.5
         world.logs[1].broken = OwnerLost("fenced")
         await world.put(life("0-a"), 0)
         await world.put(life("1-a"), 1)
         await asyncio.sleep(0.2)  # both have a decision in hand
-        await world.lanes.own([1])
+        await world.assignment.own([1])
         assert world.logs[1].opened == 2
         world.logs[1].takes = 0.0
         await world.put(life("1-a"), 1)
         await asyncio.sleep(1)
-        assert world.lanes.acked(1) == len(life())
+        assert world.assignment.acked(1) == len(life())
 
     told(story)
 
 
 def test_who_lets_go_decides_what_is_in_hand_drops_the_rest_and_saves() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0, 1])
+        await world.assignment.own([0, 1])
         world.logs[0].takes = 1.0
         await world.put(births(1))
         await asyncio.sleep(0.5)
         await world.put(births(QUEUE)[1:], after=1)
         heard: list[tuple[int, Position]] = []
-        world.lanes.ack_listeners.append(lambda *said: heard.append(said))
-        await world.lanes.own([1])
+        world.assignment.ack_listeners.append(lambda *said: heard.append(said))
+        await world.assignment.own([1])
         assert heard == [(0, 1)]
         assert await world.sources() == [1]
         covered, snapshots = await world.logs[0].snapshots()
         assert (covered, [each.job for each in snapshots]) == (1, ["0-0"])
         assert (world.logs[0].closed, world.logs[1].closed) == (1, 0)
-        assert world.lanes.partitions == {1}
+        assert list(world.assignment.processors) == [1]
 
     told(story)
 
 
 def test_what_could_not_be_decided_before_the_partition_was_let_go_is_not_acknowledged() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         world.logs[0].broken = LogUnavailable("disk full")
         acknowledged: list[tuple[int, Position]] = []
-        world.lanes.ack_listeners.append(lambda *each: acknowledged.append(each))
+        world.assignment.ack_listeners.append(lambda *each: acknowledged.append(each))
         await world.put(births(3))
         await asyncio.sleep(1)
-        await world.lanes.own([])
-        assert (acknowledged, world.lanes.counts["decided"]) == ([], 0)
+        await world.assignment.own([])
+        assert (acknowledged, world.assignment.context.counts["decided"]) == ([], 0)
 
     told(story)
 
 
 def test_letting_go_takes_no_longer_than_its_grace_and_frees_who_waits_to_put() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         world.logs[0].takes = 3600.0
         putting = asyncio.create_task(world.put(life()[:1] * (QUEUE + BATCH + 10)))
         await asyncio.sleep(1)
         before = asyncio.get_running_loop().time()
-        await world.lanes.own([])
+        await world.assignment.own([])
         assert asyncio.get_running_loop().time() - before < 2.5
         await asyncio.sleep(1)
         assert putting.done()
@@ -577,11 +577,11 @@ def test_letting_go_takes_no_longer_than_its_grace_and_frees_who_waits_to_put() 
 
 def test_a_partition_that_comes_back_goes_on_where_its_log_is() -> None:
     async def story(world: World) -> None:
-        await world.lanes.own([0])
+        await world.assignment.own([0])
         await world.put(life()[:3])
         await asyncio.sleep(1)
-        await world.lanes.own([])
-        await world.lanes.own([0])
+        await world.assignment.own([])
+        await world.assignment.own([0])
         await world.put(life(), after=0)
         await asyncio.sleep(1)
         assert await world.sources() == list(range(1, len(life()) + 1))
@@ -593,9 +593,9 @@ def test_a_log_that_cannot_be_opened_keeps_the_partition_from_being_owned() -> N
     async def story(world: World) -> None:
         world.logs[1].broken = LogUnavailable("no broker")
         with pytest.raises(LogUnavailable, match="no broker"):
-            await world.lanes.own([0, 1])
-        assert 1 not in world.lanes.partitions
-        assert not world.lanes.is_ready
+            await world.assignment.own([0, 1])
+        assert 1 not in world.assignment.processors
+        assert not world.assignment.is_ready
 
     told(story)
 
@@ -608,21 +608,21 @@ def test_being_broken_off_while_opening_leaves_no_log_open() -> None:
 
     async def story(world: World) -> None:
         world.logs[0] = Slow()
-        owning = asyncio.create_task(world.lanes.own([0]))
+        owning = asyncio.create_task(world.assignment.own([0]))
         await asyncio.sleep(1)
         owning.cancel()
         await asyncio.wait([owning])
         assert (world.logs[0].opened, world.logs[0].closed) == (1, 1)
-        assert not world.lanes.partitions
+        assert not world.assignment.processors
 
     told(story)
 
 
-def test_listeners_hear_every_entry_of_every_lane() -> None:
+def test_listeners_hear_every_entry_of_every_processor() -> None:
     async def story(world: World) -> None:
         heard: list[JobUid] = []
-        world.lanes.listeners.append(lambda folded: heard.append(folded.record.job))
-        await world.lanes.own([0, 1])
+        world.assignment.context.listeners.append(lambda folded: heard.append(folded.record.job))
+        await world.assignment.own([0, 1])
         await world.put(life("0-a"), 0)
         await world.put(life("1-a"), 1)
         await asyncio.sleep(timedelta(seconds=1).total_seconds())
@@ -639,15 +639,15 @@ def test_what_is_being_taken_over_is_not_believed_to_have_been_taken_away() -> N
             await opened.wait()
             return await world.open(partition)
 
-        world.lanes = lanes = Lanes(slowly, LoopClock(START), lambda _: 0)
-        owning = asyncio.create_task(lanes.own([0]))
+        world.assignment = assignment = Assignment(ProcessorContext(slowly, LoopClock(START), lambda _: 0))
+        owning = asyncio.create_task(assignment.own([0]))
         await asyncio.sleep(60)
-        assert not lanes.partitions
-        assert not lanes.is_bereft
+        assert not assignment.processors
+        assert not assignment.is_bereft
         opened.set()
         await owning
-        assert not lanes.is_bereft
-        await lanes.own([])
-        assert lanes.is_bereft
+        assert not assignment.is_bereft
+        await assignment.own([])
+        assert assignment.is_bereft
 
     told(story)
