@@ -7,7 +7,7 @@ are not what they should be are named.
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -19,7 +19,8 @@ from pydantic import TypeAdapter
 from jobledger import switching
 from jobledger.cli.markdown import cli_markdown
 from jobledger.kafka_page import kafka_page
-from jobledger.kind_pages import NOTE, kind_page, table
+from jobledger.kind_pages import NOTE, kind_page
+from jobledger.phases_page import phases_page
 from jobledger.rbac import bindings, chart_rules, kueue_objects, rbac_objects, switched_objects
 from jobledger.telemetry.dashboard import dashboard
 from jobledger.telemetry.monitoring import metrics_page, prometheus_rule
@@ -29,7 +30,6 @@ from statemachine.events import Event
 from statemachine.kind import Kind, Names
 from statemachine.kinds import KINDS, OPT_IN, SERVED
 from statemachine.observations import Observation
-from statemachine.phases import TABLE, Phase
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 """The checkout. An installed jobledger has none of these files."""
@@ -169,48 +169,6 @@ def why_schema_file() -> str:
     """The JSON schema of what `jobledger why -o json` prints."""
     schema = explanation_schema()
     return json.dumps({**schema, "$comment": NOTE}, indent=2, ensure_ascii=False) + "\n"
-
-
-# ---- phases -----------------------------------------------------------------------------------------------------
-
-
-def phases_page() -> str:
-    """The phases of a job: diagram and table, from the table that the state machine runs on."""
-    rows = [
-        [row.rule, _phases(row.sources), row.says, row.target or "same", f"`{row.trigger}`"] for row in TABLE
-    ]
-    return "\n".join([
-        "# Phases",
-        "",
-        f"{NOTE} Source: `statemachine/phases.py`.",
-        "",
-        "```mermaid",
-        "stateDiagram-v2",
-        *_arrows(),
-        "```",
-        "",
-        *table(["rule", "from", "when", "to", "trigger"], rows),
-        "",
-        "T19: no row leaves Succeeded or Failed; they are final.",
-        "",
-    ])  # fmt: skip
-
-
-def _arrows() -> Iterator[str]:
-    """One arrow for every pair of phases, with the rules that lead from one to the other."""
-    rules: dict[tuple[Phase, Phase], list[str]] = {}
-    for row in TABLE:
-        for source in row.sources if row.target else ():
-            rules.setdefault((source, Phase(row.target or source)), []).append(row.rule)
-    for (source, target), names in rules.items():
-        yield f"    {'[*]' if source is Phase.NEW else source} --> {target}: {', '.join(dict.fromkeys(names))}"
-    for phase in Phase:
-        if phase.is_final:
-            yield f"    {phase} --> [*]"
-
-
-def _phases(phases: Iterable[Phase]) -> str:
-    return ", ".join(phases)
 
 
 # ---- command ----------------------------------------------------------------------------------------------------

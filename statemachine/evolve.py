@@ -4,15 +4,16 @@ from collections.abc import Iterable, Mapping
 from typing import assert_never
 
 from statemachine import events as e
-from statemachine.ids import PodUid, ReplicaName, split_replica
+from statemachine import moving
+from statemachine.ids import ReplicaName, split_replica
 from statemachine.phases import Phase
+from statemachine.replicas import Move
 from statemachine.spec import Plan
 from statemachine.state import (
     ChildState,
     ConditionState,
     JobState,
     QueueState,
-    ReplicaPhase,
     ReplicaState,
     changed,
     child_key,
@@ -41,39 +42,30 @@ def _changes(state: JobState, event: e.Event) -> Changes:
     # by tag, not by class: a class pattern that misses costs three times as much, and a fold does little else
     match event.type:
         case "ReplicaRequested":
-            return _with(state, _requested(state.replicas[event.replica], event.attempt, event.row + 1))
+            replica = state.replicas[event.replica]
+            return _with(state, moving.requested(replica, Move.REQUESTED, event.attempt, event.row + 1))
         case "ReplicaCreated":
             replica = state.replicas[event.replica]
             again: Changes = (
                 {} if replica.uid or not state.refused else {"refusals": 0} | _taken(state, "create")
             )
-            return _with(state, _created(replica, event)) | again
+            return _with(state, moving.created(replica, event)) | again
         case "ReplicaDelayed":
-            waiting = state.replicas[event.replica]
-            return _with(state, waiting._replace(row=event.row, held_until=event.until, running_since=None))
+            return _with(state, moving.delayed(state.replicas[event.replica], event))
         case "ReplicaStarted":
-            return _with(state, _running(state.replicas[event.replica], event))
+            return _with(state, moving.started(state.replicas[event.replica], event))
         case "ReplicaUpdated":
-            replica = state.replicas[event.replica]
-            ready, deleting = event.ready, event.deleting
-            seen = replica._replace(containers=event.containers, ready=ready, deleting=deleting)
-            return _with(state, seen) | (_taken(state, "delete") if deleting else {})
+            updated = moving.updated(state.replicas[event.replica], event)
+            return _with(state, updated) | (_taken(state, "delete") if event.deleting else {})
         case "ReplicaSucceeded":
-            return _with(state, _ended(state.replicas[event.replica], event, ReplicaPhase.SUCCEEDED))
+            return _with(state, moving.ended(state.replicas[event.replica], event, Move.SUCCEEDED))
         case "ReplicaFailed":
-            return _with(state, _ended(state.replicas[event.replica], event, ReplicaPhase.FAILED))
+            return _with(state, moving.ended(state.replicas[event.replica], event, Move.FAILED))
         case "ReplicaEnded":
             replica = state.replicas[event.replica]
-            return _with(state, _ended(replica, event, replica.phase))
+            return _with(state, moving.ended(replica, event, Move.ENDED if replica.leaving else Move.TAKEN))
         case "ReplicaUnreachable":
-            replica = state.replicas[event.replica]
-            unknown = replica._replace(
-                phase=ReplicaPhase.UNKNOWN,
-                containers=event.containers,
-                unknown_at=event.at,
-                unknown_written=event.written_at,
-            )
-            return _with(state, unknown)
+            return _with(state, moving.unreachable(state.replicas[event.replica], event))
         case "PhaseEntered":
             return _phase_entered(state, event)
         case "ConditionsChanged":
@@ -81,18 +73,15 @@ def _changes(state: JobState, event: e.Event) -> Changes:
         case "Announced":
             return {}
         case "ReplicaLost":
-            wanted = state.replicas[event.replica].wanted and not event.for_good
-            return _released(state, event.replica, wanted=wanted, lost=event.for_good)
+            return _gone(state, event.replica, Move.LOST_FOR_GOOD if event.for_good else Move.LOST)
         case "ReplicaReleased":
-            left = state.replicas[event.replica]
-            wanted = left.wanted and bool(left.leaving)
-            return _released(state, event.replica, wanted=wanted) | _taken(state, "delete")
+            return _gone(state, event.replica, Move.RELEASED) | _taken(state, "delete")
         case "ReplicaDismissed":
-            return _with(state, _dismissed(state.replicas[event.replica], event))
+            return _with(state, moving.dismissed(state.replicas[event.replica], event))
         case "RestartScheduled":
-            return _restart(state, event)
+            return _with(state, moving.restarted(state.replicas[event.replica], event)) | _paid(state, event)
         case "RestartDenied":
-            return _with(state, _denied(state.replicas[event.replica], event))
+            return _with(state, moving.denied(state.replicas[event.replica], event))
         case "TimerSet":
             timers = {**state.timers, event.timer: event.due_at}
             return {"timers": timers, "unread_written": event.written_at or state.unread_written}
@@ -112,11 +101,7 @@ def _changes(state: JobState, event: e.Event) -> Changes:
         case "JobExpired":
             return {"expired": True}
         case "ReplicaAdopted":
-            found = state.replicas[event.replica]
-            adopted = _requested(found, event.attempt, max(1, found.row))
-            holds = state.running_plan.holds(event.replica)
-            adopted = adopted._replace(wanted=state.phase.is_active and holds, made=True)
-            return _with(state, adopted) | ({"cleaned": False} if state.is_final else {})
+            return _taken_over(state, event)
         case _:
             return _of_job(state, event)
 
@@ -149,11 +134,7 @@ def _of_job(state: JobState, event: _OfJob) -> Changes:
         case "UpdateIgnored":
             return {"generation": event.generation, "ignored": event.problems}
         case "JobDeleted":
-            leaving = {
-                name: each._replace(wanted=False, leaving=each.leaving or "job deleted")
-                for name, each in state.replicas.items()
-            }
-            return {"deleted": True, "replicas": leaving, "timers": {}}
+            return {"deleted": True, "replicas": _all_leave(state), "timers": {}}
         case "JobClosed":
             return {"closed": True, "spec": {}, "labels": {}, "replicas": {}, "timers": {}}
         case _:
@@ -228,7 +209,7 @@ def _admitted(event: e.JobAdmitted) -> Changes:
         "spec": event.spec,
         "plan": plan,
         "replicas": _fit({}, plan) if plan else {},
-        "restarts": {each.type: 0 for each in plan.types} if plan else {},
+        "restarts": {type_.type: 0 for type_ in plan.types} if plan else {},
     }
 
 
@@ -239,12 +220,17 @@ def _cleaned_up(event: e.CleanedUp) -> Changes:
 
 def _adopted(state: JobState, event: e.JobAdopted) -> Changes:
     """What the job object said of its life, where it said something."""
-    found: Changes = {
+    recorded: Changes = {
         "conditions": tuple(
             ConditionState(
-                each.type, each.status, each.reason, each.message, each.changed_at, each.updated_at
+                condition.type,
+                condition.status,
+                condition.reason,
+                condition.message,
+                condition.changed_at,
+                condition.updated_at,
             )
-            for each in event.conditions
+            for condition in event.conditions
         ),
         "started_at": event.started_at,
         "completed_at": event.completed_at,
@@ -252,17 +238,17 @@ def _adopted(state: JobState, event: e.JobAdopted) -> Changes:
         "spent": event.spent,
         "tally": event.tally,
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in recorded.items() if value}
 
 
 def _spec_changed(state: JobState, event: e.SpecChanged) -> Changes:
     replicas = _fit(state.replicas, event.plan)
     if event.plan.scale != state.running_plan.scale:
-        replicas = {name: each._replace(row=0, held_until=None) for name, each in replicas.items()}
+        replicas = {name: replica._replace(row=0, held_until=None) for name, replica in replicas.items()}
     if state.phase.is_active:
         for name in event.plan.replicas():
             if not state.running_plan.holds(name):
-                replicas[name] = replicas[name]._replace(wanted=True)
+                replicas[name] = replicas[name].moved(Move.JOINED)
     return {
         "generation": event.generation,
         "spec": event.spec,
@@ -277,130 +263,46 @@ def _fit(replicas: Mapping[ReplicaName, ReplicaState], plan: Plan) -> dict[Repli
     """The replicas of the plan's scale, in order, and behind them those that have been in it."""
     wished = {name: replicas.get(name) or ReplicaState(name) for name in plan.replicas()}
     beyond = {
-        name: each if each.has_pod else _left(each) for name, each in replicas.items() if name not in wished
+        name: replica if replica.has_pod else moving.forgotten(replica)
+        for name, replica in replicas.items()
+        if name not in wished
     }
     return wished | beyond
-
-
-def _left(replica: ReplicaState) -> ReplicaState:
-    """Outside the scale only attempts and restarts count: should the replica come back, no number is used again."""
-    return ReplicaState(replica.name, attempt=replica.attempt, restarts=replica.restarts)
-
-
-def _requested(replica: ReplicaState, attempt: int, row: int) -> ReplicaState:
-    return replica._replace(
-        attempt=attempt,
-        uid=PodUid(""),
-        phase=ReplicaPhase.CREATING,
-        containers=(),
-        node="",
-        ready=False,
-        deleting=False,
-        ended=False,
-        wanted=True,
-        leaving="",
-        spared=False,
-        counted=False,
-        judged=False,
-        row=row,
-        running_since=None,
-        held_until=None,
-    )
 
 
 def _taken(state: JobState, verb: str) -> Changes:
     """The cluster has taken such a write: a refusal is news again."""
     if not state.refused:
         return {}
-    return {"refused": tuple(each for each in state.refused if not each.startswith(verb))}
+    return {"refused": tuple(refusal for refusal in state.refused if not refusal.startswith(verb))}
 
 
-def _created(replica: ReplicaState, event: e.ReplicaCreated) -> ReplicaState:
-    return replica._replace(uid=event.uid, phase=ReplicaPhase.PENDING, containers=event.containers, made=True)
+def _gone(state: JobState, name: ReplicaName, move: Move) -> Changes:
+    replica = state.replicas[name]
+    beyond = state.plan is not None and not state.plan.holds(name)
+    return _with(state, moving.forgotten(replica) if beyond else moving.gone(replica, move))
 
 
-def _running(replica: ReplicaState, event: e.ReplicaStarted) -> ReplicaState:
-    return replica._replace(
-        uid=event.uid,
-        phase=ReplicaPhase.RUNNING,
-        containers=event.containers,
-        node=event.node,
-        ready=event.ready,
-        started=True,
-        recovering=False,
-        running_since=replica.running_since or event.at,
-    )
+def _taken_over(state: JobState, event: e.ReplicaAdopted) -> Changes:
+    """A pod of a later attempt; of a job that has ended it may have to be cleaned up."""
+    replica = state.replicas[event.replica]
+    wanted = state.phase.is_active and state.running_plan.holds(event.replica)
+    move = Move.ADOPTED if wanted else Move.ADOPTED_UNWANTED
+    adopted = moving.requested(replica, move, event.attempt, max(1, replica.row))
+    return _with(state, adopted) | ({"cleaned": False} if state.is_final else {})
 
 
-def _denied(replica: ReplicaState, event: e.RestartDenied) -> ReplicaState:
-    lost = replica.phase is ReplicaPhase.FAILED
-    return replica._replace(judged=True, lost_for_good=lost, exhausted=event.exhausted, recovering=False)
-
-
-def _ended(
-    replica: ReplicaState, event: e.ReplicaSucceeded | e.ReplicaFailed | e.ReplicaEnded, phase: ReplicaPhase
-) -> ReplicaState:
-    """The pod's end is known. A pod that was being deleted keeps the phase it had (spec R7)."""
-    stays = replica.spared and not isinstance(event, e.ReplicaEnded)
-    return replica._replace(
-        uid=event.uid,
-        phase=phase,
-        containers=event.containers,
-        ended=True,
-        ready=False,
-        leaving="" if stays else replica.leaving,
-        spared=False,
-        started=replica.started or not replica.leaving,  # one that leaves may be of an earlier start
-    )
-
-
-def _released(state: JobState, name: ReplicaName, *, wanted: bool, lost: bool = False) -> Changes:
-    """The pod is gone. A replica of the scale keeps its exit codes."""
-    if state.plan is not None and not state.plan.holds(name):
-        return _with(state, _left(state.replicas[name]))
-    gone = state.replicas[name]
-    return _with(
-        state,
-        gone._replace(
-            phase=ReplicaPhase.DELETED,
-            uid=PodUid(""),
-            ready=False,
-            deleting=False,
-            leaving="",
-            spared=False,
-            counted=False,
-            wanted=wanted,
-            lost_for_good=gone.lost_for_good or lost,
-        ),
-    )
-
-
-def _dismissed(replica: ReplicaState, event: e.ReplicaDismissed) -> ReplicaState:
-    spared = (
-        event.unless_ended and not replica.ended
-    )  # one that ended in a deletion is not running, nor to stay
-    left = replica._replace(leaving=event.why, wanted=event.again, spared=spared, counted=event.counted)
-    if not event.again:
-        return left
-    hurt = replica.recovering or replica.lost_for_good  # until the pod that follows runs
-    return left._replace(recovering=hurt, lost_for_good=False, exhausted=False)
-
-
-def _restart(state: JobState, event: e.RestartScheduled) -> Changes:
-    failed = state.replicas[event.replica]
-    replica = failed._replace(
-        leaving="restart",
-        wanted=True,
-        judged=True,
-        recovering=not event.after_success,
-        restarts=failed.restarts + 1,
-    )
-    type_ = split_replica(event.replica)[0]
+def _all_leave(state: JobState) -> dict[ReplicaName, ReplicaState]:
     return {
-        "replicas": {**state.replicas, replica.name: replica},
-        "restarts": {**state.restarts, type_: state.restarts.get(type_, 0) + 1},
-        "spent": event.spent,
+        name: replica.moved(Move.JOB_DELETED, leaving=replica.leaving or "job deleted")
+        for name, replica in state.replicas.items()
     }
+
+
+def _paid(state: JobState, event: e.RestartScheduled) -> Changes:
+    type_ = split_replica(event.replica)[0]
+    restarts = {**state.restarts, type_: state.restarts.get(type_, 0) + 1}
+    return {"restarts": restarts, "spent": event.spent}
 
 
 def _phase_entered(state: JobState, event: e.PhaseEntered) -> Changes:
@@ -428,24 +330,13 @@ def _phase_entered(state: JobState, event: e.PhaseEntered) -> Changes:
 def _want_all(state: JobState) -> dict[ReplicaName, ReplicaState]:
     """A new start: every replica of the scale is wanted, and what happened before it no longer counts."""
     return {
-        name: each._replace(
-            wanted=True,
-            started=False,
-            recovering=False,
-            lost_for_good=False,
-            exhausted=False,
-            made=False,
-            row=0,
-            held_until=None,
-        )
-        if state.running_plan.holds(name)
-        else each
-        for name, each in state.replicas.items()
+        name: replica.moved(Move.BEGUN, row=0, held_until=None) if state.running_plan.holds(name) else replica
+        for name, replica in state.replicas.items()
     }
 
 
 def _want_none(state: JobState) -> dict[ReplicaName, ReplicaState]:
-    return {name: each._replace(wanted=False) for name, each in state.replicas.items()}
+    return {name: replica.moved(Move.STOOD_DOWN) for name, replica in state.replicas.items()}
 
 
 def _conditions(
@@ -454,15 +345,17 @@ def _conditions(
     """The list in order of first appearance; a time moves only with the status. Source: spec R6."""
     if event.last:
         return _newest_last(conditions, event)
-    merged = {each.type: each for each in conditions if each.type not in event.removed}
-    for each in event.conditions:
-        before = merged.get(each.type)
-        since = before.changed_at if before and before.status == each.status else event.at
+    merged = {condition.type: condition for condition in conditions if condition.type not in event.removed}
+    for condition in event.conditions:
+        before = merged.get(condition.type)
+        since = before.changed_at if before and before.status == condition.status else event.at
         updated = event.at if event.first else None
-        merged[each.type] = ConditionState(each.type, each.status, each.reason, each.message, since, updated)
+        merged[condition.type] = ConditionState(
+            condition.type, condition.status, condition.reason, condition.message, since, updated
+        )
     if event.first:
-        new = {each.type: merged[each.type] for each in event.conditions}
-        merged = new | {name: each for name, each in merged.items() if name not in new}
+        new = {condition.type: merged[condition.type] for condition in event.conditions}
+        merged = new | {name: condition for name, condition in merged.items() if name not in new}
     return tuple(merged.values())
 
 
@@ -470,15 +363,19 @@ def _newest_last(
     conditions: tuple[ConditionState, ...], event: e.ConditionsChanged
 ) -> tuple[ConditionState, ...]:
     """The list with what has changed at its end."""
-    before = {each.type: each for each in conditions}
-    moved = {each.type for each in event.conditions}
+    before = {condition.type: condition for condition in conditions}
+    newest = {condition.type for condition in event.conditions}
     kept = [
-        each._replace(status="False") if each.type in event.ended else each
-        for each in conditions
-        if each.type not in event.removed and each.type not in moved
+        condition._replace(status="False") if condition.type in event.ended else condition
+        for condition in conditions
+        if condition.type not in event.removed and condition.type not in newest
     ]
-    for each in event.conditions:
-        old = before.get(each.type)
-        since = old.changed_at if old and old.status == each.status else event.at
-        kept.append(ConditionState(each.type, each.status, each.reason, each.message, since, event.at))
+    for condition in event.conditions:
+        old = before.get(condition.type)
+        since = old.changed_at if old and old.status == condition.status else event.at
+        kept.append(
+            ConditionState(
+                condition.type, condition.status, condition.reason, condition.message, since, event.at
+            )
+        )
     return tuple(kept)

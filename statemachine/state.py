@@ -16,9 +16,10 @@ from statemachine.events import Cause, Standing
 from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.observations import Container
 from statemachine.phases import Phase
+from statemachine.replicas import ENDED, GONE, HAS_POD, LEAVES, Move, Pod, Progress, Wish, after
 from statemachine.spec import Plan
 
-STATE_VERSION = 10
+STATE_VERSION = 11
 """Raised when the fields below change, or what an event does to them; a snapshot of another version is not used."""
 
 
@@ -37,57 +38,122 @@ class ReplicaPhase(StrEnum):
 _COUNTED: Final = {phase: phase.lower() for phase in sorted(ReplicaPhase)}
 
 
-class ReplicaState(NamedTuple):
-    """One replica.
+_PHASES: Final = dict.fromkeys(GONE, ReplicaPhase.DELETED) | {
+    pod: ReplicaPhase(pod.partition(",")[0]) for pod in HAS_POD
+}
+# sets: to look a stage up in one is as fast as a field, where `Pod.NONE` is looked for in its class
+_GONE: Final = frozenset(GONE)
+_ENDED: Final = frozenset(ENDED)
+_LIVING: Final = frozenset(HAS_POD) - _ENDED
+_SETTLED: Final = frozenset({Pod.SETTLED_SUCCEEDED, Pod.SETTLED_FAILED})
+_WANTED: Final = frozenset({Wish.WANTED, Wish.REPLACED})
+_LEAVES: Final = frozenset(LEAVES)
+_HURT: Final = frozenset({Progress.RECOVERING, Progress.LOST, Progress.EXHAUSTED, Progress.VANISHED})
+_LOST: Final = _HURT - {Progress.RECOVERING}
+_UP: Final = _HURT - {Progress.VANISHED} | {Progress.UP}
 
-    A pod of `attempt` exists or is asked for unless `phase` is Deleted. `uid` is empty until the pod has been
-    observed. `leaving` says why the pod is to be deleted ("" = it stays); `wanted` that there should be a
-    pod: when the current one is gone, another attempt follows. `spared`: it stays after all if it turns out to have
-    ended; `counted`: it is active until its deletion was accepted. `ended`: the pod's end is in the log.
-    `started`: has been Running, or has ended, since this start. `judged`: it was decided what follows from
-    the pod's end. `recovering`: failed, its restart does not run yet. `lost_for_good`: failed, and stays so;
-    `exhausted`: because the budget is used up. `unknown_at`, `unknown_written`: when it was noticed that its
-    phase is Unknown, and when that was written; only what is later says otherwise. `made`: a pod of it has been seen
-    since this start, or since it joined the scale. `row`: how many pods were asked for in a row (R8, Back-off);
-    `running_since`: when this one was first seen to run; `held_until`: the next is not made before.
-    `restarts`: how often the policy has restarted it.
+
+class ReplicaState(NamedTuple):
+    """One replica: its stages (see `statemachine.replicas`), and what is known of it.
+
+    `uid` is empty until the pod has been observed. `leaving` says in a word why the pod is to be deleted, empty while
+    it stays; `counted`: it is active until its deletion was accepted. `unknown_at`, `unknown_written`: when it was
+    observed that its phase is Unknown, and when that was written; only what is later says otherwise. `row`: how many
+    pods were asked for in a row (R8, Back-off); `running_since`: when this one was first observed to run;
+    `held_until`: the next is not made before. `restarts`: how often the policy has restarted it.
     """
 
     name: ReplicaName
     attempt: int = 0
     uid: PodUid = PodUid("")
-    phase: ReplicaPhase = ReplicaPhase.DELETED
+    pod: Pod = Pod.NONE
+    wish: Wish = Wish.UNWANTED
+    progress: Progress = Progress.FRESH
+    leaving: str = ""
+    counted: bool = False
     containers: tuple[Container, ...] = ()
     node: str = ""
     ready: bool = False
     deleting: bool = False
-    ended: bool = False
-    wanted: bool = False
-    leaving: str = ""
-    spared: bool = False
-    counted: bool = False
-    started: bool = False
-    judged: bool = False
-    recovering: bool = False
-    lost_for_good: bool = False
-    exhausted: bool = False
     unknown_at: datetime | None = None
-    made: bool = False
+    unknown_written: datetime | None = None
     row: int = 0
     running_since: datetime | None = None
     held_until: datetime | None = None
-    unknown_written: datetime | None = None
     restarts: int = 0
+
+    def moved(self, move: Move, **changes: object) -> "ReplicaState":
+        """The replica after `move`, with these other changes. One that stays has no reason to leave."""
+        pod, wish, progress = after(move, self.pod, self.wish, self.progress)
+        changes["pod"], changes["wish"], changes["progress"] = pod, wish, progress
+        if self.leaving and wish not in _LEAVES:
+            changes["leaving"], changes["counted"] = "", False
+        return self._replace(**changes)  # type: ignore[arg-type]
+
+    @property
+    def phase(self) -> ReplicaPhase:
+        """The phase of its pod as users read it."""
+        return _PHASES[self.pod]
 
     @property
     def has_pod(self) -> bool:
         """A pod of the current attempt exists, or has been asked for and may exist."""
-        return self.phase is not ReplicaPhase.DELETED
+        return self.pod not in _GONE
+
+    @property
+    def lives(self) -> bool:
+        """It has a pod whose end is not in the log."""
+        return self.pod in _LIVING
+
+    @property
+    def ended(self) -> bool:
+        """The end of its pod is in the log."""
+        return self.pod in _ENDED
+
+    @property
+    def judged(self) -> bool:
+        """It was decided that its pod's end is not followed by a restart."""
+        return self.pod in _SETTLED
+
+    @property
+    def wanted(self) -> bool:
+        """There should be a pod: when the current one is gone, another attempt follows."""
+        return self.wish in _WANTED
+
+    @property
+    def spared(self) -> bool:
+        """Its pod is to be deleted, and stays after all if it turns out to have ended."""
+        return self.wish is Wish.SPARED
+
+    @property
+    def made(self) -> bool:
+        """A pod of it has been observed since this start, or since it joined the scale."""
+        return self.progress is not Progress.FRESH
+
+    @property
+    def started(self) -> bool:
+        """It has been Running, or has ended, since this start."""
+        return self.progress in _UP
+
+    @property
+    def lost_for_good(self) -> bool:
+        """It failed, and stays so."""
+        return self.progress in _LOST
+
+    @property
+    def exhausted(self) -> bool:
+        """It failed, and stays so because the restart budget is used up."""
+        return self.progress is Progress.EXHAUSTED
+
+    @property
+    def hurt(self) -> bool:
+        """It failed, and its restart does not run yet, or there is none."""
+        return self.progress in _HURT
 
     @property
     def has_succeeded(self) -> bool:
         """It succeeded, and is not restarted; its pod may be gone since, which does not take that back."""
-        kept = not self.has_pod and self.ended and not (self.wanted or self.lost_for_good)
+        kept = self.pod is Pod.OVER and self.wish is Wish.UNWANTED and not self.lost_for_good
         return not self.leaving and (kept or self.phase is ReplicaPhase.SUCCEEDED)
 
 
@@ -234,7 +300,7 @@ class JobState:
 
     def condition(self, type_: str) -> ConditionState | None:
         """The condition of this type, None while it was never set."""
-        return next((each for each in self.conditions if each.type == type_), None)
+        return next((condition for condition in self.conditions if condition.type == type_), None)
 
 
 def child_key(kind: str, name: str) -> str:

@@ -192,7 +192,7 @@ def acceptance(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Even
             yield ConditionsChanged(at=seen.at, conditions=(words.INITIALIZED_TRUE,))
         return
     yield from accepted(state)
-    unhurt = not any(each.recovering or each.lost_for_good for each in state.members)
+    unhurt = not any(replica.hurt for replica in state.members)
     conditions = (words.INITIALIZED_TRUE, words.NO_REPLICA_FAILURE)[: 1 + unhurt]
     yield ConditionsChanged(at=seen.at, conditions=conditions)
     yield Announced(reason="Start", message=words.INITIALIZED_MESSAGE)
@@ -234,7 +234,7 @@ def requests(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
         return
     waiting: list[datetime] = []
     for replica in state.replicas.values():
-        if not replica.wanted or replica.has_pod or is_held_back(state, replica):
+        if replica.has_pod or not replica.wanted or is_held_back(state, replica):
             continue
         before = pods_before(state, replica, seen.at) if replica.held_until is None else replica.row
         until = replica.held_until or seen.at + wait(state, before)

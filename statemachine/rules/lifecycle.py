@@ -46,7 +46,7 @@ def lost_and_found(kind: Kind, state: JobState, seen: Observation) -> Iterator[E
 def _lost(state: JobState) -> ReplicaState | None:
     """The replica by whose lost status the job's is lost: the primary; without one the first, if all are lost."""
     primary = state.running_plan.primary
-    living = [replica for replica in state.members if replica.has_pod and not replica.ended]
+    living = [replica for replica in state.members if replica.lives]
     deciding = [state.replicas[primary]] if primary else living
     lost = bool(deciding) and all(replica.phase is ReplicaPhase.UNKNOWN for replica in deciding)
     return deciding[0] if lost else None
@@ -73,5 +73,5 @@ def recovered(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event
     condition = state.condition(words.REPLICA_FAILURE)
     if condition is None or condition.status != "True":
         return
-    if not any(each.recovering or each.lost_for_good for each in state.members):
+    if not any(replica.hurt for replica in state.members):
         yield ConditionsChanged(at=seen.at, conditions=(words.NO_REPLICA_FAILURE,))

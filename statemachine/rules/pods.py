@@ -10,7 +10,6 @@ from typing import Final
 
 from statemachine.events import (
     Announced,
-    Cause,
     ConditionsChanged,
     Event,
     ReplicaAdopted,
@@ -36,14 +35,15 @@ from statemachine.observations import (
     PodPhase,
 )
 from statemachine.phases import Phase, Trigger, allows
+from statemachine.replicas import Move, Report, news
 from statemachine.rules import causes, words
 from statemachine.rules.driver import is_driven, only_serves
 from statemachine.rules.sight import is_later
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
-_NOT_YET_RUNNING: Final = frozenset({ReplicaPhase.CREATING, ReplicaPhase.PENDING, ReplicaPhase.UNKNOWN})
 _OVER: Final = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
 _ENDED: Final = frozenset({ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED})
+_REPORTS: Final = {phase: Report(phase.value) for phase in PodPhase}
 _PROGRESS: Final = {
     ContainerStatus.UNKNOWN: 0,
     ContainerStatus.WAITING: 0,
@@ -113,13 +113,13 @@ def _observed(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObser
     containers = merged(replica.containers, seen.containers)
     if not replica.uid:
         yield ReplicaCreated(replica=replica.name, uid=seen.uid, containers=containers)
-        replica = replica._replace(uid=seen.uid, containers=containers)
-    move = _move(kind, state, replica, seen, containers)
-    if move is not None:
-        yield move
-        if isinstance(move, _ENDS):
+        replica = replica.moved(Move.CREATED, uid=seen.uid, containers=containers)
+    event = _event(kind, state, replica, seen, containers)
+    if event is not None:
+        yield event
+        if isinstance(event, _ENDS):
             return
-        ready = isinstance(move, ReplicaStarted) and move.ready
+        ready = isinstance(event, ReplicaStarted) and event.ready
         replica = replica._replace(containers=containers, ready=ready or replica.ready)
     deleting, ready = seen.deleting or replica.deleting, seen.ready or replica.ready
     if (containers, ready, deleting) != (replica.containers, replica.ready, replica.deleting):
@@ -131,23 +131,18 @@ def _observed(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObser
 _ENDS: Final = (ReplicaSucceeded, ReplicaFailed, ReplicaEnded)
 
 
-def _move(
+def _event(
     kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved, containers: tuple[Container, ...]
 ) -> Event | None:
-    """The event that takes the replica to the pod's phase; None if it is there, or beyond, already."""
+    """The event that takes the replica to where the pod is; None if it is there, or beyond, already."""
+    move = news(_report(kind, state, replica, seen), replica.pod, replica.wish)
+    if move is None:
+        return None
     name, uid = replica.name, seen.uid
-    leaves = replica.leaving and not replica.spared
-    deleted_first = seen.deleting and not _is_own_end(kind, state, replica, seen)
-    match seen.phase:
-        case PodPhase.SUCCEEDED if not leaves and not (deleted_first and only_serves(state, replica)):
-            return ReplicaSucceeded(replica=name, uid=uid, containers=containers)
-        case PodPhase.FAILED if not leaves and not deleted_first:
-            cause = causes.of_failure(kind, state, seen, "R4")
-            return ReplicaFailed(replica=name, uid=uid, containers=containers, cause=cause)
-        case PodPhase.SUCCEEDED | PodPhase.FAILED:
-            cause = _end_of_leaving(kind, state, replica, seen)
-            return ReplicaEnded(replica=name, uid=uid, containers=containers, cause=cause)
-        case PodPhase.RUNNING if replica.phase in _NOT_YET_RUNNING and not replica.leaving:
+    match move:
+        case Move.CREATED:
+            return ReplicaCreated(replica=name, uid=uid, containers=containers)
+        case Move.STARTED:
             return ReplicaStarted(
                 replica=name,
                 uid=uid,
@@ -156,15 +151,35 @@ def _move(
                 ready=seen.ready or replica.ready,
                 at=seen.at,
             )
-        case PodPhase.PENDING if replica.phase is ReplicaPhase.UNKNOWN:
-            return ReplicaCreated(replica=name, uid=uid, containers=containers)
-        case PodPhase.UNKNOWN if replica.phase is not ReplicaPhase.UNKNOWN and not replica.leaving:
+        case Move.UNREACHABLE:
             written = seen.written_at
             return ReplicaUnreachable(
                 replica=name, uid=uid, containers=containers, at=seen.at, written_at=written
             )
+        case Move.SUCCEEDED:
+            return ReplicaSucceeded(replica=name, uid=uid, containers=containers)
+        case Move.FAILED:
+            cause = causes.of_failure(kind, state, seen, "R4")
+            return ReplicaFailed(replica=name, uid=uid, containers=containers, cause=cause)
+        case Move.ENDED:
+            cause = causes.of_deletion(replica, "R5")
+            return ReplicaEnded(replica=name, uid=uid, containers=containers, cause=cause)
+        case Move.TAKEN:
+            cause = causes.of_failure(kind, state, seen, "T18")
+            return ReplicaEnded(replica=name, uid=uid, containers=containers, cause=cause)
         case _:
             return None
+
+
+def _report(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Report:
+    """What is reported: a pod that ends by its deletion has neither succeeded nor failed."""
+    if seen.phase in _OVER:
+        if replica.leaving and not replica.spared:
+            return Report.ENDED
+        may_succeed = seen.phase is PodPhase.SUCCEEDED and not only_serves(state, replica)
+        if seen.deleting and not may_succeed and not _is_own_end(kind, state, replica, seen):
+            return Report.ENDED if replica.leaving else Report.TAKEN
+    return _REPORTS[seen.phase]
 
 
 def _is_own_end(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> bool:
@@ -173,12 +188,6 @@ def _is_own_end(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObs
     Times are whole seconds. A deletion that the log had heard of while the pod ran came before the end.
     """
     return causes.training(kind, state, seen) in seen.own_ends and not replica.deleting
-
-
-def _end_of_leaving(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Cause:
-    if replica.leaving:
-        return causes.of_deletion(replica, "R5")
-    return causes.of_failure(kind, state, seen, "T18")
 
 
 def merged(before: tuple[Container, ...], after: tuple[Container, ...]) -> tuple[Container, ...]:

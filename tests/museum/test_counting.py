@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from statemachine import evolve
+from statemachine import evolve, moving
 from statemachine.events import RestartScheduled
 from statemachine.evolve import Changes
 from statemachine.ids import ReplicaName
@@ -11,6 +11,7 @@ from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.pytorchjob import tally
 from statemachine.observations import PodObserved
 from statemachine.phases import Phase
+from statemachine.replicas import Move, Pod, Report, Wish, news
 from statemachine.rules import causes, pods, restart
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 from tests.museum.exhibit import exhibit, given, swap
@@ -68,17 +69,16 @@ def test_kubernetes_kubernetes_105200_a_pod_is_counted_once_however_late_a_repor
     assert story.state.spent == 1
 
 
+def always_failed(report: Report, pod: Pod, wish: Wish) -> Move | None:
+    return Move.FAILED if report is Report.FAILED else news(report, pod, wish)
+
+
 @exhibit(
     "kubernetes/kubernetes#125410",
     "A pod whose phase went from Succeeded to Failed was in both lists of ended pods, and the job got stuck.",
     wrong=(
-        swap(
-            evolve,
-            "_ended",
-            lambda replica, event, phase: replica._replace(
-                uid=event.uid, phase=phase, judged=False, started=True
-            ),
-        ),
+        swap(ReplicaState, "ended", property(lambda _: False)),
+        swap(pods, "news", always_failed),
     ),
 )
 def test_kubernetes_kubernetes_125410_an_end_is_not_followed_by_another_end() -> None:
@@ -88,18 +88,18 @@ def test_kubernetes_kubernetes_125410_an_end_is_not_followed_by_another_end() ->
 
 
 def first_type_counts(state: JobState, event: RestartScheduled) -> Changes:
-    changes = RIGHT_RESTART(state, event)
+    changes = RIGHT_PRICE(state, event)
     first = next(iter(state.restarts))
     return {**changes, "restarts": {**state.restarts, first: state.restarts[first] + 1}}
 
 
-RIGHT_RESTART = evolve._restart
+RIGHT_PRICE = evolve._paid
 
 
 @exhibit(
     "kubernetes-sigs/jobset#976",
     "Restarts of different parts of a job went into one counter, so nobody could tell which part had used it up.",
-    wrong=(swap(evolve, "_restart", first_type_counts),),
+    wrong=(swap(evolve, "_paid", first_type_counts),),
 )
 def test_kubernetes_sigs_jobset_976_replica_types_count_their_own_restarts() -> None:
     heavy, light = workers(1, policy="OnFailure", runPolicy={"backoffLimit": 9}), replica_type("ps", 1)
@@ -149,14 +149,14 @@ def test_kubeflow_trainer_1570_a_pod_failed_by_its_node_is_made_again() -> None:
 
 
 def no_longer_leaving(replica: ReplicaState, _event: object) -> ReplicaState:
-    return replica._replace(wanted=False)
+    return replica.moved(Move.STOOD_DOWN)
 
 
 @exhibit(
     "kubeflow/trainer#1593",
     "Pods that went because a job was scaled down were Failed for a moment, and that failed the job.",
     wrong=(
-        swap(evolve, "_dismissed", no_longer_leaving),
+        swap(moving, "dismissed", no_longer_leaving),
         swap(JobState, "members", property(lambda state: iter(state.replicas.values()))),
     ),
 )
@@ -210,7 +210,7 @@ def test_armadaproject_armada_1565_a_failure_is_announced_once() -> None:
     "volcano-sh/volcano#4814",
     "Pods that the controller itself deleted for a restart counted as evicted, and each began another restart.",
     wrong=(
-        swap(evolve, "_dismissed", lambda replica, _: replica),
+        swap(moving, "dismissed", lambda replica, _: replica),
         swap(pods, "_is_own_end", lambda *_: True),
     ),
 )

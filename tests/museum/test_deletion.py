@@ -7,13 +7,15 @@ from k8s_bridge.observe import observe
 from k8s_bridge.port import EVIDENCE, Change, Manifest, Verb
 from projectors import children, diff
 from projectors.diff import Create, Delete, Release, Write
-from statemachine import evolve
+from statemachine import evolve, moving
 from statemachine.desired import desired
 from statemachine.events import Event, ReplicaDismissed
+from statemachine.ids import ReplicaName
 from statemachine.kind import Child, Kind
 from statemachine.kinds.t9k import life
 from statemachine.observations import PodGone, PodObserved
 from statemachine.phases import Phase
+from statemachine.replicas import Move
 from statemachine.rules import admission, creation, ending, pods
 from statemachine.state import JobState, ReplicaState
 from tests.museum.exhibit import exhibit, given, swap
@@ -68,17 +70,17 @@ def test_kubernetes_kubernetes_115844_the_next_pod_waits_until_the_one_before_is
     assert story.gone("worker-1").pods == ["worker-0.1", "worker-1.2"]
 
 
-def never_again(state: JobState, name: str, *, wanted: bool, lost: bool = False) -> evolve.Changes:
-    return RIGHT_RELEASE(state, name, wanted=False, lost=lost)  # type: ignore[arg-type]
+def never_again(state: JobState, name: ReplicaName, _: Move) -> evolve.Changes:
+    return RIGHT_END(state, name, Move.LOST_FOR_GOOD)
 
 
-RIGHT_RELEASE = evolve._released
+RIGHT_END = evolve._gone
 
 
 @exhibit(
     "kubernetes-sigs/jobset#574",
     "A job did not recover when a pod was deleted by hand, or went with the node that was shut down.",
-    wrong=(swap(evolve, "_released", never_again),),
+    wrong=(swap(evolve, "_gone", never_again),),
 )
 def test_kubernetes_sigs_jobset_574_a_deleted_pod_is_made_again() -> None:
     story = running().at(6).gone("worker-1")
@@ -140,13 +142,13 @@ def unless_job_ended(replica: ReplicaState, event: ReplicaDismissed) -> ReplicaS
     return replica if event.why == "job ended" else RIGHT_DISMISSAL(replica, event)
 
 
-RIGHT_DISMISSAL = evolve._dismissed
+RIGHT_DISMISSAL = moving.dismissed
 
 
 @exhibit(
     "kubernetes/kubernetes#109485",
     "A job was declared finished before all pods that it had created were observed; those kept their finalizers.",
-    wrong=(swap(evolve, "_dismissed", unless_job_ended),),
+    wrong=(swap(moving, "dismissed", unless_job_ended),),
 )
 def test_kubernetes_kubernetes_109485_a_pod_that_appears_after_the_end_goes() -> None:
     story = running(2, cleanUpPolicy="None").at(6).gone("worker-1")

@@ -10,6 +10,7 @@ from statemachine.kind import Child
 from statemachine.kinds.pytorchjob import conditions, restarts
 from statemachine.observations import Observation
 from statemachine.phases import Phase, Trigger, allows, step
+from statemachine.replicas import Move, Pod, Report, Wish, news
 from statemachine.rules import creation, entering, lifecycle, pods
 from statemachine.state import ConditionState, JobState, ReplicaPhase, ReplicaState, changed
 from tests.museum.exhibit import exhibit, given, swap
@@ -136,18 +137,16 @@ def test_armadaproject_armada_1995_an_end_is_not_overwritten() -> None:
     assert [event for event in story.last if isinstance(event, PhaseEntered)] == []
 
 
+def always_started(report: Report, pod: Pod, wish: Wish) -> Move | None:
+    return Move.STARTED if report is Report.RUNNING else news(report, pod, wish)
+
+
 @exhibit(
     "armadaproject/armada#4541",
     "A run that had ended was marked as started afterwards: reports were applied whatever had come before.",
     wrong=(
-        swap(pods, "_NOT_YET_RUNNING", frozenset(ReplicaPhase)),
-        swap(
-            evolve,
-            "_ended",
-            lambda replica, event, phase: replica._replace(
-                phase=phase, containers=event.containers, started=True
-            ),
-        ),
+        swap(ReplicaState, "ended", property(lambda _: False)),
+        swap(pods, "news", always_started),
     ),
 )
 def test_armadaproject_armada_4541_what_has_ended_does_not_start() -> None:
@@ -162,16 +161,16 @@ def backwards(
 ) -> object:
     if getattr(report, "phase", "") == "Pending" and replica.phase is ReplicaPhase.RUNNING:
         return ReplicaCreated(replica=replica.name, uid=replica.uid, containers=replica.containers)
-    return RIGHT_MOVE(kind, state, replica, report, containers)  # type: ignore[arg-type]
+    return RIGHT_EVENT(kind, state, replica, report, containers)  # type: ignore[arg-type]
 
 
-RIGHT_MOVE = pods._move
+RIGHT_EVENT = pods._event
 
 
 @exhibit(
     "armadaproject/armada#1897",
     "A message that a lease had been returned came late, and took a job that ran back to being queued.",
-    wrong=(swap(pods, "_move", backwards),),
+    wrong=(swap(pods, "_event", backwards),),
 )
 def test_armadaproject_armada_1897_a_running_replica_does_not_go_back() -> None:
     story = Story(workers(2)).submit().at(1)

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from jobledger.wiring.levels import Levels
 from projectors.history import HistoryProjector, SqliteDatabase
 from projectors.history.database import Change
-from statemachine import evolve
+from statemachine import moving
 from statemachine.engine.clock import LoopClock
 from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import EntryUnreadable, ViewUnavailable
@@ -108,7 +108,7 @@ def all_forgotten(replica: ReplicaState) -> ReplicaState:
 @exhibit(
     "flux-framework/flux-core#4300",
     "The highest job id was only saved at an orderly stop; after a crash used ids were given out again.",
-    wrong=(swap(evolve, "_left", all_forgotten),),
+    wrong=(swap(moving, "forgotten", all_forgotten),),
 )
 def test_flux_framework_flux_core_4300_no_attempt_has_a_number_twice() -> None:
     elastic = {"minReplicas": 1, "maxReplicas": 3}

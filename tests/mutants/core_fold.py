@@ -33,11 +33,8 @@ MUTANTS: Final = (
         "pods-before-their-job", "state.phase is Phase.NEW and not isinstance(seen, JobObserved)", "False"
     ),
     _decide("rules-see-the-first-state", "            state = evolve(state, event)\n", ""),
-    _evolve(
-        "row-not-counted",
-        "_requested(state.replicas[event.replica], event.attempt, event.row + 1)",
-        "_requested(state.replicas[event.replica], event.attempt, event.row)",
-    ),
+    _evolve("row-not-counted", "event.attempt, event.row + 1))", "event.attempt, event.row))"),
+    _evolve("ended-by-others-leaves", "Move.ENDED if replica.leaving else Move.TAKEN", "Move.ENDED"),
     _evolve("refusals-go-on-after-a-pod-was-made", '{"refusals": 0} | _taken(state, "create")', "{}"),
     _evolve(
         "refusals-end-with-any-report",
@@ -45,25 +42,10 @@ MUTANTS: Final = (
         "{} if not state.refused else",
     ),
     _evolve(
-        "wait-keeps-the-old-run",
-        "held_until=event.until, running_since=None)",
-        "held_until=event.until)",
-    ),
-    _evolve(
         "accepted-deletion-is-still-refused",
-        'return _with(state, seen) | (_taken(state, "delete") if deleting else {})',
-        "return _with(state, seen)",
+        'return _with(state, updated) | (_taken(state, "delete") if event.deleting else {})',
+        "return _with(state, updated)",
     ),
-    _evolve(
-        "ended-pods-lose-their-phase",
-        "_ended(replica, event, replica.phase)",
-        "_ended(replica, event, ReplicaPhase.FAILED)",
-    ),
-    _evolve("unknown-without-a-time", "unknown_at=event.at,", "unknown_at=None,"),
-    _evolve("unknown-without-the-write", "unknown_written=event.written_at,", "unknown_written=None,"),
-    _evolve("lost-for-good-is-wanted", ".wanted and not event.for_good", ".wanted"),
-    _evolve("pods-that-leave-never-come-back", "left.wanted and bool(left.leaving)", "False"),
-    _evolve("pods-that-were-deleted-come-back", "left.wanted and bool(left.leaving)", "left.wanted"),
     _evolve(
         "unread-write-forgotten",
         '"unread_written": event.written_at or state.unread_written',
@@ -84,37 +66,13 @@ MUTANTS: Final = (
         "adopted-pods-of-a-job-that-has-ended-stay", '({"cleaned": False} if state.is_final else {})', "{}"
     ),
     _evolve(
-        "deleted-jobs-want-pods",
-        'each._replace(wanted=False, leaving=each.leaving or "job deleted")',
-        'each._replace(leaving=each.leaving or "job deleted")',
-    ),
-    _evolve(
         "deleted-jobs-keep-timers",
-        '{"deleted": True, "replicas": leaving, "timers": {}}',
-        '{"deleted": True, "replicas": leaving}',
+        '{"deleted": True, "replicas": _all_leave(state), "timers": {}}',
+        '{"deleted": True, "replicas": _all_leave(state)}',
     ),
     _evolve("other-scale-keeps-the-row", "if event.plan.scale != state.running_plan.scale:", "if False:"),
-    _evolve("new-replicas-are-not-wanted", "replicas[name] = replicas[name]._replace(wanted=True)", "pass"),
-    _evolve(
-        "replicas-beyond-the-scale-begin-anew",
-        "ReplicaState(replica.name, attempt=replica.attempt, ",
-        "ReplicaState(replica.name, ",
-    ),
-    _evolve(
-        "restarted-replica-has-run",
-        "running_since=None,\n        held_until=None,\n    )",
-        "held_until=None,\n    )",
-    ),
-    _evolve(
-        "run-begins-with-every-report",
-        "running_since=replica.running_since or event.at",
-        "running_since=event.at",
-    ),
-    _evolve(
-        "denied-replica-comes-back", "judged=True, lost_for_good=lost,", "judged=True, lost_for_good=False,"
-    ),
+    _evolve("new-replicas-are-not-wanted", "replicas[name] = replicas[name].moved(Move.JOINED)", "pass"),
     _evolve("restart-not-counted", "state.restarts.get(type_, 0) + 1}", "state.restarts.get(type_, 0)}"),
-    _evolve("success-recovers", "recovering=not event.after_success", "recovering=True"),
     _evolve(
         "pause-keeps-refusals",
         '"accepted": state.starts, "refusals": 0, "replicas"',
@@ -126,32 +84,25 @@ MUTANTS: Final = (
         'return entered | {"starts": starts,',
     ),
     _evolve("end-keeps-timers", '{"completed_at": event.at, "timers": {}, ', '{"completed_at": event.at, '),
-    _evolve("resumed-replicas-have-started", "            started=False,\n", ""),
     _evolve(
         "resumed-replicas-keep-their-row",
-        "            row=0,\n            held_until=None,\n        )\n        if",
-        "        )\n        if",
+        "replica.moved(Move.BEGUN, row=0, held_until=None)",
+        "replica.moved(Move.BEGUN)",
     ),
     _evolve(
         "condition-time-moves",
-        "since = before.changed_at if before and before.status == each.status else event.at",
+        "since = before.changed_at if before and before.status == condition.status else event.at",
         "since = event.at",
     ),
     _evolve(
         "condition-time-stays",
-        "since = old.changed_at if old and old.status == each.status else event.at",
+        "since = old.changed_at if old and old.status == condition.status else event.at",
         "since = old.changed_at if old else event.at",
     ),
     _evolve(
         "first-condition-last",
-        "merged = new | {name: each for name, each in merged.items() if name not in new}",
+        "merged = new | {name: condition for name, condition in merged.items() if name not in new}",
         "merged = merged | new",
-    ),
-    _evolve("spared-pods-leave", 'leaving="" if stays else replica.leaving', "leaving=replica.leaving"),
-    _evolve(
-        "dismissed-replica-is-no-longer-hurt",
-        "hurt = replica.recovering or replica.lost_for_good",
-        "hurt = replica.recovering",
     ),
     _state("leaving-replicas-are-members", "self.plan.scale if self.plan else 0", "len(self.replicas)"),
     _state("resumed-at-once", "return self.starts > 1", "return self.starts > 0"),

@@ -60,10 +60,8 @@ MUTANTS: Final = (
     _of(
         "lifecycle",
         "recovered-beside-a-lost-one",
-        "any(each.recovering or each.lost_for_good for each in state.members):\n"
-        "        yield ConditionsChanged(at=seen.at, conditions=(words.NO",
-        "any(each.recovering for each in state.members):\n"
-        "        yield ConditionsChanged(at=seen.at, conditions=(words.NO",
+        "any(replica.hurt for replica in state.members)",
+        "any(replica.hurt and not replica.lost_for_good for replica in state.members)",
     ),
     _of(
         "pause",
@@ -149,21 +147,14 @@ MUTANTS: Final = (
     _of(
         "pods",
         "deleted-first-fails",
-        "case PodPhase.FAILED if not leaves and not deleted_first:",
-        "case PodPhase.FAILED if not leaves:",
-    ),
-    _of("pods", "sshd-succeeds", "not (deleted_first and only_serves(state, replica))", "True"),
-    _of(
-        "pods",
-        "running-again-after-the-end",
-        "replica.phase in _NOT_YET_RUNNING and not replica.leaving",
-        "not replica.leaving",
+        "seen.phase is PodPhase.SUCCEEDED and not only_serves",
+        "not only_serves",
     ),
     _of(
         "pods",
-        "leaving-pod-starts",
-        "replica.phase in _NOT_YET_RUNNING and not replica.leaving",
-        "replica.phase in _NOT_YET_RUNNING",
+        "sshd-succeeds",
+        "PodPhase.SUCCEEDED and not only_serves(state, replica)",
+        "PodPhase.SUCCEEDED",
     ),
     _of(
         "pods",

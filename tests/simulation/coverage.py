@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from statemachine.replicas import Move
 from tests.simulation.crash_points import LEAST, POINTS
 from tests.simulation.faults_list import FAULTS
+from tests.simulation.of_replicas import STEPS
 from tests.simulation.verdicts import EXEMPTIONS, Tally
 from tests.simulation.world import World
 
@@ -32,6 +34,7 @@ class Coverage:
     steps: Counter[str] = field(default_factory=Counter)
     invariants: Counter[str] = field(default_factory=Counter)
     excused: Counter[str] = field(default_factory=Counter)
+    moves: Counter[str] = field(default_factory=Counter)
 
     def add(self, world: World, tally: Tally) -> None:
         """What one seed has met."""
@@ -40,6 +43,7 @@ class Coverage:
         self.faults += world.weather.happened
         self.steps.update(step.name for step in world.diary.steps)
         self.invariants += tally.examined
+        self.moves += tally.met
         self.excused.update(tally.excused.keys())
 
     def write(self) -> None:
@@ -65,6 +69,7 @@ class Coverage:
         yield from _table("faults", "times", self.faults, FAULTS)
         yield from _table("steps", "times", self.steps)
         yield from _table("invariants", "examined", self.invariants, invariants)
+        yield from _table("steps of replicas", "times", self.moves, STEPS)
         yield ""
         yield f"exemptions ({len(EXEMPTIONS)}): share of seeds, at most, why"
         for name, exemption in EXEMPTIONS.items():
@@ -87,6 +92,8 @@ class Coverage:
         yield from (
             f"invariant {name!r} was never exercised" for name in invariants if not self.invariants[name]
         )
+        moved = {name.partition(":")[0] for name in self.moves}
+        yield from (f"no replica was ever {move}" for move in Move if move not in moved)
 
 
 def _table(title: str, unit: str, counts: Counter[str], known: Iterable[str] = ()) -> Iterator[str]:

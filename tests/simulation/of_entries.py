@@ -14,6 +14,7 @@ from statemachine.rules.words import CHILD_REFUSED
 from statemachine.spec import Launch
 from statemachine.state import JobState, ReplicaPhase
 from tests.simulation.histories import Story, Told
+from tests.simulation.of_replicas import replicas_move_along_the_table
 from tests.simulation.verdicts import Verdicts
 from tests.simulation.world import World
 
@@ -274,6 +275,7 @@ OF_HISTORIES: Final = (
     nothing_follows_the_last,
     deciding_again_says_the_same,
     phases_move_along_the_table,
+    replicas_move_along_the_table,
     final_phases_absorb,
     restarts_are_counted_once,
     budgets_are_kept,

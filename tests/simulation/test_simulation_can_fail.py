@@ -13,7 +13,8 @@ from statemachine.engine.embedded import Engine
 from statemachine.ids import JobUid, PodUid, ReplicaName, Seq
 from statemachine.kind import Budget
 from statemachine.log.port import Record
-from statemachine.rules import creation
+from statemachine.replicas import REPORTS, Move, Pod, Progress, Wish, after
+from statemachine.rules import creation, pods
 from tests.simulation import chaos
 from tests.simulation.at_rest import no_end_is_lost
 from tests.simulation.deepspeed_shapes import DEEPSPEED
@@ -81,6 +82,26 @@ def refusals_are_said_for_ever(patch: pytest.MonkeyPatch) -> None:
 def test_what_is_broken_is_found(breaking: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:
     breaking(monkeypatch)
     with pytest.raises(Broken, match="make sim SEED="):
+        _simulate_many()
+
+
+def a_pod_that_is_to_go_starts(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(pods, "news", lambda report, pod, _: REPORTS[report].get(pod))
+
+
+def progress_stays(patch: pytest.MonkeyPatch) -> None:
+    def stays(move: Move, pod: Pod, wish: Wish, progress: Progress) -> tuple[Pod, Wish, Progress]:
+        return *after(move, pod, wish, progress)[:2], progress
+
+    patch.setattr(import_module("statemachine.state"), "after", stays)
+
+
+@pytest.mark.parametrize("breaking", [a_pod_that_is_to_go_starts, progress_stays])
+def test_a_step_that_the_table_of_replicas_lacks_is_found(
+    breaking: Breaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaking(monkeypatch)
+    with pytest.raises(Broken, match="replicas_move_along_the_table"):
         _simulate_many()
 
 

@@ -1,8 +1,8 @@
 """What an invariant says, and how often each said something.
 
-An invariant yields a verdict for each thing that it examined: None if it holds, a sentence if it does not, or an
-`Excuse` where it does not have to. One that yields nothing has examined nothing; a run that never came to a case of
-it has not tested it, which the table of a long run shows.
+An invariant yields a verdict for each thing that it examined: None if it holds, a sentence if it does not, an
+`Excuse` where it does not have to, or a `Met` where it counts cases. One that yields nothing has examined nothing; a
+run that never came to a case of it has not tested it, which the table of a long run shows.
 """
 
 from collections import Counter
@@ -13,6 +13,12 @@ from typing import Any, Final, NamedTuple
 
 class Excuse(NamedTuple):
     """Why something does not have to hold here: the name of an exemption, one of EXEMPTIONS."""
+
+    name: str
+
+
+class Met(NamedTuple):
+    """It holds, and this case of it was met: it is counted by its name."""
 
     name: str
 
@@ -48,15 +54,16 @@ EXEMPTIONS: Final = {
 }
 """Every exemption by name. A run in which one of them is used in more seeds than it may fails."""
 
-Verdicts = Iterator[str | Excuse | None]
+Verdicts = Iterator[str | Excuse | Met | None]
 
 
 @dataclass
 class Tally:
-    """How often each invariant examined something, and how often each exemption was used."""
+    """How often each invariant examined something, each exemption was used, and each case was met."""
 
     examined: Counter[str] = field(default_factory=Counter)
     excused: Counter[str] = field(default_factory=Counter)
+    met: Counter[str] = field(default_factory=Counter)
 
     def judge(self, rule: Any, about: str, verdicts: Verdicts) -> list[str]:
         """What does not hold, each sentence with the name of the rule; everything is counted."""
@@ -65,6 +72,8 @@ class Tally:
             self.examined[rule.__name__] += 1
             if isinstance(verdict, Excuse):
                 self.excuse(verdict.name)
+            elif isinstance(verdict, Met):
+                self.met[verdict.name] += 1
             elif verdict is not None:
                 wrong.append(f"{rule.__name__}: {about}: {verdict}")
         return wrong

@@ -140,7 +140,7 @@ BREACHES: Final = (
         "Histories can be read in every later release",
         "The number of restarts is folded otherwise than it was.",
         "tests/histories/test_histories.py::test_a_recorded_history_folds_to_the_same_states",
-        "statemachine.evolve:_restart",
+        "statemachine.evolve:_paid",
         '"spent": event.spent',
         '"spent": state.spent',
     ),
