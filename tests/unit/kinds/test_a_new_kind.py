@@ -5,10 +5,7 @@ A checkout gets a made-up kind that has to be switched on; its programs are aske
 
 import ast
 import json
-import os
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,59 +15,13 @@ import yaml
 
 from jobledger import generate, switching
 from statemachine.kinds import KINDS
-
-CODE = ("jobledger", "projectors", "k8s_bridge", "statemachine")
-
-FOLDER = generate.ROOT / "tests" / "support" / "sledgejob"
-"""A kind that is unlike the others: no primary, another child, a budget and labels of its own, no form."""
+from tests.support.checkouts import CODE, python, with_sledgejob
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout with the kind, and its generated files."""
-    root = tmp_path_factory.mktemp("checkout")
-    for folder in (*CODE, "deploy", "docs", "examples", "tests"):
-        unwanted = shutil.ignore_patterns("__pycache__", "archives")
-        shutil.copytree(generate.ROOT / folder, root / folder, ignore=unwanted)
-    shutil.copy(generate.ROOT / "pyproject.toml", root)
-    install(root)
-    assert python(root, "-m", "jobledger.generate").returncode == 0
-    return root
-
-
-def install(root: Path) -> None:
-    """The kind's folder, its line in the registry, its page and its example: nothing else is touched."""
-    kinds = root / "statemachine" / "kinds"
-    (kinds / "sledgejob").mkdir()
-    for module in FOLDER.glob("*.py"):
-        if module.name != "shape.py":
-            source = module.read_text(encoding="utf-8").replace("tests.support", "statemachine.kinds")
-            (kinds / "sledgejob" / module.name).write_text(source, encoding="utf-8")
-    registry = (kinds / "__init__.py").read_text(encoding="utf-8")
-    entered = registry.replace("    PYTORCH_JOB,\n)", "    PYTORCH_JOB,\n    SLEDGE_JOB,\n)").replace(
-        "\nfrom statemachine.kinds.pytorchtrainingjob",
-        "\nfrom statemachine.kinds.sledgejob import KIND as SLEDGE_JOB\nfrom statemachine.kinds.pytorchtrainingjob",
-    )
-    (kinds / "__init__.py").write_text(entered, encoding="utf-8")
-    (root / "docs" / "kinds" / "_sledgejob.intro.md").write_text("A sledge.\n", encoding="utf-8")
-    shutil.copy(FOLDER / "example.yaml", root / "examples" / "sledge.yaml")
-
-
-def python(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A program of that checkout, in an environment of its own."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("JOBLEDGER_") and name != "PYTHONDONTWRITEBYTECODE"  # it is compiled once
-    }
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=root,
-        env={**kept, "PYTHONPATH": str(root), "COLUMNS": "300", "XDG_STATE_HOME": str(root), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return with_sledgejob(tmp_path_factory.mktemp("checkout"))
 
 
 def asked(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
