@@ -11,8 +11,9 @@ from tests.simulation.shapes import PYTORCH, Shape
 from tests.simulation.steps import Part, Script
 from tests.simulation.torch_shapes import TORCH
 from tests.simulation.world import World
+from tests.simulation.xgboost_shapes import XGBOOST
 
-SHAPES: Final = {shape.kinds[0]: shape for shape in (PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC)}
+SHAPES: Final = {shape.kinds[0]: shape for shape in (PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, XGBOOST)}
 """Jobs of the simulation, by kind."""
 
 

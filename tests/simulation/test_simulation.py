@@ -21,6 +21,7 @@ from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
 from tests.simulation.torch_shapes import TORCH
+from tests.simulation.xgboost_shapes import XGBOOST
 
 all_seeds: Final = chunked(50)
 
@@ -71,12 +72,17 @@ def test_rules_decide_and_every_replica_has_restarts_of_its_own_whatever_happens
 
 
 @all_seeds
+def test_masters_and_workers_hold_together_in_either_order(seeds: Sequence[int]) -> None:
+    simulate_all(seeds, shapes=(XGBOOST,))
+
+
+@all_seeds
 def test_the_promises_hold_for_jobs_of_kubeflow_s(seeds: Sequence[int]) -> None:
     simulate_all(seeds, shapes=(TORCH,))
 
 
 @pytest.mark.parametrize(
-    "shape", [PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC], ids=lambda shape: shape.kinds[0]
+    "shape", [PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, XGBOOST], ids=lambda shape: shape.kinds[0]
 )
 @pytest.mark.parametrize("seed", [3, 17])
 def test_the_same_seed_writes_the_same_bytes(seed: int, shape: Shape) -> None:
