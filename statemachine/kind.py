@@ -15,7 +15,7 @@ from statemachine.ids import JobUid, ReplicaName
 from statemachine.observations import Observation, Recorded
 from statemachine.rulebook import Notice, Rule
 from statemachine.schema.fields import SpecPart
-from statemachine.schema.form import Form
+from statemachine.schema.form import SpecForm
 from statemachine.schema.layout import Layout
 from statemachine.schema.manual import Manual
 from statemachine.spec import Plan
@@ -248,7 +248,7 @@ class Kind(Protocol):
         """What the documentation says of the environment of the training."""
 
     @property
-    def form(self) -> Form:
+    def form(self) -> SpecForm:
         """How forms show a spec, and its words in other languages, where the kind says so."""
 
     @property

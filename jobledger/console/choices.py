@@ -14,7 +14,7 @@ from jobledger.web.cache import Cache
 from jobledger.web.rights import Caller, Right
 from statemachine.errors import ClusterError
 from statemachine.kinds import KINDS
-from statemachine.schema.form import VOLUME_CLAIMS, Resource
+from statemachine.schema.form import VOLUME_CLAIMS, ChoiceSource
 
 _KEPT: Final = 10.0
 """Seconds for which a list is good: a form is shown anew with every item that is added to it."""
@@ -25,16 +25,16 @@ MOST: Final = 1000
 _MOST_KEYS: Final = 100
 
 
-def _of_kinds() -> Mapping[str, Resource]:
+def _of_kinds() -> Mapping[str, ChoiceSource]:
     """What the forms of kinds offer."""
     offered = (resource for kind in KINDS for resource in kind.form.choices.values())
     return {choices_of(resource): resource for resource in offered}
 
 
-RESOURCES: Final[Mapping[str, Resource]] = {
+RESOURCES: Final[Mapping[str, ChoiceSource]] = {
     CLAIMS: VOLUME_CLAIMS,
     **_of_kinds(),
-    CONFIG_MAPS: Resource("", "v1", "ConfigMap", "configmaps"),
+    CONFIG_MAPS: ChoiceSource("", "v1", "ConfigMap", "configmaps"),
 }
 """Name of the choices → what they are names of. Source: spec R13; console.md, section 3."""
 
@@ -46,7 +46,7 @@ class Offering:
 
     def __init__(self, console: Console) -> None:
         self._cluster, self._queues = console.app.cluster, console.options.t9k_scheduler
-        self._kept: Cache[tuple[Resource, str], Choices] = Cache(lambda _: _KEPT, 256)
+        self._kept: Cache[tuple[ChoiceSource, str], Choices] = Cache(lambda _: _KEPT, 256)
 
     async def to(self, caller: Caller, namespace: str, *, variables: bool = False) -> Choices:
         """The choices that the caller has there; without those that nobody can say.
@@ -64,7 +64,7 @@ class Offering:
                 continue  # a form without choices is a form all the same
         return {name: names for name, names in found.items() if names}
 
-    async def _listed(self, name: str, resource: Resource, namespace: str) -> Choices:
+    async def _listed(self, name: str, resource: ChoiceSource, namespace: str) -> Choices:
         async def ask() -> Choices:
             listed = await self._cluster.list(resource.api_version, resource.kind, namespace)
             names = [each["metadata"]["name"] for each in listed[:MOST]]

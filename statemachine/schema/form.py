@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 
-class Resource(NamedTuple):
+class ChoiceSource(NamedTuple):
     """A kind of objects, as Kubernetes calls it."""
 
     group: str
@@ -23,9 +23,9 @@ class Resource(NamedTuple):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
-VOLUME_CLAIMS: Final = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+VOLUME_CLAIMS: Final = ChoiceSource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 
-Labels = Mapping[str, tuple[str, str]]
+FieldLabels = Mapping[str, tuple[str, str]]
 """Path of a field (`[]` for any index), or its name in any place → what it is called, in English and Chinese."""
 
 
@@ -35,7 +35,7 @@ def as_written(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class SpecForm:
     """The form of a kind; paths begin with `spec`.
 
     `order` names parts of the spec in the order in which they are shown; the others stand at the empty name. `usual`
@@ -54,7 +54,7 @@ class Form:
     without_switch: frozenset[str] = frozenset()
     scheduler: str = ""
     needs: Mapping[str, str] = field(default_factory=dict)
-    choices: Mapping[str, Resource] = field(default_factory=dict)
-    labels: Labels = field(default_factory=dict)
+    choices: Mapping[str, ChoiceSource] = field(default_factory=dict)
+    labels: FieldLabels = field(default_factory=dict)
     chinese: Mapping[str, str] = field(default_factory=dict)
     completed: Callable[[dict[str, Any]], dict[str, Any]] = as_written

@@ -1,4 +1,4 @@
-"""What fields are called, what they are for, and what is offered for them: as the kind says (`Form`), else as we do.
+"""What fields are called, what they are for, and what is offered for them: as the kind says, else as we do.
 
 A field of which neither says anything is shown all the same, under the name that it has in manifests.
 """
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from jobledger.console.words import LANGUAGES, Language, knows, say
-from statemachine.schema.form import VOLUME_CLAIMS, Form, Resource
+from statemachine.schema.form import VOLUME_CLAIMS, ChoiceSource, SpecForm
 from statemachine.schema.tables import FieldShape
 
 CLAIMS: Final = "claims"
@@ -28,7 +28,7 @@ def is_old(shape: FieldShape) -> bool:
     return bool(shape.ignored or shape.moved)
 
 
-def label(language: Language, path: str, form: Form) -> str:
+def label(language: Language, path: str, form: SpecForm) -> str:
     """The name of a field: the kind's, ours, else the manifest's as words."""
     name = re.split(r"[.~]", _INDEX.sub("", path))[-1]
     plain = _INDEX.sub("[]", path)
@@ -41,17 +41,17 @@ def label(language: Language, path: str, form: Form) -> str:
     return humanized(name)
 
 
-def explained(language: Language, description: str, form: Form) -> str:
+def explained(language: Language, description: str, form: SpecForm) -> str:
     """What a field is for: the model says it in English, and the kind in Chinese."""
     return form.chinese.get(description, description) if language == "zh" else description
 
 
-def choices_of(resource: Resource) -> str:
+def choices_of(resource: ChoiceSource) -> str:
     """The name of the choices among objects of this kind."""
     return OFFERED.get(resource, resource.plural)
 
 
-def offered(path: str, form: Form) -> str:
+def offered(path: str, form: SpecForm) -> str:
     """Which choices there are for a field; empty if there are none."""
     resource = form.choices.get(_INDEX.sub("[]", path))
     return choices_of(resource) if resource else ""
@@ -63,7 +63,7 @@ def humanized(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def ordered(path: str, names: Sequence[str], form: Form) -> list[str]:
+def ordered(path: str, names: Sequence[str], form: SpecForm) -> list[str]:
     """The fields of the object at `path` in the order in which they are shown."""
     if path != "spec":
         return list(names)

@@ -3,9 +3,9 @@
 from typing import Final
 
 from statemachine.kinds.t9k.form import t9k_form
-from statemachine.schema.form import Labels
+from statemachine.schema.form import FieldLabels
 
-LABELS: Final[Labels] = {
+LABELS: Final[FieldLabels] = {
     "cleanUpWorkers": ("Clean up workers", "清理 worker"),
     "spec.ssh": ("SSH", "SSH"),
     "spec.launcher": ("Launcher", "Launcher"),

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from statemachine.schema.form import Labels
+from statemachine.schema.form import FieldLabels
 
-LABELS: Final[Labels] = {
+LABELS: Final[FieldLabels] = {
     "rdzvBackend": ("Rendezvous backend", "Rendezvous 后端"),
     "minReplicas": ("Fewest replicas", "最小副本数量"),
     "maxReplicas": ("Most replicas", "最大副本数量"),

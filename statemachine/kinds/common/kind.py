@@ -35,7 +35,7 @@ from statemachine.kinds.common.update import (
 from statemachine.observations import Recorded
 from statemachine.rulebook import UNKNOWN_FIELD, Draft, Notice, Rule
 from statemachine.schema.fields import SpecPart
-from statemachine.schema.form import Form
+from statemachine.schema.form import SpecForm
 from statemachine.schema.json_values import unreadable
 from statemachine.schema.layout import Layout
 from statemachine.schema.lookup import flag, number, text
@@ -140,13 +140,13 @@ class ModelKind(Generic[S]):
     placement: Callable[[Mapping[str, Any]], Placement] = usual_placement
     debugging: Callable[[Mapping[str, Any]], bool] = usual_debugging
     troubles: tuple[str, ...] = ("ReplicaFailure",)
-    look: Callable[[], Form] = Form
+    look: Callable[[], SpecForm] = SpecForm
     programs: tuple[Program, ...] = ()
     phase_stated: Callable[[Mapping[str, Any]], str] = no_phase
     count: Callable[[Mapping[str, Any]], tuple[int, int]] = no_count
 
     @property
-    def form(self) -> Form:
+    def form(self) -> SpecForm:
         """See `Kind.form`. It is made where a form is asked for: most programs never do."""
         return self.look()
 

@@ -3,9 +3,9 @@
 from typing import Final
 
 from statemachine.kinds.t9k.form import t9k_form
-from statemachine.schema.form import Labels
+from statemachine.schema.form import FieldLabels
 
-LABELS: Final[Labels] = {
+LABELS: Final[FieldLabels] = {
     "spec.config": ("Training", "训练"),
     "slotsPerWorker": ("Slots per worker", "每个 worker 的 slot 数"),
     "run": ("What to run", "运行方式"),

@@ -19,11 +19,11 @@ from statemachine.kinds.t9k.objects import (
     plain_pod_name,
 )
 from statemachine.kinds.t9k.status import recorded, status
-from statemachine.schema.form import Form
+from statemachine.schema.form import SpecForm
 from statemachine.schema.manual import Manual
 
 
-def _form() -> Form:
+def _form() -> SpecForm:
     from statemachine.kinds.genericjob.form import FORM  # the words of forms, which most programs never show
 
     return FORM

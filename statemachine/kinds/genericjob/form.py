@@ -3,9 +3,9 @@
 from typing import Final
 
 from statemachine.kinds.t9k.form import t9k_form
-from statemachine.schema.form import Labels
+from statemachine.schema.form import FieldLabels
 
-LABELS: Final[Labels] = {
+LABELS: Final[FieldLabels] = {
     "policy": ("Policy", "策略"),
     "limit": ("Most restarts of each replica", "每个副本的最大重启次数"),
     "successRules": ("Success rules", "成功规则"),

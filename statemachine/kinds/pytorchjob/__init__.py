@@ -26,11 +26,11 @@ from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.kinds.pytorchjob.status import counted, recorded, stated_phase, status
 from statemachine.kinds.pytorchjob.tally import budget
 from statemachine.kinds.pytorchjob.words import TROUBLES
-from statemachine.schema.form import Form
+from statemachine.schema.form import SpecForm
 from statemachine.schema.manual import Manual
 
 
-def _form() -> Form:
+def _form() -> SpecForm:
     from statemachine.kinds.pytorchjob.form import FORM  # the words of forms, which most programs never show
 
     return FORM

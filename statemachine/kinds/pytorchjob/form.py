@@ -3,9 +3,9 @@
 from typing import Final
 
 from statemachine.kinds.common import form as common
-from statemachine.schema.form import Form, Labels
+from statemachine.schema.form import FieldLabels, SpecForm
 
-LABELS: Final[Labels] = {
+LABELS: Final[FieldLabels] = {
     "spec.runPolicy.suspend": ("Create suspended", "创建后挂起"),
     "pytorchReplicaSpecs": ("Replica types", "副本类型"),
     "Master": ("Master", "Master"),
@@ -104,7 +104,7 @@ CHINESE: Final[dict[str, str]] = {
     ),
 }
 
-FORM: Final = Form(
+FORM: Final = SpecForm(
     order=("", "runPolicy"),
     labels={**common.LABELS, **LABELS},
     chinese=common.CHINESE | CHINESE,

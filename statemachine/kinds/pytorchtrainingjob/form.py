@@ -4,10 +4,10 @@ from typing import Any, Final
 
 from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT
 from statemachine.kinds.t9k.form import t9k_form
-from statemachine.schema.form import Labels
+from statemachine.schema.form import FieldLabels
 from statemachine.schema.lookup import flag
 
-LABELS: Final[Labels] = {
+LABELS: Final[FieldLabels] = {
     "spec.torchrunConfig": ("TorchRun", "TorchRun"),
     "spec.torchrunConfig.enabled": ("Use TorchRun", "使用 TorchRun"),
     "spec.torchrunConfig.maxRestarts": ("Maximum restarts", "最大重启次数"),

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from statemachine.kinds.common import form as common
-from statemachine.schema.form import VOLUME_CLAIMS, Form, Labels, Resource, as_written
+from statemachine.schema.form import VOLUME_CLAIMS, ChoiceSource, FieldLabels, SpecForm, as_written
 
-LABELS: Final[Labels] = {
+LABELS: Final[FieldLabels] = {
     "spec.elastic": ("Elastic training", "弹性训练"),
     "spec.elastic.enabled": ("Elastic training", "弹性训练"),
     "expectedReplicas": ("Expected replicas", "期望副本数量"),
@@ -100,21 +100,21 @@ CHINESE: Final[dict[str, str]] = {
     "Priority in the queue, 0 to 100.": "在队列中的优先级，0 到 100。",
 }
 
-QUEUES: Final = Resource("scheduler.tensorstack.dev", "v1beta1", "Queue", "queues")
+QUEUES: Final = ChoiceSource("scheduler.tensorstack.dev", "v1beta1", "Queue", "queues")
 """The T9k scheduler's queues. Source: spec R13."""
 
 
 def t9k_form(
-    labels: Labels | None = None,
+    labels: FieldLabels | None = None,
     chinese: Mapping[str, str] | None = None,
     *,
     first: tuple[str, ...] = (),
     usual: tuple[str, ...] = (),
     needs: Mapping[str, str] | None = None,
     completed: Callable[[dict[str, Any]], dict[str, Any]] = as_written,
-) -> Form:
+) -> SpecForm:
     """The form of a T9k kind with names and sentences of its own; `first` parts stand before all others."""
-    return Form(
+    return SpecForm(
         order=(*first, "", "elastic", "runPolicy", "scheduler", "tensorboardSpec", "runMode"),
         usual=usual,
         unfolded=frozenset({"spec.replicaSpecs", *(f"spec.{part}" for part in (*first, *usual))}),

@@ -18,11 +18,11 @@ from statemachine.kinds.xgboosttrainingjob.children import ENV, children
 from statemachine.kinds.xgboosttrainingjob.roles import LAYOUT, NAMES, plan
 from statemachine.kinds.xgboosttrainingjob.rules import RULES
 from statemachine.kinds.xgboosttrainingjob.spec import XGBoostTrainingSpec
-from statemachine.schema.form import Form
+from statemachine.schema.form import SpecForm
 from statemachine.schema.manual import Manual
 
 
-def _form() -> Form:
+def _form() -> SpecForm:
     from statemachine.kinds.xgboosttrainingjob.form import (
         FORM,  # the words of forms, which most programs never show
     )
