@@ -323,7 +323,7 @@ class PrivacySettings(BaseModel):
         from k8s_bridge.env_values import EnvValues
 
         made = None if store is None else store.with_name(store.name + ".env-key")
-        return EnvValues.of(self.key_file, conceals=not self.env_values, made=made)
+        return EnvValues.of(self.key_file, conceals=not self.env_values, fallback=made)
 
 
 class ConsoleSettings(BaseModel):

@@ -1,9 +1,9 @@
 """The admission policies that keep the names in the history true, as plain data, and whether they are in place. Pure.
 
-A ValidatingAdmissionPolicy (Kubernetes 1.30) refuses any name in our annotations but the caller's own. A
-MutatingAdmissionPolicy (1.36) writes the caller's name with every change of a spec, so that nobody has to. Only the
-accounts of our own front may name others: it acts for the users who ask it. `jobledger.generate` writes both into
-`deploy/`; the bridge compares what it finds on the cluster with what is here.
+A ValidatingAdmissionPolicy (Kubernetes 1.30) refuses every name in our annotations but the caller's own. A
+MutatingAdmissionPolicy (1.36) writes the caller's name with every change of a spec, so no client has to. Only the
+accounts of our own front may name others, as it acts for its users. `jobledger.generate` writes both into
+`deploy/`; the bridge compares the policies on the cluster with these.
 
 Source: Kubernetes, admissionregistration.k8s.io/v1; ADR 0023.
 """
@@ -20,7 +20,7 @@ from statemachine.timestamps import instant
 Manifest = dict[str, Any]
 
 POLICY: Final = "jobledger-actor"
-"""Name of both policies and of their bindings. There is one in a cluster: jobs are of no release."""
+"""The name of both policies and of their bindings. A cluster has one: jobs belong to no release of a chart."""
 
 GROUP: Final = "admissionregistration.k8s.io"
 
@@ -28,15 +28,15 @@ VALIDATING: Final = "ValidatingAdmissionPolicy"
 MUTATING: Final = "MutatingAdmissionPolicy"
 
 EFFECTIVE: Final = timedelta(seconds=5)
-"""After a policy was written it holds: API servers read theirs again every second."""
+"""So long after it was written a policy holds: API servers read policies again every second."""
 
 _ALWAYS_LATER: Final = datetime.max.replace(tzinfo=UTC) - EFFECTIVE
-"""Of an object that does not say when it was written."""
+"""The time of an object that does not say when it was written."""
 
 _WISHES: Final = ("pause", "resume", "scale")
 
 _ACCOUNTS: Final = re.compile(r"\[('system:serviceaccount:[-a-z0-9.]+:[-a-z0-9.]+'(, )?)*\]")
-"""The one part that differs from cluster to cluster."""
+"""The only part that differs from cluster to cluster."""
 
 
 def _annotation(of: str, key: str) -> str:
@@ -53,32 +53,32 @@ _CHANGED: Final = (
     "(has(object.spec) && object.spec != oldObject.spec)"
 )
 _SIGNATURES: Final = ("", *(f" with kubectl jobledger {wish}" for wish in _WISHES))
-_OWN: Final = " || ".join(f"variables.actor == variables.caller + '{each}'" for each in _SIGNATURES)
+_OWN: Final = " || ".join(f"variables.actor == variables.caller + '{signature}'" for signature in _SIGNATURES)
 
 
 def _refusal(key: str, name: str) -> str:
     return f"'annotation {key} must be ' + variables.caller + ', who asks, and not ' + {name}"
 
 
-def _variables(accounts: Sequence[str], more: Mapping[str, str]) -> list[Manifest]:
-    found = {
-        "accounts": f"[{', '.join(repr(each) for each in accounts)}]",
+def _variables(accounts: Sequence[str], own: Mapping[str, str]) -> list[Manifest]:
+    expressions = {
+        "accounts": f"[{', '.join(map(repr, accounts))}]",
         "caller": "request.userInfo.username",
         "speaksForOthers": "variables.caller in variables.accounts",
         "specChanged": _CHANGED,
         # the API server counts after admission
         "generation": "oldObject == null ? 1 : oldObject.metadata.generation + (variables.specChanged ? 1 : 0)",
         "actor": _annotation("object", ACTOR),
-        **more,
+        **own,
     }
-    return [{"name": name, "expression": expression} for name, expression in found.items()]
+    return [{"name": name, "expression": expression} for name, expression in expressions.items()]
 
 
 def rules_of(kinds: Iterable[Names]) -> list[Manifest]:
-    """What makes the policies hold for these kinds: for the jobs themselves, not for their status or scale."""
+    """The rules by which the policies hold for these kinds: for the jobs themselves, not for status or scale."""
     groups: dict[str, list[str]] = {}
-    for each in kinds:
-        groups.setdefault(each.group, []).append(each.plural)
+    for kind in kinds:
+        groups.setdefault(kind.group, []).append(kind.plural)
     return [
         {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": plurals}
         for group, plurals in groups.items()
@@ -170,33 +170,33 @@ def _object(kind: str, spec: Manifest) -> Manifest:
 def guarded(
     policy: Manifest, binding: Manifest, kinds: Iterable[Names]
 ) -> Mapping[tuple[str, str], datetime]:
-    """Since when the policy and its binding, as an API server shows them, guard which kinds: by API group and plural.
+    """The kinds that policy and binding, as an API server shows them, guard, by group and plural; and since when.
 
-    Empty, if one of them is not what this release ships: whoever loosened it may have named anybody.
+    Empty if one of them is not what this release ships: under a looser policy any name may have been written.
     """
     spec, bound = policy.get("spec") or {}, binding.get("spec") or {}
     if not (_is_shipped(spec) and _binds(bound)):
         return {}
     since = max(_written_at(policy), _written_at(binding)) + EFFECTIVE
     return {
-        (each.group, each.plural): since
-        for each in kinds
-        if any(_matches(rule, each) for rule in _held(spec))
+        (kind.group, kind.plural): since
+        for kind in kinds
+        if any(_matches(rule, kind) for rule in _held(spec))
     }
 
 
 def _is_shipped(spec: Manifest) -> bool:
-    """What the policy asks of a request is what this release asks, but for the accounts and the kinds."""
-    (shipped, _), said = validating((), ()), list(spec.get("variables") or ())
-    wanted = shipped["spec"]
-    accounts = said.pop(0) if said else {}
+    """The policy asks what this release asks of a request, apart from the accounts and the kinds."""
+    (shipped, _), variables = validating((), ()), list(spec.get("variables") or ())
+    shipped_spec = shipped["spec"]
+    accounts = variables.pop(0) if variables else {}
     match = spec.get("matchConstraints") or {}
     return (
         accounts.get("name") == "accounts"
         and _ACCOUNTS.fullmatch(str(accounts.get("expression"))) is not None
-        and said == wanted["variables"][1:]
-        and [_essence(each) for each in spec.get("validations") or ()]
-        == [_essence(each) for each in wanted["validations"]]
+        and variables == shipped_spec["variables"][1:]
+        and [_essence(validation) for validation in spec.get("validations") or ()]
+        == [_essence(validation) for validation in shipped_spec["validations"]]
         and spec.get("failurePolicy") == "Fail"
         and not spec.get("matchConditions")
         and not spec.get("paramKind")
@@ -219,9 +219,9 @@ def _binds(spec: Manifest) -> bool:
 
 
 def _is_unlimited(match: Manifest) -> bool:
-    """No namespace, object or resource is left out."""
+    """The policy excludes no namespace, object or resource."""
     return not any(
-        match.get(each) for each in ("namespaceSelector", "objectSelector", "excludeResourceRules")
+        match.get(part) for part in ("namespaceSelector", "objectSelector", "excludeResourceRules")
     )
 
 
@@ -232,18 +232,18 @@ def _held(spec: Manifest) -> Iterator[Manifest]:
 
 
 def _matches(rule: Manifest, names: Names) -> bool:
-    wanted = {
+    values = {
         "apiGroups": {names.group},
         "apiVersions": {names.version},
         "operations": {"CREATE", "UPDATE"},
         "resources": {names.plural},
     }
-    return all("*" in rule.get(key, ()) or wanted[key] <= set(rule.get(key, ())) for key in wanted)
+    return all("*" in rule.get(key, ()) or values[key] <= set(rule.get(key, ())) for key in values)
 
 
 def _written_at(raw: Manifest) -> datetime:
-    """When the object was written last. Its status is not what holds."""
+    """When the object was last written, apart from its status."""
     meta = raw.get("metadata") or {}
-    managers = [each for each in meta.get("managedFields") or () if not each.get("subresource")]
-    times = [meta.get("creationTimestamp"), *(each.get("time") for each in managers)]
+    managers = [manager for manager in meta.get("managedFields") or () if not manager.get("subresource")]
+    times = [meta.get("creationTimestamp"), *(manager.get("time") for manager in managers)]
     return max(filter(None, map(instant, times)), default=_ALWAYS_LATER)

@@ -1,9 +1,9 @@
-"""Who changed a job object, as far as its metadata can say. Pure.
+"""The actor of a change of a job object, as far as its metadata has it. Pure.
 
-An API server notes for every field who wrote it last (`managedFields`), by the name of a program, which a client
-chooses. Who was behind it can be known where an admission policy guards our annotations (`actor_policy`): then they
-name the user whom the API server knew. Times of `managedFields` are whole seconds, and scaling has none, so the
-question is who owns what has changed, not who wrote last.
+An API server keeps for every field the name of the program that wrote it last (`managedFields`), which a client
+chooses. The user is known where an admission policy guards our annotations (`actor_policy`): then these name the user
+whom the API server knew. Times of `managedFields` are whole seconds, and scaling has none, so the actor is the owner
+of the changed fields, not the last writer.
 
 Source: Kubernetes, server-side apply (field management); ADR 0023.
 """
@@ -21,19 +21,19 @@ from statemachine.observations import ActorSource, JobGone, JobObserved, Observa
 from statemachine.timestamps import instant
 
 ACTOR: Final = "jobledger.dev/actor"
-"""Annotation on jobs: who wrote the spec."""
+"""Annotation on jobs: the author of the spec."""
 
 ACTOR_OF: Final = "jobledger.dev/actor-of"
-"""Annotation on jobs: the generation of the spec that the one who is named wrote."""
+"""Annotation on jobs: the generation of the spec that the named author wrote."""
 
 DELETED_BY: Final = "jobledger.dev/deleted-by"
-"""Annotation on jobs: who asked for the deletion. Who wrote the spec last is no evidence of that."""
+"""Annotation on jobs: who asked for the deletion; the author of the spec need not be the same."""
 
 OWN_MANAGERS: Final = frozenset({"jobledger", "kubectl-jobledger"})
-"""Field managers of our own clients, which name the user for whom they act."""
+"""Field managers of our own clients, which state the user for whom they act."""
 
 _HASH: Final = 8
-"""Bytes of the digest of one field."""
+"""The bytes of the digest of one field."""
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
@@ -53,7 +53,7 @@ NOBODY: Final = Actor()
 
 @dataclass(frozen=True, slots=True)
 class _Manager:
-    """An entry of `managedFields`. Without a time it may have written at any."""
+    """An entry of `managedFields`. Without a time it may have written at any time."""
 
     name: str
     fields: Mapping[str, Any]
@@ -61,9 +61,9 @@ class _Manager:
     scales: bool
 
     def owns(self, path: Path, *, around: bool = False) -> bool:
-        """It wrote the field last; or `around`, one that may count as a whole.
+        """The manager wrote the field last; with `around`, also an object around it that it owns as a whole.
 
-        A manager that made an object, and lost all fields in it to others, still owns the object, without any.
+        A manager that made an object, and lost all fields in it to others, still owns the object, but no field.
         """
         node: Any = self.fields
         for step in path:
@@ -76,84 +76,85 @@ class _Manager:
 
 
 def digest(raw: Mapping[str, Any]) -> bytes:
-    """What `named` needs to know later: eight bytes for the generation, each field of the spec, each label."""
+    """The data that `named` needs later: eight bytes for the generation, each field of the spec, each label."""
     return _generation(raw) + b"".join(sorted(_hash(path, value) for path, value in _fields(raw)))
 
 
 def named(
-    seen: Observation, raw: Mapping[str, Any], before: bytes | None, since: datetime | None
+    observation: Observation, raw: Mapping[str, Any], before: bytes | None, since: datetime | None
 ) -> Observation:
-    """The observation of a job object with who is behind it.
+    """The observation of a job object with its actor.
 
-    `before` is the digest of the object as it was when it was last reported, None for one that was not. `since`: from
-    when on the policy has guarded the annotations of such objects, None where it does not.
+    `before` is the digest of the object when it was last reported, None if it was not. `since`: from when on the
+    policy has guarded the annotations of such objects, None if it does not.
     """
-    if isinstance(seen, JobGone) or (isinstance(seen, JobObserved) and seen.terminating_since is not None):
-        found = _deleter(raw, since)
-    elif isinstance(seen, JobObserved):
-        found = _actor(raw, before, since)
-    else:
-        return seen
-    return seen.model_copy(update={"actor": found.name, "actor_source": found.source})
+    match observation:
+        case JobObserved(terminating_since=None):
+            actor = _actor(raw, before, since)
+        case JobObserved() | JobGone():
+            actor = _deleter(raw, since)
+        case _:
+            return observation
+    return observation.model_copy(update={"actor": actor.name, "actor_source": actor.source})
 
 
 def _deleter(raw: Mapping[str, Any], since: datetime | None) -> Actor:
-    """Who asked for the deletion, as our front says; nothing is known of any other."""
+    """Who asked for the deletion, as our front states it; other deletions have no known actor."""
     name = _annotation(raw, DELETED_BY)
     managers = _managers(raw)
     if not (name and managers):
         return Actor(name)
     path = ("metadata", "annotations", DELETED_BY)
-    wrote = max((each.at or _NEVER for each in managers if each.owns(path)), default=_NEVER)
+    wrote = max((manager.at or _NEVER for manager in managers if manager.owns(path)), default=_NEVER)
     is_guarded = since is not None and wrote >= since
     return Actor(name, ActorSource.VERIFIED if is_guarded else ActorSource.STATED)
 
 
 def _actor(raw: Mapping[str, Any], before: bytes | None, since: datetime | None) -> Actor:
-    said, managers = _annotation(raw, ACTOR), _managers(raw)
-    if not managers:  # nobody keeps account of them: a machine's own cluster
-        return Actor(said)
+    stated, managers = _annotation(raw, ACTOR), _managers(raw)
+    if not managers:  # a local cluster does not keep them
+        return Actor(stated)
     is_new = before is None or before[:_HASH] != _generation(raw)
     changed = _changed(raw, before)
     of_spec = [path for path in changed if path[0] == "spec"]
-    is_claimed = bool(said) and is_new and _annotation(raw, ACTOR_OF) == str(_counted(raw))
+    is_claimed = bool(stated) and is_new and _annotation(raw, ACTOR_OF) == str(_counted(raw))
     if is_claimed and since is not None and _last_write(managers, of_spec) >= since:
-        return Actor(said, ActorSource.VERIFIED)
+        return Actor(stated, ActorSource.VERIFIED)
     first = before is None and _counted(raw) <= 1
     manager = _manager(managers, of_spec or changed, first=first)
-    if said and manager.name in OWN_MANAGERS and not manager.scales:
-        return Actor(said, ActorSource.STATED)
+    if stated and manager.name in OWN_MANAGERS and not manager.scales:
+        return Actor(stated, ActorSource.STATED)
     return Actor(manager.name, ActorSource.MANAGER)
 
 
 def _last_write(managers: Sequence[_Manager], changed: Sequence[Path]) -> datetime:
-    """When the spec was written last by somebody whom the policy can name: those who scale it cannot."""
+    """When a manager that the policy can name last wrote the spec; it cannot name those that scale."""
     owners = _owners(managers, changed) or _owners(managers, changed, around=True)
-    wrote = [each for _, each in owners] if changed else managers
-    return max((each.at or _NEVER for each in wrote if not each.scales), default=_NEVER)
+    wrote = [manager for _, manager in owners] if changed else managers
+    return max((manager.at or _NEVER for manager in wrote if not manager.scales), default=_NEVER)
 
 
 def _manager(managers: Sequence[_Manager], changed: Sequence[Path], *, first: bool) -> _Manager:
-    """Who owns what has changed: of several the newest, then who owns least. `first`: nothing has changed yet."""
+    """The owner of the changed fields: of several the newest, then the one that owns least. `first`: a new object."""
     owners = _owners(managers, changed) or _owners(managers, changed, around=True)
-    if not owners:  # what has gone has no owner any more
-        return max(managers, key=lambda each: (each.at or _NEVER, _names_the_actor(each)))
+    if not owners:  # removed fields have no owner any more
+        return max(managers, key=lambda manager: (manager.at or _NEVER, _names_the_actor(manager)))
     if first:
-        return max(owners, key=lambda found: found[0])[1]
-    return max(owners, key=lambda found: (found[1].at or _newest(owners), -_size(found[1].fields)))[1]
+        return max(owners, key=lambda owner: owner[0])[1]
+    return max(owners, key=lambda owner: (owner[1].at or _newest(owners), -_size(owner[1].fields)))[1]
 
 
 def _owners(
     managers: Sequence[_Manager], changed: Sequence[Path], *, around: bool = False
 ) -> list[tuple[int, _Manager]]:
-    """Who owns how many of the fields."""
-    owned = [(sum(each.owns(path, around=around) for path in changed), each) for each in managers]
-    return [(count, each) for count, each in owned if count]
+    """The managers that own some of the fields, each with the number of them."""
+    owned = [(sum(manager.owns(path, around=around) for path in changed), manager) for manager in managers]
+    return [(count, manager) for count, manager in owned if count]
 
 
 def _newest(owners: Sequence[tuple[int, _Manager]]) -> datetime:
-    """Where a manager without a time stands: it may have been the last."""
-    return max((each.at for _, each in owners if each.at is not None), default=_LATEST)
+    """The time of a manager without one: it may have been the last."""
+    return max((manager.at for _, manager in owners if manager.at is not None), default=_LATEST)
 
 
 def _names_the_actor(manager: _Manager) -> bool:
@@ -161,27 +162,27 @@ def _names_the_actor(manager: _Manager) -> bool:
 
 
 def _size(fields: Mapping[str, Any]) -> int:
-    return sum(1 + _size(each) for each in fields.values() if isinstance(each, Mapping))
+    return sum(1 + _size(inner) for inner in fields.values() if isinstance(inner, Mapping))
 
 
 def _managers(raw: Mapping[str, Any]) -> list[_Manager]:
-    """Those that wrote more than the status."""
-    said = _within(raw, "metadata", "managedFields")
-    found = [each for each in said if isinstance(each, Mapping)] if isinstance(said, list) else []
+    """The managers that wrote more than the status."""
+    entries = _within(raw, "metadata", "managedFields")
+    mappings = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
     return [
         _Manager(
-            _text(each.get("manager")),
-            fields if isinstance(fields := each.get("fieldsV1"), Mapping) else {},
-            instant(each.get("time")),
-            each.get("subresource") == "scale",
+            _text(entry.get("manager")),
+            fields if isinstance(fields := entry.get("fieldsV1"), Mapping) else {},
+            instant(entry.get("time")),
+            entry.get("subresource") == "scale",
         )
-        for each in found
-        if each.get("subresource") in (None, "", "scale")
+        for entry in mappings
+        if entry.get("subresource") in (None, "", "scale")
     ]
 
 
 def _changed(raw: Mapping[str, Any], before: bytes | None) -> list[Path]:
-    """The fields that are not as they were; all of the spec, where nobody knows how they were."""
+    """The fields that differ from `before`; without it, all of the spec."""
     if before is None:
         return [path for path, _ in _fields(raw) if path[0] == "spec"]
     old = {before[at : at + _HASH] for at in range(_HASH, len(before), _HASH)}
@@ -189,7 +190,7 @@ def _changed(raw: Mapping[str, Any], before: bytes | None) -> list[Path]:
 
 
 def _fields(raw: Mapping[str, Any]) -> Iterator[tuple[Path, object]]:
-    """The fields of the spec, and the labels. A list is one field: that of replicas counts as a whole."""
+    """The fields of the spec, and the labels. A list is one field, as that of replicas."""
     yield from _leaves(("spec",), raw.get("spec") or None)
     yield from _leaves(("metadata", "labels"), _within(raw, "metadata", "labels") or None)
 
@@ -203,8 +204,8 @@ def _leaves(path: Path, value: object) -> Iterator[tuple[Path, object]]:
 
 
 def _hash(path: Path, value: object) -> bytes:
-    said = to_json([path, value], inf_nan_mode="constants", serialize_unknown=True)
-    return hashlib.blake2b(said, digest_size=_HASH).digest()
+    text = to_json([path, value], inf_nan_mode="constants", serialize_unknown=True)
+    return hashlib.blake2b(text, digest_size=_HASH).digest()
 
 
 def _generation(raw: Mapping[str, Any]) -> bytes:
@@ -226,5 +227,5 @@ def _annotation(raw: Mapping[str, Any], key: str) -> str:
 
 
 def _text(value: object) -> str:
-    """A string that can be written as UTF-8; anything else is nothing."""
+    """A string that can be written as UTF-8; empty for any other value."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""

@@ -1,7 +1,7 @@
-"""What an API server with our CRDs would refuse, for clusters that have none.
+"""Refuses what an API server with our CRDs would refuse, for clusters without one.
 
-Only the layers that the API server checks refuse here: S (schema) and C (CEL). Everything else is the
-controller's to find, and lets the job be stored and fail visibly. Source: spec R2.
+Only the layers that the API server checks refuse here: S (schema) and C (CEL). The controller finds all other
+problems: such a job is stored and fails visibly. Source: spec R2.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _REFUSING = (Layer.SCHEMA, Layer.CEL)
 
 
 def admit(new: Manifest, old: Manifest | None) -> None:
-    """Nothing, unless `new` is a job that the API server would not store.
+    """Refuses `new` if it is a job that the API server would not store.
 
     Raises:
         Refused: 422 with every problem, in field order as the kind found them; 404 for a kind that is not
@@ -34,14 +34,14 @@ def admit(new: Manifest, old: Manifest | None) -> None:
     admission = kind.admit(name, _spec(new), before)
     refusals = list(refused(kind.rules, admission.problems))
     if refusals:
-        said = "; ".join(map(str, refusals))
-        raise Refused(422, "Invalid", f'{new["kind"]}.{kind.names.group} "{name}" is invalid: {said}')
+        message = "; ".join(map(str, refusals))
+        raise Refused(422, "Invalid", f'{new["kind"]}.{kind.names.group} "{name}" is invalid: {message}')
 
 
 def refused(rules: Iterable[Rule], problems: Iterable[Problem]) -> Iterable[Problem]:
-    """The problems that are the API server's to refuse; one without a known rule is about the schema."""
+    """The problems for which the API server refuses; a problem without a known rule is about the schema."""
     layers = {rule.id: rule.layer for rule in rules}
-    return (each for each in problems if layers.get(each.rule, Layer.SCHEMA) in _REFUSING)
+    return (problem for problem in problems if layers.get(problem.rule, Layer.SCHEMA) in _REFUSING)
 
 
 def _spec(manifest: Mapping[str, Any]) -> Mapping[str, Any]:

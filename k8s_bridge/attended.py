@@ -1,7 +1,7 @@
-"""Which jobs are looked after: which kinds, in which namespaces, and what is configured for them.
+"""Which jobs the controller manages: which kinds, in which namespaces, and with which settings.
 
-Some kinds are opt-in (`Kind.opt_in`): another controller may look after their jobs, and two never may. Where a kind
-is not switched on its objects are neither watched nor touched, and jobs of it that the log knows stay as they are.
+Some kinds are opt-in (`Kind.opt_in`): another controller may manage their jobs, and two never may. If a kind is not
+switched on, the controller neither watches nor changes its objects, and its jobs in the log stay as they are.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from statemachine.kinds import KINDS, UnknownKind, kind_of
 
 @dataclass(frozen=True, slots=True)
 class OptIn:
-    """An opt-in kind is on in `namespaces`, in all if there are none; `settings` are for its jobs to keep."""
+    """An opt-in kind is on in `namespaces`, in all if there are none; its jobs keep `settings`."""
 
     namespaces: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -22,40 +22,40 @@ class OptIn:
 
 @dataclass(frozen=True, slots=True)
 class Attended:
-    """What is looked after: jobs in `namespaces`, in all if there are none.
+    """What the controller manages: jobs in `namespaces`, in all if there are none.
 
-    `opted_in` are the opt-in kinds that are switched on, by name; None: all of them, as where nobody else could look
-    after their jobs.
+    `opted_in` are the opt-in kinds that are switched on, by name; None: all of them, where no other controller can
+    manage their jobs.
     """
 
     namespaces: tuple[str, ...] = ()
     opted_in: Mapping[str, OptIn] | None = None
     kept: Mapping[str, str] = field(default_factory=dict)
-    """What is configured for jobs of every kind, for them to keep."""
+    """Settings for jobs of every kind, which they keep."""
     kueue: bool = False
-    """Kueue's Workloads are read, which say how jobs stand in queues."""
+    """The bridge reads Kueue's Workloads, which have the standing of jobs in queues."""
 
     def places(self, kind: Kind) -> tuple[str | None, ...]:
-        """The namespaces to watch for jobs of the kind; None stands for all, and nothing for nowhere."""
+        """The namespaces to watch for jobs of the kind; None stands for all, and an empty tuple for nowhere."""
         everywhere = self.namespaces or (None,)
         if not kind.opt_in or self.opted_in is None:
             return everywhere
-        said = self.opted_in.get(kind.names.kind)
-        if said is None:
+        opted_in = self.opted_in.get(kind.names.kind)
+        if opted_in is None:
             return ()
-        return (
-            tuple(each for each in said.namespaces if self._is_ours(each)) if said.namespaces else everywhere
-        )
+        if not opted_in.namespaces:
+            return everywhere
+        return tuple(filter(self._is_ours, opted_in.namespaces))
 
     def _is_ours(self, namespace: str) -> bool:
         return not self.namespaces or namespace in self.namespaces
 
     def kinds(self) -> Iterator[Kind]:
-        """The kinds that are looked after somewhere."""
+        """The kinds that the controller manages somewhere."""
         return (kind for kind in KINDS if self.places(kind))
 
     def covers(self, api_version: str, kind: str, namespace: str) -> bool:
-        """A job of this kind, or alias, in this namespace is looked after. One of an unknown kind is not refused."""
+        """The controller manages jobs of this kind, or alias, in this namespace. It does not refuse unknown kinds."""
         try:
             places = self.places(kind_of(api_version, kind))
         except UnknownKind:
@@ -63,14 +63,16 @@ class Attended:
         return None in places or namespace in places
 
     def settings(self, kind: Kind) -> Mapping[str, str]:
-        """What is configured for jobs of the kind."""
-        said = (self.opted_in or {}).get(kind.names.kind)
-        return {**self.kept, **(said.settings if said is not None else {})}
+        """The settings for jobs of the kind."""
+        opted_in = (self.opted_in or {}).get(kind.names.kind)
+        return {**self.kept, **(opted_in.settings if opted_in is not None else {})}
 
     def owned(self, kind: Kind) -> Iterator[Owned]:
-        """What jobs of the kind may own here beside pods and Services."""
+        """The children that jobs of the kind may own here besides pods and Services."""
         settings = self.settings(kind)
-        return (each for each in kind.owns if each.when is None or settings.get(each.when[0]) == each.when[1])
+        return (
+            child for child in kind.owns if child.when is None or settings.get(child.when[0]) == child.when[1]
+        )
 
 
 EVERYTHING: Final = Attended()

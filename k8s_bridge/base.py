@@ -12,7 +12,7 @@ from k8s_bridge.watching import is_watched
 class StoredCluster:
     """The objects half of the port.
 
-    Whoever inherits adds pods, logs, `close`, and says when a write is done.
+    A subclass adds pods, logs, `close`, and says when a write is done.
     """
 
     objects: ObjectStore
@@ -36,8 +36,8 @@ class StoredCluster:
     async def look(self, ref: Ref, uid: str) -> Sight:
         """The pod with this uid as it is now."""
         await self._before("get", ref)
-        found = self.objects.peek(ref)
-        return Sight(found if found and found["metadata"]["uid"] == uid else None, self.objects.now())
+        pod = self.objects.peek(ref)
+        return Sight(pod if pod and pod["metadata"]["uid"] == uid else None, self.objects.now())
 
     async def list(self, api_version: str, kind: str, namespace: str | None = None) -> Sequence[Manifest]:
         """All objects of a kind, by namespace and name."""
@@ -108,18 +108,25 @@ class StoredCluster:
         """All that happened to these objects, oldest first. See the port."""
         await self._before("events", Ref("", "", namespace, ""))
         about = {*uids, *self.kept_events.named(namespace, names)}
-        found = [each for uid in about for each in self.kept_events.of(namespace, uid)]
-        found.sort(key=lambda event: event.at)
+        events = [event for uid in about for event in self.kept_events.of(namespace, uid)]
+        events.sort(key=lambda event: event.at)
         return [
             Happening(
-                each.about, each.uid, each.reason, each.message, each.level, each.at, each.at, by="jobledger"
+                event.about,
+                event.uid,
+                event.reason,
+                event.message,
+                event.level,
+                event.at,
+                event.at,
+                by="jobledger",
             )
-            for each in found
+            for event in events
         ]
 
 
 def _ref(manifest: Manifest) -> Ref:
-    """What `manifest` is about, as far as it says so; the store examines it."""
+    """The reference in `manifest`, which the store checks."""
     meta = manifest.get("metadata") or {}
     kind, name = manifest.get("kind"), meta.get("name")
     namespace = meta.get("namespace") or "default"

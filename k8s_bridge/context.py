@@ -1,4 +1,4 @@
-"""What a bridge asks of the log, and what it tells projectors: two ports, each with a null implementation."""
+"""Two ports of a bridge, to the log and to projectors, each with a null implementation."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ Open jobs, and the pods (by replica and attempt) that have been observed.
 
 
 class LogContext(Protocol):
-    """What the log says of jobs and pods that a bridge meets, or misses."""
+    """What the log has of jobs and pods that a bridge observes, or misses."""
 
     def known(self) -> Known:
         """What the log believes to exist."""
@@ -24,10 +24,10 @@ class LogContext(Protocol):
         """The kind of a job that the log knows; empty for any other."""
 
     def place_of(self, pod: PodGone) -> Ref | None:
-        """Where the pod is that the log counts as this replica's; None if it does not count this pod."""
+        """The reference to a pod that the log counts as its replica's; None if it does not count this pod."""
 
     def is_forgotten(self, job: JobUid) -> bool:
-        """Nothing of the job should be there any more, and no visit would look for it."""
+        """No object of the job should exist any more, and no visit would look for one."""
 
 
 class NoLog:
@@ -51,7 +51,7 @@ class NoLog:
 
 
 class Signals(Protocol):
-    """What projectors learn of the cluster without the log."""
+    """What projectors learn of the cluster without an observation."""
 
     def touched(self, job: JobUid) -> None:
         """A child of the job changed in a way that no observation speaks of.
@@ -66,7 +66,7 @@ class Signals(Protocol):
         """Everything that exists has been reported."""
 
     def observed(self, observation: Observation) -> None:
-        """The observation is on its way to whichever process decides."""
+        """The observation is on its way to the engine."""
 
 
 class NoSignals:

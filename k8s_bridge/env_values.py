@@ -1,7 +1,7 @@
 """Literal values of environment variables, kept out of the log: references go in (ADR 0022).
 
-The bridge conceals a job's spec before anybody else gets it. Who makes a pod reads the job object, and puts back each
-value whose hash is the one that the log has. Keys are in a file that only bridges and projectors read.
+The bridge conceals a job's spec before any other part gets it. The projector that makes a pod reads the job object,
+and puts back each value whose hash the log has. Keys are in a file that only bridges and projectors read.
 """
 
 import hashlib
@@ -18,14 +18,14 @@ from statemachine.errors import ConfigError
 from statemachine.observations import JobObserved
 
 _BYTES = 32
-"""Of a key that is made here."""
+"""The length of a key that is made here."""
 
 _SHORTEST = 16
-"""Characters of a key: what can be tried out is none."""
+"""The least characters of a key: a shorter one could be guessed."""
 
 
 class Unresolved(Exception):
-    """The job object does not have values any more that pods of it need; `names` are the variables."""
+    """The job object has lost values that its pods need; `names` are the variables."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(dict.fromkeys(names))
@@ -38,23 +38,22 @@ class Unresolved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EnvValues:
-    """References for values, and values for references. With the first of the `keys` new ones are made.
+    """References for values, and values for references. The first of the `keys` makes new ones, all resolve them.
 
-    What was made with any of them is understood. With `conceals` off nothing new is concealed: jobs that were, still
-    get their values.
+    With `conceals` off no new values are concealed; jobs with concealed ones still get theirs.
     """
 
     keys: tuple[bytes, ...] = field(default=(), repr=False)
     conceals: bool = False
 
     @classmethod
-    def of(cls, file: Path | None, *, conceals: bool, made: Path | None = None) -> Self:
-        """With the keys in `file`, one a line; where none is named, in the file `made`, which is made if needed.
+    def of(cls, file: Path | None, *, conceals: bool, fallback: Path | None = None) -> Self:
+        """Reads keys from `file`, one a line; without one from the file `fallback`, which is made if needed.
 
         Raises:
-            ConfigError: there is no key, or none that is one.
+            ConfigError: there is no key, or no valid one.
         """
-        path = file or made
+        path = file or fallback
         if path is None:
             if conceals:
                 raise ConfigError(
@@ -67,17 +66,17 @@ class EnvValues:
             _make(path)
         return cls(_read(path), conceals)
 
-    def concealed(self, seen: JobObserved) -> JobObserved:
+    def concealed(self, job: JobObserved) -> JobObserved:
         """The observation without literal values of environment variables."""
         if not self.conceals:
-            return seen
+            return job
 
         def change(name: str, value: Any) -> Any:
             if isinstance(value, str):
-                return self._reference(self.keys[0], seen.job, name, value)
+                return self._reference(self.keys[0], job.job, name, value)
             return type(value)() if isinstance(value, bool | int | float | list | dict) else None
 
-        return seen.model_copy(update={"spec": with_variables(dict(seen.spec), change)})
+        return job.model_copy(update={"spec": with_variables(dict(job.spec), change)})
 
     def resolved(
         self,
@@ -95,41 +94,41 @@ class EnvValues:
                 return value
             return expand(values[value]) if expand else values[value]
 
-        found: dict[str, Any] = with_variables(manifest, change)
+        result: dict[str, Any] = with_variables(manifest, change)
         if lost:
             raise Unresolved(lost)
-        return found
+        return result
 
     def values(self, job: Mapping[str, Any]) -> Mapping[str, str]:
-        """What the references to values of the job object stand for."""
-        found: dict[str, str] = {}
+        """The values of the job object's environment variables, by reference."""
+        values: dict[str, str] = {}
 
         def note(name: str, value: Any) -> Any:
             if isinstance(value, str):
                 for key in self.keys:
-                    found[self._reference(key, job["metadata"]["uid"], name, value)] = value
+                    values[self._reference(key, job["metadata"]["uid"], name, value)] = value
             return value
 
         with_variables(job.get("spec") or {}, note)
-        return found
+        return values
 
     def _reference(self, key: bytes, uid: str, name: str, value: str) -> str:
-        """Of one job and variable: equal values of two do not show that they are equal."""
-        said = "\0".join((uid, name, value)).encode("utf-8", "surrogatepass")
-        digest = hmac.new(key, said, hashlib.sha256).hexdigest()[:32]
+        """The reference of a value of one job and variable: equal values of two of them have different ones."""
+        message = "\0".join((uid, name, value)).encode("utf-8", "surrogatepass")
+        digest = hmac.new(key, message, hashlib.sha256).hexdigest()[:32]
         return reference(_name(key), digest, several_lines="\n" in value)
 
 
 def needs_values(manifest: Mapping[str, Any]) -> bool:
-    """References stand in it."""
-    found: list[bool] = []
+    """The manifest has references."""
+    flags: list[bool] = []
 
     def note(_: str, value: Any) -> Any:
-        found.append(is_reference(value))
+        flags.append(is_reference(value))
         return value
 
     with_variables(manifest, note)
-    return any(found)
+    return any(flags)
 
 
 def _name(key: bytes) -> str:
@@ -137,24 +136,24 @@ def _name(key: bytes) -> str:
 
 
 def _make(path: Path) -> None:
-    """A new key is in the file, which nobody but its owner may read; unless somebody was quicker."""
+    """Makes a file with a new key, which only its owner may read, unless another process was quicker."""
     try:
-        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         return
     except OSError as error:
         raise ConfigError(f"the key for env values cannot be written to {path}: {error.strerror}") from error
-    with os.fdopen(made, "w") as file:
+    with os.fdopen(descriptor, "w") as file:
         file.write(secrets.token_hex(_BYTES) + "\n")
 
 
 def _read(path: Path) -> tuple[bytes, ...]:
     try:
-        found = tuple(each.strip() for each in path.read_bytes().splitlines() if each.strip())
+        keys = tuple(line.strip() for line in path.read_bytes().splitlines() if line.strip())
     except OSError as error:
         raise ConfigError(f"the key for env values cannot be read from {path}: {error.strerror}") from error
-    if not found or min(map(len, found)) < _SHORTEST:
+    if not keys or min(map(len, keys)) < _SHORTEST:
         raise ConfigError(
             f"{path} must hold keys for env values, one a line, of {_SHORTEST} characters or more"
         )
-    return found
+    return keys

@@ -1,6 +1,6 @@
-"""What a test may break in a cluster: the next calls, and the watches.
+"""Faults that a test puts into a cluster: in the next calls, and in the watches.
 
-`Faults` is asked before and after every call of the memory cluster; `Disturbance` says for each change when,
+The memory cluster asks `Faults` before and after every call; `Disturbance` says for each change when,
 and how often, it reaches the watchers.
 """
 
@@ -17,17 +17,17 @@ Disturbance = Callable[[Change], Sequence[float]]
 
 
 def invalid(message: str = "spec: Invalid value") -> Refused:
-    """What an API server says to an object that it does not understand."""
+    """The response of an API server to an invalid object."""
     return Refused(422, "Invalid", message)
 
 
 def quota(message: str = "exceeded quota: pods=10, used: pods=10, limited: pods=10") -> Refused:
-    """What an API server says when the namespace's quota is used up."""
+    """The response of an API server if the namespace's quota is used up."""
     return Refused(403, "Forbidden", message)
 
 
 def unavailable(message: str = "the server is currently unable to handle the request") -> ClusterUnavailable:
-    """What nobody can act on but by trying again."""
+    """The response of an API server that only a retry can help against."""
     return ClusterUnavailable(message)
 
 
@@ -60,19 +60,19 @@ class Faults:
     def lose_reply(
         self, *, times: int = 1, verbs: tuple[str, ...] = WRITES, kinds: tuple[str, ...] = ()
     ) -> None:
-        """The next `times` such calls are done, but their caller hears ClusterUnavailable."""
+        """The next `times` such calls are done, but raise ClusterUnavailable."""
         lost = ClusterUnavailable("connection reset; the outcome is unknown")
         self._planned.append(_Planned(lost, verbs, kinds, times, after=True))
 
     def clear(self) -> None:
-        """Nothing is planned any more."""
+        """Drops all planned faults."""
         self._planned.clear()
 
     def meet(self, verb: str, kind: str, *, after: bool) -> None:
-        """Raise what is planned for this call, if anything is."""
-        for each in self._planned:
-            if each.after is after and verb in each.verbs and (not each.kinds or kind in each.kinds):
-                each.left -= 1
-                if each.left <= 0:
-                    self._planned.remove(each)
-                raise each.error
+        """Raises what is planned for this call, if anything is."""
+        for fault in self._planned:
+            if fault.after is after and verb in fault.verbs and (not fault.kinds or kind in fault.kinds):
+                fault.left -= 1
+                if fault.left <= 0:
+                    self._planned.remove(fault)
+                raise fault.error

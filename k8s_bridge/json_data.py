@@ -19,21 +19,24 @@ def copied(value: T) -> T:
     kind = type(value)
     if kind in _ATOMS:
         return value
-    # leaves and names are tested here rather than by a call each: most of what is copied are these
+    # leaves and names are tested here rather than by a call for each: they are most of the data
     if kind is dict:
         return {  # type: ignore[return-value]
-            key if type(key) is str else _key(key): each if type(each) in _ATOMS else copied(each)
-            for key, each in value.items()  # type: ignore[attr-defined]
+            key if type(key) is str else _key(key): inner if type(inner) in _ATOMS else copied(inner)
+            for key, inner in value.items()  # type: ignore[attr-defined]
         }
     if kind is list or kind is tuple:
-        return [each if type(each) in _ATOMS else copied(each) for each in value]  # type: ignore[attr-defined,return-value]
+        return [  # type: ignore[return-value]
+            inner if type(inner) in _ATOMS else copied(inner)
+            for inner in value  # type: ignore[attr-defined]
+        ]
     return cast(T, _unusual(value))
 
 
 def _unusual(value: Any) -> Any:
-    """Subclasses (an enum's string, a mapping proxy) become what they stand for."""
+    """A copy of a subclass (an enum's string, a mapping proxy) as its base type."""
     if isinstance(value, Mapping):
-        return {_key(key): copied(each) for key, each in value.items()}
+        return {_key(key): copied(inner) for key, inner in value.items()}
     for atom in (str, bool, int, float):
         if isinstance(value, atom):
             return atom(value)

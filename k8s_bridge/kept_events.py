@@ -1,4 +1,4 @@
-"""Kubernetes Events on jobs, as many as are worth keeping."""
+"""Kubernetes Events on jobs, up to a limit."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -6,7 +6,7 @@ from k8s_bridge.port import JobEvent
 
 
 class KeptEvents:
-    """Events by namespace and name, the first of a name for ever; above `limit` the oldest written go."""
+    """Events by namespace and name, of which the first stays; above `limit` the oldest are dropped."""
 
     def __init__(self, limit: int = 50_000, persist: Callable[[JobEvent, bool], None] | None = None) -> None:
         self._limit, self._persist = limit, persist
@@ -14,14 +14,14 @@ class KeptEvents:
         self._by_job: dict[tuple[str, str], dict[str, None]] = {}
 
     def add(self, event: JobEvent) -> None:
-        """Keep `event`, unless one of its name is kept."""
+        """Keeps `event`, unless one of its name is kept."""
         if self._put(event):
             self._say(event, kept=True)
             while len(self._by_name) > self._limit:
                 self._say(self._drop_oldest(), kept=False)
 
     def restore(self, event: JobEvent) -> None:
-        """Put back an event that was kept durably."""
+        """Puts back an event that was kept durably."""
         self._put(event)
 
     def of(self, namespace: str, job_uid: str) -> Sequence[JobEvent]:
@@ -30,11 +30,11 @@ class KeptEvents:
         return sorted((self._by_name[namespace, name] for name in names), key=lambda event: event.at)
 
     def named(self, namespace: str, names: Collection[tuple[str, str]]) -> set[str]:
-        """Uids of the objects of these kinds and names of which anything was said."""
+        """The uids of objects of these kinds and names that have events."""
         if not names:
             return set()
-        kept = (each for (place, _), each in self._by_name.items() if place == namespace)
-        return {each.uid for each in kept if (each.about.kind, each.about.name) in names}
+        kept = (event for (place, _), event in self._by_name.items() if place == namespace)
+        return {event.uid for event in kept if (event.about.kind, event.about.name) in names}
 
     def _put(self, event: JobEvent) -> bool:
         namespace = event.about.namespace

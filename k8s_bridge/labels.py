@@ -1,6 +1,6 @@
-"""The labels of a raw object, as far as they are labels. Pure.
+"""The valid labels of a raw object. Pure.
 
-An API server stores no others; the store of one machine, and a damaged object, may hold anything.
+An API server stores no others; a local store, or a damaged object, may hold any value.
 """
 
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from statemachine.observations import MOST_LABELS
 def labels(meta: Mapping[str, Any]) -> dict[str, str]:
     """The labels in an object's metadata, by key; the first `MOST_LABELS` of them.
 
-    In order, so that the same labels give the same bytes whoever wrote them down.
+    They are sorted, so that the same labels give the same bytes.
     """
     raw = meta.get("labels")
     if not isinstance(raw, Mapping):
         return {}
-    found = sorted((key, value) for key, value in raw.items() if _is_label(key, value))
-    return dict(found[:MOST_LABELS])
+    pairs = sorted((key, value) for key, value in raw.items() if _is_label(key, value))
+    return dict(pairs[:MOST_LABELS])
 
 
 def _is_label(key: object, value: object) -> bool:

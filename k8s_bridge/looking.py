@@ -1,8 +1,8 @@
-"""Pods that a watch or a list by labels does not show any more are looked at before they are called gone.
+"""The bridge looks at pods that a watch or a list by labels shows no more, before it reports them gone.
 
-Somebody may have taken their labels. Requests come in from `watchers`, looks by name and uid go out through
-`Cluster.look`, a few at a time, and what they show comes back as answers. A look that fails is tried again: until
-then nothing is said. A pod that is out of sight and exists is looked at again and again, as no watch tells of it.
+A user may have removed their labels. `watchers` asks for looks; these read pods by name and uid through
+`Cluster.look`, a few at a time, and their results come back as answers. A failed look is tried again, and gives no
+answer until then. A pod that exists without its labels is looked at periodically, as no watch shows its changes.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ from statemachine.errors import ClusterError, ClusterUnavailable
 _log = logging.getLogger(__name__)
 
 AT_A_TIME: Final = 8
-"""Looks side by side. Thousands of pods may be gone at once; the other requests of the process go on beside them."""
+"""Looks at the same time. Thousands of pods may vanish at once; the process's other requests must go on."""
 
 AGAIN: Final = 10.0
-"""Seconds between two looks at a pod that exists, and that no watch shows."""
+"""Seconds between two looks at a pod that exists and that no watch shows."""
 
 
-class Answer(NamedTuple):
-    """What a look at the pod with this uid showed; it was looked at `before`, and was there."""
+class LookResult(NamedTuple):
+    """The result of a look at the pod with this uid; `before`: an earlier look showed it."""
 
     uid: str
     sight: Sight
@@ -37,8 +37,8 @@ class Answer(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Look:
-    """A pod to be looked at; `number` is that of its place in the queue, older places do not count any more."""
+class _PodLook:
+    """A pod to be looked at; `number` is its place in the queue, older places do not count any more."""
 
     ref: Ref
     number: int
@@ -48,14 +48,14 @@ class _Look:
 
 @dataclass(slots=True)
 class Looks:
-    """Looks at pods of the `cluster`. Who takes answers says `again` or `drop` of a pod that is there."""
+    """Looks at pods of the `cluster`. For a pod that exists the taker of an answer calls `again` or `drop`."""
 
     cluster: Cluster
     chance: Callable[[], float]
-    answers: deque[Answer] = field(default_factory=deque)
+    answers: deque[LookResult] = field(default_factory=deque)
     answered: asyncio.Event = field(default_factory=asyncio.Event)
     """Set while there may be answers."""
-    _looks: dict[str, _Look] = field(default_factory=dict)
+    _looks: dict[str, _PodLook] = field(default_factory=dict)
     _due: list[tuple[float, int, str]] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=count)
     _added: asyncio.Event = field(default_factory=asyncio.Event)
@@ -68,25 +68,25 @@ class Looks:
         return uid in self._looks
 
     def add(self, uid: str, ref: Ref) -> None:
-        """The pod is looked at as soon as possible."""
-        known = self._looks.get(uid)
-        self._looks[uid] = _Look(ref, 0, was_there=known is not None and known.was_there)
+        """Schedules a look at the pod as soon as possible."""
+        before = self._looks.get(uid)
+        self._looks[uid] = _PodLook(ref, 0, was_there=before is not None and before.was_there)
         self._schedule(uid, 0.0)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run(), name="looks")
             self._task.add_done_callback(lambda _: self.answered.set())
 
     def again(self, uid: str) -> None:
-        """The pod exists: it is looked at later."""
+        """Schedules a later look at the pod, which exists."""
         self._looks[uid].was_there = True
         self._schedule(uid, AGAIN)
 
     def drop(self, uid: str) -> None:
-        """The pod is not looked at any more."""
+        """Ends the looks at the pod."""
         self._looks.pop(uid, None)
 
-    def take(self) -> Answer | None:
-        """The oldest answer about a pod that is still asked for. Raises what ended the looking."""
+    def take(self) -> LookResult | None:
+        """The oldest answer about a pod that is still looked at. Raises the error that ended the task."""
         while self.answers:
             answer = self.answers.popleft()
             if answer.uid in self._looks:
@@ -97,7 +97,7 @@ class Looks:
         return None
 
     async def close(self) -> None:
-        """Nothing is looked at any more; idempotent."""
+        """Ends all looks; idempotent."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
@@ -118,7 +118,7 @@ class Looks:
                 await asyncio.wait_for(self._added.wait(), wait)
 
     def _batch(self) -> list[tuple[str, int]]:
-        """The pods whose time has come, a few of them."""
+        """Some of the pods that are due."""
         now = _time()
         batch: list[tuple[str, int]] = []
         while self._due and self._due[0][0] <= now and len(batch) < AT_A_TIME:
@@ -136,10 +136,10 @@ class Looks:
             return
         look.failures = 0
         if look.number == number:
-            self.answers.append(Answer(uid, sight, look.was_there))
+            self.answers.append(LookResult(uid, sight, look.was_there))
             self.answered.set()
 
-    def _failed(self, uid: str, look: _Look, error: ClusterError) -> None:
+    def _failed(self, uid: str, look: _PodLook, error: ClusterError) -> None:
         look.failures += 1
         if look.failures == 1:
             fields = {"action": "look-failed", "pod": str(look.ref), "error": str(error)}
@@ -150,10 +150,10 @@ class Looks:
 
 
 class Incoming:
-    """What comes next: from an open watch, or from looks, in one line.
+    """The items of an open watch and the answers of looks, as one sequence.
 
-    With `silence` a watch that got nowhere for so many seconds is given up: it brought nothing, and `signs` of life
-    are what they were.
+    With `silence` it gives a watch up that made no progress for so many seconds: no item came, and `signs` of life
+    have not changed.
     """
 
     def __init__(
@@ -167,8 +167,8 @@ class Incoming:
         self._coming: asyncio.Future[Change | Synced] | None = None
         self._heard, self._last_signs = 0.0, object()
 
-    async def next(self) -> Change | Synced | Answer:
-        """Raises what the watch raises; TimeoutError, if it is silent."""
+    async def next(self) -> Change | Synced | LookResult:
+        """The next item or answer. Raises what the watch raises; TimeoutError if it is silent."""
         if self._silence is None and not self._looks and self._coming is None:
             return await anext(self._items)
         if self._coming is None:
@@ -183,17 +183,17 @@ class Incoming:
             await self._wait(self._coming)
 
     async def close(self) -> None:
-        """The watch is not waited for any more."""
+        """Stops waiting for the watch."""
         if self._coming is None:
             return
         if not self._coming.done():
             self._coming.cancel()
             await asyncio.wait({self._coming})
         if not self._coming.cancelled():
-            self._coming.exception()  # nobody else asks for it
+            self._coming.exception()  # otherwise asyncio logs that it was never retrieved
 
     async def _wait(self, coming: asyncio.Future[Change | Synced]) -> None:
-        """Something has come, or may have. Raises TimeoutError."""
+        """Waits until an item or an answer may have come. Raises TimeoutError."""
         answered: asyncio.Future[Any] = asyncio.ensure_future(self._looks.answered.wait())
         either: set[asyncio.Future[Any]] = {coming, answered}
         left = None if self._silence is None else self._heard + self._silence - _time()
@@ -203,7 +203,7 @@ class Incoming:
             answered.cancel()
         if self._silence is not None and _time() >= self._heard + self._silence and not coming.done():
             if self._signs() == self._last_signs:
-                raise Silent(f"the watch was silent for {self._silence:g} s")
+                raise SilentWatch(f"the watch was silent for {self._silence:g} s")
             self._alive()
 
     def _alive(self) -> None:
@@ -214,5 +214,5 @@ def _time() -> float:
     return asyncio.get_running_loop().time()
 
 
-class Silent(TimeoutError):
-    """An open watch got nowhere."""
+class SilentWatch(TimeoutError):
+    """An open watch made no progress."""

@@ -1,6 +1,6 @@
-"""A cluster in a dict, for simulation, tests and measurements: pods move by script, everything can be broken.
+"""A cluster in a dict, for simulation, tests and measurements: scripts move its pods, tests put faults into it.
 
-Deterministic on a simulated loop: it waits only through `loop.call_later` and `asyncio.sleep`; uids count up
+It is deterministic on a simulated loop: it waits only through `loop.call_later` and `asyncio.sleep`; uids count up
 and times come from the given clock. Nothing runs before the first call that finds a loop running.
 """
 
@@ -18,7 +18,7 @@ from k8s_bridge.kept_events import KeptEvents
 from k8s_bridge.objects import Admit, ObjectStore
 from k8s_bridge.port import Change, Manifest, Ref, Synced, Verb
 from k8s_bridge.sim_logs import SimLogs
-from k8s_bridge.sim_pods import PREFIX, Script, Status, Step, annotated, ending, moved, seconds
+from k8s_bridge.sim_pods import PREFIX, Script, SimStep, Status, annotated, ending, moved, seconds
 from k8s_bridge.watching import is_watched
 
 _ENDED = ("Succeeded", "Failed")
@@ -37,7 +37,7 @@ def wall_clock() -> datetime:
 
 @dataclass(slots=True)
 class _Simulated:
-    """A pod that exists: the `run-seconds` that was obeyed last, and what is going to happen next."""
+    """A pod that exists: its last `run-seconds`, and the timer of its next step."""
 
     run_seconds: object
     timer: asyncio.TimerHandle | None = None
@@ -74,7 +74,7 @@ class MemoryCluster(StoredCluster):
         self.faults = Faults()
         self.script = script
         self.disturbance: Disturbance | None = None
-        """Set to delay, duplicate or reorder what watchers are told from now on."""
+        """Set to delay, duplicate or reorder what watchers get from now on."""
         self._clock, self._latency, self._nodes = clock, latency, nodes
         self._pods: dict[str, _Simulated] = {}
         self._scheduled = count()
@@ -103,13 +103,13 @@ class MemoryCluster(StoredCluster):
         previous: bool = False,
         follow: bool = False,
     ) -> AsyncIterator[bytes]:
-        """What was written with `write_log`, in pieces; runs are not told apart. Raises Missing."""
+        """What was written with `write_log`, in pieces, for all runs together. Raises Missing."""
         return self.sim_logs.read(
             namespace, pod, uid=uid, container=container, follow=follow and not previous
         )
 
     async def close(self) -> None:
-        """No pod moves any more; idempotent."""
+        """Stops all pods; idempotent."""
         for pod in self._pods.values():
             if pod.timer is not None:
                 pod.timer.cancel()
@@ -129,7 +129,7 @@ class MemoryCluster(StoredCluster):
         return Ref("v1", "Pod", namespace, name)
 
     def delete_pod(self, namespace: str, name: str, *, force: bool = False) -> None:
-        """Somebody else deletes the pod; with `force` it is gone at once, whatever holds it.
+        """Deletes the pod as a user does; with `force` it is gone at once, in spite of finalizers.
 
         Raises Missing.
         """
@@ -138,28 +138,28 @@ class MemoryCluster(StoredCluster):
         if force:
             self.objects.patch(ref, {"metadata": {"finalizers": None}})
             self.objects.terminated(ref, uid)
-        if self.objects.peek(ref) is not None:  # it may have been waiting for just that
+        if self.objects.peek(ref) is not None:  # a pod in deletion is gone without its finalizer
             self.objects.delete(ref)
 
     def evict(self, namespace: str, name: str, reason: str = "Evicted") -> None:
         """The kubelet ends the pod for want of a resource: Failed, with a reason and no exit code."""
         ref = self.pod(namespace, name)
-        self._move(ref, self.objects.get(ref)["metadata"]["uid"], [Step(0.0, "Failed", (), reason)])
+        self._move(ref, self.objects.get(ref)["metadata"]["uid"], [SimStep(0.0, "Failed", (), reason)])
 
     def end_pod(self, namespace: str, name: str, exit_code: int = 0) -> None:
         """The pod's containers end now, each with `exit_code`."""
         ref = self.pod(namespace, name)
         pod = self.objects.get(ref)
         codes = tuple(exit_code for _ in sim_pods.names(pod, "containers"))
-        self._move(ref, pod["metadata"]["uid"], [Step(0.0, "Failed" if exit_code else "Succeeded", codes)])
+        self._move(ref, pod["metadata"]["uid"], [SimStep(0.0, "Failed" if exit_code else "Succeeded", codes)])
 
     def set_pod_status(self, namespace: str, name: str, status: Status) -> None:
-        """The pod's status is `status`, however senseless."""
+        """Sets the pod's status, without any check."""
         ref = self.pod(namespace, name)
         self.objects.set_status(ref, self.objects.get(ref)["metadata"]["uid"], status)
 
     def drop_watches(self) -> None:
-        """Every open watch ends with Expired."""
+        """Ends every open watch with Expired."""
         self.objects.drop_watches()
 
     def write_log(self, namespace: str, name: str, data: bytes, container: str = "") -> None:
@@ -175,7 +175,7 @@ class MemoryCluster(StoredCluster):
             spec.setdefault("nodeName", f"node-{next(self._scheduled) % self._nodes}")
 
     def _react(self, change: Change) -> None:
-        """Be the kubelet of the pod that changed."""
+        """Does what the kubelet of the changed pod would do."""
         pod = change.object
         if pod["kind"] != "Pod":
             return
@@ -192,12 +192,12 @@ class MemoryCluster(StoredCluster):
         elif self._pods[uid].run_seconds != _run_seconds(pod):
             self._hurry(ref, pod)
 
-    def _play(self, ref: Ref, uid: str, steps: Sequence[Step]) -> None:
-        """Take the first of `steps` when its time has come, then the rest; what was planned is not."""
+    def _play(self, ref: Ref, uid: str, steps: Sequence[SimStep]) -> None:
+        """Plans `steps`, one after the other, in place of what was planned."""
         if steps:
             self._later(uid, steps[0].after, self._move, ref, uid, steps)
 
-    def _move(self, ref: Ref, uid: str, steps: Sequence[Step]) -> None:
+    def _move(self, ref: Ref, uid: str, steps: Sequence[SimStep]) -> None:
         pod = self.objects.peek(ref)
         if pod is None or pod["metadata"]["uid"] != uid or _has_ended(pod):
             return
@@ -215,7 +215,7 @@ class MemoryCluster(StoredCluster):
             self._play(ref, uid, [ending(pod, run)])
 
     def _stop(self, ref: Ref, pod: Manifest) -> None:
-        """The pod's processes end after a while, none if it has ended."""
+        """Ends the pod's processes after a while; at once if the pod has ended."""
         uid = pod["metadata"]["uid"]
         if self._pods[uid].stopping:
             return
@@ -224,14 +224,14 @@ class MemoryCluster(StoredCluster):
         self._later(uid, 0.0 if _has_ended(pod) else wait, self._stopped, ref, uid)
 
     def _stopped(self, ref: Ref, uid: str) -> None:
-        """Give the pod its final status, then let it go."""
+        """Gives the pod its final status, then removes it."""
         pod = self.objects.peek(ref)
         if pod is None or pod["metadata"]["uid"] != uid:
             return
         if not _has_ended(pod):
             ran = pod["status"].get("phase") == "Running"
             codes = (143,) * len(sim_pods.names(pod, "containers")) if ran else ()
-            status = moved(pod, Step(0.0, "Failed", codes, "" if ran else "Killed"), self._clock())
+            status = moved(pod, SimStep(0.0, "Failed", codes, "" if ran else "Killed"), self._clock())
             self.objects.set_status(ref, uid, status)
         self.sim_logs.end(uid)
         self.objects.terminated(ref, uid)

@@ -1,4 +1,4 @@
-"""The cluster of a process that has none: an engine by itself. Whatever asks it for something is wrong to do so."""
+"""The cluster of a process without one: an engine by itself. Every call is a fault of the caller."""
 
 from collections.abc import Callable
 from typing import Never

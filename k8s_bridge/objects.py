@@ -1,12 +1,12 @@
-"""An API server in a dict: what the memory and the local cluster keep their objects in.
+"""An API server in a dict: the store of objects of the memory and the local cluster.
 
-Commands come in from the adapters, as plain dicts; every change goes out to watchers and listeners, and to
-the `persist` hook of whoever keeps the objects durably. Nothing here waits, so each command is one step: no
-other task sees half of it. Stored objects are never modified, only replaced: they are copied on the way in, and
-on the way out to single callers. Watchers, listeners and `peek…` get the objects themselves, to read.
+Commands come in from the adapters, as plain dicts; every change goes out to watchers and listeners, and to the
+`persist` hook, which may keep the objects durably. No command waits, so each is one step: no other task sees half of
+it. Stored objects are never modified, only replaced: they are copied on the way in, and on the way out to single
+callers. Watchers, listeners and `peek…` get the objects themselves, to read.
 
-Deletion follows Kubernetes: an object with finalizers is only marked, and a pod is marked until whoever runs
-it says that its processes are gone (`terminated`); the object goes when nothing holds it any more.
+Deletion follows Kubernetes: an object with finalizers is only marked, and a pod is marked until the adapter that runs
+it calls `terminated`, as its processes are gone; the object is removed when nothing holds it any more.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -75,7 +75,7 @@ class ObjectStore:
     # ---- reading -------------------------------------------------------------------------------------------
 
     def now(self) -> datetime:
-        """The time of changes that happen now."""
+        """The time of changes made now."""
         return self._clock()
 
     def get(self, ref: Ref) -> Manifest:
@@ -84,8 +84,8 @@ class ObjectStore:
 
     def peek(self, ref: Ref) -> Manifest | None:
         """The object itself, which the caller must not modify; None if there is none."""
-        found = self._stored.get(ref)
-        return found.object if found else None
+        stored = self._stored.get(ref)
+        return stored.object if stored else None
 
     def all_of(self, api_version: str, kind: str, namespace: str | None = None) -> list[Manifest]:
         """Copies of all objects of a kind, by namespace and name."""
@@ -100,37 +100,37 @@ class ObjectStore:
     def peek_children(self, namespace: str, owner: str, also: Collection[str] = ()) -> list[Manifest]:
         """The objects whose controller has the uid `owner`, in order of creation; not copied.
 
-        And those with a uid in `also` that nothing controls.
+        It includes those with a uid in `also` that have no controller.
         """
         stored = self._stored
         owned = [stored[ref].object for ref in self._owned.get(owner, ()) if namespace in ("", ref.namespace)]
-        missing = {*also}.difference(each["metadata"]["uid"] for each in owned)
+        missing = {*also}.difference(child["metadata"]["uid"] for child in owned)
         if not missing:
             return owned
         pods = self.peek_all("Pod")
-        return owned + [each for each in pods if each["metadata"]["uid"] in missing and not controller(each)]
+        return owned + [pod for pod in pods if pod["metadata"]["uid"] in missing and not controller(pod)]
 
     def owners(self) -> Collection[str]:
         """The uids of all controllers of objects."""
         return self._owned.keys()
 
     def peek_all(self, kind: str) -> Iterator[Manifest]:
-        """All objects of a kind, whatever their group; not copied."""
+        """All objects of a kind, of any group; not copied."""
         yield from [self._stored[ref].object for ref in self._kinds.get(kind, ())]
 
     def peek_orphans(self, finalizer: str) -> list[Manifest]:
-        """Pods that `finalizer` holds although the object that controls them is gone, or none does; not copied."""
-        living = {each.uid for each in self._stored.values()}
+        """Pods that `finalizer` holds although their controller is gone, or they have none; not copied."""
+        living = {stored.uid for stored in self._stored.values()}
         return [
-            each
-            for each in self.peek_all("Pod")
-            if finalizer in each["metadata"].get("finalizers", ()) and controller(each) not in living
+            pod
+            for pod in self.peek_all("Pod")
+            if finalizer in pod["metadata"].get("finalizers", ()) and controller(pod) not in living
         ]
 
     # ---- writing -------------------------------------------------------------------------------------------
 
     def create(self, manifest: Mapping[str, Any]) -> Manifest:
-        """Store a new object; a copy of it as stored. Raises Conflict (name taken), Refused."""
+        """Stores a new object. Returns a copy of it as stored. Raises Conflict (name taken), Refused."""
         new: Manifest = copied(dict(manifest))
         ref = checked(new)
         if ref in self._stored:
@@ -149,7 +149,7 @@ class ObjectStore:
         return self.get(ref)
 
     def patch(self, ref: Ref, merge: Mapping[str, Any], uid: str = "") -> Manifest:
-        """Merge `merge` into everything but the status. Raises Missing, Conflict (uid, version), Refused."""
+        """Merges `merge` into everything but the status. Raises Missing, Conflict (uid, version), Refused."""
         old = self._find(ref, uid)
         change = {key: value for key, value in merge.items() if key != "status"}
         new = merged(old.object, change)
@@ -167,10 +167,7 @@ class ObjectStore:
         return copied(new)
 
     def patch_status(self, ref: Ref, uid: str, status: Mapping[str, Any], seq: int) -> None:
-        """Replace the status, unless one of a higher `seq` was written. Raises Missing (also.
-
-        Another uid).
-        """
+        """Replaces the status, unless one of a higher `seq` was written. Raises Missing (also for another uid)."""
         old = self._stored.get(ref)
         if old is None or old.uid != uid:
             raise Missing(f'{ref.kind} "{ref.name}" with uid {uid} not found')
@@ -178,7 +175,7 @@ class ObjectStore:
             self._write_status(ref, old._replace(status_seq=seq), status)
 
     def set_status(self, ref: Ref, uid: str, status: Mapping[str, Any]) -> bool:
-        """Replace the status, for whoever runs a pod. False if the object is gone."""
+        """Replaces the status, for the adapter that runs a pod. False if the object is gone."""
         old = self._stored.get(ref)
         if old is None or old.uid != uid:
             return False
@@ -186,33 +183,35 @@ class ObjectStore:
         return True
 
     def delete(self, ref: Ref, uid: str = "", grace: float | None = None, version: str = "") -> None:
-        """Begin the deletion; what nothing holds goes at once. Raises Missing, Conflict (another uid, version).
+        """Begins the deletion; removes what nothing holds. Raises Missing, Conflict (uid, version).
 
-        A second deletion can only shorten the time given to processes.
+        A second deletion can only shorten the grace period of processes.
         """
         old = self._find(ref, uid)
         meta = old.object["metadata"]
         if version and meta["resourceVersion"] != version:
             raise Conflict(f'{ref.kind} "{ref.name}" has been modified; look again')
-        given = grace_of(old.object) if grace is None else max(0.0, grace)
+        seconds = grace_of(old.object) if grace is None else max(0.0, grace)
         if "deletionTimestamp" not in meta:
             asked_at = self._clock()
-        elif ref.kind != "Pod" or (grace is None or given >= meta["deletionGracePeriodSeconds"]):
+        elif ref.kind != "Pod" or (grace is None or seconds >= meta["deletionGracePeriodSeconds"]):
             return
         else:
             asked_at = deletion_asked_at(meta)
-        self._delete(ref, old, asked_at, given)
+        self._delete(ref, old, asked_at, seconds)
 
     def release(self, ref: Ref, uid: str) -> None:
-        """Take the evidence finalizer off. Raises Missing, Conflict (another uid)."""
+        """Takes the evidence finalizer off. Raises Missing, Conflict (another uid)."""
         old = self._find(ref, uid)
         finalizers = old.object["metadata"].get("finalizers") or []
         if EVIDENCE in finalizers:
-            left = [each for each in finalizers if each != EVIDENCE] or None
-            self._replace(ref, old._replace(object=merged(old.object, {"metadata": {"finalizers": left}})))
+            remaining = [name for name in finalizers if name != EVIDENCE] or None
+            self._replace(
+                ref, old._replace(object=merged(old.object, {"metadata": {"finalizers": remaining}}))
+            )
 
     def terminated(self, ref: Ref, uid: str) -> None:
-        """No process of the pod is left; a deleted pod without finalizers goes now."""
+        """Notes that all processes of the pod are gone; removes a deleted pod without finalizers."""
         old = self._stored.get(ref)
         if old is not None and old.uid == uid and not old.ended:
             ended = old._replace(ended=True)
@@ -226,44 +225,44 @@ class ObjectStore:
                 self._remove(ref, ended, self._clock())
 
     def restore(self, stored: Stored) -> None:
-        """Put back an object that was kept durably, before anybody watches."""
+        """Puts back an object that was kept durably, before any watch opens."""
         ref = Ref.of(stored.object)
         self._version = max(self._version, int(stored.object["metadata"]["resourceVersion"]))
         self._index(ref, stored)
 
-    # ---- telling -------------------------------------------------------------------------------------------
+    # ---- watches -------------------------------------------------------------------------------------------
 
     def subscribe(self, listener: Callable[[Change], None]) -> None:
-        """Call `listener` with every change, uncopied, right after it."""
+        """Calls `listener` with every change, uncopied, right after it."""
         self._listeners.append(listener)
 
     def watch(self, wanted: Callable[[Manifest], bool], route: Route = straight) -> Watcher:
-        """What exists and is `wanted`, then `Synced`, then every change of such objects."""
+        """A watch of all `wanted` objects that exist, then `Synced`, then every change of such objects."""
         watcher = Watcher(wanted, self._watch_limit, self._watchers.remove, route)
         self._watchers.append(watcher)
         at = self._clock()
-        for each in self._stored.values():
-            watcher.offer(Change(Verb.ADDED, each.object, at))
+        for stored in self._stored.values():
+            watcher.offer(Change(Verb.ADDED, stored.object, at))
         watcher.synced(at)
         return watcher
 
     def drop_watches(self) -> None:
-        """Every watch ends with Expired."""
-        for each in list(self._watchers):
-            each.expire()
+        """Ends every watch with Expired."""
+        for watcher in list(self._watchers):
+            watcher.expire()
 
     # ---- inside --------------------------------------------------------------------------------------------
 
     def _find(self, ref: Ref, uid: str = "") -> Stored:
-        found = self._stored.get(ref)
-        if found is None:
+        stored = self._stored.get(ref)
+        if stored is None:
             raise Missing(f'{ref.kind} "{ref.name}" not found')
-        if uid and found.uid != uid:
-            raise Conflict(f'{ref.kind} "{ref.name}": uid is {found.uid}, not {uid}')
-        return found
+        if uid and stored.uid != uid:
+            raise Conflict(f'{ref.kind} "{ref.name}": uid is {stored.uid}, not {uid}')
+        return stored
 
     def _same_version(self, ref: Ref, old: Stored, new: Manifest) -> None:
-        """A resourceVersion in a patch is a precondition."""
+        """Raises Conflict if a patch has another resourceVersion, which is a precondition."""
         version = old.object["metadata"]["resourceVersion"]
         if new["metadata"].get("resourceVersion", version) != version:
             raise Conflict(f'{ref.kind} "{ref.name}" has been modified; look again')
@@ -287,7 +286,7 @@ class ObjectStore:
         new = self._versioned(new)
         self._index(ref, new)
         self._persist(new)
-        self._tell(Change(verb, new.object, at))
+        self._announce(Change(verb, new.object, at))
 
     def _delete(self, ref: Ref, old: Stored, asked_at: datetime, grace: float) -> None:
         mark = deletion_mark(old.object, asked_at, grace)
@@ -301,7 +300,7 @@ class ObjectStore:
         if owner in self._owned and self._owned[owner].pop(ref, True) is None and not self._owned[owner]:
             del self._owned[owner]
         self._persist(last)
-        self._tell(Change(Verb.DELETED, last.object, at))
+        self._announce(Change(Verb.DELETED, last.object, at))
 
     def _versioned(self, new: Stored) -> Stored:
         self._version += 1
@@ -323,7 +322,7 @@ class ObjectStore:
         if owner := controller(new.object):
             self._owned.setdefault(owner, {})[ref] = None
 
-    def _tell(self, change: Change) -> None:
+    def _announce(self, change: Change) -> None:
         for watcher in list(self._watchers):
             watcher.offer(change)
         for listener in self._listeners:

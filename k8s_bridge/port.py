@@ -1,8 +1,8 @@
-"""The Cluster port: what jobledger asks of whatever runs the pods.
+"""The Cluster port: what jobledger asks of the cluster that runs the pods.
 
-Adapters: `memory` (a cluster in a dict, for simulation) and `local` (pods as processes of this machine). One
-test suite runs on all of them (`tests/ports/test_cluster.py`). Objects travel as plain dicts; those that `watch`
-and `children` hand out may be shared, and are not to be modified.
+Adapters: `apiserver` (Kubernetes), `local` (pods as processes of this machine) and `memory` (a cluster in a dict, for
+simulation). One test suite runs on all of them (`tests/ports/test_cluster.py`). Objects are plain dicts; those that
+`watch` and `children` return may be shared, and must not be modified.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -15,11 +15,11 @@ Manifest = dict[str, Any]
 """A Kubernetes object as plain data."""
 
 EVIDENCE = "jobledger.dev/evidence"
-"""Finalizer on pods: taken away when the pod's end is in the log (design rule 7)."""
+"""Finalizer on pods, which the controller removes when the pod's end is in the log (design rule 7)."""
 
 
 class Ref(NamedTuple):
-    """Which object is meant."""
+    """A reference to an object."""
 
     api_version: str
     kind: str
@@ -45,7 +45,7 @@ class Verb(StrEnum):
 
 
 class Change(NamedTuple):
-    """An object was seen to be there, to have changed, or to be gone (`object` is then its last form)."""
+    """A watch shows that an object exists, has changed, or is gone (`object` is then its last form)."""
 
     verb: Verb
     object: Manifest
@@ -54,9 +54,9 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """Everything that exists has been reported: what was known before and not reported is gone.
+    """Everything that exists has been reported: objects known before and not reported are gone.
 
-    Of the kinds of jobs `withheld` nothing can be said for now. It is said again whenever one less is.
+    Kinds of jobs in `withheld` cannot be listed for now. Another `Synced` follows whenever one of them can.
     """
 
     at: datetime
@@ -65,7 +65,7 @@ class Synced:
 
 @dataclass(frozen=True, slots=True)
 class JobEvent:
-    """A Kubernetes Event on a job; `name` is deterministic, so that writing it twice is writing it once."""
+    """A Kubernetes Event on a job; `name` is deterministic, so that a second write changes nothing."""
 
     about: Ref
     uid: str
@@ -78,7 +78,7 @@ class JobEvent:
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """An Event about an object, by whomever: it happened `count` times between two moments."""
+    """An Event about an object, of any author: it happened `count` times between two moments."""
 
     about: Ref
     uid: str
@@ -92,7 +92,7 @@ class Happening:
 
 
 class Sight(NamedTuple):
-    """What a look at one pod showed: the pod as it was `at` that moment, or None if there is none with its uid."""
+    """The result of a look at one pod: the pod as it was `at` that moment, or None without one of its uid."""
 
     object: Manifest | None
     at: datetime
@@ -101,8 +101,8 @@ class Sight(NamedTuple):
 class Cluster(Protocol):
     """The objects of a cluster, and its pods' logs.
 
-    Every method may raise ClusterUnavailable. uids are preconditions: an object of the same name with another
-    uid is somebody else's.
+    Every method may raise ClusterUnavailable. uids are preconditions: an object of the same name and another
+    uid is another object.
     """
 
     def watch(self) -> AsyncIterator[Change | Synced]:
@@ -112,9 +112,9 @@ class Cluster(Protocol):
         """The object. Raises Missing."""
 
     async def look(self, ref: Ref, uid: str) -> Sight:
-        """The pod with this uid as it is now, whatever its labels say; while it exists, `children` knows it.
+        """The pod with this uid as it is now, with any labels; while it exists, `children` knows it.
 
-        A watch may say that a pod is gone because it does not carry the labels any more. Raises Refused.
+        A watch may report a pod as gone because it has lost its labels. Raises Refused.
         """
 
     async def list(self, api_version: str, kind: str, namespace: str | None = None) -> Sequence[Manifest]:
@@ -123,35 +123,35 @@ class Cluster(Protocol):
     async def children(self, namespace: str, owner: str, also: Collection[str] = ()) -> Sequence[Manifest]:
         """The objects controlled by the job with uid `owner`, pods included; with an empty `namespace` in any.
 
-        And those with a uid in `also` that nothing controls: they were the job's before somebody cut them off.
+        It includes those with a uid in `also` that have no controller: a user may have removed their owner.
         """
 
     def owners(self) -> Collection[str]:
-        """The uids of everything that controls an object, as far as that is known without asking."""
+        """The uids of all controllers of objects, as far as known without a request."""
 
     async def create(self, manifest: Manifest) -> Manifest:
-        """The object exists; as stored, uid and all. Raises Conflict (name taken), Refused."""
+        """Creates the object. Returns it as stored. Raises Conflict (name taken), Refused."""
 
     async def patch(self, ref: Ref, merge: Mapping[str, Any], *, uid: str = "") -> Manifest:
-        """`merge` (RFC 7396) was merged into the object. Raises Missing, Conflict (another uid), Refused."""
+        """Merges `merge` (RFC 7396) into the object. Raises Missing, Conflict (another uid), Refused."""
 
     async def patch_status(self, ref: Ref, uid: str, status: Mapping[str, Any], seq: int) -> None:
-        """`status` is the object's status, unless one of a higher `seq` was written. Raises Missing."""
+        """Writes `status` to the object, unless one of a higher `seq` was written. Raises Missing."""
 
     async def delete(self, ref: Ref, *, uid: str = "", version: str = "", grace: float | None = None) -> None:
-        """The object's deletion has begun, `grace` seconds at most for its processes (None: the pod's own).
+        """Begins the object's deletion, with at most `grace` seconds for its processes (None: the pod's own).
 
         Raises Missing, Conflict (another uid, or another resourceVersion than `version`).
         """
 
     async def release(self, ref: Ref, uid: str) -> None:
-        """The evidence finalizer is off the pod. Raises Missing, Conflict."""
+        """Takes the evidence finalizer off the pod. Raises Missing, Conflict."""
 
     async def orphans(self) -> Sequence[Manifest]:
         """The pods with an evidence finalizer whose job does not exist (any more), or that no job controls."""
 
     async def emit(self, event: JobEvent) -> None:
-        """The event is there; nothing happens if one of its name was."""
+        """Writes the event, unless there is one of its name."""
 
     async def events(self, namespace: str, job_uid: str) -> Sequence[JobEvent]:
         """The events of a job that are still kept, oldest first."""
@@ -159,9 +159,9 @@ class Cluster(Protocol):
     async def events_about(
         self, namespace: str, uids: Collection[str], names: Collection[tuple[str, str]] = ()
     ) -> Sequence[Happening]:
-        """What is still kept of all that happened to these objects, whoever said it; oldest first.
+        """The Events about these objects that are still kept, of any author; oldest first.
 
-        They are known by their uids, or by kind and name: then to all objects that ever had the name.
+        The objects are given by uid, or by kind and name: then all objects that ever had the name.
         """
 
     def logs(
@@ -174,14 +174,14 @@ class Cluster(Protocol):
         previous: bool = False,
         follow: bool = False,
     ) -> AsyncIterator[bytes]:
-        """What the pod's container wrote, in pieces; with `follow` until it ends.
+        """The log of the pod's container, in pieces; with `follow` until it ends.
 
-        `uid` names an earlier pod of that name; `container` defaults to the first; `previous` means its run before
+        `uid` selects an earlier pod of that name; `container` defaults to the first; `previous` is its run before
         the last restart in the same pod. Raises Missing.
         """
 
     async def close(self) -> None:
-        """Nothing of the adapter runs any more; idempotent. Pods live on."""
+        """Ends the adapter's tasks; idempotent. Pods live on."""
 
 
 class LogPart(NamedTuple):
@@ -195,26 +195,26 @@ class LogPart(NamedTuple):
 
 @runtime_checkable
 class ShowsLife(Protocol):
-    """A cluster whose watch may be silent for hours because nothing changes: it is at work all the same."""
+    """A cluster that shows signs of life, as its watch may be silent for hours while nothing changes."""
 
     def signs_of_life(self) -> object:
-        """Another value whenever the open watch has got anywhere: an answer, a bookmark, a try that failed."""
+        """A value that changes with every progress of the open watch: a response, a bookmark, a failed try."""
 
 
 @runtime_checkable
 class EndsPods(Protocol):
-    """A cluster whose pods can be ended when nothing can be written: a local one without room on the disk."""
+    """A cluster whose pods can be ended when the store cannot be written: a local one on a full disk."""
 
     async def end_pods(self, jobs: Collection[str]) -> None:
-        """No process of the pods of these jobs (uids) runs any more, and none is started until it is opened anew.
+        """Ends all processes of the pods of these jobs (uids), and starts none until the cluster is opened anew.
 
-        They had their grace period. Nothing is said about it; who opens it next finds out how they ended.
+        They get their grace period. The cluster records nothing now; the next one that opens it observes the ends.
         """
 
 
 @runtime_checkable
 class SeekableLogs(Protocol):
-    """A cluster whose logs can be read at any place: those of a local one are files."""
+    """A cluster whose logs can be read from any byte: those of a local one are files."""
 
     def log_part(
         self,
@@ -229,14 +229,14 @@ class SeekableLogs(Protocol):
     ) -> LogPart:
         """Up to `length` bytes from `start` on; negative: from so many bytes before its end. Raises Missing.
 
-        `previous`: of the container's run before the last restart in the same pod, as with `Cluster.logs`.
-        It blocks as long as the disk does, and may be called from any thread.
+        `previous`: the container's run before the last restart in the same pod, as with `Cluster.logs`.
+        It blocks on the disk, and may be called from any thread.
         """
 
 
 @runtime_checkable
 class TailedLogs(Protocol):
-    """A cluster that can begin a log at its last lines."""
+    """A cluster that can start a log at its last lines."""
 
     def log_tail(
         self,

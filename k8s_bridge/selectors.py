@@ -1,10 +1,10 @@
-"""Label selectors in Kubernetes' own syntax: text → requirements, each of which labels meet or do not. Pure.
+"""Label selectors in Kubernetes' syntax: text → requirements on labels. Pure.
 
     team=a,tier in (gold,silver),!retired
 
-Commands read selectors before they ask anybody, so this imports next to nothing.
+Commands read selectors before they ask a server, so this module imports almost nothing.
 Source: Kubernetes, Labels and Selectors; the grammar is that of `k8s.io/apimachinery/pkg/labels`, without its
-comparisons of numbers (`>` and `<`), which that page does not know either.
+comparisons of numbers (`>` and `<`), which that page does not have either.
 """
 
 import re
@@ -17,7 +17,7 @@ from statemachine.errors import ConfigError
 _NAME: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 KEY: Final = re.compile(rf"(?:[a-z0-9](?:[a-z0-9.-]{{0,251}}[a-z0-9])?/)?{_NAME}")
 VALUE: Final = re.compile(rf"(?:{_NAME})?")
-"""What a label's key and value may be. Source: Kubernetes, Labels and Selectors, "Syntax and character set"."""
+"""Valid keys and values of labels. Source: Kubernetes, Labels and Selectors, "Syntax and character set"."""
 
 _TOKEN: Final = re.compile(r"[!=]=|[=!(),<>]|[^\s=!(),<>]+")
 _SIGNS: Final = frozenset(("!=", "==", *"=!(),<>"))
@@ -27,14 +27,14 @@ _SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """The label `key` has one of `values` (None: whatever value); negated: it has not, or there is no such label."""
+    """The label `key` has one of `values` (None: any value); negated: it has not, or there is no such label."""
 
     key: str
     values: tuple[str, ...] | None = None
     negated: bool = False
 
     def __str__(self) -> str:
-        """As a selector says it."""
+        """The requirement in the syntax of selectors."""
         if self.values is None:
             return f"!{self.key}" if self.negated else self.key
         if len(self.values) == 1:
@@ -42,23 +42,23 @@ class Requirement:
         return f"{self.key} {'notin' if self.negated else 'in'} ({','.join(self.values)})"
 
     def is_met_by(self, labels: Mapping[str, Any]) -> bool:
-        """An object with these labels is one of those that are meant."""
-        found = self.key in labels and (self.values is None or labels[self.key] in self.values)
-        return found is not self.negated
+        """An object with these labels meets the requirement."""
+        has_label = self.key in labels and (self.values is None or labels[self.key] in self.values)
+        return has_label is not self.negated
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All of `requirements` have to be met; of none, everything is selected."""
+    """Selects objects that meet all of `requirements`; without any, every object."""
 
     requirements: tuple[Requirement, ...] = ()
 
     @classmethod
     def of(cls, text: str) -> "Selector":
-        """What the text says.
+        """The selector in the text.
 
         Raises:
-            ConfigError: it is no label selector; the sentence says why.
+            ConfigError: the text is no label selector; the message says why.
         """
         return cls(tuple(_Parser(text).requirements()))
 
@@ -71,15 +71,15 @@ class Selector:
     def selects(self, meta: Mapping[str, Any]) -> bool:
         """An object with this metadata is selected."""
         labels = meta.get("labels")
-        known = labels if isinstance(labels, Mapping) else {}
-        return all(each.is_met_by(known) for each in self.requirements)
+        mapping = labels if isinstance(labels, Mapping) else {}
+        return all(requirement.is_met_by(mapping) for requirement in self.requirements)
 
 
 EVERYTHING: Final = Selector()
 
 
 class _Parser:
-    """One text, read from left to right; words such as `in` are names where a name has to be."""
+    """Reads a text from left to right; words such as `in` are names where a name has to be."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -117,40 +117,40 @@ class _Parser:
         raise self._wrong(f'"{sign}" after "{key}" is none of =, ==, !=, in and notin')
 
     def _values(self, sign: str) -> tuple[str, ...]:
-        """What stands in parentheses, each once; between commas may be nothing, which is the empty value."""
+        """The values in parentheses, without duplicates; between two commas stands the empty value."""
         if self._next != "(":
             raise self._wrong(f'"(" is missing after "{sign}"')
         self._take()
         if self._next == ")":
             raise self._wrong(f'there is no value in the parentheses after "{sign}"')
-        found: list[str] = []
+        values: list[str] = []
         while True:
-            found.append(self._value("" if self._next in (",", ")") else self._word("a value")))
+            values.append(self._value("" if self._next in (",", ")") else self._word("a value")))
             if self._next not in (",", ")"):
-                raise self._wrong(f'"," or ")" is missing after "{sign} ({",".join(found)}"')
+                raise self._wrong(f'"," or ")" is missing after "{sign} ({",".join(values)}"')
             if self._take() == ")":
-                return tuple(dict.fromkeys(found))
+                return tuple(dict.fromkeys(values))
 
     def _value(self, value: str) -> str:
         if not VALUE.fullmatch(value):
             raise self._wrong(f'"{value}" cannot be the value of a label')
         return value
 
-    def _word(self, what: str) -> str:
+    def _word(self, noun: str) -> str:
         if not self._next or self._next in _SIGNS:
             place = f'where "{self._next}" is' if self._next else "at its end"
-            raise self._wrong(f"{what} is missing {place}")
+            raise self._wrong(f"{noun} is missing {place}")
         return self._take()
 
     @property
     def _next(self) -> str:
-        """The token that is not taken yet; empty at the end."""
+        """The next token; empty at the end."""
         return self._tokens[self._at]
 
     def _take(self) -> str:
-        found = self._next
+        token = self._next
         self._at += 1
-        return found
+        return token
 
     def _wrong(self, why: str) -> ConfigError:
         shown = self._text if len(self._text) <= _SHOWN else f"{self._text[:_SHOWN]}…"

@@ -8,7 +8,7 @@ from k8s_bridge.port import Ref
 from statemachine.errors import Missing
 
 _KEPT = 10_000
-"""Pods whose logs are kept."""
+"""The number of pods whose logs are kept."""
 
 
 @dataclass(slots=True)
@@ -19,8 +19,8 @@ class _PodLog:
     more: list[asyncio.Event] = field(default_factory=list)
 
     def wake(self) -> None:
-        for each in self.more:
-            each.set()
+        for event in self.more:
+            event.set()
 
 
 class SimLogs:
@@ -31,23 +31,23 @@ class SimLogs:
         self._newest: dict[Ref, str] = {}
 
     def open(self, ref: Ref, uid: str, containers: Sequence[str]) -> None:
-        """A pod with these containers exists, and has written nothing."""
+        """Opens the logs of a new pod with these containers."""
         self._by_uid[uid] = _PodLog(ref, dict.fromkeys(containers, b""))
         self._newest[ref] = uid
         if len(self._by_uid) > _KEPT:
             oldest = next(iter(self._by_uid))
-            gone = self._by_uid.pop(oldest)
-            if self._newest.get(gone.ref) == oldest:
-                del self._newest[gone.ref]
+            log = self._by_uid.pop(oldest)
+            if self._newest.get(log.ref) == oldest:
+                del self._newest[log.ref]
 
     def write(self, namespace: str, name: str, data: bytes, container: str = "") -> None:
-        """The newest pod of that name writes `data`. Raises Missing."""
+        """Appends `data` to the log of the newest pod of that name. Raises Missing."""
         log, container = self._find(namespace, name, "", container)
         log.containers[container] += data
         log.wake()
 
     def end(self, uid: str) -> None:
-        """The pod writes nothing more."""
+        """Ends the logs of the pod."""
         log = self._by_uid.get(uid)
         if log is not None and not log.ended:
             log.ended = True
@@ -56,7 +56,7 @@ class SimLogs:
     async def read(
         self, namespace: str, name: str, *, uid: str, container: str, follow: bool
     ) -> AsyncIterator[bytes]:
-        """What was written, then (with `follow`) what is, until the pod ends. Raises Missing."""
+        """The log so far, then (with `follow`) what is added until the pod ends. Raises Missing."""
         log, container = self._find(namespace, name, uid, container)
         at, changed = 0, asyncio.Event()
         log.more.append(changed)

@@ -1,7 +1,6 @@
-"""SSH keys of jobs, made when their Secret is created, by whoever creates it (ADR 0013).
+"""SSH keys of jobs: the adapter that creates a job's Secret makes them (ADR 0013).
 
-What comes out of here goes into the Secret and nowhere else: not into the log, not into a status, not into a line
-that anybody prints.
+They go into the Secret and nowhere else: not into the event log, a status, or a line of output.
 """
 
 import asyncio
@@ -22,13 +21,13 @@ Host *
     UserKnownHostsFile /dev/null
     LogLevel ERROR
 """
-"""Replicas come and go under the same names, so a host key that was seen before proves nothing. Source: spec R15."""
+"""Replicas come and go under the same names, so a known host key proves nothing. Source: spec R15."""
 
 
 async def ssh_keys() -> SecretData:
     """A new RSA pair of 2048 bits, and ssh's configuration for it. Source: spec R15.
 
-    In a thread: it takes a good part of a second, in which everybody else would wait.
+    A thread makes it, as it takes a good part of a second, which would block the event loop.
     """
     return await asyncio.to_thread(_ssh_keys)
 
@@ -48,10 +47,10 @@ def _ssh_keys() -> SecretData:
 
 
 def secret_data(private: bytes, public: bytes) -> SecretData:
-    """The four files that a key pair makes, as a Secret holds them. Source: spec R15."""
+    """The four files of a key pair, as a Secret holds them. Source: spec R15."""
     files = {"id_rsa": private, "id_rsa.pub": public, "authorized_keys": public, "config": _CLIENT}
     return {name: b64encode(content).decode("ascii") for name, content in files.items()}
 
 
 GENERATORS: Final[Mapping[str, Generate]] = {SSH_KEYS: ssh_keys}
-"""What children may ask to be generated (`Child.generates`), and who does."""
+"""The data that children may ask for (`Child.generates`) → the function that makes it."""

@@ -1,4 +1,4 @@
-"""What an ObjectStore knows of one object, and what every object has. Pure."""
+"""An object in an ObjectStore, and the fields of every object. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ class Stored(NamedTuple):
 
 
 def held(stored: Stored) -> bool:
-    """Something keeps the object: nobody deleted it, a finalizer, or (a pod) its processes."""
+    """The object stays: it was not deleted, or has a finalizer, or (a pod) its processes run."""
     meta = stored.object["metadata"]
     if "deletionTimestamp" not in meta or meta.get("finalizers"):
         return True
@@ -39,20 +39,20 @@ def held(stored: Stored) -> bool:
 
 def controller(manifest: Manifest) -> str:
     """The uid of the object's controller; empty if it has none."""
-    for each in manifest["metadata"].get("ownerReferences") or ():
-        if each.get("controller"):
-            return str(each.get("uid") or "")
+    for owner in manifest["metadata"].get("ownerReferences") or ():
+        if owner.get("controller"):
+            return str(owner.get("uid") or "")
     return ""
 
 
 def grace_of(manifest: Manifest) -> float:
-    """Seconds that a pod's processes have to end by themselves."""
+    """Seconds in which a pod's processes may end by themselves."""
     seconds = (manifest.get("spec") or {}).get("terminationGracePeriodSeconds")
     return float(seconds) if isinstance(seconds, int | float) else 30.0
 
 
 def deletion_asked_at(meta: Mapping[str, Any]) -> datetime:
-    """When somebody asked for the deletion: its timestamp is that moment and the grace period after it.
+    """When the deletion was asked for: its timestamp is that moment plus the grace period.
 
     Source: Kubernetes, ObjectMeta; an API server moves the timestamp when the period is shortened.
     """
@@ -61,15 +61,15 @@ def deletion_asked_at(meta: Mapping[str, Any]) -> datetime:
 
 
 def deletion_mark(manifest: Manifest, asked_at: datetime, grace: float) -> Manifest:
-    """The metadata of an object whose deletion was asked for; only pods that still run are given time."""
+    """The metadata of an object in deletion; only pods that still run get a grace period."""
     over = (manifest.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-    given = 0 if manifest["kind"] != "Pod" or over else grace
-    at = stamp(asked_at + timedelta(seconds=given))
-    return {"deletionTimestamp": at, "deletionGracePeriodSeconds": given}
+    seconds = 0 if manifest["kind"] != "Pod" or over else grace
+    at = stamp(asked_at + timedelta(seconds=seconds))
+    return {"deletionTimestamp": at, "deletionGracePeriodSeconds": seconds}
 
 
 def keep(old: Manifest, new: Manifest) -> None:
-    """What a patch cannot change stays as it was."""
+    """Restores the fields that a patch cannot change."""
     new["metadata"] = dict(new["metadata"])
     for key in (*SERVERS_OWN, "name", "namespace", "resourceVersion"):
         if key in old["metadata"]:
@@ -80,9 +80,9 @@ def keep(old: Manifest, new: Manifest) -> None:
 
 
 def checked(manifest: Manifest) -> Ref:
-    """The reference to an object that has what every object needs. Raises Refused."""
+    """The reference to an object. Raises Refused if it lacks a field that every object needs."""
     meta = manifest.get("metadata")
     fields = (manifest.get("apiVersion"), manifest.get("kind"), isinstance(meta, dict) and meta.get("name"))
-    if not all(isinstance(each, str) and each for each in fields):
+    if not all(isinstance(value, str) and value for value in fields):
         raise Refused(422, "Invalid", "an object needs apiVersion, kind and metadata.name")
     return Ref.of(manifest)

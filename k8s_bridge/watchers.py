@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from k8s_bridge.actors import digest, named
 from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.context import Known, LogContext, NoLog, NoSignals, Signals
-from k8s_bridge.looking import Answer, Incoming, Looks
+from k8s_bridge.looking import Incoming, LookResult, Looks
 from k8s_bridge.observe import (
     is_controlled,
     is_in_sight,
@@ -165,7 +165,7 @@ class Bridge:
                 except (Expired, StopAsyncIteration, TimeoutError) as error:
                     self._note(str(error) or "the watch ended")
                     return 0.0
-                if isinstance(item, Answer):
+                if isinstance(item, LookResult):
                     await self._looked(item)
                 else:
                     await self._take(item)
@@ -225,7 +225,7 @@ class Bridge:
         known = self._known_pod(uid)
         return known is not None and known.job in self._tracks and not tells_no_more(item.object)
 
-    async def _looked(self, answer: Answer) -> None:
+    async def _looked(self, answer: LookResult) -> None:
         """A pod that no watch shows exists, or is gone."""
         known, sight = self._known_pod(answer.uid), answer.sight
         if known is None or sight.object is None:

@@ -1,4 +1,4 @@
-"""One open watch of an ObjectStore: a queue that says when it can no longer tell everything."""
+"""One open watch of an ObjectStore: a queue, which ends if it grows too long."""
 
 import asyncio
 from collections import deque
@@ -13,23 +13,23 @@ from statemachine.errors import Expired
 
 
 def is_watched(manifest: Manifest) -> bool:
-    """What `Cluster.watch` speaks of: jobs, pods, and the children that kinds observe."""
+    """`Cluster.watch` shows the object: a job, a pod, or a child that a kind observes."""
     return manifest["kind"] == "Pod" or is_job(manifest) or is_observed_child(manifest)
 
 
 Route = Callable[[Change, Callable[[Change], None]], None]
-"""Hands a change to the second argument: at once, later, or more than once."""
+"""Passes a change to the second argument: at once, later, or more than once."""
 
 
 def straight(change: Change, put: Callable[[Change], None]) -> None:
-    """Each change once, at once."""
+    """Passes each change once, at once."""
     put(change)
 
 
 class Watcher(AsyncIterator[Change | Synced]):
     """Changes in order; the objects in them are shared.
 
-    Whoever falls `limit` behind is sent away, as API servers do.
+    A watch that is `limit` changes behind ends, as with API servers.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Watcher(AsyncIterator[Change | Synced]):
         self._open = True
 
     def offer(self, change: Change) -> None:
-        """Queue `change` if it is wanted."""
+        """Queues `change` if it is wanted."""
         if self._open and self._wanted(change.object):
             if self._listed:
                 self._route(change, self._put)
@@ -63,14 +63,14 @@ class Watcher(AsyncIterator[Change | Synced]):
             self._ready.set()
 
     def synced(self, at: datetime) -> None:
-        """Everything that existed has been offered."""
+        """Queues `Synced`: every object that existed has been offered."""
         self._waiting = deque(sorted(self._waiting, key=_jobs_first))
         self._waiting.append(Synced(at))
         self._listed = True
         self._ready.set()
 
     def expire(self) -> None:
-        """What was not handed out yet is lost; the next step of the iteration raises Expired."""
+        """Drops the queue; the next step of the iteration raises Expired."""
         self._waiting.clear()
         self._close()
 
@@ -92,7 +92,7 @@ class Watcher(AsyncIterator[Change | Synced]):
         return self._waiting.popleft()
 
     async def aclose(self) -> None:
-        """Nothing is queued for this watcher any more."""
+        """Closes the watch."""
         self._waiting.clear()
         self._close()
 
@@ -106,5 +106,5 @@ class Watcher(AsyncIterator[Change | Synced]):
 
 
 def _jobs_first(item: Change | Synced) -> int:
-    """A pod says nothing to somebody who does not know its job yet."""
+    """The order of the list: a reader can use a pod only when it knows the pod's job."""
     return 0 if isinstance(item, Change) and is_job(item.object) else 1

@@ -62,7 +62,7 @@ class Verdict:
 
 
 @dataclass(slots=True)
-class _Job:
+class _JobCheck:
     verdict: Verdict
     snapshot: Snapshot | None
     last: Entry | None = None
@@ -75,15 +75,15 @@ class Verification:
     snapshots: Iterable[Snapshot] = ()
     _reader: Reader = field(default_factory=lambda: Reader(decode=decode_most))
     _verifier: Verifier = field(default_factory=Verifier)
-    _jobs: dict[JobUid, _Job] = field(default_factory=dict)
+    _jobs: dict[JobUid, _JobCheck] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for snapshot in self.snapshots:
-            self._jobs[snapshot.job] = _Job(Verdict(snapshot.job), snapshot)
+            self._jobs[snapshot.job] = _JobCheck(Verdict(snapshot.job), snapshot)
 
     def take(self, record: Record) -> None:
         """The record is checked, decided again, and folded."""
-        job = self._jobs.setdefault(record.job, _Job(Verdict(record.job), None))
+        job = self._jobs.setdefault(record.job, _JobCheck(Verdict(record.job), None))
         verdict = job.verdict
         verdict.entries += 1
         folded = self._reader.accept(record)
@@ -102,7 +102,7 @@ class Verification:
         if job.snapshot is not None and job.snapshot.seq == record.seq:
             self._compare(job, folded.state)
 
-    def _decide_again(self, job: _Job, record: Record, entry: Entry, before: JobState) -> None:
+    def _decide_again(self, job: _JobCheck, record: Record, entry: Entry, before: JobState) -> None:
         verdict = job.verdict
         verdict.warnings.extend(Difference(entry.seq, doubt) for doubt in _doubts(job.last, entry))
         job.last = entry
@@ -118,7 +118,7 @@ class Verification:
         if difference is not None:
             _note(verdict, difference)
 
-    def _compare(self, job: _Job, state: JobState) -> None:
+    def _compare(self, job: _JobCheck, state: JobState) -> None:
         """The snapshot is the state and the hash at its entry."""
         snapshot, verdict = job.snapshot, job.verdict
         job.snapshot = None

@@ -54,12 +54,12 @@ def evidence(
 
 
 async def _evidence(kubeconfig: "Path | None", context: str, namespace: str | None, *, release: bool) -> int:
-    from k8s_bridge.apiserver.access import Wanted
+    from k8s_bridge.apiserver.access import ApiServerChoice
     from k8s_bridge.apiserver.api import Api
     from k8s_bridge.apiserver.cluster import ApiServerCluster
     from k8s_bridge.attended import Attended
 
-    wanted = Wanted(kubeconfig, context)
+    wanted = ApiServerChoice(kubeconfig, context)
     async with await Api.connect(wanted) as api:
         cluster = ApiServerCluster(api, attended=Attended((namespace,) if namespace else ()))
         held = await cluster.held()

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from jobledger.console.actions import JOB
 from jobledger.console.frame import Console
 from jobledger.web.rights import Caller, permitted
-from projectors.history import Listed, Wanted
+from projectors.history import JobFilter, Listed
 from statemachine.errors import JobledgerError
 from statemachine.kinds import kind_of
 
@@ -48,6 +48,6 @@ def _named(console: Console, job: Listed) -> str:
     return short if console.options.namespace else f"{job.namespace}/{short}"
 
 
-async def _seen(console: Console, caller: Caller) -> Wanted:
+async def _seen(console: Console, caller: Caller) -> JobFilter:
     namespace = console.options.namespace
-    return Wanted(await permitted(caller, "list", namespace), namespace)
+    return JobFilter(await permitted(caller, "list", namespace), namespace)

@@ -10,7 +10,7 @@ from jobledger.console.frame import Console, Route, page
 from jobledger.console.listing import listable
 from jobledger.web.cache import Cache
 from jobledger.web.rights import Caller, caller_of
-from projectors.history import Wanted
+from projectors.history import JobFilter
 from projectors.history.known_labels import KnownLabels
 from statemachine.kinds import KNOWN
 
@@ -53,7 +53,7 @@ def routes(console: Console) -> APIRouter:
 async def _ask(
     known: KnownLabels, kinds: frozenset[str] | None, namespace: str, key: str | None, start: str
 ) -> Sequence[str]:
-    wanted = Wanted(kinds, namespace)
+    wanted = JobFilter(kinds, namespace)
     return await known.keys(wanted) if key is None else await known.values(wanted, key, start)
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from starlette.datastructures import QueryParams
 
 from k8s_bridge.selectors import Requirement, Selector
-from projectors.history import ERROR, Sort, Wanted
+from projectors.history import ERROR, JobFilter, Sort
 from statemachine.errors import ConfigError
 from statemachine.kinds import KNOWN
 from statemachine.phases import Phase
@@ -131,11 +131,11 @@ class Query:
         """The query for another page."""
         return replace(self, page=page).address
 
-    def wanted(self, kinds: Collection[str], namespace: str) -> Wanted:
+    def wanted(self, kinds: Collection[str], namespace: str) -> JobFilter:
         """As the read model understands it, within the kinds and the namespace that may be seen."""
         # a right to an older name of a kind is none to another kind: what is listed has names of today
         seen = [each for each in KNOWN if each in kinds and (not self.kind or each in self.kind)]
-        return Wanted(
+        return JobFilter(
             None if {*KNOWN} <= {*seen} else seen,
             namespace,
             self.q,

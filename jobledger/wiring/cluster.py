@@ -20,7 +20,7 @@ from statemachine.errors import ConfigError
 from statemachine.ids import is_dns_label
 
 if TYPE_CHECKING:
-    from k8s_bridge.apiserver.access import Wanted
+    from k8s_bridge.apiserver.access import ApiServerChoice
     from k8s_bridge.apiserver.api import Api
     from k8s_bridge.apiserver.lease import Lease
     from k8s_bridge.attended import Attended, OptIn
@@ -78,11 +78,11 @@ class Plan:
 
         return Attended(self.namespaces, self.opted_in, self.kept, self.kueue)
 
-    def wanted(self) -> "Wanted":
+    def wanted(self) -> "ApiServerChoice":
         """The API server to talk to."""
-        from k8s_bridge.apiserver.access import Wanted
+        from k8s_bridge.apiserver.access import ApiServerChoice
 
-        return Wanted(self.kubeconfig, self.context)
+        return ApiServerChoice(self.kubeconfig, self.context)
 
     def env_values(self) -> "EnvValues":
         """What keeps values of variables out of the log, or puts them into pods. Raises ConfigError."""
@@ -156,7 +156,7 @@ async def opened(plan: Plan, turn: Turn = nullcontext) -> AsyncIterator[Opened]:
 def _controller(
     plan: Plan, ledger: Ledger, api: "Api | None", turn: Turn, instruments: Instruments
 ) -> Controller:
-    from k8s_bridge.apiserver.guard import ActorGuard
+    from k8s_bridge.apiserver.actor_guard import ActorGuard
     from statemachine.engine.clock import WallClock
     from statemachine.engine.skew import ClockCheck
 
@@ -185,12 +185,12 @@ def _controller(
 
 def _cluster(plan: Plan, api: "Api | None") -> "Cluster":
     from k8s_bridge.apiserver.cluster import ApiServerCluster
-    from k8s_bridge.apiserver.reflector import Patience
+    from k8s_bridge.apiserver.reflector import WatchPatience
     from k8s_bridge.nowhere import NoCluster
 
     if api is None:
         return NoCluster()
-    return ApiServerCluster(api, attended=plan.attended, patience=Patience(silence=plan.silence))
+    return ApiServerCluster(api, attended=plan.attended, patience=WatchPatience(silence=plan.silence))
 
 
 def log_of(url: str, settings: Settings) -> Path | Kafka:

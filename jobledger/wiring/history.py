@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from projectors.history.address import EXAMPLE, Address
+from projectors.history.address import EXAMPLE, PostgresAddress
 from statemachine.errors import ConfigError, LogError, StoreUnusable, ViewUnavailable
 
 if TYPE_CHECKING:
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 _FIRST_LOOK: Final = 3.0
 """Seconds that the start waits to learn what is wrong with the settings: jobs do not need the history."""
 
-Where = Path | Address
+Where = Path | PostgresAddress
 """A SQLite file, or a database in PostgreSQL."""
 
 
 def history_of(settings: "Settings") -> Where | None:
     """Where the settings want the history; None if they do not say: beside a log in a file. Raises ConfigError."""
     where = where_of(settings.history.get_secret_value(), settings.history_password_file)
-    if isinstance(where, Address) and not all(find_spec(each) for each in ("asyncpg", "alembic", "greenlet")):
+    if isinstance(where, PostgresAddress) and not all(
+        find_spec(each) for each in ("asyncpg", "alembic", "greenlet")
+    ):
         raise ConfigError(
             "the PostgreSQL client is not installed; install `jobledger[postgresql]` for a history in PostgreSQL"
         )
@@ -48,7 +50,7 @@ def where_of(url: str, password_file: Path | None = None) -> Where | None:
         raise ConfigError(
             f"--history needs a URL such as {EXAMPLE} or sqlite:///var/lib/jobledger/history.db"
         )
-    return Address.of(url, password_file)
+    return PostgresAddress.of(url, password_file)
 
 
 def shown(where: Where | None) -> str:

@@ -19,7 +19,7 @@ _REREAD: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ApiServerChoice:
     """Which API server: that of a kubeconfig (its current context, or the one named), else our pod's own."""
 
     kubeconfig: Path | None = None
@@ -34,14 +34,14 @@ class Wanted:
 class Access:
     """An API server's address, how to trust it, and the headers that say who asks."""
 
-    def __init__(self, wanted: Wanted, context: Context) -> None:
+    def __init__(self, wanted: ApiServerChoice, context: Context) -> None:
         self._wanted, self._context = wanted, context
         self._credentials = Credentials(context)
         self._headers: list[tuple[str, str]] = []
         self._read_at = time.monotonic()
 
     @classmethod
-    async def load(cls, wanted: Wanted) -> Self:
+    async def load(cls, wanted: ApiServerChoice) -> Self:
         """Access to the API server that is `wanted`. Raises ConfigError when that cannot be read."""
         access = cls(wanted, wanted.read())
         await access.renew()

@@ -1,6 +1,6 @@
-"""Requests to an API server: JSON in, JSON out, every failure an error of ours.
+"""Requests to an API server: JSON in, JSON out, every failure an error of our tree.
 
-Knows HTTP and Kubernetes' `Status`, and nothing of jobs or pods. Used by the adapter of the Cluster port, the
+It knows HTTP and Kubernetes' `Status`, not jobs or pods. Its users are the adapter of the Cluster port, the
 Lease, and the checks of other people's rights.
 """
 
@@ -18,7 +18,7 @@ import aiohttp
 from aiohttp.connector import NEEDS_CLEANUP_CLOSED
 from pydantic_core import from_json, to_json
 
-from k8s_bridge.apiserver.access import Access, Wanted
+from k8s_bridge.apiserver.access import Access, ApiServerChoice
 from k8s_bridge.apiserver.flow import Gate
 from statemachine.engine.skew import ClockCheck
 from statemachine.errors import ClusterUnavailable, ConfigError, Conflict, Expired, Missing, Refused
@@ -32,10 +32,10 @@ JSON_PATCH: Final = "application/json-patch+json"
 FIELD_MANAGER: Final = "jobledger"
 
 _TIMEOUT: Final = 30.0
-"""Seconds for a whole request: webhooks may take 30 (Kubernetes' own limit), and then the answer is a 500."""
+"""Seconds for a whole request: webhooks may take 30 (Kubernetes' own limit), and then the response is a 500."""
 
 _COMPLAINTS: Final = 5
-"""How often a request that met a 429 is sent again before its caller hears of it."""
+"""How often a request is sent again after a 429 before its caller gets the error."""
 
 _SECOND: Final = timedelta(seconds=1)
 
@@ -47,7 +47,7 @@ class NotServed(Missing):
 
 
 class Api:
-    """A session with one API server. `sent` counts requests by method and answer."""
+    """A session with one API server. `sent` counts requests by method and response."""
 
     def __init__(self, access: Access) -> None:
         self.access = access
@@ -55,27 +55,27 @@ class Api:
         self.gate = Gate()
         self.sent: Counter[tuple[str, str]] = Counter()
         self.check: ClockCheck | None = None
-        """What our clock is compared in with the Date of every answer, if anything is."""
+        """Compares our clock with the Date of every response, if set."""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=0,
                 ssl=access.tls(),
                 keepalive_timeout=60,
-                # before its CPython is mended, a request that is broken off leaves a socket waiting for a goodbye
+                # on some versions of CPython an aborted request leaves a socket that waits for the TLS shutdown
                 enable_cleanup_closed=NEEDS_CLEANUP_CLOSED,
             ),
             timeout=aiohttp.ClientTimeout(total=_TIMEOUT),
             read_bufsize=_CHUNK,
             skip_auto_headers=("User-Agent", "Content-Type"),
         )
-        # asked once: aiohttp's `trust_env` looks for a proxy and reads ~/.netrc at every request
+        # looked up once: aiohttp's `trust_env` looks for a proxy and reads ~/.netrc at every request
         self._proxy = access.proxy or _proxy_of(access.server)
         self._common = [("User-Agent", "jobledger")]
 
     @classmethod
-    async def connect(cls, wanted: Wanted) -> Self:
-        """A session with the API server that is `wanted`; nothing is sent yet. Raises ConfigError."""
-        return cls(await Access.load(wanted))
+    async def connect(cls, server: ApiServerChoice) -> Self:
+        """A session with the API server `server`; it sends nothing yet. Raises ConfigError."""
+        return cls(await Access.load(server))
 
     async def __aenter__(self) -> Self:
         return self
@@ -86,7 +86,7 @@ class Api:
         await self.close()
 
     async def close(self) -> None:
-        """No connection is left; idempotent."""
+        """Closes all connections; idempotent."""
         await self._session.close()
 
     async def call(
@@ -100,14 +100,14 @@ class Api:
         accept: str = JSON,
         behind: bool = False,
     ) -> Any:
-        """What the server answers, as plain data. A 429 is waited out as long as the server asks, a few times.
+        """The server's response, as plain data. After a 429 it waits as long as the server asks, a few times.
 
         `behind` requests let the others pass while there are many.
 
         Raises:
-            Missing, Conflict, Expired, Refused: it said no (404, NotServed if no object is meant; 409, or a patch
-                for another uid; 410; any other 4xx).
-            ClusterUnavailable: 429 again and again, 5xx, no answer; whether anything was done is not known.
+            Missing, Conflict, Expired, Refused: the server refused (404, NotServed if the path names no object; 409,
+                or a patch for another uid; 410; any other 4xx).
+            ClusterUnavailable: 429 again and again, 5xx, no response; it is unknown whether anything was done.
         """
         data = None if body is None else to_json(body)
         for attempt in range(_COMPLAINTS + 1):
@@ -169,9 +169,9 @@ class Api:
         silence: float | None = None,
         accept: str = JSON,
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """What the server sends, in pieces as they come; ClusterUnavailable after `silence` seconds of nothing.
+        """The server's data in pieces, as they arrive. Raises ClusterUnavailable after `silence` seconds without any.
 
-        Raises what `call` raises.
+        Else it raises as `call`.
         """
         headers = [*self._common, *self.access.headers(), ("Accept", accept)]
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_TIMEOUT, sock_read=silence)
@@ -192,7 +192,7 @@ class Api:
             raise _unreached(error) from error
 
     async def _renew(self) -> None:
-        """Credentials that the server does not take are read again; they may be about to be replaced."""
+        """Reads the credentials again, which the server has refused; they may just be replaced."""
         try:
             await self.access.renew()
         except ConfigError as error:
@@ -212,19 +212,19 @@ def _proxy_of(server: str) -> str | None:
 
 
 def _break_off(answer: aiohttp.ClientResponse) -> None:
-    """What has not been said yet is not wanted: no goodbye, which a silent server would not answer either."""
+    """Aborts the connection: its further data is not wanted, and a silent server would not answer a shutdown."""
     connection = answer.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
 
 
 async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The whole lines in `pieces`, without their ends; what follows the last end is dropped."""
-    rest = b""
+    """The whole lines in `pieces`, without line ends; an incomplete last line is dropped."""
+    tail = b""
     async for piece in pieces:
-        found = (rest + piece).split(b"\n") if rest else piece.split(b"\n")
-        rest = found.pop()
-        for line in found:
+        parts = (tail + piece).split(b"\n") if tail else piece.split(b"\n")
+        tail = parts.pop()
+        for line in parts:
             if line:
                 yield line
 
@@ -237,14 +237,16 @@ def _failure(path: str, answer: aiohttp.ClientResponse, body: bytes, sent: bytes
 
 
 def failure(status: int, body: bytes, retry_after: str | None = None, sent: bytes | None = None) -> Exception:
-    """The error that an answer of `status` ≥ 300 means. Source: Kubernetes API conventions, Status.
+    """The error for a response of `status` ≥ 300. Source: Kubernetes API conventions, Status.
 
-    An API server quotes what it refuses: secrets of what was `sent` (JSON) are taken out, before anybody stores it.
+    An API server quotes what it refuses: secrets of what was `sent` (JSON) are taken out before it is stored.
     """
-    said = _status(body)
-    message = str(said.get("message") or body[:200].decode(errors="replace").strip() or f"HTTP {status}")
+    status_object = _status(body)
+    message = str(
+        status_object.get("message") or body[:200].decode(errors="replace").strip() or f"HTTP {status}"
+    )
     message = redacted_text(message, from_json(sent) if sent else None)
-    reason, details = str(said.get("reason") or ""), said.get("details") or {}
+    reason, details = str(status_object.get("reason") or ""), status_object.get("details") or {}
     if status == 429:
         return ClusterUnavailable(message, _seconds(retry_after))
     if status >= 500 or status in (401, 408):
@@ -253,15 +255,15 @@ def failure(status: int, body: bytes, retry_after: str | None = None, sent: byte
         return Missing(message) if details.get("name") else NotServed(message)
     if status == 409:
         return Conflict(message, exists=reason == "AlreadyExists")
-    if any(each.get("field") == "metadata.uid" for each in details.get("causes") or ()):
-        return Conflict(message)  # a patch cannot say it otherwise
+    if any(cause.get("field") == "metadata.uid" for cause in details.get("causes") or ()):
+        return Conflict(message)  # the only sign of another uid in the response to a patch
     if status == 410:
         return Expired(message)
     return Refused(status, reason, message)
 
 
 def _plain(body: bytes) -> Any:
-    """What a good answer says."""
+    """The data of a successful response."""
     try:
         return from_json(body, cache_strings="keys") if body else None
     except ValueError as error:
@@ -270,19 +272,19 @@ def _plain(body: bytes) -> Any:
 
 def _status(body: bytes) -> Mapping[str, Any]:
     try:
-        said = from_json(body)
+        status = from_json(body)
     except ValueError:
         return {}
-    return said if isinstance(said, dict) else {}
+    return status if isinstance(status, dict) else {}
 
 
 def date_of(headers: Mapping[str, str]) -> datetime | None:
-    """When the server began its answer, cut to the second. Source: RFC 9110, Date."""
+    """When the server began its response, cut to the second. Source: RFC 9110, Date."""
     try:
-        found = parsedate_to_datetime(headers.get("Date", ""))
+        date = parsedate_to_datetime(headers.get("Date", ""))
     except ValueError:
         return None
-    return found if found.tzinfo else None
+    return date if date.tzinfo else None
 
 
 def _seconds(retry_after: str | None) -> float:

@@ -15,11 +15,11 @@ from typing import Any, Final
 from k8s_bridge.apiserver import tails
 from k8s_bridge.apiserver.api import FIELD_MANAGER, JSON, JSON_PATCH, MERGE, STRATEGIC, Api, NotServed
 from k8s_bridge.apiserver.events import happening, ours, written
-from k8s_bridge.apiserver.index import Seen
+from k8s_bridge.apiserver.index import KnownObject
 from k8s_bridge.apiserver.paths import Paths, not_served
-from k8s_bridge.apiserver.reflector import METADATA_ONLY, Patience, WatchProgress
+from k8s_bridge.apiserver.reflector import METADATA_ONLY, WatchPatience, WatchProgress
 from k8s_bridge.apiserver.sources import UNWATCHED, child_sources
-from k8s_bridge.apiserver.watching import Watching
+from k8s_bridge.apiserver.watching import WatchStream
 from k8s_bridge.attended import Attended
 from k8s_bridge.port import EVIDENCE, Change, Happening, JobEvent, Manifest, Ref, Sight, Synced
 from statemachine.errors import ClusterUnavailable, Conflict, Expired, Missing, Refused
@@ -28,7 +28,7 @@ _MANAGED: Final = {"fieldManager": FIELD_MANAGER}
 _PAGE: Final = "500"
 _LIST_TRIES: Final = 3
 
-_PATIENCE: Final = Patience()
+_PATIENCE: Final = WatchPatience()
 
 Manifests = list[Manifest]
 
@@ -47,14 +47,14 @@ class ApiServerCluster:
         *,
         namespaces: Sequence[str] = (),
         attended: Attended | None = None,
-        patience: Patience = _PATIENCE,
+        patience: WatchPatience = _PATIENCE,
     ) -> None:
         self.api = api
         self._attended = attended or Attended(tuple(namespaces), {})
         self._namespaces, self._patience = self._attended.namespaces, patience
         self._paths = Paths(api)
-        self._watching: Watching | None = None
-        self._open: list[Watching] = []
+        self._watching: WatchStream | None = None
+        self._open: list[WatchStream] = []
         self._status_seq: dict[str, int] = {}
 
     @property
@@ -62,7 +62,7 @@ class ApiServerCluster:
         """How each watch is doing; empty while nothing is watched."""
         return self._watching.progress if self._watching else ()
 
-    def known(self) -> Sequence[Seen]:
+    def known(self) -> Sequence[KnownObject]:
         """Every child object that the watches know."""
         return list(self._watching.index.everything()) if self._watching else ()
 
@@ -74,7 +74,7 @@ class ApiServerCluster:
 
     def watch(self) -> AsyncIterator[Change | Synced]:
         """Jobs, then pods and the other children; `Synced`; every change. Never ends by itself."""
-        self._watching = Watching(self.api, self._attended, self._patience, self._forget)
+        self._watching = WatchStream(self.api, self._attended, self._patience, self._forget)
         self._open = [*(each for each in self._open if each.is_open), self._watching]
         return self._watching
 

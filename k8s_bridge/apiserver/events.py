@@ -8,7 +8,7 @@ from k8s_bridge.port import Happening, JobEvent, Manifest, Ref
 from k8s_bridge.timestamps import stamp
 
 _MESSAGE: Final = 1024
-"""Characters of an Event's message. API servers take more; Kubernetes' API reference asks for about so many."""
+"""Most characters of an Event's message. API servers take more; Kubernetes' API reference asks for about so many."""
 
 
 def written(event: JobEvent) -> Manifest:
@@ -37,7 +37,7 @@ def written(event: JobEvent) -> Manifest:
 
 
 def ours(raw: Manifest) -> JobEvent:
-    """An Event that we have written."""
+    """An Event that jobledger has written."""
     about = raw["involvedObject"]
     ref = Ref(about["apiVersion"], about["kind"], raw["metadata"]["namespace"], about["name"])
     at = datetime.fromisoformat(raw["lastTimestamp"]).astimezone(UTC)

@@ -1,7 +1,7 @@
-"""How many requests at a time: as many as the API server takes without complaint.
+"""The number of requests at a time: as many as the API server takes without complaint.
 
-Its own priority and fairness says when it is too much (429, with Retry-After); a fixed rate here would only be a
-guess about somebody else's server. So a number of places, fewer after each complaint, slowly more again.
+The server's priority and fairness says when it is too much (429, with Retry-After); a fixed rate here would only be a
+guess about a server that we do not know. So there are places, fewer after each complaint, then slowly more.
 """
 
 import asyncio
@@ -11,41 +11,41 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 MOST: Final = 20
-"""Requests at a time. With more, a server of a few cores creates no faster, and what it has to tell by watches comes
-late (measured with 300 jobs at once on two cores: 48 made the last pod run after 35 s instead of 29)."""
+"""Requests at a time. With more, a server of a few cores creates objects no faster, and its watches are late
+(measured with 300 jobs at once on two cores: 48 made the last pod run after 35 s instead of 29)."""
 
 _LEAST: Final = 2
 
 _BUSY: Final = 8
-"""Requests of the first rank at a time from which on the others stand back."""
+"""With so many requests of the first rank at a time, those of the second rank stand back."""
 
 _SHARE: Final = 10
-"""They keep every tenth place even then."""
+"""Requests of the second rank keep every tenth place even then."""
 
 
 class Gate:
-    """`async with gate.place()` around each request. `complained` after a 429, `pleased` after an answer."""
+    """`async with gate.place()` around each request; `complained` after a 429, `pleased` after any other response."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._places = float(most)
         self._inside = 0
-        """Those who have a place, be it that they still wait for a complaint to pass."""
+        """Requests that have a place, also those that still wait for a complaint to pass."""
         self._behind = 0
-        """How many of these are of the second rank."""
+        """The number of these that are of the second rank."""
         self._waiting: dict[bool, deque[asyncio.Future[None]]] = {False: deque(), True: deque()}
         self._closed_until = 0.0
 
     @property
     def places(self) -> int:
-        """How many may be inside now."""
+        """The number of requests that may have a place now."""
         return int(self._places)
 
     @asynccontextmanager
     async def place(self, *, behind: bool = False) -> AsyncIterator[None]:
-        """A place, given in order of arrival, and no complaint that is still to be waited for.
+        """Waits for a place, in order of arrival, and for a complaint to pass.
 
-        What is `behind` lets the others pass while there are many: nobody runs a pod any sooner for it.
+        Requests `behind` let the others pass while there are many: no pod runs sooner because of them.
         """
         await self._given_place(behind)
         try:
@@ -56,20 +56,20 @@ class Gate:
             self._leave(behind)
 
     def complained(self, retry_after: float) -> None:
-        """The server answered 429: half as many at a time, and none for `retry_after` seconds."""
+        """The server responded 429: allows half as many at a time, and none for `retry_after` seconds."""
         now = asyncio.get_running_loop().time()
         if now >= self._closed_until:  # one complaint of many that were on their way together
             self._places = max(_LEAST, self._places / 2)
         self._closed_until = max(self._closed_until, now + retry_after)
 
     def pleased(self) -> None:
-        """The server answered: after as many answers as there are places, one place more."""
+        """The server responded: after as many responses as there are places, there is one place more."""
         if self._places < self._most:
             self._places = min(self._most, self._places + 1 / self._places)
             self._let_in()
 
     async def _given_place(self, behind: bool) -> None:
-        """Returns when we have been given a place, and counted in."""
+        """Waits for a place, and counts it."""
         place = asyncio.get_running_loop().create_future()
         self._waiting[behind].append(place)
         self._let_in()
@@ -97,7 +97,7 @@ class Gate:
                 place.set_result(None)
 
     def _next(self) -> bool | None:
-        """Whether the next place goes to one behind; None if nobody may have it."""
+        """Whether the next place goes to a request behind; None if no request may have it."""
         if self._waiting[True] and self._behind < max(1, self.places // _SHARE):
             return True
         if self._waiting[False]:

@@ -1,8 +1,8 @@
-"""What is known of the objects that jobs own, kept by the watches and by our own writes.
+"""An index of the objects that jobs own, which the watches and our own writes keep up to date.
 
-An object takes a few hundred bytes here, not the kilobytes that it has: what `projectors.diff` compares, and what
-has to be said when it vanishes. Answers to our own writes go in at once, so that a visit right after one does not
-write the same again; versions keep an older report from undoing that.
+An object takes a few hundred bytes here, not its kilobytes: the fields that `projectors.diff` compares, and those of
+the report if it vanishes. Responses to our own writes enter it at once, so that a visit right after a write does not
+repeat it; versions keep an older report from undoing that.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,15 +17,15 @@ from statemachine.kinds import KINDS, REPLICA_LABELS
 
 _LABELS: Final = tuple(label for pair in REPLICA_LABELS for label in pair)
 _OBSERVED: Final = {owned.kind for kind in KINDS for owned in kind.owns if owned.facts is not None}
-"""Kinds whose status says something that is observed."""
+"""Kinds whose status is observed."""
 
 _COMPARED: Final = {owned.kind: owned.compared for kind in KINDS for owned in kind.owns if owned.compared}
-"""Kinds of which a part is compared with the wished one, and that part."""
+"""Kinds of which a part is compared with the desired one → that part."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """An object as last seen. `owner` is the controller's reference; `grace` is None while nobody deletes it."""
+class KnownObject:
+    """An object as last observed. `owner` is the controller's reference; `grace` is None while it is not deleted."""
 
     api_version: str
     kind: str
@@ -34,7 +34,7 @@ class Seen:
     uid: str
     resource_version: str
     collection: str
-    """Which watch tells of it (`Source.collection`); empty for what no watch follows."""
+    """The watch that shows it (`WatchSource.collection`); empty for an object that no watch follows."""
     owner: Mapping[str, Any] | None
     labels: tuple[str | None, ...]
     attempt: str
@@ -47,8 +47,8 @@ class Seen:
     status: Mapping[str, Any] | None
 
     @classmethod
-    def of(cls, raw: Manifest, collection: str = "", owner: Mapping[str, Any] | None = None) -> "Seen":
-        """What is kept of `raw`, as an API server gives it; `owner` is a copy of its owner that there is already."""
+    def of(cls, raw: Manifest, collection: str = "", owner: Mapping[str, Any] | None = None) -> "KnownObject":
+        """The kept part of `raw`, as an API server gives it; `owner` is an existing copy of its owner."""
         meta, kind = raw["metadata"], raw["kind"]
         labels, pod = meta.get("labels") or {}, kind == "Pod"
         return cls(
@@ -60,7 +60,7 @@ class Seen:
             meta.get("resourceVersion", ""),
             intern(collection),
             owner or _controller(meta),
-            tuple(labels.get(each) for each in _LABELS),
+            tuple(labels.get(label) for label in _LABELS),
             (meta.get("annotations") or {}).get(ATTEMPT, ""),
             tuple(map(intern, meta.get("finalizers") or ())),
             meta.get("deletionTimestamp", ""),
@@ -78,7 +78,7 @@ class Seen:
 
     @property
     def job(self) -> str:
-        """The uid of the controlling job; empty if nothing controls the object."""
+        """The uid of the controlling job; empty if the object has no controller."""
         return str(self.owner["uid"]) if self.owner else ""
 
     def manifest(self) -> Manifest:
@@ -97,44 +97,44 @@ class Seen:
         }
         if self.grace is not None:
             meta |= {"deletionTimestamp": self.deleted_at, "deletionGracePeriodSeconds": self.grace}
-        found: Manifest = {"apiVersion": self.api_version, "kind": self.kind, "metadata": meta}
+        manifest: Manifest = {"apiVersion": self.api_version, "kind": self.kind, "metadata": meta}
         if self.kind == "Pod":
-            found |= {"spec": {"nodeName": self.node}, "status": {"phase": self.phase}}
+            manifest |= {"spec": {"nodeName": self.node}, "status": {"phase": self.phase}}
         if self.compared is not None:
-            found[_COMPARED[self.kind]] = self.compared
+            manifest[_COMPARED[self.kind]] = self.compared
         if self.status is not None:
-            found["status"] = self.status
-        return found
+            manifest["status"] = self.status
+        return manifest
 
     def vanished(self) -> Manifest:
-        """What is said when the object was not seen to go. How a pod ended is not known, so no phase is given."""
-        found = self.manifest()
-        found.pop("status", None)
-        return found
+        """The last form of an object whose deletion no watch showed. How a pod ended is unknown: it has no phase."""
+        manifest = self.manifest()
+        manifest.pop("status", None)
+        return manifest
 
 
 class Index:
     """Objects by uid, and by the job that owns them."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, KnownObject] = {}
         self._owned: dict[str, dict[str, None]] = {}
         self._gone: dict[str, _Gone] = {}
-        """Recently deleted: a report from before the deletion may still come."""
+        """Recently deleted objects: a report from before the deletion may still come."""
 
     def __len__(self) -> int:
         return len(self._seen)
 
-    def get(self, uid: str) -> Seen | None:
-        """The object as last seen."""
+    def get(self, uid: str) -> KnownObject | None:
+        """The object as last observed."""
         return self._seen.get(uid)
 
-    def everything(self) -> Iterator[Seen]:
+    def everything(self) -> Iterator[KnownObject]:
         """All objects, in order of appearance."""
         return iter(list(self._seen.values()))
 
-    def owned(self, job: str, also: Iterable[str] = ()) -> list[Seen]:
-        """The objects that the job controls, in order of appearance; those of `also` that nothing controls."""
+    def owned(self, job: str, also: Iterable[str] = ()) -> list[KnownObject]:
+        """The objects that the job controls, in order of appearance, and those of `also` without a controller."""
         cut_off = (self._seen[uid] for uid in also if uid in self._seen and not self._seen[uid].job)
         return [*(self._seen[uid] for uid in self._owned.get(job, ())), *cut_off]
 
@@ -143,25 +143,25 @@ class Index:
         return self._owned.keys()
 
     def put(self, raw: Manifest, collection: str = "") -> bool:
-        """The object is as `raw` says, unless something newer is known. True if that is news."""
+        """Takes the object as in `raw`, unless a newer version is known. True if it was taken."""
         uid, version = raw["metadata"]["uid"], version_of(raw["metadata"])
         old = self._seen.get(uid)
         gone = self._gone.get(uid)
         if (gone is not None and gone.precedes(version)) or (old is not None and old.version >= version > 0):
             return False
         self._gone.pop(uid, None)
-        seen = Seen.of(raw, collection, self._owner(raw["metadata"]))
-        if old is not None and old.job != seen.job:
+        known = KnownObject.of(raw, collection, self._owner(raw["metadata"]))
+        if old is not None and old.job != known.job:
             self._disown(old)
-        self._seen[uid] = seen
-        if seen.job:
-            self._owned.setdefault(seen.job, {})[uid] = None
+        self._seen[uid] = known
+        if known.job:
+            self._owned.setdefault(known.job, {})[uid] = None
         return True
 
     def note(self, raw: Manifest, collection: str, position: int) -> bool:
-        """The object is as an answer to our own write says, which may come late; True if that is news.
+        """Takes the object of a response to our own write, which may come late. True if it was taken.
 
-        Everything up to version `position` has been told by a watch: what is older and not known has gone since.
+        A watch has shown everything up to version `position`: an older object that is not known is gone.
         """
         meta = raw["metadata"]
         if meta["uid"] not in self._seen and version_of(meta) <= position:
@@ -169,100 +169,102 @@ class Index:
         return self.put(raw, collection)
 
     def sight(self, raw: Manifest) -> None:
-        """The object exists, asked for by name after a watch or a list said that it is gone: it was relabelled.
+        """Takes an object that was read by name after a watch or a list showed it as gone: it was relabelled.
 
-        The change that took its labels has the version of what is there; a deletion has a later one.
+        The change of its labels has the version of `raw`; a deletion has a later one.
         """
         uid, version = raw["metadata"]["uid"], version_of(raw["metadata"])
-        gone, known = self._gone.get(uid), self._seen.get(uid)
-        if gone is not None and (gone.untold is not None or version < gone.until < inf):
+        gone, before = self._gone.get(uid), self._seen.get(uid)
+        if gone is not None and (gone.unreported is not None or version < gone.until < inf):
             return
         self._gone.pop(uid, None)
-        self.put(raw, known.collection if known is not None else "")
+        self.put(raw, before.collection if before is not None else "")
 
     def named(self, kind: str, namespace: str, name: str) -> list[str]:
-        """Uids of the objects of that name: one, or what came after it as well."""
-        wanted = (kind, namespace, name)
-        return [uid for uid, seen in self._seen.items() if (seen.kind, seen.namespace, seen.name) == wanted]
+        """The uids of the objects of that name: one, or also its successor."""
+        sought = (kind, namespace, name)
+        return [
+            uid for uid, known in self._seen.items() if (known.kind, known.namespace, known.name) == sought
+        ]
 
     def up_to(self, collection: str, version: int) -> Iterator[str]:
-        """Uids of the objects of a collection of which nothing newer is known.
+        """The uids of a collection's objects of which no version newer than `version` is known.
 
-        Two collections may hold objects of one kind and namespace: the pods of two families of jobs. What a list of
-        one does not show says nothing of the other.
+        Two collections may hold objects of one kind and namespace, as the pods of two families of jobs. A list of one
+        shows nothing of the other.
         """
         return (
             uid
-            for uid, seen in self._seen.items()
-            if seen.collection == collection and seen.version <= version
+            for uid, known in self._seen.items()
+            if known.collection == collection and known.version <= version
         )
 
-    def remove(self, uid: str, version: float = inf) -> Seen | None:
-        """A watch or a list says that the object is gone; what was known of it, unless that was said before.
+    def remove(self, uid: str, version: float = inf) -> KnownObject | None:
+        """Drops an object that a watch or a list shows as gone. Returns it, unless that was reported before.
 
-        A watch says so, with a `version`, also of what lost its labels; a later version is the object come back.
+        A watch shows an object as gone, with a `version`, also if it lost its labels; in a later version it is back.
         """
         gone = self._gone.get(uid)
-        seen = self._take(uid) or (gone.untold if gone else None)
-        if seen is not None:
+        known = self._take(uid) or (gone.unreported if gone else None)
+        if known is not None:
             self._bury(uid, _Gone(version))
-        return seen
+        return known
 
     def note_gone(self, uid: str) -> None:
-        """The object is gone, as an answer to our own write says; that no watch has told yet."""
-        if (seen := self._take(uid)) is not None:
-            self._bury(uid, _Gone(inf, seen))
+        """Drops an object that is gone by a response to our own write, before a watch shows that."""
+        if (known := self._take(uid)) is not None:
+            self._bury(uid, _Gone(inf, known))
 
     def _owner(self, meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Who controls the object; all children of a job share one copy, else half of the memory were these."""
+        """The controller's reference. All children of a job share one copy, or these would be half of the memory."""
         owner = _controller(meta)
         sibling = next(iter(self._owned.get(owner["uid"], ())), "") if owner else ""
-        known = self._seen[sibling].owner if sibling else None
-        return known if known == owner else owner
+        shared = self._seen[sibling].owner if sibling else None
+        return shared if shared == owner else owner
 
-    def _take(self, uid: str) -> Seen | None:
-        seen = self._seen.pop(uid, None)
-        if seen is not None:
-            self._disown(seen)
-        return seen
+    def _take(self, uid: str) -> KnownObject | None:
+        known = self._seen.pop(uid, None)
+        if known is not None:
+            self._disown(known)
+        return known
 
     def _bury(self, uid: str, gone: "_Gone") -> None:
         self._gone[uid] = gone
         if len(self._gone) > _REMEMBERED:
             del self._gone[next(iter(self._gone))]
 
-    def _disown(self, seen: Seen) -> None:
-        siblings = self._owned.get(seen.job)
+    def _disown(self, known: KnownObject) -> None:
+        siblings = self._owned.get(known.job)
         if siblings is not None:
-            siblings.pop(seen.uid, None)
+            siblings.pop(known.uid, None)
             if not siblings:
-                del self._owned[seen.job]
+                del self._owned[known.job]
 
 
 class _Gone(NamedTuple):
-    """Reports up to version `until` are late. `untold`: what was known of it, as long as no watch has said so."""
+    """Reports up to version `until` are late. `unreported`: the object, until a watch shows the deletion."""
 
     until: float
-    untold: Seen | None = None
+    unreported: KnownObject | None = None
 
     def precedes(self, version: int) -> bool:
-        """A report of `version` is from before the deletion, as far as versions can be compared."""
+        """A report of `version` is from before the deletion, if versions can be compared."""
         return version <= self.until if version else self.until == inf
 
 
 _REMEMBERED: Final = 10_000
-"""Deletions that are remembered; reports are seconds late, not thousands of deletions."""
+"""The number of remembered deletions; reports are seconds late, not thousands of deletions."""
 
 
 def _controller(meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
     owners: Sequence[Mapping[str, Any]] = meta.get("ownerReferences") or ()
-    return next((each for each in owners if each.get("controller")), None)
+    return next((owner for owner in owners if owner.get("controller")), None)
 
 
 def version_of(meta: Mapping[str, Any]) -> int:
-    """The resourceVersion as a number, to tell the newer of two; 0 where a server writes what cannot be compared.
+    """The resourceVersion as a number, to find the newer of two; 0 if it is not a number.
 
-    Source: Kubernetes API concepts, "Resource versions": decimal numbers compare, anything else is only equal or not.
+    Source: Kubernetes API concepts, "Resource versions": decimal numbers compare, others are only equal or not.
     """
     return number(meta.get("resourceVersion", ""))
 

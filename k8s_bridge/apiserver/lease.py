@@ -1,8 +1,8 @@
-"""Whose turn it is: leader election over a Lease object (`coordination.k8s.io/v1`), as client-go does it.
+"""Leader election over a Lease object (`coordination.k8s.io/v1`), as in client-go.
 
-Whoever has written its name into the Lease has the turn, as long as it goes on writing. Others judge by when they
-themselves saw the object change, never by the times in it: clocks of machines differ. The times between writes are
-client-go's defaults, so that the duration in the object means to everybody what it means to us.
+The process whose name is in the Lease leads as long as it renews it. The others judge by when they themselves observe
+a change of the object, never by the times in it: clocks of machines differ. The times between writes are client-go's
+defaults, so that every client reads the duration in the object alike.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 NAME: Final = "jobledger-bridge"
 
 _RELEASE: Final = 2.0
-"""Seconds that giving the Lease back may take: without an answer it runs out by itself."""
+"""Seconds that giving the Lease back may take: without a response it runs out by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,15 @@ class Timing:
     """Seconds. Source: client-go, `leaderelection` defaults (15, 10, 2)."""
 
     duration: float = 15.0
-    """After which a Lease that does not change is anybody's."""
+    """After so long any process may take a Lease that does not change."""
     deadline: float = 10.0
-    """After which a holder that could not renew stops. Shorter than `duration`, so that two never overlap."""
+    """After so long a holder that could not renew stops. Shorter than `duration`, so that two never overlap."""
     retry: float = 2.0
-    """Between tries, to get it and to renew it."""
+    """Between tries to get the Lease, and to renew it."""
 
 
 class Lease:
-    """The Lease `name` in `namespace`, which we hold as `identity`, if at all."""
+    """The Lease `name` in `namespace`, which this process holds as `identity`, if at all."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Lease:
         self.identity = identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"
         self.is_held = False
         self.error = ""
-        """Why the last try failed, unless somebody else holds it."""
+        """Why the last try failed, unless another process holds the Lease."""
         self.tries = 0
         self._api, self._timing = api, timing
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
@@ -62,11 +62,11 @@ class Lease:
         self._seen: Manifest | None = None
         self._seen_at = 0.0
         self._is_stale = True
-        """It may have changed since it was seen: no write before a look."""
+        """The Lease may have changed since it was read: it has to be read before a write."""
 
     @property
     def holder(self) -> str:
-        """Who has the Lease, as far as we know; empty if nobody has."""
+        """The holder of the Lease, as far as known; empty without one."""
         spec = (self._seen or {}).get("spec") or {}
         return str(spec.get("holderIdentity") or "")
 
@@ -76,10 +76,10 @@ class Lease:
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
-        """Waits until the Lease is ours, and renews it until the block is left; then it is given back.
+        """Waits until the Lease is ours, and renews it until the block is left; then gives it back.
 
         Raises:
-            LeaseLost: it was taken, or could not be renewed in time; the block was cancelled.
+            LeaseLost: the Lease was taken, or could not be renewed in time; the block was cancelled.
         """
         try:
             await self._acquire()
@@ -94,14 +94,14 @@ class Lease:
             await self._release()
 
     async def _acquire(self) -> None:
-        """The Lease is ours."""
-        while not await self._try(self._timing.deadline):  # noqa: ASYNC110 - nobody tells
+        """Tries until the Lease is ours."""
+        while not await self._try(self._timing.deadline):  # noqa: ASYNC110 - the Lease is not watched
             await asyncio.sleep(self._timing.retry)
         self.is_held = True
         log.info("the lease is ours", extra={"action": "lease-acquired", "identity": self.identity})
 
     async def _renew(self) -> None:
-        """Ends with LeaseLost."""
+        """Renews the Lease until it is lost, and raises LeaseLost."""
         now = asyncio.get_running_loop().time
         renewed = now()
         while True:
@@ -115,7 +115,7 @@ class Lease:
                 raise LeaseLost(f"the lease {self._name} could not be renewed for {seconds}: {self.error}")
 
     async def _release(self) -> None:
-        """Whoever waits may have it at once. If that cannot be said, it runs out."""
+        """Gives the Lease back, so that another process may have it at once. If that fails, it runs out."""
         try:
             async with asyncio.timeout(_RELEASE):
                 while not await self._cleared():
@@ -125,29 +125,29 @@ class Lease:
             log.warning("the lease could not be given back, it will run out", extra=fields)
 
     async def _cleared(self) -> bool:
-        """We are not its holder any more; False if somebody changed it meanwhile."""
-        seen = await self._look() if self._is_stale else self._seen
-        if seen is None or not self._is_ours:
+        """Takes our name off the Lease; False if another client changed it meanwhile."""
+        lease = await self._look() if self._is_stale else self._seen
+        if lease is None or not self._is_ours:
             return True
-        spec = {**seen["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()}
+        spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()}
         self._is_stale = True
         try:
-            self._note(await self._api.call("PUT", self._path, body={**seen, "spec": spec}))
-        except Conflict:  # with a renewal that was on its way when it was cancelled, or with somebody's label
+            self._note(await self._api.call("PUT", self._path, body={**lease, "spec": spec}))
+        except Conflict:  # with a renewal that was under way when it was cancelled, or with a user's label
             return False
         return True
 
     # ---- one try -------------------------------------------------------------------------------------------
 
     async def _try(self, most: float) -> bool:
-        """The Lease was just written by us. Otherwise `holder` or `error` says why not, after `most` seconds."""
+        """Writes the Lease. If not, `holder` or `error` says why, after at most `most` seconds."""
         self.tries += 1
         before = self.holder, self.error
         try:
             async with asyncio.timeout(max(0.1, most)):
                 written, error = await self._write(), ""
         except (Conflict, Missing):
-            written, error = False, ""  # somebody was quicker: the next try looks first
+            written, error = False, ""  # another process was quicker: the next try reads first
         except TimeoutError:
             written, error = False, "the API server does not answer"
         except ClusterError as refused:
@@ -159,15 +159,15 @@ class Lease:
         return written
 
     async def _write(self) -> bool:
-        """Raises Conflict, Missing: it is not as it was read any more."""
-        seen = self._seen if self._is_ours and not self._is_stale else await self._look()
-        if seen is not None and self.holder not in ("", self.identity) and not self._has_run_out(seen):
+        """Writes the Lease, unless another holds it. Raises Conflict, Missing: it has changed since it was read."""
+        lease = self._seen if self._is_ours and not self._is_stale else await self._look()
+        if lease is not None and self.holder not in ("", self.identity) and not self._has_run_out(lease):
             return False
-        self._is_stale = True  # until the answer is here
-        if seen is None:
+        self._is_stale = True  # until the response is here
+        if lease is None:
             self._note(await self._api.call("POST", self._collection, body=self._ours(None)))
         else:
-            self._note(await self._api.call("PUT", self._path, body=self._ours(seen)))
+            self._note(await self._api.call("PUT", self._path, body=self._ours(lease)))
         return True
 
     async def _look(self) -> Manifest | None:
@@ -179,18 +179,18 @@ class Lease:
         self._is_stale = False
         return self._seen
 
-    def _note(self, found: Manifest) -> None:
-        """The Lease is this. Only a change says that its holder lives."""
-        if self._seen is None or _version(found) != _version(self._seen):
+    def _note(self, lease: Manifest) -> None:
+        """Takes the Lease as read. Only a change shows that its holder lives."""
+        if self._seen is None or _version(lease) != _version(self._seen):
             self._seen_at = asyncio.get_running_loop().time()
-        self._seen, self._is_stale = found, False
+        self._seen, self._is_stale = lease, False
 
-    def _has_run_out(self, seen: Manifest) -> bool:
-        seconds = (seen.get("spec") or {}).get("leaseDurationSeconds") or self._timing.duration
+    def _has_run_out(self, lease: Manifest) -> bool:
+        seconds = (lease.get("spec") or {}).get("leaseDurationSeconds") or self._timing.duration
         return asyncio.get_running_loop().time() >= self._seen_at + float(seconds)
 
-    def _ours(self, seen: Manifest | None) -> Manifest:
-        """The Lease as we write it over `seen`, whose version is a precondition."""
+    def _ours(self, lease: Manifest | None) -> Manifest:
+        """The Lease as we write it over `lease`, whose version is a precondition."""
         now = _now()
         spec = {
             "holderIdentity": self.identity,
@@ -199,16 +199,16 @@ class Lease:
             "renewTime": now,
             "leaseTransitions": 0,
         }
-        if seen is None:
+        if lease is None:
             meta = {"name": self._name}
             return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
-        before = seen.get("spec") or {}
+        before = lease.get("spec") or {}
         transitions = int(before.get("leaseTransitions") or 0)
         if before.get("holderIdentity") == self.identity:
             spec |= {"acquireTime": before.get("acquireTime") or now, "leaseTransitions": transitions}
         else:
             spec |= {"leaseTransitions": transitions + 1}
-        return {**seen, "spec": {**before, **spec}}
+        return {**lease, "spec": {**before, **spec}}
 
 
 def _version(lease: Manifest) -> str:

@@ -1,4 +1,4 @@
-"""Where objects live on an API server. Source: Kubernetes API concepts, resource URIs."""
+"""Paths of objects on an API server. Source: Kubernetes API concepts, resource URIs."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +16,7 @@ _PLURALS: Final = {
     ("v1", "Pod"): "pods",
     ("v1", "Secret"): "secrets",
     ("v1", "Service"): "services",
-    **{(each.api_version, each.kind): each.plural for kind in KINDS for each in kind.owns},
+    **{(child.api_version, child.kind): child.plural for kind in KINDS for child in kind.owns},
     **{(names.api_version, names.kind): names.plural for names in SERVED},
 }
 
@@ -28,7 +28,7 @@ def collection(api_version: str, plural: str, namespace: str | None = None) -> s
 
 
 def _segment(name: str) -> str:
-    """`name` as a part of a path. Raises Missing for what is no object's name and would lead somewhere else.
+    """`name` as a part of a path. Raises Missing for a text that no object can have as its name.
 
     Source: Kubernetes, path segment names.
     """
@@ -39,7 +39,7 @@ def _segment(name: str) -> str:
 
 @dataclass(slots=True)
 class Paths:
-    """Paths by kind: ours are known, any other is asked for once."""
+    """Paths by kind: ours are known, others are looked up once."""
 
     api: Api
     _found: dict[tuple[str, str], str]
@@ -62,14 +62,14 @@ class Paths:
             served = await self.api.call("GET", root)
         except Missing as error:
             raise not_served(api_version, kind) from error
-        for each in served.get("resources", ()):
-            if each["kind"] == kind and "/" not in each["name"]:
-                plural: str = each["name"]
+        for resource in served.get("resources", ()):
+            if resource["kind"] == kind and "/" not in resource["name"]:
+                plural: str = resource["name"]
                 self._found[api_version, kind] = plural
                 return plural
         raise not_served(api_version, kind)
 
 
 def not_served(api_version: str, kind: str) -> Refused:
-    """What is to be said of a kind that is not installed. Source: spec R13."""
+    """The refusal for a kind that is not installed. Source: spec R13."""
     return Refused(404, "NotFound", f"{kind} {api_version} is not installed")

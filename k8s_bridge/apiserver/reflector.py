@@ -1,7 +1,7 @@
-"""One collection, listed and then watched for ever, as client-go's reflectors do.
+"""A reflector lists one collection, and then watches it for ever, as in client-go.
 
-Resumes where a watch ended; lists anew only when the server has forgotten that place (410), and then also says what
-has vanished since. A socket that stays silent although the server promised bookmarks is given up.
+It resumes where a watch ended, and lists anew only when the server has forgotten that place (410): then it also
+reports what has vanished since. It gives up a socket that stays silent although the server promised bookmarks.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from statemachine.errors import ClusterError, ClusterUnavailable, Expired, Missi
 _log = logging.getLogger(__name__)
 
 _PAGE: Final = "500"
-"""Objects in one answer to a list: some megabytes of pods, and no more memory than that for any number of them."""
+"""Objects in one page of a list: some megabytes of pods, whose memory does not grow with their number."""
 
 _METADATA: Final = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 
@@ -33,23 +33,23 @@ METADATA_ONLY: Final = _METADATA.format("")
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a watch is waited for, in seconds."""
+class WatchPatience:
+    """The waits of a watch, in seconds."""
 
     silence: float = 100.0
-    """An open watch without a word: API servers send a bookmark about every minute if there is nothing else."""
+    """For an open watch without data: API servers send a bookmark about every minute if there is nothing else."""
     watch: tuple[int, int] = (240, 300)
-    """A watch ends by itself within that; spread, so that not all are opened again at once."""
+    """A watch ends by itself within that time; spread, so that not all are opened again at once."""
     absent: float = 30.0
-    """Until a kind that is not installed is looked for again."""
+    """Until a kind that is not installed is listed again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class WatchSource:
     """A collection to follow, in `namespace` or in all. `selector` is by label; `bare` asks for metadata only.
 
-    An `optional` one may not be installed, which is as good as being empty. While a `separate` one cannot be listed,
-    because it is not installed or jobledger has no right to it, the others go on.
+    An `optional` one need not be installed, and is empty then. While a `separate` one cannot be listed, because it is
+    not installed or jobledger has no right to it, the others go on.
     """
 
     api_version: str
@@ -67,11 +67,11 @@ class Source:
 
     @property
     def collection(self) -> str:
-        """Names what is followed: two sources may differ in their selector alone."""
+        """The name of the collection: two sources may differ in their selector alone."""
         return f"{self.path}?{self.selector}"
 
     def covers(self, raw: Manifest) -> bool:
-        """The object is of this collection: the watch of it tells of the object."""
+        """The object is in this collection, so its watch shows the object."""
         meta = raw["metadata"]
         if (raw["apiVersion"], raw["kind"]) != (self.api_version, self.kind):
             return False
@@ -84,14 +84,14 @@ class Source:
         return {**({"labelSelector": self.selector} if self.selector else {}), **more}
 
     def named(self, raw: Manifest) -> Manifest:
-        """`raw` with its kind: items of lists do not say it, and bare objects say another."""
+        """`raw` with its kind: items of lists have none, and bare objects have another."""
         raw["apiVersion"], raw["kind"] = self.api_version, self.kind
         return raw
 
 
 @dataclass(slots=True)
 class WatchProgress:
-    """How the watch of one kind is doing, for health and metrics; `heard` is the loop's time of the last word."""
+    """The progress of the watch of one kind, for health and metrics; `heard` is the loop's time of its last data."""
 
     kind: str
     synced: bool = False
@@ -112,48 +112,48 @@ _selector = cache(Selector.of)
 
 
 def nothing(_: int) -> Iterable[str]:
-    """Nothing is known but what the watch tells."""
+    """Knows no objects besides those of the watch."""
     return ()
 
 
 @dataclass(slots=True)
 class Reflector:
-    """Follows `source`: every object to `tell`, the uid of every one that vanished unseen to `vanished`.
+    """Follows `source`: passes every object to `tell`, and the uid of every one that vanished unseen to `vanished`.
 
-    `noted` says what of the collection is known otherwise, from our own writes, and not newer than a version.
+    `noted` gives the uids of objects that are known from our own writes, and not newer than a version.
     """
 
     api: Api
-    source: Source
+    source: WatchSource
     tell: Tell
     vanished: Vanished
     progress: WatchProgress
-    patience: Patience = Patience()
+    patience: WatchPatience = WatchPatience()
     noted: Noted = nothing
     chance: Callable[[], float] = random.random
     listed: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when everything that existed has been told once."""
+    """Set when everything that existed was passed on once."""
     settled: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when it is listed, or nobody is to wait for that."""
+    """Set when the collection is listed, or others need not wait for that."""
     _known: set[str] = field(default_factory=set)
-    """uids of what was told and is not known to have gone."""
+    """The uids of objects that were passed on and are not known to be gone."""
     _version: str = ""
-    """Where the next watch begins; empty when everything is to be listed first."""
+    """Where the next watch begins; empty if it has to list first."""
     _expirations: int = 0
-    """In a row, without a word of a watch in between."""
+    """In a row, without data of a watch in between."""
 
     @property
     def position(self) -> int:
-        """The version up to which everything has been told; 0 while that is not known."""
+        """The version up to which everything was passed on; 0 while unknown."""
         return number(self._version)
 
     @property
     def is_withheld(self) -> bool:
-        """Nobody waits for it, and nothing is known of it."""
+        """The collection is not listed, and others do not wait for it."""
         return self.settled.is_set() and not self.listed.is_set()
 
     async def run(self) -> None:
-        """Lists and watches until cancelled; every failure is waited out."""
+        """Lists and watches until it is cancelled; retries after every failure."""
         while True:
             try:
                 if not self._version:
@@ -172,13 +172,13 @@ class Reflector:
                 await asyncio.sleep(wait)
 
     def _expired(self) -> float:
-        """The place to go on from is forgotten: everything is listed, at once unless that was no help before."""
+        """The server has forgotten the place: lists again, at once unless that did not help before."""
         self._version = ""
         self._expirations += 1
         return backoff(self._expirations - 1, chance=self.chance) if self._expirations > 1 else 0.0
 
     def _not_there(self) -> float:
-        """The kind is not installed, or not served yet: what was known of it may well be there."""
+        """The kind is not installed, or not served yet: its known objects may still exist."""
         self._version = ""
         if not self.source.optional:
             self._go_on_without()
@@ -186,7 +186,7 @@ class Reflector:
             self.progress.absent = self.source.separate
             return wait
         self.progress.absent, self.progress.error = True, ""
-        self._all_told()
+        self._all_passed()
         return self.patience.absent
 
     def _refused(self, error: Refused) -> float:
@@ -216,17 +216,17 @@ class Reflector:
         self.progress.heard = asyncio.get_running_loop().time()
 
     def _well(self) -> None:
-        """The server has said something of use, which is more than taking a connection."""
+        """The server has sent data, which is more than accepting a connection."""
         self._answered()
         self.progress.failures = 0
 
-    def _all_told(self) -> None:
+    def _all_passed(self) -> None:
         self.progress.synced = True
         self.listed.set()
         self.settled.set()
 
     async def _list(self) -> None:
-        """Everything is told; what was known and is not listed has vanished."""
+        """Passes everything on; known objects that are not listed have vanished."""
         self.progress.lists += 1
         listed: set[str] = set()
         version, place = "", ""
@@ -244,7 +244,7 @@ class Reflector:
         for uid in sorted(known - listed):
             await self.vanished(uid)
         self._known, self._version = listed, version
-        self._all_told()
+        self._all_passed()
 
     async def _page(self, query: dict[str, str]) -> "_Page":
         page = await self.api.call("GET", self.source.path, query=query, accept=self.source.accept("List"))
@@ -255,7 +255,7 @@ class Reflector:
             raise ClusterUnavailable(f"{self.source.path} answers what is no list") from error
 
     async def _watch(self) -> None:
-        """Follow one watch to its end. Raises Expired when the place to go on from is forgotten."""
+        """Follows one watch to its end. Raises Expired when the server has forgotten its place."""
         self.progress.watches += 1
         first, last = self.patience.watch
         query = self.source.query(
@@ -282,7 +282,7 @@ class Reflector:
             self._expirations = 0
             if event.verb is not None:
                 await self._changed(event.verb, event.object)
-            # only now: a change that could not be told is told again by the next watch
+            # only now: the next watch brings a change again that could not be passed on
             self._version = event.object["metadata"]["resourceVersion"]
 
     async def _changed(self, verb: Verb, raw: Manifest) -> None:
@@ -303,14 +303,14 @@ class _Page(NamedTuple):
 
 
 class _Event(NamedTuple):
-    """What a line of a watch says; without a verb it is a bookmark."""
+    """The event in a line of a watch; without a verb it is a bookmark."""
 
     verb: Verb | None
     object: Manifest
 
 
 def _parsed(line: bytes) -> _Event:
-    """Raises what the server says went wrong, and ClusterUnavailable for what no server says."""
+    """The event in `line`. Raises the error that the server reports, and ClusterUnavailable for invalid data."""
     try:
         event = from_json(line, cache_strings="keys")
         kind, raw = event["type"], event["object"]

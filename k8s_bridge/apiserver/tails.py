@@ -1,4 +1,4 @@
-"""The end of a log, as an API server hands it out."""
+"""The last lines of a log from an API server."""
 
 from collections.abc import AsyncIterator, Mapping
 
@@ -8,25 +8,25 @@ from statemachine.errors import Missing, Refused
 
 
 def query(lines: int, *, container: str, previous: bool, follow: bool) -> Mapping[str, str]:
-    """What is asked for, in Kubernetes' words."""
-    wanted = {"previous": previous, "follow": follow and not previous}
-    found = {"tailLines": str(lines), **{name: "true" for name, on in wanted.items() if on}}
-    return {**found, "container": container} if container else found
+    """The query of a request for a log."""
+    flags = {"previous": previous, "follow": follow and not previous}
+    parameters = {"tailLines": str(lines), **{name: "true" for name, on in flags.items() if on}}
+    return {**parameters, "container": container} if container else parameters
 
 
 async def tail(
-    api: Api, path: str, pod: Manifest, uid: str, asked: Mapping[str, str]
+    api: Api, path: str, pod: Manifest, uid: str, query: Mapping[str, str]
 ) -> AsyncIterator[bytes]:
-    """What the container of the pod at `path` wrote last; without one in `asked`, its first.
+    """The last lines of a container of the pod at `path`: the one in `query`, else the first.
 
-    Raises Missing: the pod is gone, is another than `uid`, or has no such container or earlier run.
+    Raises Missing: the pod is gone, has another uid, or has no such container or earlier run.
     """
     meta = pod["metadata"]
     if uid and meta["uid"] != uid:
         raise Missing(f'pod "{meta["name"]}" was made anew since, and the log went with the old one')
-    given = {"container": pod["spec"]["containers"][0]["name"], **asked}
+    parameters = {"container": pod["spec"]["containers"][0]["name"], **query}
     try:
-        async with api.stream(f"{path}/log", given, accept="*/*") as pieces:
+        async with api.stream(f"{path}/log", parameters, accept="*/*") as pieces:
             async for piece in pieces:
                 yield piece
     except Refused as error:

@@ -1,4 +1,4 @@
-"""All collections as one stream: jobs first, then their children, `Synced`, and every change after that."""
+"""All collections as one stream: jobs, then their children, `Synced`, and then every change."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -10,12 +10,12 @@ from k8s_bridge.apiserver.api import Api
 from k8s_bridge.apiserver.index import Index, number, version_of
 from k8s_bridge.apiserver.reflector import (
     Noted,
-    Patience,
     Reflector,
-    Source,
     Tell,
     Vanished,
+    WatchPatience,
     WatchProgress,
+    WatchSource,
     nothing,
 )
 from k8s_bridge.apiserver.sources import UNWATCHED, child_sources, job_sources, workload_sources
@@ -24,14 +24,14 @@ from k8s_bridge.observe import is_job
 from k8s_bridge.port import Change, Manifest, Synced, Verb
 
 _QUEUE: Final = 2000
-"""Changes that wait to be taken. When it is full the sockets are not read, and the server ends watches that lag."""
+"""Changes that wait to be taken. If it is full, sockets are not read, and the server ends watches that lag."""
 
 
-class Watching(AsyncIterator[Change | Synced]):
+class WatchStream(AsyncIterator[Change | Synced]):
     """An open watch of everything. Starts with the first `anext`; `aclose` ends it."""
 
     def __init__(
-        self, api: Api, attended: Attended, patience: Patience, forget: Callable[[str], None]
+        self, api: Api, attended: Attended, patience: WatchPatience, forget: Callable[[str], None]
     ) -> None:
         self._api, self._attended, self._patience, self._forget = api, attended, patience, forget
         self._items: asyncio.Queue[Change | Synced | BaseException] = asyncio.Queue(_QUEUE)
@@ -43,7 +43,7 @@ class Watching(AsyncIterator[Change | Synced]):
         """resourceVersion of every job object, by uid."""
         self._jobs: dict[str, Manifest] = {}
         self._workloads: dict[str, Manifest] = {}
-        """What is to be said of Kueue's objects that vanish unseen. They are no children: nobody deletes them."""
+        """The identities of Workloads, for those that vanish unseen. They are no children: Kueue deletes them."""
         self._children: list[Reflector] = []
         self.synced = asyncio.Event()
         self.progress: list[WatchProgress] = []
@@ -64,11 +64,11 @@ class Watching(AsyncIterator[Change | Synced]):
 
     @property
     def is_open(self) -> bool:
-        """It was begun, or may yet be, and is not closed."""
+        """The watch is not closed."""
         return not self._closed
 
     async def aclose(self) -> None:
-        """Nothing is watched any more; idempotent."""
+        """Ends all watches; idempotent."""
         self._closed = True
         task, self._task = self._task, None
         if task is not None:
@@ -76,78 +76,79 @@ class Watching(AsyncIterator[Change | Synced]):
             await asyncio.gather(task, return_exceptions=True)
 
     def note_version(self, meta: Manifest) -> None:
-        """A job object is of this version, unless a newer one is known."""
+        """Notes the version of a job object, unless a newer one is known."""
         uid, version = meta["uid"], version_of(meta)
         if not version or version > number(self.versions.get(uid, "")):
             self.versions[uid] = meta["resourceVersion"]
 
-    def note_sight(self, uid: str, found: Manifest | None) -> None:
-        """A pod was looked at by its name: `found`, or gone."""
-        if found is None:
+    def note_sight(self, uid: str, pod: Manifest | None) -> None:
+        """Takes the result of a look at a pod by its name: `pod`, or None if it is gone."""
+        if pod is None:
             self.index.remove(uid)
         else:
-            self.index.sight(found)
+            self.index.sight(pod)
 
     def note(self, stored: Manifest) -> None:
-        """An answer to a write of ours, ahead of the watches or behind them.
+        """Takes the object of a response to a write of ours, ahead of the watches or behind them.
 
-        What no watch follows is not kept, but for what is meant to be known from such answers alone.
+        Objects that no watch follows are not kept, except for those that are known from such responses alone.
         """
         if stored["kind"] in UNWATCHED:
             self.index.put(stored)
-        told_by = [each for each in self._children if each.source.covers(stored)]
-        if told_by:
-            last = min(told_by, key=lambda each: each.position)
+        covering = [reflector for reflector in self._children if reflector.source.covers(stored)]
+        if covering:
+            last = min(covering, key=lambda reflector: reflector.position)
             self.index.note(stored, last.source.collection, last.position)
         elif self.index.get(stored["metadata"]["uid"]) is not None:
-            self.index.put(stored)  # no watch tells of it, a look did: see `note_sight`
+            self.index.put(stored)  # no watch shows it, but a look did: see `note_sight`
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Reflectors run for ever: that they ended is somebody's bug, and whoever reads the stream hears of it."""
+        """Passes an error on to the reader of the stream: reflectors run for ever, so their end is a bug."""
         if not task.cancelled() and (error := task.exception()) is not None:
             found = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
             asyncio.ensure_future(self._items.put(found))  # noqa: RUF006 - it ends with the loop
 
     async def _run(self) -> None:
         jobs = [
-            self._reflector(each, self._tell_job, self._job_vanished) for each in job_sources(self._attended)
+            self._reflector(source, self._tell_job, self._job_vanished)
+            for source in job_sources(self._attended)
         ]
         children = self._children = [
             self._reflector(
-                each,
-                partial(self._tell_child, each.collection),
+                source,
+                partial(self._tell_child, source.collection),
                 self._child_vanished,
-                partial(self.index.up_to, each.collection),
+                partial(self.index.up_to, source.collection),
             )
-            for each in child_sources(self._attended)
+            for source in child_sources(self._attended)
         ]
         workloads = [
-            self._reflector(each, self._tell_workload, self._workload_vanished)
-            for each in workload_sources(self._attended)
+            self._reflector(source, self._tell_workload, self._workload_vanished)
+            for source in workload_sources(self._attended)
         ]
         async with asyncio.TaskGroup() as tasks:
-            # a pod says nothing to somebody who does not know its job yet
-            for each in jobs:
-                tasks.create_task(each.run(), name=f"watch-{each.source.kind}")
+            # a reader can use a pod only when it knows the pod's job
+            for reflector in jobs:
+                tasks.create_task(reflector.run(), name=f"watch-{reflector.source.kind}")
             await _known_enough(jobs)
-            for each in (*children, *workloads):
-                tasks.create_task(each.run(), name=f"watch-{each.source.kind}")
-            for each in (*children, *workloads):
-                await each.settled.wait()
+            for reflector in (*children, *workloads):
+                tasks.create_task(reflector.run(), name=f"watch-{reflector.source.kind}")
+            for reflector in (*children, *workloads):
+                await reflector.settled.wait()
             self.synced.set()
-            late = [each for each in jobs if each.is_withheld]
+            late = [reflector for reflector in jobs if reflector.is_withheld]
             await self._items.put(Synced(_now(), _kinds(late)))
-            for each in late:
-                tasks.create_task(self._catch_up(each, late), name=f"watch-{each.source.kind}-late")
+            for reflector in late:
+                tasks.create_task(self._catch_up(reflector, late), name=f"watch-{reflector.source.kind}-late")
 
-    async def _catch_up(self, one: Reflector, late: Sequence[Reflector]) -> None:
-        """When `one` of the collections that nobody waited for is listed, that is said."""
-        await one.listed.wait()
-        await self._items.put(Synced(_now(), _kinds(each for each in late if each.is_withheld)))
+    async def _catch_up(self, reflector: Reflector, late: Sequence[Reflector]) -> None:
+        """Queues another `Synced` when `reflector`, which others did not wait for, is listed."""
+        await reflector.listed.wait()
+        await self._items.put(Synced(_now(), _kinds(withheld for withheld in late if withheld.is_withheld)))
 
     def _reflector(
         self,
-        source: Source,
+        source: WatchSource,
         tell: Tell,
         vanished: Vanished,
         noted: Noted = nothing,
@@ -197,19 +198,19 @@ class Watching(AsyncIterator[Change | Synced]):
             await self._put(Verb.DELETED, raw)
 
     async def _child_vanished(self, uid: str) -> None:
-        if (seen := self.index.remove(uid)) is not None:
-            await self._put(Verb.DELETED, seen.vanished())
+        if (known := self.index.remove(uid)) is not None:
+            await self._put(Verb.DELETED, known.vanished())
 
     async def _put(self, verb: Verb, raw: Manifest) -> None:
         await self._items.put(Change(verb, raw, _now()))
 
 
 async def _known_enough(jobs: Sequence[Reflector]) -> None:
-    """Every kind of jobs is listed or withheld, and of one at least something is known."""
-    for each in jobs:
-        await each.settled.wait()
-    if all(each.is_withheld for each in jobs):
-        waits = [asyncio.create_task(each.listed.wait()) for each in jobs]
+    """Waits until every kind of jobs is listed or withheld, and at least one is listed."""
+    for reflector in jobs:
+        await reflector.settled.wait()
+    if all(reflector.is_withheld for reflector in jobs):
+        waits = [asyncio.create_task(reflector.listed.wait()) for reflector in jobs]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -218,11 +219,11 @@ async def _known_enough(jobs: Sequence[Reflector]) -> None:
 
 
 def _kinds(withheld: Iterable[Reflector]) -> frozenset[str]:
-    return frozenset(each.source.kind for each in withheld)
+    return frozenset(reflector.source.kind for reflector in withheld)
 
 
 def _identity(raw: Manifest) -> Manifest:
-    """What is to be said of a job that vanished unseen."""
+    """The report of a job that vanished unseen."""
     assert is_job(raw)  # noqa: S101 - the source says so
     meta = raw["metadata"]
     kept = {key: meta[key] for key in ("namespace", "name", "uid")}
@@ -230,7 +231,7 @@ def _identity(raw: Manifest) -> Manifest:
 
 
 def _owned_identity(raw: Manifest) -> Manifest:
-    """What is to be said of an object of somebody else's that a job controls."""
+    """The report of another controller's object that a job controls."""
     meta = raw["metadata"]
     kept = {key: meta[key] for key in ("namespace", "name", "uid", "ownerReferences") if key in meta}
     return {"apiVersion": raw["apiVersion"], "kind": raw["kind"], "metadata": kept}

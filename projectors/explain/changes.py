@@ -1,7 +1,7 @@
 """Incidents that users ask for: pause, scale, other changes, deletion."""
 
 from projectors.explain.diagnosis import Diagnosis, by
-from projectors.explain.drafts import Draft
+from projectors.explain.drafts import IncidentDraft
 from projectors.explain.model import IncidentKind, Nature, StepKind
 from projectors.explain.queues import queue_of
 from projectors.phrases import Said, Several, phrase, sentences
@@ -32,7 +32,7 @@ def changed(diagnosis: Diagnosis, entry: Entry, event: e.SpecChanged) -> None:
         diagnosis.add(entry, IncidentKind.CHANGE, Nature.ASKED_FOR, sentences(text, *ignored))
 
 
-def scaled(diagnosis: Diagnosis, entry: Entry, after: Plan | None) -> Draft:
+def scaled(diagnosis: Diagnosis, entry: Entry, after: Plan | None) -> IncidentDraft:
     """Adds the incident of a new scale."""
     kind = kind_of(diagnosis.state.api_version, diagnosis.state.kind)
     says = phrase(
@@ -75,7 +75,7 @@ def closed(diagnosis: Diagnosis, entry: Entry) -> None:
         deletion.over(entry.seen_at)
 
 
-def pause_begun(diagnosis: Diagnosis, entry: Entry) -> Draft:
+def pause_begun(diagnosis: Diagnosis, entry: Entry) -> IncidentDraft:
     """Adds the incident of a pause; failures before it do not count any more."""
     diagnosis.drafts.fresh()
     diagnosis.starting = None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from projectors.explain.drafts import Draft, Drafts
+from projectors.explain.drafts import Drafts, IncidentDraft
 from projectors.explain.model import IncidentKind, Nature
 from projectors.phrases import Said
 from projectors.phrases.actors import by_whom
@@ -29,11 +29,11 @@ class Diagnosis:
     drafts: Drafts = field(default_factory=Drafts)
     entries: int = 0
     since: datetime | None = None
-    root: Draft | None = None
-    refusal: Draft | None = None
-    status_lost: Draft | None = None
-    starting: Draft | None = None
-    eviction: Draft | None = None
+    root: IncidentDraft | None = None
+    refusal: IncidentDraft | None = None
+    status_lost: IncidentDraft | None = None
+    starting: IncidentDraft | None = None
+    eviction: IncidentDraft | None = None
     asked_at: dict[ReplicaName, datetime] = field(default_factory=dict)
     leaving_since: dict[ReplicaName, datetime] = field(default_factory=dict)
     last_seen: dict[ReplicaName, PodObserved] = field(default_factory=dict)
@@ -42,11 +42,11 @@ class Diagnosis:
 
     def add(
         self, entry: Entry, kind: IncidentKind, nature: Nature, says: Said, *, cause: e.Cause | None = None
-    ) -> Draft:
+    ) -> IncidentDraft:
         """Adds an incident of the whole job."""
         by = actor(entry) if nature is Nature.ASKED_FOR else ""
         how = actor_source(entry) if by else ActorSource.RECORDED
-        return self.drafts.add(Draft(kind, nature, entry, says, by=by, by_source=how, cause=cause))
+        return self.drafts.add(IncidentDraft(kind, nature, entry, says, by=by, by_source=how, cause=cause))
 
     def add_of(
         self,
@@ -57,10 +57,10 @@ class Diagnosis:
         *,
         says: Said,
         cause: e.Cause,
-    ) -> Draft:
+    ) -> IncidentDraft:
         """Adds an incident of one replica, which moves the replica's pod from now on."""
         state = self.state.replicas.get(replica)
-        draft = Draft(kind, nature, entry, says, replica, state.attempt if state else 0, cause=cause)
+        draft = IncidentDraft(kind, nature, entry, says, replica, state.attempt if state else 0, cause=cause)
         self.drafts.moved_by[replica] = draft
         return self.drafts.add(draft)
 

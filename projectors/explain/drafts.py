@@ -15,7 +15,7 @@ from statemachine.phases import Phase
 
 
 @dataclass
-class Draft:
+class IncidentDraft:
     """An incident that later entries may still add to."""
 
     kind: IncidentKind
@@ -108,28 +108,28 @@ class Drafts:
     `chain` has every failure since all replicas were last well: the earliest is the root cause if the job fails.
     """
 
-    all: list[Draft] = field(default_factory=list)
-    chain: list[Draft] = field(default_factory=list)
-    moved_by: dict[ReplicaName, Draft] = field(default_factory=dict)
+    all: list[IncidentDraft] = field(default_factory=list)
+    chain: list[IncidentDraft] = field(default_factory=list)
+    moved_by: dict[ReplicaName, IncidentDraft] = field(default_factory=dict)
     _unwell: dict[ReplicaName, None] = field(default_factory=dict)
-    _of_entry: dict[tuple[Seq, IncidentKind], Draft] = field(default_factory=dict)
+    _of_entry: dict[tuple[Seq, IncidentKind], IncidentDraft] = field(default_factory=dict)
 
-    def add(self, draft: Draft) -> Draft:
+    def add(self, draft: IncidentDraft) -> IncidentDraft:
         """Adds an incident; `of` finds an incident of the whole job by its entry and kind."""
         self.all.append(draft)
         if not draft.replica:
             self._of_entry[draft.entry.seq, draft.kind] = draft
         return draft
 
-    def of(self, entry: Entry, kind: IncidentKind) -> Draft | None:
+    def of(self, entry: Entry, kind: IncidentKind) -> IncidentDraft | None:
         """The incident of this kind that this entry has brought to the whole job."""
         return self._of_entry.get((entry.seq, kind))
 
-    def last(self, kind: IncidentKind) -> Draft | None:
+    def last(self, kind: IncidentKind) -> IncidentDraft | None:
         """The last incident of this kind."""
         return next((draft for draft in reversed(self.all) if draft.kind is kind), None)
 
-    def failed(self, replica: ReplicaName, draft: Draft) -> None:
+    def failed(self, replica: ReplicaName, draft: IncidentDraft) -> None:
         """The replica is not well because of `draft`, until it runs again."""
         self.chain.append(draft)
         self._unwell[replica] = None
@@ -146,6 +146,6 @@ class Drafts:
         self.chain.clear()
 
     @property
-    def root(self) -> Draft | None:
+    def root(self) -> IncidentDraft | None:
         """The earliest failure of the chain, by the time when it happened; of several the one observed first."""
         return min(self.chain, key=lambda draft: draft.happened_at, default=None)

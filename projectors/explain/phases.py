@@ -4,7 +4,7 @@ from datetime import datetime
 
 from projectors.explain.changes import pause_begun
 from projectors.explain.diagnosis import Diagnosis, by
-from projectors.explain.drafts import Draft
+from projectors.explain.drafts import IncidentDraft
 from projectors.explain.model import IncidentKind, Nature, StepKind
 from projectors.explain.wording import refused_for_good, replicas
 from projectors.phrases import Said, Sentence, phrase
@@ -79,7 +79,7 @@ def _start_says(diagnosis: Diagnosis, entry: Entry) -> Said:
     )
 
 
-def _begin(diagnosis: Diagnosis, draft: Draft) -> None:
+def _begin(diagnosis: Diagnosis, draft: IncidentDraft) -> None:
     """All replicas are started because of `draft`."""
     diagnosis.starting = draft
     for replica in diagnosis.state.plan.replicas() if diagnosis.state.plan else ():
@@ -120,7 +120,7 @@ def _end(diagnosis: Diagnosis, entry: Entry, event: e.PhaseEntered) -> None:
     diagnosis.starting = None
 
 
-def _began_with(diagnosis: Diagnosis, entry: Entry, event: e.PhaseEntered) -> Draft | None:
+def _began_with(diagnosis: Diagnosis, entry: Entry, event: e.PhaseEntered) -> IncidentDraft | None:
     """The failure that led to this end; if a rule was met, the failure that met it, as others may be harmless."""
     if event.trigger is Trigger.DEADLINE_PASSED:
         return None

@@ -2,7 +2,7 @@
 
 from projectors.explain.changes import pause_begun, scaled
 from projectors.explain.diagnosis import Diagnosis
-from projectors.explain.drafts import Draft
+from projectors.explain.drafts import IncidentDraft
 from projectors.explain.model import IncidentKind, Nature, StepKind
 from projectors.phrases import Sentence, phrase
 from statemachine import events as e
@@ -63,7 +63,7 @@ def _dismissed(diagnosis: Diagnosis, entry: Entry, event: e.ReplicaDismissed) ->
     diagnosis.drafts.moved_by[event.replica] = draft
 
 
-def _clean_up(diagnosis: Diagnosis, entry: Entry, why: str) -> Draft:
+def _clean_up(diagnosis: Diagnosis, entry: Entry, why: str) -> IncidentDraft:
     policy = diagnosis.state.plan.clean_up if diagnosis.state.plan else "None"
     match why:
         case "deadline":

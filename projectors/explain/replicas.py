@@ -1,7 +1,7 @@
 """Incidents of single replicas: restarts, failures and losses."""
 
 from projectors.explain.diagnosis import Diagnosis
-from projectors.explain.drafts import Draft
+from projectors.explain.drafts import IncidentDraft
 from projectors.explain.model import Budget, IncidentKind, Nature, StepKind
 from projectors.explain.wording import budget_says, why_ended
 from projectors.phrases import Said, phrase, sentences
@@ -90,7 +90,7 @@ def unjudged(diagnosis: Diagnosis, entry: Entry, event: e.ReplicaFailed) -> None
         draft.nature, diagnosis.root = Nature.ABNORMAL, draft  # observed late, but the first of the chain
 
 
-def _is_earlier(draft: Draft, root: Draft) -> bool:
+def _is_earlier(draft: IncidentDraft, root: IncidentDraft) -> bool:
     """The incident happened before the present root, by times of the cluster."""
     at, root_at = draft.entry.happened_at, root.entry.happened_at
     return at is not None and root_at is not None and at < root_at

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from projectors.explain.diagnosis import Diagnosis
-from projectors.explain.drafts import Draft
+from projectors.explain.drafts import IncidentDraft
 from projectors.explain.model import IncidentKind, Wait
 from projectors.explain.queues import waiting
 from projectors.explain.wording import listed
@@ -49,7 +49,7 @@ def _unknown(plan: Plan, since: datetime, language: Language) -> Wait:
     return Wait(says=says.text(language), since=since, replicas=(plan.primary,))
 
 
-def _retry(diagnosis: Diagnosis, draft: Draft, language: Language) -> Wait:
+def _retry(diagnosis: Diagnosis, draft: IncidentDraft, language: Language) -> Wait:
     due = diagnosis.state.timers.get(RETRY)
     message = draft.cause.message if draft.cause else ""
     times = "" if draft.times == 1 else phrase("It was refused {times} times in a row.", times=draft.times)

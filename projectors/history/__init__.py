@@ -6,9 +6,9 @@ the log.
 """
 
 from projectors.history.database import Database
-from projectors.history.listing import ERROR, Listed, Page, Sort, Wanted
+from projectors.history.listing import ERROR, JobFilter, Listed, ListPage, Sort
 from projectors.history.projector import HistoryProjector
-from projectors.history.queries import EntryRow, History, JobRow, Place
+from projectors.history.queries import EntryRow, History, JobRow, ListPlace
 from projectors.history.sqlite import SqliteDatabase
 
 __all__ = [
@@ -17,11 +17,11 @@ __all__ = [
     "EntryRow",
     "History",
     "HistoryProjector",
+    "JobFilter",
     "JobRow",
+    "ListPage",
+    "ListPlace",
     "Listed",
-    "Page",
-    "Place",
     "Sort",
     "SqliteDatabase",
-    "Wanted",
 ]

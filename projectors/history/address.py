@@ -11,7 +11,7 @@ EXAMPLE: Final = "postgresql://USER@HOST:5432/DATABASE"
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class PostgresAddress:
     """The address of a database. The password is in `url`, in a file, or where libpq finds it; `shown` has none."""
 
     url: str
@@ -44,7 +44,7 @@ class Address:
         return self.shown
 
     def __repr__(self) -> str:
-        return f"Address({self.shown})"
+        return f"{type(self).__name__}({self.shown})"
 
     @property
     def database(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from projectors.history.database import Database
-from projectors.history.listing import Wanted
+from projectors.history.listing import JobFilter
 
 MOST: Final = 200
 """Keys, or values of one key, that one query returns."""
@@ -30,15 +30,17 @@ class KnownLabels:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def keys(self, wanted: Wanted, start: str = "") -> Sequence[str]:
+    async def keys(self, wanted: JobFilter, start: str = "") -> Sequence[str]:
         """The keys of jobs of these kinds and this namespace, from `start` on. Raises as `Database.fetch`."""
         return await self._steps("key", start, wanted)
 
-    async def values(self, wanted: Wanted, key: str, start: str = "") -> Sequence[str]:
+    async def values(self, wanted: JobFilter, key: str, start: str = "") -> Sequence[str]:
         """The values of `key` in these jobs, from `start` on. Raises as `Database.fetch`."""
         return await self._steps("value", start, wanted, key)
 
-    async def _steps(self, column: str, start: str, wanted: Wanted, key: str | None = None) -> Sequence[str]:
+    async def _steps(
+        self, column: str, start: str, wanted: JobFilter, key: str | None = None
+    ) -> Sequence[str]:
         values: list[object] = []
 
         def place(value: object) -> str:

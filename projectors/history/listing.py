@@ -27,7 +27,7 @@ _SHOWN: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class JobFilter:
     """Selects jobs that fit every filter that is set; of a filter's values one has to fit.
 
     `kinds` None selects all kinds, an empty one none.
@@ -61,7 +61,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ListPage:
     """A page of the selected jobs, and how many were selected."""
 
     rows: Sequence[Listed] = ()
@@ -97,13 +97,13 @@ class Listing:
 
     async def page(
         self,
-        wanted: Wanted,
+        wanted: JobFilter,
         *,
         sort: Sort = "created",
         descending: bool = True,
         start: int = 0,
         size: int = 20,
-    ) -> Page:
+    ) -> ListPage:
         """The selected jobs from number `start` on, and how many there are. Raises as `Database.fetch`."""
         few = await self._of_few(wanted.labels)
         where = _where(replace(wanted, labels=[label for label in wanted.labels if label != few]))
@@ -119,10 +119,10 @@ class Listing:
         if len(uids) == size or (start and not uids):  # else the jobs end on this page, and need no count
             ((total,),) = await self._database.fetch(f"{_COUNT} WHERE {condition}", *values)
         if not uids:
-            return Page((), total)
+            return ListPage((), total)
         places = ", ".join(f"${number}" for number, _ in enumerate(uids, 1))
         rows = {row[0]: _listed(row) for row in await self._database.fetch(f"{_SHOWN} ({places})", *uids)}
-        return Page([rows[uid] for uid in uids if uid in rows], total)
+        return ListPage([rows[uid] for uid in uids if uid in rows], total)
 
     async def _of_few(self, labels: Sequence[Requirement]) -> Requirement | None:
         """The requirement that the fewest jobs meet, if these are few."""
@@ -136,9 +136,9 @@ class Listing:
         fewest = min(counts, key=counts.__getitem__, default=None)
         return None if fewest is None or counts[fewest] > FEW else fewest
 
-    async def choices(self, wanted: Wanted) -> Mapping[str, Sequence[str]]:
+    async def choices(self, wanted: JobFilter) -> Mapping[str, Sequence[str]]:
         """The values of filters among the jobs of these kinds and this namespace. Raises as `Database.fetch`."""
-        where = _where(Wanted(wanted.kinds, wanted.namespace))
+        where = _where(JobFilter(wanted.kinds, wanted.namespace))
         rows = await self._database.fetch(f"{_FILTERS} WHERE {where}", *where.values)
         return {
             "scheduler": sorted({scheduler for scheduler, _, _ in rows if scheduler}),
@@ -147,7 +147,7 @@ class Listing:
         }
 
 
-def _where(wanted: Wanted) -> _Condition:
+def _where(wanted: JobFilter) -> _Condition:
     where = _Condition()
     if wanted.kinds is not None:
         where.parts.append(where.one_of("kind", wanted.kinds))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import asyncpg
 
-from projectors.history.address import Address
+from projectors.history.address import PostgresAddress
 from projectors.history.database import BEGIN, NOWHERE, REACHED, Change, Reached, Row
 from statemachine.errors import ConfigError, JobledgerError, StoreUnusable, ViewUnavailable
 
@@ -40,7 +40,7 @@ _CONNECTIONS: Final = 4
 class PostgresDatabase:
     """A Database in PostgreSQL. It connects at the first query, and again after each outage of the server."""
 
-    def __init__(self, address: Address, *, read_only: bool = False) -> None:
+    def __init__(self, address: PostgresAddress, *, read_only: bool = False) -> None:
         self.address, self._read_only = address, read_only
         self._pool: asyncpg.Pool[Any] | None = None
         self._opening = asyncio.Lock()

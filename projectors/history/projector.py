@@ -18,7 +18,7 @@ from projectors.history.database import (
 from projectors.history.facts import facts
 from projectors.history.phrases import summary
 from projectors.history.queries import History
-from projectors.history.resuming import Past
+from projectors.history.resuming import PastStates
 from statemachine.budget import budget
 from statemachine.errors import ConfigError, ViewUnavailable
 from statemachine.ids import JobUid, Position
@@ -49,7 +49,7 @@ class HistoryProjector:
         self._log, self._database, self._partition = log, database, partition
         self._reader: Reader | None = None
         self._beside: Reader | None = None
-        self._past = Past(log, database, 0)
+        self._past = PastStates(log, database, 0)
 
     async def advance(self) -> None:
         """The view is at the end of the log as it was when this was called.
@@ -92,7 +92,7 @@ class HistoryProjector:
                 f"the history in {self._database} is at position {reached} of partition {self._partition}, and the "
                 f"log ends at {end}: it was made from another log; `jobledger history --rebuild` makes it anew"
             )
-        self._past = Past(self._log, self._database, reached)
+        self._past = PastStates(self._log, self._database, reached)
         if self._beside is not None and self._beside.position == reached:
             return self._beside.copy(decode_brief)
         return await self._past.resume()

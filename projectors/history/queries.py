@@ -30,7 +30,7 @@ _COUNT: Final = "SELECT phase, count(*) FROM history_jobs"
 _NEWEST: Final = "ORDER BY began_at DESC, partition DESC, first_position DESC"
 
 
-class Place(NamedTuple):
+class ListPlace(NamedTuple):
     """A job's place in lists. Within a partition of the log, jobs are in its order, whatever clocks say."""
 
     began_at: datetime
@@ -60,7 +60,7 @@ class JobRow:
     replicas: int
     last_seq: Seq
     updated_at: datetime
-    place: Place
+    place: ListPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class History:
         kind: str | None = None,
         phase: Phase | None = None,
         deleted: bool | None = None,
-        before: Place | None = None,
+        before: ListPlace | None = None,
         limit: int = PAGE,
     ) -> Sequence[JobRow]:
         """Jobs, newest first; None does not filter. The next page is `before` the last row's `place`."""
@@ -155,7 +155,7 @@ class History:
         return [_entry_row(row) for row in rows]
 
 
-def _where(filters: Mapping[str, object], before: Place | None = None) -> tuple[str, list[object]]:
+def _where(filters: Mapping[str, object], before: ListPlace | None = None) -> tuple[str, list[object]]:
     """The condition that columns have the values of the filters that are set, and these values."""
     values = {column: value for column, value in filters.items() if value is not None}
     conditions = [f"{column} = ${number}" for number, column in enumerate(values, 1)]
@@ -184,7 +184,7 @@ def _job_row(row: Row) -> JobRow:
         replicas,
         last_seq,
         _instant(updated),
-        Place(_instant(began), partition, first_position),
+        ListPlace(_instant(began), partition, first_position),
     )
 
 

@@ -23,7 +23,7 @@ _CLOSED: Final = """SELECT uid, last_seq FROM history_jobs WHERE uid IN ({}) AND
 """The jobs of these that are closed: no list has them any more."""
 
 
-class Past:
+class PastStates:
     """The states of jobs as of position `upto` of `log`, where the view in `database` is."""
 
     def __init__(self, log: EventLog, database: Database, upto: Position) -> None:

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from projectors.history import History, HistoryProjector, Place
-from projectors.history.address import Address
+from projectors.history import History, HistoryProjector, ListPlace
+from projectors.history.address import PostgresAddress
 from projectors.history.postgres import PostgresDatabase
 from statemachine.ids import JobUid
 from statemachine.log.memory import MemoryLog
@@ -44,7 +44,7 @@ _ENTRIES: Final = """INSERT INTO history_entries SELECT n % 12, n / 12 * $2::big
 
 async def main(entries: int) -> None:
     with Postgres() as server:
-        database = PostgresDatabase(Address.of(server.url(server.fresh())))
+        database = PostgresDatabase(PostgresAddress.of(server.url(server.fresh())))
         await database.prepare()
         await made(database)
         await database.clear()
@@ -83,7 +83,7 @@ async def filled(database: PostgresDatabase, jobs: int) -> None:
 
 
 async def asked(view: History, jobs: int) -> None:
-    middle = Place(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=jobs // 2), 0, 0)
+    middle = ListPlace(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=jobs // 2), 0, 0)
     questions: dict[str, Callable[[], Awaitable[Any]]] = {
         "newest 50": view.list_jobs,
         "50 of a namespace": lambda: view.list_jobs(namespace="team-7"),

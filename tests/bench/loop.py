@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from jobledger.wiring import running
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest
-from k8s_bridge.sim_pods import Step
+from k8s_bridge.sim_pods import SimStep
 from statemachine.engine.clock import WallClock
 from statemachine.log.memory import MemoryLog
 from statemachine.log.reader import Folded
@@ -21,9 +21,9 @@ _JOBS = 1000
 _RUNS = 5
 
 
-def no_op(_: Manifest) -> tuple[Step, ...]:
+def no_op(_: Manifest) -> tuple[SimStep, ...]:
     """A pod that starts at once and has nothing to do."""
-    return Step(0.0, "Running"), Step(0.0, "Succeeded")
+    return SimStep(0.0, "Running"), SimStep(0.0, "Succeeded")
 
 
 def whole_loop() -> Iterator[Result]:

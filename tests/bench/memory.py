@@ -10,7 +10,7 @@ from jobledger.wiring import Controller, running
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Manifest, Ref, Verb
-from k8s_bridge.sim_pods import Step, moved
+from k8s_bridge.sim_pods import SimStep, moved
 from projectors.kube_events import READER
 from projectors.workqueue import WorkQueue
 from statemachine.decide import POLICY, decide
@@ -94,7 +94,7 @@ def _changes(cluster: MemoryCluster, job: Manifest) -> Iterator[Change]:
     for child in desired(state):
         made = cluster.objects.create(child.build())
         if child.kind == "Pod":
-            running_pod = moved(made, Step(0.0, "Running"), START)
+            running_pod = moved(made, SimStep(0.0, "Running"), START)
             cluster.objects.set_status(Ref.of(made), made["metadata"]["uid"], running_pod)
             yield Change(Verb.MODIFIED, cluster.objects.get(Ref.of(made)), START)
 

@@ -13,7 +13,7 @@ from jobledger.health import Health
 from jobledger.wiring.running import running
 from k8s_bridge.memory import MemoryCluster
 from projectors.history import EntryRow, History, HistoryProjector
-from projectors.history.address import Address
+from projectors.history.address import PostgresAddress
 from projectors.history.postgres import SCHEMAS, PostgresDatabase
 from statemachine.engine.clock import WallClock
 from statemachine.errors import ConfigError, StoreUnusable, ViewUnavailable
@@ -31,7 +31,7 @@ PATIENCE = 60.0
 
 @asynccontextmanager
 async def database_at(url: str, *, read_only: bool = False) -> AsyncIterator[PostgresDatabase]:
-    opened = PostgresDatabase(Address.of(url), read_only=read_only)
+    opened = PostgresDatabase(PostgresAddress.of(url), read_only=read_only)
     try:
         yield opened
     finally:

@@ -181,28 +181,28 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "index-other-collection-vanishes",
         _INDEX,
-        "if seen.collection == collection and seen.version <= version",
-        "if seen.version <= version",
+        "if known.collection == collection and known.version <= version",
+        "if known.version <= version",
         (*_ON_INDEX, *_ON_WATCHING),
     ),
     Mutant(
         "index-newer-object-vanishes",
         _INDEX,
-        "if seen.collection == collection and seen.version <= version",
-        "if seen.collection == collection",
+        "if known.collection == collection and known.version <= version",
+        "if known.collection == collection",
         (*_ON_INDEX, *_ON_WATCHING),
     ),
     Mutant(
         "index-former-owner-keeps-it",
         _INDEX,
-        "            self._disown(old)\n        self._seen[uid] = seen",
-        "            pass\n        self._seen[uid] = seen",
+        "            self._disown(old)\n        self._seen[uid] = known",
+        "            pass\n        self._seen[uid] = known",
         _ON_INDEX,
     ),
     Mutant(
         "index-deletion-of-ours-never-reported",
         _INDEX,
-        "self._bury(uid, _Gone(inf, seen))",
+        "self._bury(uid, _Gone(inf, known))",
         "self._bury(uid, _Gone(inf))",
         _ON_INDEX,
     ),
@@ -213,7 +213,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "return True",
         _ON_INDEX,
     ),
-    Mutant("index-vanished-pod-has-a-phase", _INDEX, '        found.pop("status", None)\n', "", _ON_INDEX),
+    Mutant("index-vanished-pod-has-a-phase", _INDEX, '        manifest.pop("status", None)\n', "", _ON_INDEX),
     Mutant(
         "index-no-grace-is-grace-zero",
         _INDEX,
@@ -224,14 +224,14 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "lease-taken-while-it-is-held",
         _LEASE,
-        'self.holder not in ("", self.identity) and not self._has_run_out(seen)',
+        'self.holder not in ("", self.identity) and not self._has_run_out(lease)',
         "False",
         _ON_LEASE,
     ),
     Mutant(
         "lease-judged-by-its-own-times",
         _LEASE,
-        "if self._seen is None or _version(found) != _version(self._seen):",
+        "if self._seen is None or _version(lease) != _version(self._seen):",
         "if True:",
         _ON_LEASE,
     ),
@@ -252,15 +252,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "lease-write-without-a-look",
         _LEASE,
-        "seen = self._seen if self._is_ours and not self._is_stale else await self._look()",
-        "seen = self._seen if self._is_ours else await self._look()",
+        "lease = self._seen if self._is_ours and not self._is_stale else await self._look()",
+        "lease = self._seen if self._is_ours else await self._look()",
         _ON_LEASE,
     ),
     Mutant(
         "lease-of-another-given-back",
         _LEASE,
-        "if seen is None or not self._is_ours:",
-        "if seen is None:",
+        "if lease is None or not self._is_ours:",
+        "if lease is None:",
         _ON_LEASE,
     ),
     Mutant(
@@ -285,7 +285,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _REFLECTOR,
         "            if event.verb is not None:\n"
         "                await self._changed(event.verb, event.object)\n"
-        "            # only now: a change that could not be told is told again by the next watch\n"
+        "            # only now: the next watch brings a change again that could not be passed on\n"
         '            self._version = event.object["metadata"]["resourceVersion"]\n',
         '            self._version = event.object["metadata"]["resourceVersion"]\n'
         "            if event.verb is not None:\n"
@@ -337,7 +337,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "watching-synced-before-children",
         _WATCHING,
-        "                await each.settled.wait()\n            self.synced.set()",
+        "                await reflector.settled.wait()\n            self.synced.set()",
         "                pass\n            self.synced.set()",
         _ON_WATCHING,
     ),

@@ -248,7 +248,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "objects-uid-not-compared",
         _OBJECTS,
-        "if uid and found.uid != uid:",
+        "if uid and stored.uid != uid:",
         "if False:",
         (_PORT + "test_delete_of_another_uid_conflicts",),
     ),
@@ -276,7 +276,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "objects-second-deletion-gives-more-time",
         _OBJECTS,
-        'given >= meta["deletionGracePeriodSeconds"]',
+        'seconds >= meta["deletionGracePeriodSeconds"]',
         "False",
         _ON_OBJECTS,
     ),
@@ -314,8 +314,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "objects-ended-pod-has-time",
         _STORED,
-        'given = 0 if manifest["kind"] != "Pod" or over else grace',
-        'given = 0 if manifest["kind"] != "Pod" else grace',
+        'seconds = 0 if manifest["kind"] != "Pod" or over else grace',
+        'seconds = 0 if manifest["kind"] != "Pod" else grace',
         _ON_OBJECTS,
     ),
     Mutant(
@@ -385,22 +385,22 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "attended-opt-in-kind-without-a-word",
         _ATTENDED,
-        "        if said is None:\n            return ()\n",
-        "        if said is None:\n            return everywhere\n",
+        "        if opted_in is None:\n            return ()\n",
+        "        if opted_in is None:\n            return everywhere\n",
         _ON_ATTENDED,
     ),
     Mutant(
         "attended-namespace-of-others",
         _ATTENDED,
-        "tuple(each for each in said.namespaces if self._is_ours(each))",
-        "tuple(said.namespaces)",
+        "tuple(filter(self._is_ours, opted_in.namespaces))",
+        "tuple(opted_in.namespaces)",
         _ON_ATTENDED,
     ),
     Mutant(
         "attended-owned-kind-not-switched-on",
         _ATTENDED,
-        "if each.when is None or settings.get(each.when[0]) == each.when[1])",
-        "if True)",
+        "if child.when is None or settings.get(child.when[0]) == child.when[1]\n",
+        "if True\n",
         _ON_ATTENDED,
     ),
 )

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from k8s_bridge.apiserver.access import Wanted
+from k8s_bridge.apiserver.access import ApiServerChoice
 from k8s_bridge.apiserver.api import MERGE, Api
 from k8s_bridge.apiserver.cluster import ApiServerCluster
 from statemachine.errors import Missing
@@ -43,10 +43,10 @@ def namespaces(harness: Harness, *names: str) -> Iterator[Harness]:
 @asynccontextmanager
 async def emptied(harness: Harness, *names: str) -> AsyncIterator[ApiServerCluster]:
     """The cluster, which watches the namespaces; all of them are empty in the end."""
-    cluster = ApiServerCluster(await Api.connect(Wanted(harness.kubeconfig)), namespaces=names)
+    cluster = ApiServerCluster(await Api.connect(ApiServerChoice(harness.kubeconfig)), namespaces=names)
     yield cluster
     await cluster.close()
-    async with await Api.connect(Wanted(harness.kubeconfig)) as admin:
+    async with await Api.connect(ApiServerChoice(harness.kubeconfig)) as admin:
         for path in [f"/{kind.format(name)}" for name in names for kind in _KINDS]:
             await _empty(admin, path)
 

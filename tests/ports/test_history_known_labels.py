@@ -1,6 +1,6 @@
 """Which labels there are to choose from in the history view, on every database."""
 
-from projectors.history import Database, HistoryProjector, Wanted
+from projectors.history import Database, HistoryProjector, JobFilter
 from projectors.history.known_labels import MOST, KnownLabels
 from statemachine.log.memory import MemoryLog
 from tests.ports.test_history_listing import database, job, labels
@@ -25,10 +25,10 @@ async def known(to: Database) -> KnownLabels:
 
 async def test_keys_and_values_are_each_told_once_and_in_order(database: Database) -> None:
     found = await known(database)
-    ours = Wanted(namespace="team-a")
+    ours = JobFilter(namespace="team-a")
     assert sorted(await found.keys(ours)) == ["Team", "app/name", "team", "tier"]
-    assert await found.values(Wanted(), "team") == ["a", "b", "c"]
-    assert await found.values(Wanted(), "team", "b") == ["b", "c"]
+    assert await found.values(JobFilter(), "team") == ["a", "b", "c"]
+    assert await found.values(JobFilter(), "team", "b") == ["b", "c"]
     assert await found.values(ours, "app/name") == [""]
     assert await found.values(ours, "nobody") == []
     assert await found.values(ours, "team' OR 1 = 1 --") == []
@@ -36,15 +36,15 @@ async def test_keys_and_values_are_each_told_once_and_in_order(database: Databas
 
 async def test_what_may_not_be_seen_is_not_told(database: Database) -> None:
     found = await known(database)
-    assert "hidden" not in await found.keys(Wanted(namespace="team-a"))
-    assert await found.values(Wanted(namespace="team-a"), "team") == ["a", "b"]
-    assert await found.values(Wanted(["PyTorchTrainingJob"], "team-b"), "team") == ["c"]
-    assert await found.keys(Wanted(["PyTorchJob"])) == []
-    assert await found.keys(Wanted([])) == []
+    assert "hidden" not in await found.keys(JobFilter(namespace="team-a"))
+    assert await found.values(JobFilter(namespace="team-a"), "team") == ["a", "b"]
+    assert await found.values(JobFilter(["PyTorchTrainingJob"], "team-b"), "team") == ["c"]
+    assert await found.keys(JobFilter(["PyTorchJob"])) == []
+    assert await found.keys(JobFilter([])) == []
 
 
 async def test_no_more_are_told_than_anybody_reads(database: Database) -> None:
     found = await known(database)
-    keys = await found.keys(Wanted())
+    keys = await found.keys(JobFilter())
     assert len(keys) == len({*keys}) <= MOST
     assert sum(each.startswith("k0") for each in keys) == 60

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from k8s_bridge.selectors import Selector
-from projectors.history import Database, HistoryProjector, Page, SqliteDatabase, Wanted
+from projectors.history import Database, HistoryProjector, JobFilter, ListPage, SqliteDatabase
 from projectors.history import labels as history_labels
 from projectors.history import listing as history_listing
-from projectors.history.address import Address
+from projectors.history.address import PostgresAddress
 from projectors.history.facts import facts
 from statemachine.events import (
     Condition,
@@ -41,7 +41,7 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
     else:
         from projectors.history.postgres import PostgresDatabase
 
-        opened = PostgresDatabase(Address.of(request.getfixturevalue("postgres_database")))
+        opened = PostgresDatabase(PostgresAddress.of(request.getfixturevalue("postgres_database")))
         yield opened
         await opened.close()
 
@@ -68,8 +68,8 @@ def labels(**wanted: str) -> LabelsChanged:
     return LabelsChanged(labels=wanted)
 
 
-def selected(selector: str, **more: Any) -> Wanted:
-    return Wanted(labels=Selector.of(selector).requirements, **more)
+def selected(selector: str, **more: Any) -> JobFilter:
+    return JobFilter(labels=Selector.of(selector).requirements, **more)
 
 
 FAILING = (
@@ -111,25 +111,25 @@ async def projector(database: Database) -> HistoryProjector:
 @pytest.mark.parametrize(
     ("wanted", "names"),
     [
-        (Wanted(), ["leaving", "alphabet", "beta_x", "alpha"]),
-        (Wanted(namespace="team-b"), ["beta_x"]),
-        (Wanted(["PyTorchTrainingJob"]), ["leaving", "alphabet", "beta_x", "alpha"]),
-        (Wanted([]), []),
-        (Wanted(text="ALPHA"), ["alphabet", "alpha"]),
-        (Wanted(text="a_x"), ["beta_x"]),
-        (Wanted(text="_"), ["beta_x"]),
-        (Wanted(text="%"), []),
-        (Wanted(phases=["Running", "Failed"]), ["alphabet", "alpha"]),
-        (Wanted(phases=["Error"]), ["alphabet", "beta_x"]),
-        (Wanted(phases=["Error", "Running"]), ["alphabet", "beta_x", "alpha"]),
-        (Wanted(queues=["night"]), ["beta_x"]),
-        (Wanted(schedulers=["default"], phases=["Running"]), ["alpha"]),
-        (Wanted(resources=["nvidia.com/gpu"], text="bet"), ["alphabet", "beta_x"]),
-        (Wanted(resources=["nvidia.com"]), []),
+        (JobFilter(), ["leaving", "alphabet", "beta_x", "alpha"]),
+        (JobFilter(namespace="team-b"), ["beta_x"]),
+        (JobFilter(["PyTorchTrainingJob"]), ["leaving", "alphabet", "beta_x", "alpha"]),
+        (JobFilter([]), []),
+        (JobFilter(text="ALPHA"), ["alphabet", "alpha"]),
+        (JobFilter(text="a_x"), ["beta_x"]),
+        (JobFilter(text="_"), ["beta_x"]),
+        (JobFilter(text="%"), []),
+        (JobFilter(phases=["Running", "Failed"]), ["alphabet", "alpha"]),
+        (JobFilter(phases=["Error"]), ["alphabet", "beta_x"]),
+        (JobFilter(phases=["Error", "Running"]), ["alphabet", "beta_x", "alpha"]),
+        (JobFilter(queues=["night"]), ["beta_x"]),
+        (JobFilter(schedulers=["default"], phases=["Running"]), ["alpha"]),
+        (JobFilter(resources=["nvidia.com/gpu"], text="bet"), ["alphabet", "beta_x"]),
+        (JobFilter(resources=["nvidia.com"]), []),
     ],
 )
 async def test_jobs_that_exist_are_filtered(
-    projector: HistoryProjector, wanted: Wanted, names: list[str]
+    projector: HistoryProjector, wanted: JobFilter, names: list[str]
 ) -> None:
     page = await projector.history.listing.page(wanted)
     assert [each.name for each in page.rows] == names
@@ -169,7 +169,7 @@ async def test_jobs_are_selected_by_their_labels(
 ) -> None:
     """Whether labels are looked up in their table, which serves where few have one, or all jobs are scanned."""
     listing = projector.history.listing
-    everybody = {each.name: each.shown["labels"] for each in (await listing.page(Wanted())).rows}
+    everybody = {each.name: each.shown["labels"] for each in (await listing.page(JobFilter())).rows}
     meant = Selector.of(selector)
     assert [name for name, held in everybody.items() if meant.selects({"labels": held})] == names
     for few in (0, 1, 1000):
@@ -183,22 +183,22 @@ async def test_jobs_are_selected_by_their_labels(
 
 async def test_pages_have_an_order_and_a_total(projector: HistoryProjector) -> None:
     listing = projector.history.listing
-    page = await listing.page(Wanted(), sort="name", descending=False, start=1, size=2)
+    page = await listing.page(JobFilter(), sort="name", descending=False, start=1, size=2)
     assert ([each.name for each in page.rows], page.total) == (["alphabet", "beta_x"], 4)
-    page = await listing.page(Wanted(), sort="phase", descending=True, size=1)
+    page = await listing.page(JobFilter(), sort="phase", descending=True, size=1)
     assert [each.phase for each in page.rows] == ["Running"]
-    for wanted in (Wanted(), selected("team"), selected("!retired")):
+    for wanted in (JobFilter(), selected("team"), selected("!retired")):
         everybody = await listing.page(wanted)
         total = everybody.total
         for size in range(1, 6):
             pages = [await listing.page(wanted, start=start, size=size) for start in range(0, 8, size)]
             assert [row for page in pages for row in page.rows] == everybody.rows
             assert {page.total for page in pages} == {total}
-        assert await listing.page(wanted, start=100) == Page((), total)
+        assert await listing.page(wanted, start=100) == ListPage((), total)
 
 
 async def test_a_row_says_what_the_list_shows(projector: HistoryProjector) -> None:
-    (row,) = (await projector.history.listing.page(Wanted(queues=["night"]))).rows
+    (row,) = (await projector.history.listing.page(JobFilter(queues=["night"]))).rows
     assert (row.uid, row.kind, row.phase, row.is_error) == ("u2", "PyTorchTrainingJob", "Pending", True)
     assert (row.created_at, row.scheduler, row.queue) == (START, "t9k-scheduler", "night")
     shown = row.shown
@@ -212,7 +212,7 @@ async def test_a_row_says_what_the_list_shows(projector: HistoryProjector) -> No
 
 
 async def test_a_row_has_the_labels_of_now(projector: HistoryProjector) -> None:
-    rows = (await projector.history.listing.page(Wanted())).rows
+    rows = (await projector.history.listing.page(JobFilter())).rows
     assert {each.name: each.shown["labels"] for each in rows} == {
         "alpha": {"team": "a", "tier": "gold"},
         "beta_x": {"example.com/x": "", "team": "b"},
@@ -254,16 +254,16 @@ async def test_a_job_that_is_closed_is_not_listed_any_more(database: Database) -
     for draft, count in zip(life, (1, 0), strict=True):
         await log.append([draft])
         await projector.advance()
-        assert (await projector.history.listing.page(Wanted())).total == count
+        assert (await projector.history.listing.page(JobFilter())).total == count
 
 
 async def test_a_job_that_is_being_deleted_says_so(projector: HistoryProjector) -> None:
-    rows = (await projector.history.listing.page(Wanted())).rows
+    rows = (await projector.history.listing.page(JobFilter())).rows
     assert {each.name for each in rows if each.shown["deleting"]} == {"leaving"}
 
 
 async def test_there_is_only_to_choose_from_what_there_is(projector: HistoryProjector) -> None:
-    found = await projector.history.listing.choices(Wanted())
+    found = await projector.history.listing.choices(JobFilter())
     assert found["scheduler"] == ["default", "t9k-scheduler"]
     assert found["queue"] == ["night"]
     assert found["resource"] == ["nvidia.com/gpu"]
@@ -272,13 +272,13 @@ async def test_there_is_only_to_choose_from_what_there_is(projector: HistoryProj
 async def test_a_view_that_is_made_again_lists_the_same(
     projector: HistoryProjector, database: Database
 ) -> None:
-    before = await projector.history.listing.page(Wanted())
+    before = await projector.history.listing.page(JobFilter())
     await database.clear()
-    assert (await projector.history.listing.page(Wanted())).total == 0
+    assert (await projector.history.listing.page(JobFilter())).total == 0
     assert await database.fetch("SELECT * FROM history_labels") == []
     projector.forget()
     await projector.advance()
-    assert await projector.history.listing.page(Wanted()) == before
+    assert await projector.history.listing.page(JobFilter()) == before
 
 
 async def test_the_position_grows_with_what_there_is_to_see(projector: HistoryProjector) -> None:

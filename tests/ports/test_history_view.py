@@ -9,8 +9,16 @@ from random import Random
 
 import pytest
 
-from projectors.history import Database, EntryRow, History, HistoryProjector, JobRow, Place, SqliteDatabase
-from projectors.history.address import Address
+from projectors.history import (
+    Database,
+    EntryRow,
+    History,
+    HistoryProjector,
+    JobRow,
+    ListPlace,
+    SqliteDatabase,
+)
+from projectors.history.address import PostgresAddress
 from statemachine.errors import ViewUnavailable
 from statemachine.events import (
     Cause,
@@ -68,7 +76,7 @@ async def database_of(request: pytest.FixtureRequest, store: SqliteStore) -> Asy
         return
     from projectors.history.postgres import PostgresDatabase
 
-    opened = PostgresDatabase(Address.of(request.getfixturevalue("postgres_database")))
+    opened = PostgresDatabase(PostgresAddress.of(request.getfixturevalue("postgres_database")))
     yield opened
     await opened.close()
 
@@ -138,7 +146,7 @@ async def test_a_job_is_shown_as_its_last_entry_left_it(
         replicas=PLAN.scale,
         last_seq=3,
         updated_at=at(3),
-        place=Place(START, 0, 1),
+        place=ListPlace(START, 0, 1),
     )
 
 

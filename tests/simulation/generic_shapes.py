@@ -4,7 +4,7 @@ from random import Random
 from typing import Final
 
 from k8s_bridge.port import Manifest
-from k8s_bridge.sim_pods import Step, names
+from k8s_bridge.sim_pods import SimStep, names
 from tests.simulation.shapes import API, CLEAN_UPS, DISRUPTIONS, NAMESPACE, Shape, Spec
 
 KIND: Final = "GenericJob"
@@ -77,18 +77,18 @@ class EqualFates:
     def __init__(self, seed: int, failing: float) -> None:
         self._seed, self._failing = seed, failing
 
-    def script(self, pod: Manifest) -> tuple[Step, ...]:
+    def script(self, pod: Manifest) -> tuple[SimStep, ...]:
         """Runs after a while and mostly ends soon, so that restarts are used up and rules are met."""
         chance = Random(f"{self._seed} {pod['metadata']['uid']}")
         start, lasts = chance.expovariate(1.5), min(60.0, chance.expovariate(1 / 8))
-        up = Step(start, "Running")
+        up = SimStep(start, "Running")
         containers = names(pod, "containers")
         if chance.random() < 0.03:
-            return (Step(start, "Failed", (), chance.choice(DISRUPTIONS)),)
+            return (SimStep(start, "Failed", (), chance.choice(DISRUPTIONS)),)
         if chance.random() < 0.1:
             return (up,)
         code = chance.choice((1, 2, 137)) if chance.random() < max(self._failing, 0.4) else 0
-        return up, Step(lasts, "Failed" if code else "Succeeded", (code,) * len(containers))
+        return up, SimStep(lasts, "Failed" if code else "Succeeded", (code,) * len(containers))
 
 
 GENERIC: Final = Shape((KIND,), manifest, edit, EqualFates)

@@ -4,7 +4,7 @@ from random import Random
 from typing import Final
 
 from k8s_bridge.port import Manifest
-from k8s_bridge.sim_pods import Step, names
+from k8s_bridge.sim_pods import SimStep, names
 from tests.simulation.shapes import API, DISRUPTIONS, EXIT_CODES, NAMESPACE, Shape, Spec
 
 KIND: Final = "ColossalAIJob"
@@ -74,19 +74,19 @@ class LauncherFates:
     def __init__(self, seed: int, failing: float) -> None:
         self._seed, self._failing = seed, failing
 
-    def script(self, pod: Manifest) -> tuple[Step, ...]:
+    def script(self, pod: Manifest) -> tuple[SimStep, ...]:
         """Runs after a while; a worker hardly ever ends, a launcher mostly does."""
         chance = Random(f"{self._seed} {pod['metadata']['uid']}")
         start, lasts = chance.expovariate(1.5), min(60.0, chance.expovariate(1 / 12))
-        up = Step(start, "Running")
+        up = SimStep(start, "Running")
         containers = names(pod, "containers")
         if chance.random() < 0.03:
-            return (Step(start, "Failed", (), chance.choice(DISRUPTIONS)),)
+            return (SimStep(start, "Failed", (), chance.choice(DISRUPTIONS)),)
         is_worker = pod["metadata"]["labels"]["replica-type"] == "worker"
         if chance.random() < (0.92 if is_worker else 0.25):
             return (up,)
         code = chance.choice(EXIT_CODES) if chance.random() < self._failing else 0
-        return up, Step(lasts, "Failed" if code else "Succeeded", (code,) * len(containers))
+        return up, SimStep(lasts, "Failed" if code else "Succeeded", (code,) * len(containers))
 
 
 LAUNCHER: Final = Shape((KIND,), manifest, edit, LauncherFates)

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, Final, Protocol
 
 from k8s_bridge.port import Manifest
-from k8s_bridge.sim_pods import Step, names
+from k8s_bridge.sim_pods import SimStep, names
 
 API: Final = "batch.tensorstack.dev/v1beta1"
 KIND: Final = "PyTorchTrainingJob"
@@ -23,7 +23,7 @@ Spec = dict[str, Any]
 class Script(Protocol):
     """What becomes of pods, from their manifests."""
 
-    def script(self, pod: Manifest) -> tuple[Step, ...]:
+    def script(self, pod: Manifest) -> tuple[SimStep, ...]:
         """What this pod does, and when."""
 
 
@@ -175,20 +175,20 @@ class Fates:
     def __init__(self, seed: int, failing: float) -> None:
         self._seed, self._failing = seed, failing
 
-    def script(self, pod: Manifest) -> tuple[Step, ...]:
+    def script(self, pod: Manifest) -> tuple[SimStep, ...]:
         """Runs after a while, and after another one ends, or does not."""
         chance = Random(f"{self._seed} {pod['metadata']['uid']}")
         start, lasts = chance.expovariate(1.5), min(60.0, chance.expovariate(1 / 12))
-        up = Step(start, "Running")
+        up = SimStep(start, "Running")
         containers = names(pod, "containers")
         if chance.random() < 0.04:
-            return (Step(start, "Failed", (), chance.choice(DISRUPTIONS)),)
+            return (SimStep(start, "Failed", (), chance.choice(DISRUPTIONS)),)
         if chance.random() < 0.04:
-            return (Step(start, "Failed", (1,) * len(containers)),)
+            return (SimStep(start, "Failed", (1,) * len(containers)),)
         if chance.random() < 0.25:
             return (up,)
         code = chance.choice(EXIT_CODES) if chance.random() < self._failing else 0
-        return up, Step(lasts, "Failed" if code else "Succeeded", (code,) * len(containers))
+        return up, SimStep(lasts, "Failed" if code else "Succeeded", (code,) * len(containers))
 
 
 PYTORCH: Final = Shape((KIND,), manifest, edit, Fates)

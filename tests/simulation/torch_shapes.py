@@ -4,7 +4,7 @@ from random import Random
 from typing import Final
 
 from k8s_bridge.port import Manifest
-from k8s_bridge.sim_pods import Step
+from k8s_bridge.sim_pods import SimStep
 from tests.simulation.shapes import NAMESPACE, Fates, Shape, Spec
 
 API: Final = "kubeflow.org/v1"
@@ -77,17 +77,17 @@ class InPlace(Fates):
     Source: kubeflow-pytorchjob.md, section 5.
     """
 
-    def script(self, pod: Manifest) -> tuple[Step, ...]:
+    def script(self, pod: Manifest) -> tuple[SimStep, ...]:
         """As Fates; but who may be started again is, up to three times, and then goes on or ends well."""
         steps = super().script(pod)
         policy, last = pod["spec"]["restartPolicy"], steps[-1]
         if not last.exit_codes or policy == "Never" or (policy == "OnFailure" and last.phase == "Succeeded"):
             return steps
         chance = Random(f"{pod['metadata']['uid']} in place")
-        again = [Step(last.after, "Running", restarts=count) for count in range(1, chance.randint(2, 4))]
+        again = [SimStep(last.after, "Running", restarts=count) for count in range(1, chance.randint(2, 4))]
         if policy == "OnFailure" and chance.random() < 0.5:
             codes = (0,) * len(last.exit_codes)
-            again.append(Step(last.after, "Succeeded", codes, restarts=again[-1].restarts))
+            again.append(SimStep(last.after, "Succeeded", codes, restarts=again[-1].restarts))
         return (*steps[:-1], *again)
 
 

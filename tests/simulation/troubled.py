@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.observe import is_controlled
 from k8s_bridge.port import Cluster, Manifest
-from k8s_bridge.sim_pods import Step
+from k8s_bridge.sim_pods import SimStep
 from tests.simulation import chaos, chaos_cluster, chaos_log, chaos_parts
 from tests.simulation.chaos import Action
 from tests.simulation.shapes import NAMESPACE, Script
@@ -47,8 +47,8 @@ class TroubledWorld(World):
     silence: ClassVar[float | None] = 30.0
 
     def _new_cluster(self, fates: Script) -> MemoryCluster:
-        def script(pod: Manifest) -> Sequence[Step]:
-            return fates.script(pod) if is_controlled(pod) else (Step(0.1, "Running"),)
+        def script(pod: Manifest) -> Sequence[SimStep]:
+            return fates.script(pod) if is_controlled(pod) else (SimStep(0.1, "Running"),)
 
         self.nodes = NodesCluster(
             clock=self.clock.now, script=script, admit=self._admit, written=self.clock.true

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, ClassVar, Final, NamedTuple
 
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
-from k8s_bridge.sim_pods import Step, moved
+from k8s_bridge.sim_pods import SimStep, moved
 from k8s_bridge.stored import Stored
 from statemachine.desired import desired
 from statemachine.events import Announced, Event
@@ -33,9 +33,9 @@ from tests.simulation.world import START, World
 from tests.support.newer import NEWER_CAUSE
 
 _PHASES: Final = {
-    ReplicaPhase.RUNNING: Step(0.0, "Running"),
-    ReplicaPhase.SUCCEEDED: Step(0.0, "Succeeded"),
-    ReplicaPhase.FAILED: Step(0.0, "Failed"),
+    ReplicaPhase.RUNNING: SimStep(0.0, "Running"),
+    ReplicaPhase.SUCCEEDED: SimStep(0.0, "Succeeded"),
+    ReplicaPhase.FAILED: SimStep(0.0, "Failed"),
 }
 
 
@@ -96,7 +96,7 @@ class VersionsWorld(ProjectedWorld):
             if replica.has_pod and replica.uid and replica.name in pods:
                 self._imply_pod(pods[replica.name], replica.uid, _PHASES.get(replica.phase))
 
-    def _imply_pod(self, pod: Manifest, uid: str, step: Step | None) -> None:
+    def _imply_pod(self, pod: Manifest, uid: str, step: SimStep | None) -> None:
         pod["metadata"].setdefault("namespace", "demo")
         if self.evidence:
             pod["metadata"]["finalizers"] = [EVIDENCE]

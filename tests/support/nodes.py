@@ -6,7 +6,7 @@ from typing import Any
 
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest, Ref
-from k8s_bridge.sim_pods import Step
+from k8s_bridge.sim_pods import SimStep
 from statemachine.errors import Missing
 
 
@@ -61,7 +61,7 @@ class NodesCluster(MemoryCluster):
             self.objects.delete(ref, grace=0)
             self.objects.terminated(ref, uid)
 
-    def _move(self, ref: Ref, uid: str, steps: Sequence[Step]) -> None:
+    def _move(self, ref: Ref, uid: str, steps: Sequence[SimStep]) -> None:
         self._on_node(ref, partial(super()._move, ref, uid, steps))
 
     def _stopped(self, ref: Ref, uid: str) -> None:

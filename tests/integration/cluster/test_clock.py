@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from k8s_bridge.apiserver.access import Wanted
+from k8s_bridge.apiserver.access import ApiServerChoice
 from k8s_bridge.apiserver.api import Api
 from statemachine.engine.clock import WallClock
 from statemachine.engine.skew import ClockCheck
@@ -21,7 +21,7 @@ class Ahead(WallClock):
 
 
 async def test_every_answer_of_the_api_server_tells_how_far_our_clock_is_off(control_plane: Cluster) -> None:
-    async with await Api.connect(Wanted(control_plane.kubeconfig)) as api:
+    async with await Api.connect(ApiServerChoice(control_plane.kubeconfig)) as api:
         right = api.check = ClockCheck(WallClock())
         await api.call("GET", "/version")
         assert (right.is_known, right.trouble) == (True, "")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from k8s_bridge.apiserver.access import Wanted
+from k8s_bridge.apiserver.access import ApiServerChoice
 from k8s_bridge.apiserver.api import MERGE, Api
 from k8s_bridge.apiserver.lease import Lease, Timing
 from statemachine.errors import Conflict, LeaseLost, Missing
@@ -44,7 +44,7 @@ def shared(control_plane: Cluster) -> Iterator[str]:
 
 @pytest.fixture
 async def api(cluster: Cluster) -> AsyncIterator[Api]:
-    async with await Api.connect(Wanted(cluster.kubeconfig)) as made:
+    async with await Api.connect(ApiServerChoice(cluster.kubeconfig)) as made:
         yield made
 
 
@@ -255,7 +255,7 @@ async def test_who_cannot_renew_stops_before_anybody_else_can_begin(
     cluster: Cluster, place: Place, tmp_path: Path
 ) -> None:
     line = Line(cluster.kubeconfig, tmp_path)
-    async with line.kubeconfig() as path, await Api.connect(Wanted(path)) as api:
+    async with line.kubeconfig() as path, await Api.connect(ApiServerChoice(path)) as api:
         first, second = place.lease("cut off", FAST, api), place.lease("next", FAST)
         spans: dict[str, tuple[float, float]] = {}
 
@@ -281,7 +281,7 @@ async def test_who_cannot_renew_stops_before_anybody_else_can_begin(
 
 async def test_a_short_silence_is_survived(cluster: Cluster, place: Place, tmp_path: Path) -> None:
     line = Line(cluster.kubeconfig, tmp_path)
-    async with line.kubeconfig() as path, await Api.connect(Wanted(path)) as api:
+    async with line.kubeconfig() as path, await Api.connect(ApiServerChoice(path)) as api:
         lease = place.lease("me", api=api)
         async with lease.held():
             line.open.clear()
@@ -303,7 +303,7 @@ async def test_who_begins_while_the_api_server_is_away_waits_for_it(tmp_path: Pa
     }
     path = tmp_path / "nowhere"
     path.write_text(yaml.safe_dump(nowhere))
-    async with await Api.connect(Wanted(path)) as api:
+    async with await Api.connect(ApiServerChoice(path)) as api:
         lease = Lease(api, "default", timing=SLOW)
         waiting = asyncio.create_task(_hold(lease, 0.0))
         await until(lambda: lease.tries > 3)

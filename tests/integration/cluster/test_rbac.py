@@ -19,7 +19,7 @@ import pytest
 
 from jobledger.rbac import GRANTS, LEASE, SWITCHED_GRANTS
 from jobledger.wiring.roles import Role
-from k8s_bridge.apiserver.access import Wanted
+from k8s_bridge.apiserver.access import ApiServerChoice
 from k8s_bridge.apiserver.api import MERGE, Api
 from statemachine.kinds import SERVED
 from tests.harness import Cluster, ControlPlane, wait_for
@@ -262,7 +262,7 @@ def edited_all_the_time(
     path = f"/apis/{api}/namespaces/{jobs.namespace}/{plural}/{name}"
 
     async def edit_it() -> None:
-        async with await Api.connect(Wanted(jobs.cluster.kubeconfig)) as session:
+        async with await Api.connect(ApiServerChoice(jobs.cluster.kubeconfig)) as session:
             for count in itertools.count():
                 if enough.is_set():
                     return

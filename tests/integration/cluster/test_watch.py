@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from k8s_bridge.apiserver.access import Wanted
+from k8s_bridge.apiserver.access import ApiServerChoice
 from k8s_bridge.apiserver.api import Api
 from k8s_bridge.apiserver.cluster import ApiServerCluster
-from k8s_bridge.apiserver.reflector import Patience, Reflector, Source, WatchProgress
+from k8s_bridge.apiserver.reflector import Reflector, WatchPatience, WatchProgress, WatchSource
 from k8s_bridge.port import Manifest, Ref, Synced, Verb
 from k8s_bridge.watchers import Bridge
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
@@ -30,17 +30,19 @@ from tests.unit.bridge.words import listed, next_change, service, until
 
 pytestmark = pytest.mark.integration
 
-PATIENT = Patience()
-BRIEF = Patience(watch=(1, 1))
+PATIENT = WatchPatience()
+BRIEF = WatchPatience(watch=(1, 1))
 """The server ends every watch after a second."""
 
 
 @asynccontextmanager
 async def connected(
-    harness: Cluster, *namespaces: str, patience: Patience = PATIENT, context: str = ""
+    harness: Cluster, *namespaces: str, patience: WatchPatience = PATIENT, context: str = ""
 ) -> AsyncIterator[ApiServerCluster]:
     found = ApiServerCluster(
-        await Api.connect(Wanted(harness.kubeconfig, context)), namespaces=namespaces, patience=patience
+        await Api.connect(ApiServerChoice(harness.kubeconfig, context)),
+        namespaces=namespaces,
+        patience=patience,
     )
     yield found
     await found.close()
@@ -168,7 +170,7 @@ async def test_credentials_are_read_again_when_the_server_does_not_take_them(
     good = cluster.kubeconfig.read_text()
     file = tmp_path / "kubeconfig"
     file.write_text(good.replace("token: ", "token: not"))
-    async with await Api.connect(Wanted(file)) as api:
+    async with await Api.connect(ApiServerChoice(file)) as api:
         with pytest.raises(ClusterUnavailable, match="401"):
             await api.call("GET", "/api/v1/namespaces/default")
         file.write_text(good)
@@ -194,7 +196,7 @@ def home(own: ControlPlane) -> Iterator[str]:
 
 async def test_while_the_kind_of_jobs_is_missing_the_watch_waits_and_says_so(own: ControlPlane) -> None:
     await asyncio.to_thread(own.uninstall, JOB_CRDS)
-    async with connected(own, patience=Patience(absent=0.5)) as there:
+    async with connected(own, patience=WatchPatience(absent=0.5)) as there:
         items = there.watch()
         first = asyncio.ensure_future(anext(items))
         await until(lambda: bool(there.watches) and there.watches[0].failures > 1)
@@ -231,7 +233,7 @@ async def test_one_kind_of_jobs_that_is_missing_holds_up_only_itself(own: Contro
 
 async def test_kinds_of_others_are_found_when_they_are_installed(own: ControlPlane, home: str) -> None:
     await asyncio.to_thread(own.uninstall, NEIGHBOUR_CRDS)
-    async with connected(own, home, patience=Patience(absent=0.5)) as there:
+    async with connected(own, home, patience=WatchPatience(absent=0.5)) as there:
         items = there.watch()
         assert await listed(items) == []
         assert [each.kind for each in there.watches if each.absent] == ["PodGroup", "TensorBoard"]
@@ -269,8 +271,8 @@ async def test_a_place_that_the_server_has_forgotten_is_a_new_list(own: ControlP
     async def vanished(_: str) -> None:
         raise AssertionError
 
-    async with await Api.connect(Wanted(own.kubeconfig)) as api:
-        source = Source("v1", "ServiceAccount", f"/api/v1/namespaces/{home}/serviceaccounts")
+    async with await Api.connect(ApiServerChoice(own.kubeconfig)) as api:
+        source = WatchSource("v1", "ServiceAccount", f"/api/v1/namespaces/{home}/serviceaccounts")
         reflector = Reflector(api, source, tell, vanished, WatchProgress("ServiceAccount"), _version="1")
         task = asyncio.create_task(reflector.run())
         await until(lambda: reflector.progress.synced)
@@ -283,7 +285,7 @@ async def test_a_place_that_the_server_has_forgotten_is_a_new_list(own: ControlP
 @pytest.mark.slow
 async def test_a_server_that_stands_still_is_left_and_found_again(own: ControlPlane, home: str) -> None:
     """Its sockets are open, and it says nothing."""
-    patience = Patience(silence=2, watch=(240, 300))
+    patience = WatchPatience(silence=2, watch=(240, 300))
     async with connected(own, home, patience=patience) as there, bridged(there) as heard:
         owner = await there.create(words.job(namespace=home))
         await until(lambda: bool(heard.observations))

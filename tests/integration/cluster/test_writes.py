@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from k8s_bridge.apiserver.access import Wanted
+from k8s_bridge.apiserver.access import ApiServerChoice
 from k8s_bridge.apiserver.api import Api
 from k8s_bridge.apiserver.cluster import ApiServerCluster
 from k8s_bridge.port import EVIDENCE, JobEvent, Manifest, Ref
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.integration
 @pytest.fixture
 async def there(cluster: Cluster, namespace: str) -> AsyncIterator[ApiServerCluster]:
     """The cluster, watched in one namespace."""
-    found = ApiServerCluster(await Api.connect(Wanted(cluster.kubeconfig)), namespaces=[namespace])
+    found = ApiServerCluster(await Api.connect(ApiServerChoice(cluster.kubeconfig)), namespaces=[namespace])
     await listed(found.watch())
     yield found
     await found.close()
@@ -302,7 +302,7 @@ async def test_a_status_is_shown_as_it_was_written(
 async def test_a_status_that_a_user_wrote_is_set_right_within_seconds(
     cluster: Cluster, namespace: str
 ) -> None:
-    there = ApiServerCluster(await Api.connect(Wanted(cluster.kubeconfig)), namespaces=[namespace])
+    there = ApiServerCluster(await Api.connect(ApiServerChoice(cluster.kubeconfig)), namespaces=[namespace])
     controller = controller_of(MemoryLog(), there, WallClock())
     running = asyncio.create_task(controller.run())
     manifest = words.job(namespace=namespace)

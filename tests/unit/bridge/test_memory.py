@@ -10,7 +10,7 @@ from k8s_bridge.faults import invalid, quota, unavailable
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Manifest, Ref, Verb
-from k8s_bridge.sim_pods import Step
+from k8s_bridge.sim_pods import SimStep
 from statemachine.errors import ClusterUnavailable, Expired, Missing, Refused
 from statemachine.observations import PodUnreadable
 from tests.unit.bridge.words import (
@@ -51,7 +51,7 @@ async def test_a_pod_without_run_seconds_runs_for_ever(cluster: MemoryCluster) -
 
 
 async def test_a_pod_moves_by_script() -> None:
-    steps = (Step(0.0, "Unknown"), Step(0.0, "Running"), Step(0.0, "Failed", (3,), "Evicted"))
+    steps = (SimStep(0.0, "Unknown"), SimStep(0.0, "Running"), SimStep(0.0, "Failed", (3,), "Evicted"))
     cluster = MemoryCluster(script=lambda _: steps)
     items = cluster.watch()
     await cluster.create(pod())
@@ -66,7 +66,11 @@ async def test_a_pod_moves_by_script() -> None:
 
 
 async def test_a_pod_is_restarted_in_place_by_script() -> None:
-    steps = (Step(0.0, "Running"), Step(0.0, "Running", restarts=1), Step(0.0, "Succeeded", restarts=2))
+    steps = (
+        SimStep(0.0, "Running"),
+        SimStep(0.0, "Running", restarts=1),
+        SimStep(0.0, "Succeeded", restarts=2),
+    )
     cluster = MemoryCluster(script=lambda _: steps)
     items = cluster.watch()
     await cluster.create(pod())

@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from projectors.history.address import Address
+from projectors.history.address import PostgresAddress
 from projectors.history.postgres import PostgresDatabase
 from statemachine.errors import ViewUnavailable
 
@@ -11,7 +11,7 @@ from statemachine.errors import ViewUnavailable
 async def test_a_connection_that_the_server_was_ending_is_a_reason_to_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    database = PostgresDatabase(Address.of("postgresql://ledger@127.0.0.1/history"))
+    database = PostgresDatabase(PostgresAddress.of("postgresql://ledger@127.0.0.1/history"))
 
     async def opened() -> object:
         raise asyncpg.InternalClientError("cannot switch to state 11; another operation (2) is in progress")

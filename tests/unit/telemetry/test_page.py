@@ -500,12 +500,12 @@ async def test_orphans_are_those_that_the_sweeper_found() -> None:
 
 
 async def test_the_cluster_of_an_api_server_tells_what_is_asked_of_it() -> None:
-    from k8s_bridge.apiserver.access import Access, Wanted
+    from k8s_bridge.apiserver.access import Access, ApiServerChoice
     from k8s_bridge.apiserver.api import Api
     from k8s_bridge.apiserver.cluster import ApiServerCluster
     from k8s_bridge.kubeconfig.files import Context
 
-    nowhere = Access(Wanted(), Context("it", {"server": "https://localhost:1"}, {}))
+    nowhere = Access(ApiServerChoice(), Context("it", {"server": "https://localhost:1"}, {}))
     async with Api(nowhere) as api:
         cluster: OverApi = ApiServerCluster(api)  # the type checker compares the two
         assert isinstance(cluster, OverApi)

@@ -9,7 +9,7 @@ from jobledger.wiring.history import history_of, shown, where_of
 from jobledger.wiring.ledger import ledger_of
 from jobledger.wiring.roles import Role
 from projectors.history import HistoryProjector
-from projectors.history.address import Address
+from projectors.history.address import PostgresAddress
 from statemachine.errors import ConfigError
 
 
@@ -68,7 +68,7 @@ def test_a_file_with_the_password_has_to_be_there(tmp_path: Path) -> None:
 def test_the_password_is_the_file_without_its_line_end(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text("open-sesame\n", encoding="utf-8")
-    assert Address.of("postgresql://me@db/ledger", file).password() == "open-sesame"
+    assert PostgresAddress.of("postgresql://me@db/ledger", file).password() == "open-sesame"
 
 
 def test_a_client_that_is_not_installed_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

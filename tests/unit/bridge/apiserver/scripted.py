@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 from aiohttp import web
 
-from k8s_bridge.apiserver.access import Wanted
+from k8s_bridge.apiserver.access import ApiServerChoice
 from k8s_bridge.apiserver.api import Api
 from k8s_bridge.port import Manifest
 
@@ -191,5 +191,5 @@ async def session(server: Server, folder: Path) -> AsyncIterator[Api]:
     """A session with the server, by a kubeconfig in `folder`."""
     file = folder / "kubeconfig"
     file.write_text(kubeconfig(server.url))
-    async with await Api.connect(Wanted(file)) as api:
+    async with await Api.connect(ApiServerChoice(file)) as api:
         yield api

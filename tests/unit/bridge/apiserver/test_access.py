@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from k8s_bridge.apiserver import access
-from k8s_bridge.apiserver.access import Access, Wanted
+from k8s_bridge.apiserver.access import Access, ApiServerChoice
 from k8s_bridge.kubeconfig import files
 
 
@@ -24,14 +24,14 @@ def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def test_a_pod_is_its_service_account(account: Path) -> None:
-    own = await Access.load(Wanted())
+    own = await Access.load(ApiServerChoice())
     assert own.server == "https://10.0.0.1:443"
     assert own.headers() == [("Authorization", "Bearer one")]
     assert own.namespace == "jobledger-system"
 
 
 async def test_a_token_that_the_server_does_not_take_is_read_again(account: Path) -> None:
-    own = await Access.load(Wanted())
+    own = await Access.load(ApiServerChoice())
     (account / "token").write_text("two")
     await own.renew()
     assert own.headers() == [("Authorization", "Bearer two")]
@@ -40,7 +40,7 @@ async def test_a_token_that_the_server_does_not_take_is_read_again(account: Path
 async def test_a_token_in_a_file_is_read_again_after_a_while(
     account: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = await Access.load(Wanted())
+    own = await Access.load(ApiServerChoice())
     (account / "token").write_text("two")
     assert own.headers() == [("Authorization", "Bearer one")]
     monkeypatch.setattr(access, "_REREAD", -1.0)
@@ -50,7 +50,7 @@ async def test_a_token_in_a_file_is_read_again_after_a_while(
 async def test_while_a_token_is_being_replaced_the_last_one_is_used(
     account: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = await Access.load(Wanted())
+    own = await Access.load(ApiServerChoice())
     monkeypatch.setattr(access, "_REREAD", -1.0)
     (account / "token").unlink()
     assert own.headers() == [("Authorization", "Bearer one")]
@@ -68,7 +68,7 @@ async def test_a_program_says_who_we_are_and_is_asked_again(tmp_path: Path) -> N
         "{current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}], "
         f"clusters: [{{name: it, cluster: {{server: 'http://127.0.0.1:1'}}}}], users: [{user}]}}"
     )
-    own = await Access.load(Wanted(config))
+    own = await Access.load(ApiServerChoice(config))
     assert own.headers() == [("Authorization", "Bearer run-1")]
     await own.renew()
     assert own.headers() == [("Authorization", "Bearer run-2")]

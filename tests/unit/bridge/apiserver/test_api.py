@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from k8s_bridge.apiserver.access import Wanted
+from k8s_bridge.apiserver.access import ApiServerChoice
 from k8s_bridge.apiserver.api import Api, NotServed, lines
 from statemachine.errors import ClusterUnavailable, ConfigError, Conflict, Expired, Missing, Refused
 from tests.unit.bridge.apiserver.scripted import (
@@ -219,21 +219,21 @@ async def test_a_kubeconfig_that_is_of_no_use_is_said_in_a_sentence(tmp_path: Pa
     file = tmp_path / "config"
     file.write_text(text)
     with pytest.raises(ConfigError) as error:
-        await Api.connect(Wanted(file))
+        await Api.connect(ApiServerChoice(file))
     assert f"the kubeconfig {file}" in str(error.value)
     assert "\n" not in str(error.value)
 
 
 async def test_a_kubeconfig_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"kubeconfig {tmp_path / 'none'}"):
-        await Api.connect(Wanted(tmp_path / "none"))
+        await Api.connect(ApiServerChoice(tmp_path / "none"))
 
 
 async def test_a_context_that_the_kubeconfig_has_not_is_said(tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_text(kubeconfig("http://127.0.0.1:1"))
     with pytest.raises(ConfigError, match="other"):
-        await Api.connect(Wanted(file, "other"))
+        await Api.connect(ApiServerChoice(file, "other"))
 
 
 async def test_a_certificate_that_is_not_there_is_said(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ async def test_a_certificate_that_is_not_there_is_said(tmp_path: Path) -> None:
     missing = "certificate-authority: none.crt"
     file.write_text(kubeconfig("https://127.0.0.1:1").replace("server:", f"{missing}\n    server:"))
     with pytest.raises(ConfigError, match="certificate-authority of context"):
-        await Api.connect(Wanted(file))
+        await Api.connect(ApiServerChoice(file))
 
 
 # ---- streams -----------------------------------------------------------------------------------------------

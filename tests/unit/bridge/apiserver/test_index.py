@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import from_json, to_json
 
-from k8s_bridge.apiserver.index import Index, Seen
+from k8s_bridge.apiserver.index import Index, KnownObject
 from k8s_bridge.port import EVIDENCE, Manifest
 from projectors.diff import attempt_of
 from tests.unit.bridge.words import job, owned, pod, service
@@ -129,7 +129,7 @@ def test_what_the_projectors_compare_is_kept_of_a_pod() -> None:
     )
     raw["spec"]["nodeName"] = "node-1"
     raw["status"] = {"phase": "Failed", "containerStatuses": [{"name": "a", "state": {}}]}
-    found = Seen.of(raw).manifest()
+    found = KnownObject.of(raw).manifest()
     meta = found["metadata"]
     assert (found["apiVersion"], found["kind"], meta["namespace"], meta["name"], meta["uid"]) == (
         "v1",
@@ -149,7 +149,7 @@ def test_what_the_projectors_compare_is_kept_of_a_pod() -> None:
 
 
 def test_a_pod_that_is_not_being_deleted_does_not_look_so() -> None:
-    meta = Seen.of(stored(pod(JOB))).manifest()["metadata"]
+    meta = KnownObject.of(stored(pod(JOB))).manifest()["metadata"]
     assert "deletionTimestamp" not in meta
     assert "deletionGracePeriodSeconds" not in meta
 
@@ -157,21 +157,21 @@ def test_a_pod_that_is_not_being_deleted_does_not_look_so() -> None:
 def test_the_spec_is_kept_where_it_is_compared() -> None:
     group = {**service(JOB), "kind": "PodGroup", "apiVersion": "scheduler.tensorstack.dev/v1beta1"}
     group["spec"] = {"minMember": 3}
-    assert Seen.of(stored(group)).manifest()["spec"] == {"minMember": 3}
-    assert "spec" not in Seen.of(stored(service(JOB))).manifest()
+    assert KnownObject.of(stored(group)).manifest()["spec"] == {"minMember": 3}
+    assert "spec" not in KnownObject.of(stored(service(JOB))).manifest()
 
 
 def test_the_status_is_kept_where_a_kind_observes_it() -> None:
     board = {**service(JOB), "kind": "TensorBoard", "apiVersion": "tensorstack.dev/v1beta1"}
-    assert Seen.of(stored(board) | {"status": {"phase": "Running"}}).manifest()["status"] == {
+    assert KnownObject.of(stored(board) | {"status": {"phase": "Running"}}).manifest()["status"] == {
         "phase": "Running"
     }
-    assert "status" not in Seen.of(stored(service(JOB)) | {"status": {"loadBalancer": {}}}).manifest()
+    assert "status" not in KnownObject.of(stored(service(JOB)) | {"status": {"loadBalancer": {}}}).manifest()
 
 
 def test_of_what_vanished_no_end_is_told() -> None:
     raw = stored(pod(JOB)) | {"status": {"phase": "Running"}}
-    vanished = Seen.of(raw).vanished()
+    vanished = KnownObject.of(raw).vanished()
     assert "status" not in vanished
     assert vanished["metadata"]["uid"] == "p-1"
 

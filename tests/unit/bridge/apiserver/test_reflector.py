@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from k8s_bridge.apiserver.api import Api
-from k8s_bridge.apiserver.reflector import Patience, Reflector, Source, WatchProgress
+from k8s_bridge.apiserver.reflector import Reflector, WatchPatience, WatchProgress, WatchSource
 from k8s_bridge.port import Manifest, Verb
 from tests.unit.bridge.apiserver.scripted import (
     CUT,
@@ -28,9 +28,9 @@ from tests.unit.bridge.apiserver.scripted import (
 from tests.unit.bridge.words import until
 
 THINGS = "/apis/example.org/v1/things"
-SOURCE = Source("example.org/v1", "Thing", THINGS, selector="owner")
+SOURCE = WatchSource("example.org/v1", "Thing", THINGS, selector="owner")
 OPTIONAL = replace(SOURCE, optional=True)
-PATIENT = Patience()
+PATIENT = WatchPatience()
 GONE = status(410, "too old resource version", "Expired")
 
 
@@ -63,7 +63,7 @@ class Followed:
 
 @asynccontextmanager
 async def following(
-    api: Api, source: Source = SOURCE, patience: Patience = PATIENT, chance: float = 0.0
+    api: Api, source: WatchSource = SOURCE, patience: WatchPatience = PATIENT, chance: float = 0.0
 ) -> AsyncIterator[Followed]:
     followed = Followed(WatchProgress(source.kind))
     reflector = Reflector(
@@ -248,7 +248,7 @@ async def test_a_server_that_ends_every_watch_at_once_is_not_stormed(server: Ser
 async def test_a_silent_socket_is_given_up(server: Server, api: Api) -> None:
     server.on("GET", THINGS, page(version=7))
     server.on("WATCH", THINGS, watch(bookmark(8), SILENT), watch(event("ADDED", thing("a", 9)), SILENT))
-    async with following(api, patience=Patience(silence=1.0)) as followed:
+    async with following(api, patience=WatchPatience(silence=1.0)) as followed:
         await until(lambda: followed.names == ["a"])
         assert watched_from(server)[:2] == [7, 8]
     assert lists(server) == 1
@@ -259,7 +259,7 @@ async def test_a_socket_that_is_not_silent_is_kept(server: Server, api: Api) -> 
     """It speaks for longer than it may be silent, and far more often than it must."""
     spoken, last = [piece for n in range(70) for piece in (0.05, bookmark(8 + n))], thing("a", 90)
     server.on("WATCH", THINGS, watch(*spoken, event("ADDED", last), SILENT))
-    async with following(api, patience=Patience(silence=3.0)) as followed:
+    async with following(api, patience=WatchPatience(silence=3.0)) as followed:
         await until(lambda: followed.names == ["a"])
         assert len(watched_from(server)) == 1
 
@@ -382,7 +382,7 @@ async def test_a_kind_that_goes_while_it_is_watched_is_waited_for(server: Server
 
 async def test_a_kind_that_may_be_absent_is_looked_for_again(server: Server, api: Api) -> None:
     server.on("GET", THINGS, not_served(), not_served(), page(thing("a"), version=7))
-    async with following(api, OPTIONAL, Patience(absent=0.2)) as followed:
+    async with following(api, OPTIONAL, WatchPatience(absent=0.2)) as followed:
         await until(lambda: followed.progress.synced)
         assert followed.progress.absent
         assert (followed.progress.failures, followed.progress.error) == (0, "")
@@ -396,7 +396,7 @@ async def test_a_kind_that_may_be_absent_and_is_not_served_for_a_while_loses_not
 ) -> None:
     server.on("GET", THINGS, page(thing("a"), version=7), not_served(), page(thing("a"), version=9))
     server.on("WATCH", THINGS, not_served(), watch(SILENT))
-    async with following(api, OPTIONAL, Patience(absent=0.1)) as followed:
+    async with following(api, OPTIONAL, WatchPatience(absent=0.1)) as followed:
         await until(lambda: len(watched_from(server)) == 2)
     assert followed.vanished == []
 

@@ -10,7 +10,7 @@ import pytest
 
 from k8s_bridge.apiserver.api import Api
 from k8s_bridge.apiserver.cluster import ApiServerCluster
-from k8s_bridge.apiserver.reflector import Patience
+from k8s_bridge.apiserver.reflector import WatchPatience
 from k8s_bridge.apiserver.sources import job_sources
 from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.port import Change, Manifest, Ref, Synced, Verb
@@ -43,7 +43,7 @@ COLLECTIONS = (JOBS, PODS, SERVICES, POD_GROUPS, TENSOR_BOARDS)
 J1 = JobUid("j-1")
 JOB = job(uid=J1, generation=1, resourceVersion="3")
 EXPIRED = watch(event("ERROR", status(410, "too old", "Expired")))
-IMPATIENT = Patience(silence=5, absent=0.2)
+IMPATIENT = WatchPatience(silence=5, absent=0.2)
 
 
 def child(raw: Manifest, uid: str, version: int, **more: Any) -> Manifest:

@@ -1,4 +1,4 @@
-"""Whether an admission policy guards the names that jobs carry, looked up again and again: it may be taken away.
+"""Checks periodically whether an admission policy guards the names on jobs: it may be removed.
 
 Source: ADR 0023.
 """
@@ -19,31 +19,33 @@ from statemachine.kinds import UnknownKind, names_of
 log = logging.getLogger(__name__)
 
 ROUND: Final = 10.0
-"""Seconds between two looks: for so long names may count as verified after the policy has gone."""
+"""Seconds between two checks: so long names may still count as verified after the policy was removed."""
 
 _POLICY: Final = f"/apis/{GROUP}/v1/validatingadmissionpolicies/{POLICY}"
 _BINDING: Final = f"/apis/{GROUP}/v1/validatingadmissionpolicybindings/{POLICY}"
 
 
 class ActorGuard:
-    """What the API server behind `api` guards of the kinds that are attended."""
+    """Which of the managed kinds the API server behind `api` guards."""
 
     def __init__(self, api: Api, attended: Attended) -> None:
         self._api = api
-        self._kinds: list[Names] = [each for kind in attended.kinds() for each in (kind.names, *kind.aliases)]
-        self._found: Mapping[tuple[str, str], datetime] = {}
-        self._told: bool | None = None
+        self._kinds: list[Names] = [
+            names for kind in attended.kinds() for names in (kind.names, *kind.aliases)
+        ]
+        self._guarded: Mapping[tuple[str, str], datetime] = {}
+        self._logged: bool | None = None
 
     def since(self, api_version: str, kind: str) -> datetime | None:
-        """Since when jobs of the kind are guarded; None where they are not."""
+        """Since when jobs of the kind are guarded; None if they are not."""
         try:
             names = names_of(api_version, kind)
         except UnknownKind:
             return None
-        return self._found.get((names.group, names.plural))
+        return self._guarded.get((names.group, names.plural))
 
     async def run(self) -> None:
-        """Looks now and then, for ever."""
+        """Checks periodically, for ever."""
         while True:
             await asyncio.sleep(ROUND)
             await self.look()
@@ -53,20 +55,20 @@ class ActorGuard:
         return answer
 
     async def look(self) -> None:
-        """What is known is what the API server says now; what it said last, while it does not answer."""
+        """Reads the policy; while the API server does not respond, the last result stays."""
         try:
             policy, binding = await asyncio.gather(self._read(_POLICY), self._read(_BINDING))
-            found, why = guarded(policy, binding, self._kinds), "they are not as this release ships them"
+            kinds, why = guarded(policy, binding, self._kinds), "they are not as this release ships them"
         except (Missing, Refused) as error:
-            found, why = {}, str(error)
+            kinds, why = {}, str(error)
         except ClusterUnavailable:
             return
-        self._found = found
-        if bool(found) is not self._told:
-            self._told = bool(found)
-            fields = {"action": "actor-policy", "verified": self._told}
-            if found:
+        self._guarded = kinds
+        if bool(kinds) is not self._logged:
+            self._logged = bool(kinds)
+            fields = {"action": "actor-policy", "verified": self._logged}
+            if kinds:
                 log.info("names in the history are verified: the admission policy is in place", extra=fields)
             else:
-                said = "names in the history are not verified, field managers stand for them: %s"
-                log.info(said, why, extra=fields)
+                message = "names in the history are not verified, field managers stand for them: %s"
+                log.info(message, why, extra=fields)
