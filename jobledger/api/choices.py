@@ -9,7 +9,7 @@ from jobledger.api import models
 from jobledger.api.models import answers
 from jobledger.api.requests import Asking, Namespace, place
 from jobledger.console.choices import RESOURCES
-from jobledger.console.forms.look import CLAIMS, QUEUES
+from jobledger.console.forms.field_labels import CLAIMS, QUEUES
 from jobledger.console.frame import Console
 from jobledger.web.rights import Caller, Right, demand
 from statemachine.schema.lookup import find

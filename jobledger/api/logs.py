@@ -9,7 +9,7 @@ from starlette.responses import StreamingResponse
 from jobledger.api.models import text
 from jobledger.api.requests import JOB, Asking, Known
 from jobledger.console.details.lives import Lives
-from jobledger.console.details.whichlog import MOST, Choice, Log, chosen_log
+from jobledger.console.details.log_target import MOST, Choice, Log, chosen_log
 from jobledger.console.frame import Console
 from jobledger.console.logs import window
 from jobledger.console.logs.sources import heard

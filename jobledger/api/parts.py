@@ -8,11 +8,11 @@ from starlette.responses import Response
 from jobledger.api import models, representations
 from jobledger.api.models import answers
 from jobledger.api.requests import JOB, Asking, Known, Namespace, place
-from jobledger.console.details.asof import told
 from jobledger.console.details.children import rows_of, with_pods
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.monitoring import Measurer, Wanted, failed
 from jobledger.console.details.pages import launch
+from jobledger.console.details.point_in_time import told
 from jobledger.console.details.render import offered
 from jobledger.console.details.subject import Subject
 from jobledger.console.frame import HEADERS, Console

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from jobledger.console.details.asof import Told
+from jobledger.console.details.point_in_time import Told
 from jobledger.console.details.replicas import Row
 from jobledger.console.details.subject import Subject
 from jobledger.console.drafts import examined

@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from jobledger.app import App
 from jobledger.console import policies
+from jobledger.console.allowed_actions import actions
 from jobledger.console.frame import HEADERS, Console, Route, done, is_fragment, page, told
-from jobledger.console.offers import actions
 from jobledger.console.session import Form, Posted
 from jobledger.console.words import language_of, say
 from jobledger.errors import NotPossible, UnknownJob

@@ -8,7 +8,7 @@ who may list them may read them, and neither jobledger's front nor a form needs 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from jobledger.console.forms.look import CLAIMS, CONFIG_MAPS, KEYS, QUEUES, choices_of
+from jobledger.console.forms.field_labels import CLAIMS, CONFIG_MAPS, KEYS, QUEUES, choices_of
 from jobledger.console.frame import Console
 from jobledger.web.cache import Cache
 from jobledger.web.rights import Caller, Right

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
 from jobledger.app import App
-from jobledger.console import notes, session, shapes
+from jobledger.console import flash, formatting, session
 from jobledger.console.hiding import hiding, shown
 from jobledger.console.words import language_of, say
 from jobledger.settings import Settings
@@ -119,7 +119,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
         finalize=shown,
     )
-    found.filters |= shapes.FILTERS
+    found.filters |= formatting.FILTERS
     return found
 
 
@@ -160,9 +160,9 @@ def page(
         "console": console.options,
         "crumbs": (),
     }
-    left = None if is_fragment(request) else notes.left(request)
+    left = None if is_fragment(request) else flash.left(request)
     with hiding(*about, verbatim=verbatim):
-        html = templates().get_template(template).render({"notes": left or notes.Notes()} | shared | context)
+        html = templates().get_template(template).render({"notes": left or flash.Notes()} | shared | context)
     headers = {**HEADERS, "Cache-Control": "no-store", "Vary": "HX-Request"}
     if status == 200 and request.method == "GET" and is_fragment(request):
         # a piece that refreshes itself says which one the page has
@@ -173,7 +173,7 @@ def page(
     if is_new:
         session.keep(answer, request, secret)
     if left:
-        notes.forget(answer)
+        flash.forget(answer)
     return answer
 
 
@@ -212,7 +212,7 @@ def done(
         )
     way = {"HX-Redirect" if stays else "Location": url(console, path)}
     answer = Response(status_code=204 if stays else 303, headers={**way, **HEADERS})
-    notes.leave(answer, notes.Notes(sentence, created, notices))
+    flash.leave(answer, flash.Notes(sentence, created, notices))
     return answer
 
 

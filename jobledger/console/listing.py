@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse, Response
 
+from jobledger.console.allowed_actions import offered
 from jobledger.console.frame import HEADERS, Console, Route, is_fragment, page, url
-from jobledger.console.offers import offered
 from jobledger.console.queries import ALL_COLUMNS, PHASES, SIZES, Query, columns
 from jobledger.web.cache import Cache
 from jobledger.web.rights import Caller, caller_of, permitted

@@ -185,20 +185,30 @@ MUTANTS: Final = (
     _of("restarts", "128-is-not-retryable", "return exit_code >= 128", "return exit_code > 128"),
     _of("restarts", "other-containers-count", "each.name == name and not each.init", "not each.init"),
     _of("restarts", "terminating-is-exhausted", "exhausted=budget.is_spent", "exhausted=True"),
-    _of("waiting", "gone-of-another-group", "(known is None or known.uid != seen.gone_uid)", "known is None"),
     _of(
-        "waiting",
+        "gang_admission",
+        "gone-of-another-group",
+        "(known is None or known.uid != seen.gone_uid)",
+        "known is None",
+    ),
+    _of(
+        "gang_admission",
         "deleted-group-lets-in",
         "    if seen.uid and not state.phase.is_active:\n        return  # it is being deleted\n",
         "",
     ),
     _of(
-        "waiting",
+        "gang_admission",
         "nobody-waits",
         "return known is None or not _is_let_in(known.facts)",
         "return False",
     ),
-    _of("waiting", "others-wait-too", "    if gang_scheduler(state) != VOLCANO:\n        return False\n", ""),
+    _of(
+        "gang_admission",
+        "others-wait-too",
+        "    if gang_scheduler(state) != VOLCANO:\n        return False\n",
+        "",
+    ),
     _of(
         "status",
         "completed-count-is-the-present-one",
@@ -251,7 +261,7 @@ MUTANTS: Final = (
         tests=_RULES,
     ),
     _of(
-        "insides",
+        "template_rules",
         "sidecars-train",
         "if _has_containers(slot) and all(",
         "if _has_containers(slot) and not any(True for _ in slot.containers) and all(",

@@ -16,9 +16,9 @@ from markupsafe import escape
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
-from jobledger.console.details.asof import View, by_change, moment, told, view, whole
 from jobledger.console.details.lives import KeptLife, Lives
 from jobledger.console.details.picturing import Asked, Large, large, of_remembered, seq_at
+from jobledger.console.details.point_in_time import View, by_change, moment, told, view, whole
 from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import HEADERS, Console, is_fragment, url

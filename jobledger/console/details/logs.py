@@ -7,9 +7,9 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
 from jobledger.console.details.lives import Lives
+from jobledger.console.details.log_target import MOST, Choice, Log, chosen_log
 from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job, Subject
-from jobledger.console.details.whichlog import MOST, Choice, Log, chosen_log
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.logs import window
 from jobledger.console.logs.window import Matches, Window

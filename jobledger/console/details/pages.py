@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from jobledger.console.details.asof import by_change
 from jobledger.console.details.children import (
     group_of,
     known_gang,
@@ -30,6 +29,7 @@ from jobledger.console.details.overview import (
     queue_of,
 )
 from jobledger.console.details.picturing import of_remembered, small
+from jobledger.console.details.point_in_time import by_change
 from jobledger.console.details.render import render
 from jobledger.console.details.replicas import ALL_COLUMNS, ALWAYS, described
 from jobledger.console.details.replicas import columns as chosen_columns

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 from fastapi import Request
 from markupsafe import Markup
 
-from jobledger.console.details.asof import moment
 from jobledger.console.details.lives import Kept, KeptLife
+from jobledger.console.details.point_in_time import moment
 from jobledger.console.details.render import word
 from jobledger.console.details.subject import Subject
 from jobledger.console.frame import url

@@ -20,8 +20,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from jobledger.console.details.lives import Lives
+from jobledger.console.details.log_target import Choice, Log, chosen_log
 from jobledger.console.details.subject import subject_of
-from jobledger.console.details.whichlog import Choice, Log, chosen_log
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.live import Beat, Listeners, merged
 from jobledger.web.rights import Caller, Right, Still, caller_of, demand, still_may

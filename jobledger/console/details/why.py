@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from jobledger.app import App
 from jobledger.console.details.lives import KeptLife
+from jobledger.console.details.log_target import Choice, chosen_log
 from jobledger.console.details.subject import Subject
-from jobledger.console.details.whichlog import Choice, chosen_log
 from jobledger.console.logs import window
 from jobledger.errors import NotPossible, UnknownReplica
 from jobledger.web.rights import Caller, Right

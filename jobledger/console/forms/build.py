@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobledger.console.forms import look, template
+from jobledger.console.forms import field_labels, template
 from jobledger.console.forms.controls import input_of, written
 from jobledger.console.forms.tree import Field, Group, Many, Node
 from jobledger.console.words import Language
@@ -52,8 +52,8 @@ class Builder:
         known = fields(model)
         return [
             node
-            for name in look.ordered(path, list(known), self._kind.form)
-            if not look.is_old(known[name])
+            for name in field_labels.ordered(path, list(known), self._kind.form)
+            if not field_labels.is_old(known[name])
             for node in self._nodes(known[name], value.get(name), f"{path}.{name}")
         ]
 
@@ -84,7 +84,7 @@ class Builder:
             choices,
             required,
             asked.placeholder,
-            look.offered(path, self._kind.form),
+            field_labels.offered(path, self._kind.form),
             path in self._kind.form.needs.values(),
         )
 
@@ -118,7 +118,7 @@ class Builder:
         )
 
     def _help(self, shape: FieldShape) -> str:
-        return look.explained(self._language, shape.info.description or "", self._kind.form)
+        return field_labels.explained(self._language, shape.info.description or "", self._kind.form)
 
     def _label(self, path: str) -> str:
-        return look.label(self._language, path, self._kind.form)
+        return field_labels.label(self._language, path, self._kind.form)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobledger.console.forms import look, template
+from jobledger.console.forms import field_labels, template
 from jobledger.console.forms.controls import input_of, typed
 from jobledger.console.forms.posted import Posted, changed
 from statemachine.kind import Kind
@@ -52,7 +52,7 @@ class Reader:
 
     def _value(self, shape: FieldShape, base: Any, path: str) -> Any:
         """The value of a field; None if it has none."""
-        if look.is_old(shape) or (path == self._kind.form.scheduler and not self._queues):
+        if field_labels.is_old(shape) or (path == self._kind.form.scheduler and not self._queues):
             return base
         if shape.opaque == "PodTemplateSpec":
             held = base if is_object(base) else {}
@@ -95,7 +95,7 @@ def starter(kind: Kind) -> Manifest:
     """The manifest that a new form begins with: with what is usual, and an item in each list of replicas."""
     spec: Manifest = {}
     for name, shape in fields(kind.model).items():
-        if shape.part is None or look.is_old(shape):
+        if shape.part is None or field_labels.is_old(shape):
             continue
         item = first_item(shape.part)
         if shape.many and item:

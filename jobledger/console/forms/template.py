@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
-from jobledger.console.forms import look
+from jobledger.console.forms import field_labels
 from jobledger.console.forms.controls import typed, written
 from jobledger.console.forms.posted import Posted, changed
 from jobledger.console.forms.tree import Control, Field, Group, Many
@@ -72,7 +72,7 @@ def _volumes(template: Mapping[str, Any], container: Mapping[str, Any], path: st
                 f"{at}.claim",
                 label("volume.claim"),
                 value=volume["persistentVolumeClaim"].get("claimName") or "",
-                offered=look.CLAIMS,
+                offered=field_labels.CLAIMS,
             ),
             Field(f"{at}.name", label("volume.name"), value=str(mount.get("name") or "")),
             Field(f"{at}.mountPath", label("volume.mountPath"), value=str(mount.get("mountPath") or "")),

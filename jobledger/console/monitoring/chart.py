@@ -10,7 +10,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from jobledger.console import shapes
+from jobledger.console import formatting
 from jobledger.console.monitoring.panels import Line, Shown
 from jobledger.console.monitoring.queries import Unit
 from jobledger.console.timeline.model import Instant
@@ -32,14 +32,14 @@ _WIDTH: Final = 1000
 def value(unit: Unit, number: float | None) -> str:
     """A value in words."""
     if number is None:
-        return shapes.NOTHING
+        return formatting.NOTHING
     match unit:
         case "cores":
-            return shapes.cores(number)
+            return formatting.cores(number)
         case "bytes":
-            return shapes.memory(number)
+            return formatting.memory(number)
         case "bytes/s":
-            return f"{shapes.memory(number)}/s"
+            return f"{formatting.memory(number)}/s"
         case "count":
             return f"{number:.2f}".rstrip("0").rstrip(".")
 

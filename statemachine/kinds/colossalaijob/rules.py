@@ -13,7 +13,7 @@ from statemachine.kinds.colossalaijob.spec import ColossalAISpec
 from statemachine.kinds.common.contents import nul, of_container
 from statemachine.kinds.common.counts import most_replicas, numbers_at
 from statemachine.kinds.common.names import cel_fits, digits, name_length
-from statemachine.kinds.common.says import alias_rules, bounds, claim
+from statemachine.kinds.common.rule_builders import alias_rules, bounds, claim
 from statemachine.kinds.common.template import Resources
 from statemachine.kinds.t9k import general, immutable
 from statemachine.kinds.t9k.hostfile import HOSTFILE_VOLUME

@@ -6,7 +6,7 @@ An index needs as many digits as the largest one has that the spec allows now. S
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from statemachine.kinds.common.says import claim
+from statemachine.kinds.common.rule_builders import claim
 from statemachine.rulebook import Rule
 
 _MOST: Final = 63

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from statemachine.errors import Problem
 from statemachine.kinds.common.counts import most_replicas, numbers_at
 from statemachine.kinds.common.names import cel_fits, digits, name_length
-from statemachine.kinds.common.says import alias_rules, claim
+from statemachine.kinds.common.rule_builders import alias_rules, claim
 from statemachine.kinds.deepspeedjob import other_args
 from statemachine.kinds.deepspeedjob.launch import ENV_FILE
 from statemachine.kinds.deepspeedjob.roles import LAYOUT, WORKER, most_workers

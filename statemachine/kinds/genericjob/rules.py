@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from statemachine.errors import Problem
 from statemachine.kinds.common.counts import most_in_all, most_replicas
-from statemachine.kinds.common.says import alias_rules, bounds
+from statemachine.kinds.common.rule_builders import alias_rules, bounds
 from statemachine.kinds.genericjob.roles import LAYOUT
 from statemachine.kinds.genericjob.spec import GenericSpec
 from statemachine.kinds.genericjob.variables import Variables

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from statemachine.errors import Problem
-from statemachine.kinds.common.says import bounded, claim
+from statemachine.kinds.common.rule_builders import bounded, claim
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 from statemachine.schema.lookup import find, items, number, text
 from statemachine.schema.problems import shown

@@ -13,9 +13,9 @@ from statemachine.kinds.pytorchjob.admission import admission
 from statemachine.kinds.pytorchjob.conditions import end, hold
 from statemachine.kinds.pytorchjob.creation import acceptance, pods, refusals, start_refusals
 from statemachine.kinds.pytorchjob.ending import clean_up, deadline, expiry, outcome, past_limit
+from statemachine.kinds.pytorchjob.gang_admission import pod_group, requests
 from statemachine.kinds.pytorchjob.in_place import limited
 from statemachine.kinds.pytorchjob.restarts import restarts
-from statemachine.kinds.pytorchjob.waiting import pod_group, requests
 from statemachine.observations import Observation
 from statemachine.phases import Trigger, allows
 from statemachine.rules.backoff import delays

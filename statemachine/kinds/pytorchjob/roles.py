@@ -64,7 +64,7 @@ def slots(spec: Mapping[str, Any]) -> Iterator[Slot]:
 
 
 LAYOUT: Final = Layout(slots=slots, training_names=(CONTAINER,), generated_env=lambda _: ())
-"""The names of generated variables depend on more than can be known here: `insides` finds them."""
+"""The names of generated variables depend on more than can be known here: `template_rules` finds them."""
 
 
 def pod_name(job: JobState, replica: ReplicaName) -> str:

@@ -13,9 +13,10 @@ from typing import Any, Final
 from statemachine.errors import Problem
 from statemachine.kinds.common.counts import most_in_all, most_replicas, numbers_at
 from statemachine.kinds.common.names import cel_fits, digits, name_length
-from statemachine.kinds.common.says import bounds, claim
+from statemachine.kinds.common.rule_builders import bounds, claim
 from statemachine.kinds.pytorchjob import elastic
-from statemachine.kinds.pytorchjob.insides import (
+from statemachine.kinds.pytorchjob.replica_types import KEYS
+from statemachine.kinds.pytorchjob.template_rules import (
     CONTAINERS,
     CONTENTS,
     ENVIRONMENT,
@@ -24,7 +25,6 @@ from statemachine.kinds.pytorchjob.insides import (
     STRANGERS,
     TRAINING,
 )
-from statemachine.kinds.pytorchjob.replica_types import KEYS
 from statemachine.rulebook import Draft, Layer, Rule
 from statemachine.schema.lookup import entries, find, number, text
 

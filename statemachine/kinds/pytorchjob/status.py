@@ -5,7 +5,7 @@ from typing import Any, Final, Literal
 
 from statemachine.kind import Kind
 from statemachine.kinds.common.recorded import conditions, count_at, time_at
-from statemachine.kinds.pytorchjob import tally, waiting, words
+from statemachine.kinds.pytorchjob import gang_admission, tally, words
 from statemachine.kinds.pytorchjob.replica_types import KEYS
 from statemachine.kinds.pytorchjob.roles import type_labels
 from statemachine.observations import Recorded
@@ -17,7 +17,7 @@ from statemachine.timestamps import rfc3339
 
 def status(_kind: Kind, state: JobState) -> dict[str, Any]:
     """The whole status; what is zero or unknown is left out."""
-    group = waiting.group_of(state)
+    group = gang_admission.group_of(state)
     times = {
         "startTime": state.started_at,
         "completionTime": state.completed_at,

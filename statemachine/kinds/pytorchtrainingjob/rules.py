@@ -9,7 +9,7 @@ from typing import Any
 from statemachine.errors import Problem
 from statemachine.kinds.common.counts import most_in_all, most_replicas, numbers_at
 from statemachine.kinds.common.names import cel_fits, digits, name_length
-from statemachine.kinds.common.says import alias_rules, bounds, claim
+from statemachine.kinds.common.rule_builders import alias_rules, bounds, claim
 from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT, is_elastic
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
 from statemachine.kinds.t9k import general, immutable

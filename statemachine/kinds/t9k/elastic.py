@@ -6,7 +6,7 @@ Source: spec R12; pytorchtrainingjob.md, sections 2 and 5.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from statemachine.kinds.common.says import claim
+from statemachine.kinds.common.rule_builders import claim
 from statemachine.kinds.t9k.immutable import fixed, fixed_switch
 from statemachine.rulebook import SCALE_IGNORED, Draft, Layer, Notice, Rule
 from statemachine.schema.lookup import find, flag, number

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from statemachine.kinds.common.says import bounds, claim, unless_absent
+from statemachine.kinds.common.rule_builders import bounds, claim, unless_absent
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 from statemachine.schema.lookup import items, text
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from statemachine.errors import Problem
-from statemachine.kinds.common.says import claim
+from statemachine.kinds.common.rule_builders import claim
 from statemachine.rulebook import Draft, Layer, Rule
 from statemachine.schema.lookup import find, flag, items
 

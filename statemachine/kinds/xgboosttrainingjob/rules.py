@@ -4,7 +4,7 @@ Source: spec R2 and xgboosttrainingjob.md, section 2.
 """
 
 from statemachine.kinds.common.counts import most_in_all, most_replicas
-from statemachine.kinds.common.says import alias_rules, bounds, claim
+from statemachine.kinds.common.rule_builders import alias_rules, bounds, claim
 from statemachine.kinds.t9k import general, immutable
 from statemachine.kinds.t9k.listed import names_fit, numbers
 from statemachine.kinds.t9k.modes import RESUME_IGNORED

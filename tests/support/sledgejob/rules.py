@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from statemachine.errors import Problem
-from statemachine.kinds.common.says import claim
+from statemachine.kinds.common.rule_builders import claim
 from statemachine.rulebook import Draft, Layer, Rule
 from statemachine.schema.lookup import entries, is_object, number
 from tests.support.sledgejob.roles import TYPES, slots

@@ -12,7 +12,7 @@ import yaml
 from jobledger.api import create
 from jobledger.api.freshness import Freshness
 from jobledger.api.logs import ended
-from jobledger.console.details.whichlog import Log
+from jobledger.console.details.log_target import Log
 from jobledger.console.frame import Options
 from jobledger.replicas import Attempt
 from jobledger.web.reviews import Reviews

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from jobledger.console import notes
+from jobledger.console import flash
 from jobledger.console.creating import refused
 from jobledger.console.frame import Options
 from k8s_bridge.memory import MemoryCluster
@@ -208,11 +208,11 @@ def test_no_more_sentences_are_left_than_a_browser_keeps() -> None:
     from starlette.responses import Response
 
     answer = Response()
-    notes.leave(answer, notes.Notes("done", "Kind", ["字" * 90, *["x" * 200] * 100]))
+    flash.leave(answer, flash.Notes("done", "Kind", ["字" * 90, *["x" * 200] * 100]))
     (cookie,) = [value.decode() for name, value in answer.raw_headers if name == b"set-cookie"]
     assert len(cookie) < 4096
     header = [(b"cookie", cookie.partition(";")[0].encode())]
-    found = notes.left(Request({"type": "http", "headers": header}))
+    found = flash.left(Request({"type": "http", "headers": header}))
     assert found is not None
     assert (found.done, found.created) == ("done", "Kind")
     assert found.remarks[0] == "字" * 90
@@ -222,7 +222,7 @@ def test_no_more_sentences_are_left_than_a_browser_keeps() -> None:
 @pytest.mark.parametrize("said", ["", "x", "[", '{"a": 1}', "[1, null]", '{"done": 1, "remarks": [2]}'])
 async def test_a_cookie_that_is_not_ours_says_nothing(tmp_path: Path, said: str) -> None:
     async with console(tmp_path) as browser:
-        browser.client.cookies.set(notes.COOKIE, said)
+        browser.client.cookies.set(flash.COOKIE, said)
         page = await browser.get("/jobs")
         assert page.status_code == 200
         assert "notice note" not in page.text

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jobledger.console.details.asof import moment, told, view, whole
 from jobledger.console.details.lives import KeptLife
 from jobledger.console.details.overview import address_of, claims, containers, modes
 from jobledger.console.details.picturing import Asked, scale_of, seq_at, timeline_of
+from jobledger.console.details.point_in_time import moment, told, view, whole
 from jobledger.console.details.replicas import described, table
 from jobledger.console.timeline.build import timeline
 from projectors.explain import explain

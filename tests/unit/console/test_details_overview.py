@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from jobledger.app import App
-from jobledger.console.details.asof import by_change
 from jobledger.console.details.overview import group_phase, importance
+from jobledger.console.details.point_in_time import by_change
 from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import JobEvent, Ref
 from statemachine.kinds import KINDS, KNOWN

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jobledger.console import drafts
-from jobledger.console.offers import has
+from jobledger.console.allowed_actions import has
 from k8s_bridge.memory import MemoryCluster
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS

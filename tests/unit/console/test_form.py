@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobledger.console.forms import controls, look
+from jobledger.console.forms import controls, field_labels
 from jobledger.console.forms.build import Builder
 from jobledger.console.forms.posted import Posted
 from jobledger.console.forms.read import Reader, starter
@@ -86,7 +86,7 @@ def test_every_field_of_a_kind_is_in_its_form(kind: Kind) -> None:
         }
         manifest = read(kind, fields, manifest, grow=path)
         grown.add(path)
-    olds = [path for path, shape in walk(kind.model) if look.is_old(shape)]
+    olds = [path for path, shape in walk(kind.model) if field_labels.is_old(shape)]
     shown = {each.path.replace("[0]", "[]").removesuffix("?") for each in nodes(tree)}
     for path, _ in walk(kind.model):
         if not any(f"{path}.".startswith((f"{old}.", f"{old}[")) for old in olds):

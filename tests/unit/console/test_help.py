@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.console.forms import look
+from jobledger.console.forms import field_labels
 from jobledger.console.vocabulary.help import HELP, TOPICS
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
@@ -27,20 +27,20 @@ async def test_every_page_leads_to_help_in_its_language(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda each: each.names.kind)
 def test_what_a_field_is_for_and_its_name_are_said_in_chinese_too(kind: Kind) -> None:
-    olds = [path for path, shape in walk(kind.model) if look.is_old(shape)]
+    olds = [path for path, shape in walk(kind.model) if field_labels.is_old(shape)]
     for path, shape in walk(kind.model):
         if shape.opaque == "PodTemplateSpec" or any(
             f"{path}.".startswith((f"{old}.", f"{old}[")) for old in olds
         ):
             continue
         said = shape.info.description or ""
-        assert not said or look.explained("zh", said, kind.form) != said, (path, said)
-        assert look.explained("en", said, kind.form) == said
+        assert not said or field_labels.explained("zh", said, kind.form) != said, (path, said)
+        assert field_labels.explained("en", said, kind.form) == said
         name = path.rpartition(".")[2].removesuffix("[]")
         assert (
-            look.label("en", path, kind.form) != look.humanized(name)
-            or look.label("zh", path, kind.form) != look.label("en", path, kind.form)
-            or (look.label("en", path, kind.form) in SAME)
+            field_labels.label("en", path, kind.form) != field_labels.humanized(name)
+            or field_labels.label("zh", path, kind.form) != field_labels.label("en", path, kind.form)
+            or (field_labels.label("en", path, kind.form) in SAME)
         ), path
 
 

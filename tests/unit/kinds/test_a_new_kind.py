@@ -186,7 +186,7 @@ def test_commands_know_it(checkout: Path, tmp_path: Path) -> None:
 
 
 NAMED = """
-from jobledger.console.forms.look import explained, label
+from jobledger.console.forms.field_labels import explained, label
 from statemachine.kinds import kind_of
 
 form = kind_of("north.example/v1", "SledgeJob").form
