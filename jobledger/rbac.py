@@ -95,14 +95,14 @@ def _owned(kinds: Sequence[Kind], verbs: tuple[str, ...], when: When | None = No
 
 def _shown(kinds: Sequence[Kind]) -> Rules:
     """What pages show of what jobs own."""
-    found = dict.fromkeys(owned for kind in kinds for owned in kind.owns if owned.is_shown)
-    return [Rule(each.group, (each.plural,), ("get",)) for each in found]
+    owned = dict.fromkeys(child for kind in kinds for child in kind.owns if child.is_shown)
+    return [Rule(child.group, (child.plural,), ("get",)) for child in owned]
 
 
 def _offered(kinds: Sequence[Kind]) -> Rules:
     """What else forms of these kinds offer."""
-    found = dict.fromkeys(resource for kind in kinds for resource in kind.form.choices.values())
-    return [Rule(each.group, (each.plural,), ("list",)) for each in found if each.group]
+    sources = dict.fromkeys(source for kind in kinds for source in kind.form.choices.values())
+    return [Rule(source.group, (source.plural,), ("list",)) for source in sources if source.group]
 
 
 def _watched() -> Rules:

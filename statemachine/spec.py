@@ -127,7 +127,7 @@ class Plan(Wire):
     def training_types(self) -> tuple[ReplicaType, ...]:
         """The replica types that train: all but that of a driver."""
         driving = split_replica(self.driver)[0] if self.driver else ""
-        return tuple(each for each in self.types if each.type != driving)
+        return tuple(type_ for type_ in self.types if type_.type != driving)
 
     def type_of(self, replica: ReplicaName) -> ReplicaType:
         """The replica type that `replica` belongs to."""

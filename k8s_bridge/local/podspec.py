@@ -207,7 +207,7 @@ def _resolved(argv: Sequence[str], path: str, host: Host) -> tuple[str, ...]:
     first, *rest = argv
     if first in ("python", "python3"):
         return (_python(first, path, host), *rest)
-    module = next((each.module for each in PROGRAMS if each.name == first), "")
+    module = next((program.module for program in PROGRAMS if program.name == first), "")
     if module and not host.which(first, path):
         return (_python("python3", path, host), "-m", module, *rest)
     return tuple(argv)

@@ -59,7 +59,7 @@ class Ssh:
             return text
         names = "|".join(map(re.escape, HOME_FILES))
         file = re.compile(rf"(?<![\w./-]){re.escape(parent)}/({names})(?![\w.-])")
-        return file.sub(lambda found: f"{self.home}/{found[1]}", text) if names else text
+        return file.sub(lambda match: f"{self.home}/{match[1]}", text) if names else text
 
     def env(self, env: Mapping[str, str]) -> dict[str, str]:
         """What a process of this machine gets instead of, or beside, `env`.

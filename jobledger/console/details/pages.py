@@ -223,13 +223,13 @@ class _Pages:
     async def _links(self, subject: Subject, kind: Kind, caller: Caller) -> Sequence[dict[str, Any]]:
         """What the status says of objects that answer somewhere, and where: for those who may get them."""
         status = (subject.job or {}).get("status") or {}
-        told = [status[owned.link] for owned in kind.owns if owned.link and status.get(owned.link)]
-        return [{**each, "address": await self._address(subject, each, caller)} for each in told]
+        links = [status[owned.link] for owned in kind.owns if owned.link and status.get(owned.link)]
+        return [{**link, "address": await self._address(subject, link, caller)} for link in links]
 
-    async def _address(self, subject: Subject, told: Mapping[str, Any], caller: Caller) -> str:
-        if not told.get("ready"):
+    async def _address(self, subject: Subject, link: Mapping[str, Any], caller: Caller) -> str:
+        if not link.get("ready"):
             return ""
-        named = told["dependent"]
+        named = link["dependent"]
         ref = Ref(named["apiVersion"], named["kind"], subject.namespace, named["name"])
         return address_of(await seen(self._app, ref, caller) or {})
 

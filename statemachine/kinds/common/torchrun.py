@@ -13,16 +13,16 @@ def _variables(argv: Sequence[str], env: Mapping[str, str], here: OneHost) -> Ma
     It would find out by comparing names and addresses, and those are the same for every pod here: a worker
     might serve in the master's place, and everybody would lose it when that worker is restarted.
     """
-    said = " ".join(argv)
-    if "--rdzv_endpoint" in said or "--rdzv-endpoint" in said:
-        endpoint = said
+    line = " ".join(argv)
+    if "--rdzv_endpoint" in line or "--rdzv-endpoint" in line:
+        endpoint = line
     elif "PET_RDZV_ENDPOINT" in env:
         endpoint = env["PET_RDZV_ENDPOINT"]
     else:
         return {}
     more = {} if "PET_LOCAL_ADDR" in env else {"PET_LOCAL_ADDR": here.address}
     servers = [name for name, ports in here.services.items() if _names_one(endpoint, here.address, ports)]
-    if servers and not ("--rdzv_conf" in said or "--rdzv-conf" in said or "PET_RDZV_CONF" in env):
+    if servers and not ("--rdzv_conf" in line or "--rdzv-conf" in line or "PET_RDZV_CONF" in env):
         more["PET_RDZV_CONF"] = f"is_host={str(here.pod in servers).lower()}"
     return more
 

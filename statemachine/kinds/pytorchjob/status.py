@@ -62,10 +62,12 @@ _BY_CONDITION: Final = {
 """What a condition says of the phase, which has no field in the status; the newest counts."""
 
 
-def stated_phase(said: Mapping[str, Any]) -> str:
+def stated_phase(written: Mapping[str, Any]) -> str:
     """The phase that a status says by its conditions."""
-    newest_first = [(each.get("type"), each.get("status")) for each in said.get("conditions") or ()][::-1]
-    return next((_BY_CONDITION[each] for each in newest_first if each in _BY_CONDITION), "")
+    newest_first = [
+        (condition.get("type"), condition.get("status")) for condition in written.get("conditions") or ()
+    ][::-1]
+    return next((_BY_CONDITION[pair] for pair in newest_first if pair in _BY_CONDITION), "")
 
 
 def counted(job: Mapping[str, Any]) -> tuple[int, int]:
@@ -73,8 +75,12 @@ def counted(job: Mapping[str, Any]) -> tuple[int, int]:
     counts = entries(job, "status.replicaStatuses").values()
     asked = entries(job, "spec.pytorchReplicaSpecs").values()
     return (
-        sum(number(each, tally.ACTIVE) or 0 for each in counts),
-        sum(1 if (asks := number(each, "replicas")) is None else asks for each in asked if is_object(each)),
+        sum(number(count, tally.ACTIVE) or 0 for count in counts),
+        sum(
+            1 if (scale := number(type_, "replicas")) is None else scale
+            for type_ in asked
+            if is_object(type_)
+        ),
     )
 
 

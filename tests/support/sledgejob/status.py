@@ -33,39 +33,39 @@ def status(_kind: Kind, state: JobState) -> dict[str, Any]:
         **{name: rfc3339(at) for name, at in times.items() if at is not None},
         "conditions": [
             {
-                "type": each.type,
-                "status": each.status,
-                "reason": each.reason,
-                "message": each.message,
-                "lastTransitionTime": rfc3339(each.changed_at),
+                "type": condition.type,
+                "status": condition.status,
+                "reason": condition.reason,
+                "message": condition.message,
+                "lastTransitionTime": rfc3339(condition.changed_at),
             }
-            for each in state.conditions
+            for condition in state.conditions
         ],
     }
 
 
-def recorded(said: Mapping[str, Any]) -> Recorded | None:
+def recorded(written: Mapping[str, Any]) -> Recorded | None:
     """What a status tells of the job's life."""
-    phase = text(said, "phaseOfRun")
+    phase = text(written, "phaseOfRun")
     if not phase:
         return None
     return Recorded(
         phase="Succeeded" if phase == Phase.SUCCEEDED else "Failed" if phase == Phase.FAILED else "",
-        conditions=tuple(conditions(said)),
-        started_at=time_at(said, "left"),
-        completed_at=time_at(said, "ended"),
+        conditions=tuple(conditions(written)),
+        started_at=time_at(written, "left"),
+        completed_at=time_at(written, "ended"),
     )
 
 
-def stated_phase(said: Mapping[str, Any]) -> str:
+def stated_phase(written: Mapping[str, Any]) -> str:
     """The phase that a status says."""
-    return text(said, "phaseOfRun")
+    return text(written, "phaseOfRun")
 
 
 def counted(job: Mapping[str, Any]) -> tuple[int, int]:
     """How many dogs pull, and how many there are."""
     teams = (entries(job, f"spec.{part}") for part in TYPES)
-    return number(job, "status.pulling") or 0, sum(number(each, "number") or 1 for each in teams if each)
+    return number(job, "status.pulling") or 0, sum(number(team, "number") or 1 for team in teams if team)
 
 
 SCHEMA: Final = {
