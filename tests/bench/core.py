@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from jobledger.telemetry.tally import Tally
 from statemachine.decide import decide
 from statemachine.evolve import fold
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft
 from statemachine.log.reader import Reader
 from tests.bench.histories import Moment, history
 from tests.bench.results import Result, rates
+from tests.support.memory_log import MemoryLog
 
 _JOBS = 2000
 

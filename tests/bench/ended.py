@@ -21,7 +21,6 @@ from rich.console import Console
 
 from jobledger.telemetry.tally import Tally
 from jobledger.wiring import running
-from k8s_bridge.memory import MemoryCluster
 from statemachine.decide import POLICY, decide
 from statemachine.engine.clock import WallClock
 from statemachine.evolve import fold
@@ -36,6 +35,7 @@ from statemachine.state import JobState
 from tests.bench.histories import API, KIND, START
 from tests.bench.results import Result, table
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
 
 _JOBS: Final = 100_000
 _AT_ONCE: Final = 5_000

@@ -18,10 +18,10 @@ from projectors.history import History, HistoryProjector, ListPlace
 from projectors.history.address import PostgresAddress
 from projectors.history.postgres import PostgresDatabase
 from statemachine.ids import JobUid
-from statemachine.log.memory import MemoryLog
 from statemachine.phases import Phase
 from tests.harness import Postgres
 from tests.support.logs import history
+from tests.support.memory_log import MemoryLog
 
 say = Console(width=132, highlight=False).print
 

@@ -6,16 +6,16 @@ import statistics
 from collections.abc import Iterator
 
 from jobledger.wiring import running
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest
-from k8s_bridge.sim_pods import SimStep
 from statemachine.engine.clock import WallClock
-from statemachine.log.memory import MemoryLog
 from statemachine.log.reader import Folded
 from statemachine.phases import Phase
 from tests.bench.histories import job_manifest
 from tests.bench.results import Result, stopwatch
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
+from tests.support.sim_pods import SimStep
 
 _JOBS = 1000
 _RUNS = 5

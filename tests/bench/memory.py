@@ -7,10 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from jobledger.wiring import Controller, running
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Manifest, Ref, Verb
-from k8s_bridge.sim_pods import SimStep, moved
 from projectors.kube_events import READER
 from projectors.workqueue import WorkQueue
 from statemachine.decide import POLICY, decide
@@ -19,7 +17,6 @@ from statemachine.engine.clock import WallClock
 from statemachine.evolve import fold
 from statemachine.log.codec import encode, entry_hash
 from statemachine.log.entry import GENESIS, Entry
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft
 from statemachine.phases import Phase
 from statemachine.state import JobState
@@ -27,6 +24,9 @@ from statemachine.status import status
 from tests.bench.histories import START, job_manifest
 from tests.bench.results import Result
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
+from tests.support.sim_pods import SimStep, moved
 
 _JOBS: Final = 10_000
 

@@ -13,7 +13,6 @@ import httpx
 
 from jobledger.api import create
 from jobledger.app import App
-from k8s_bridge.memory import MemoryCluster
 from projectors.history import HistoryProjector, SqliteDatabase
 from projectors.history.database import LABEL, LIST, Statement
 from projectors.history.labels import marks
@@ -21,6 +20,7 @@ from statemachine.engine.clock import WallClock
 from statemachine.log.sqlite import SqliteLog
 from tests.bench.results import Result
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
 
 JOBS: Final = 50_000
 _GOAL: Final = 100.0

@@ -11,18 +11,18 @@ import pytest
 
 from jobledger.health import Health
 from jobledger.wiring.running import running
-from k8s_bridge.memory import MemoryCluster
 from projectors.history import EntryRow, History, HistoryProjector
 from projectors.history.address import PostgresAddress
 from projectors.history.postgres import SCHEMAS, PostgresDatabase
 from statemachine.engine.clock import WallClock
 from statemachine.errors import ConfigError, StoreUnusable, ViewUnavailable
-from statemachine.log.memory import MemoryLog
 from statemachine.log.sqlite import SqliteLog
 from tests.harness import Postgres, program
 from tests.harness.postgres import PASSWORD, USER
 from tests.support.controllers import controller_of
 from tests.support.logs import JOB, history
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 
 pytestmark = pytest.mark.integration
 

@@ -19,7 +19,6 @@ from statemachine.log import codec
 from statemachine.log import reader as reader_module
 from statemachine.log.codec import entry_hash
 from statemachine.log.entry import Entry, EntryEvents
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Record
 from statemachine.log.reader import Reader, Tracked, read
 from statemachine.log.store import SqliteStore
@@ -29,6 +28,7 @@ from tests.museum.exhibit import exhibit, given, swap
 from tests.museum.scene import Scene
 from tests.support.controllers import controller_of
 from tests.support.logs import JOB, OTHER, chain, history, placed, said
+from tests.support.memory_log import MemoryLog
 from tests.support.pytorchjob import TorchStory, training
 from tests.support.scenario import START, Story, workers
 from tests.support.simulated import on_simulated_time

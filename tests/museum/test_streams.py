@@ -14,12 +14,12 @@ from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode
 from statemachine.log.inbox import Post, posted
 from statemachine.log.kafka.address import Address
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft, EventLog, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from tests.museum.exhibit import exhibit, given, swap
 from tests.support.logs import records
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
 from tests.support.simulated import on_simulated_time
 

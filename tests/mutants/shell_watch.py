@@ -8,7 +8,7 @@ _WATCHERS: Final = "k8s_bridge.watchers"
 _OBSERVE: Final = "k8s_bridge.observe"
 _OBJECTS: Final = "k8s_bridge.objects"
 _STORED: Final = "k8s_bridge.stored"
-_MEMORY: Final = "k8s_bridge.memory"
+_MEMORY: Final = "tests.support.memory_cluster"
 _RESTARTS: Final = "k8s_bridge.local.restarts"
 _ATTENDED: Final = "k8s_bridge.attended"
 

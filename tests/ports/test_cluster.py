@@ -12,12 +12,12 @@ import pytest
 
 from k8s_bridge.apiserver.cluster import ApiServerCluster
 from k8s_bridge.local import LocalCluster
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import EVIDENCE, Change, Cluster, JobEvent, Manifest, Ref, Synced, Verb
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
 from statemachine.log.store import SqliteStore
 from tests.harness import Cluster as Harness
 from tests.ports import real
+from tests.support.memory_cluster import MemoryCluster
 from tests.unit.bridge import words
 from tests.unit.bridge.words import AT, JOB_API, code, gone, listed, next_change, phase, service
 

@@ -11,10 +11,10 @@ import pytest
 from statemachine.errors import SeqConflict
 from statemachine.ids import JobUid, Position
 from statemachine.log.kafka.log import KafkaLog
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import UNUSABLE, DeadLetter, Draft, EventLog, Record, Snapshot
 from statemachine.log.sqlite import SqliteLog
 from tests.support.logs import JOB, OTHER, everything, history, records
+from tests.support.memory_log import MemoryLog
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("kafka", marks=pytest.mark.integration)])

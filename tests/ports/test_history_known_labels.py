@@ -2,8 +2,8 @@
 
 from projectors.history import Database, HistoryProjector, JobFilter
 from projectors.history.known_labels import MOST, KnownLabels
-from statemachine.log.memory import MemoryLog
 from tests.ports.test_history_listing import database, job, labels
+from tests.support.memory_log import MemoryLog
 
 __all__ = ["database"]
 

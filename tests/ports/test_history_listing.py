@@ -23,13 +23,13 @@ from statemachine.events import (
 )
 from statemachine.evolve import fold
 from statemachine.ids import JobUid, ReplicaName
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft
 from statemachine.log.sqlite import SqliteLog
 from statemachine.phases import Phase
 from statemachine.spec import Launch
 from statemachine.state import JobState
 from tests.support.logs import START, admitted, at, chain, entered
+from tests.support.memory_log import MemoryLog
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])

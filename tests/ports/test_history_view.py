@@ -33,7 +33,6 @@ from statemachine.events import (
 from statemachine.ids import JobUid, replica_name
 from statemachine.log.codec import encode
 from statemachine.log.entry import GENESIS
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft, EventLog, Record
 from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
@@ -53,6 +52,7 @@ from tests.support.logs import (
     history,
     said,
 )
+from tests.support.memory_log import MemoryLog
 from tests.support.newer import newer_cause, newer_event
 from tests.support.seeds import seeds
 

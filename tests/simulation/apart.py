@@ -13,13 +13,13 @@ from jobledger.wiring import Controller
 from jobledger.wiring.roles import Role, Roles
 from statemachine.engine.clock import Clock
 from statemachine.log.inbox import Inbox
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import EventLog
 from tests.simulation import chaos, chaos_cluster, chaos_log, chaos_parts
 from tests.simulation.chaos import Action
 from tests.simulation.processes import Process
 from tests.simulation.troubled import TroubledWorld
 from tests.support.faults import FaultyLog, JumpingClock, Life
+from tests.support.memory_log import MemoryLog
 from tests.support.spread import FaultyInbox, FollowedLog, TellingInbox, TellingLog
 
 PARTS: Final[Mapping[str, Roles]] = {

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Snapshot
 from statemachine.state import STATE_VERSION
 from tests.simulation.chaos import Action
 from tests.simulation.world import World
+from tests.support.memory_log import MemoryLog
 
 
 async def snapshots_deleted(world: World) -> None:

@@ -4,8 +4,8 @@ from random import Random
 from typing import Final
 
 from k8s_bridge.port import Manifest
-from k8s_bridge.sim_pods import SimStep, names
 from tests.simulation.shapes import API, CLEAN_UPS, DISRUPTIONS, NAMESPACE, Shape, Spec
+from tests.support.sim_pods import SimStep, names
 
 KIND: Final = "GenericJob"
 

@@ -8,8 +8,8 @@ from k8s_bridge.observe import is_controlled
 from k8s_bridge.port import EVIDENCE, Change, Manifest, Verb
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName
 from statemachine.kinds import replica_of
-from statemachine.log.memory import MemoryLog
 from tests.support.faults import Weather
+from tests.support.memory_log import MemoryLog
 
 Key = tuple[JobUid, ReplicaName, int]
 """Job, replica, attempt."""

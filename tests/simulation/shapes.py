@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, Final, Protocol
 
 from k8s_bridge.port import Manifest
-from k8s_bridge.sim_pods import SimStep, names
+from tests.support.sim_pods import SimStep, names
 
 API: Final = "batch.tensorstack.dev/v1beta1"
 KIND: Final = "PyTorchTrainingJob"

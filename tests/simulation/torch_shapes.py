@@ -4,8 +4,8 @@ from random import Random
 from typing import Final
 
 from k8s_bridge.port import Manifest
-from k8s_bridge.sim_pods import SimStep
 from tests.simulation.shapes import NAMESPACE, Fates, Shape, Spec
+from tests.support.sim_pods import SimStep
 
 API: Final = "kubeflow.org/v1"
 KIND: Final = "PyTorchJob"

@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.observe import is_controlled
 from k8s_bridge.port import Cluster, Manifest
-from k8s_bridge.sim_pods import SimStep
 from tests.simulation import chaos, chaos_cluster, chaos_log, chaos_parts
 from tests.simulation.chaos import Action
 from tests.simulation.shapes import NAMESPACE, Script
 from tests.simulation.world import World
 from tests.support.api_faults import Past, TroubledCluster
 from tests.support.faults import Life
+from tests.support.memory_cluster import MemoryCluster
 from tests.support.nodes import NodesCluster
+from tests.support.sim_pods import SimStep
 
 API_ODDS: Final = {
     "unauthorized": 0.1,

@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any, ClassVar, Final, NamedTuple
 
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
-from k8s_bridge.sim_pods import SimStep, moved
 from k8s_bridge.stored import Stored
 from statemachine.desired import desired
 from statemachine.events import Announced, Event
@@ -31,6 +30,7 @@ from tests.simulation.histories import Story
 from tests.simulation.projected import ProjectedWorld
 from tests.simulation.world import START, World
 from tests.support.newer import NEWER_CAUSE
+from tests.support.sim_pods import SimStep, moved
 
 _PHASES: Final = {
     ReplicaPhase.RUNNING: SimStep(0.0, "Running"),

@@ -15,7 +15,6 @@ from jobledger.wiring.streams import Stream
 from k8s_bridge.admission import admit
 from k8s_bridge.attended import Attended
 from k8s_bridge.env_values import EnvValues
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.objects import Admit
 from k8s_bridge.port import Change, Cluster, Manifest, Ref
 from k8s_bridge.ssh_keys import SecretData, secret_data
@@ -24,7 +23,6 @@ from statemachine.errors import Missing, Refused
 from statemachine.ids import CLUSTER_DOMAIN, JobUid, Position
 from statemachine.kind import SSH_KEYS
 from statemachine.log.inbox import Inbox
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import EventLog, Record, Snapshot
 from tests.simulation.pods import PodRegister
 from tests.simulation.processes import Errors, Process
@@ -32,6 +30,8 @@ from tests.simulation.shapes import NAMESPACE, PYTORCH, Script, Shape
 from tests.simulation.steps import Chance, Diary
 from tests.support.controllers import controller_of
 from tests.support.faults import FaultyCluster, FaultyLog, JumpingClock, Life, Odds, Weather
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 
 START: Final = datetime(2024, 1, 9, 15, 0, tzinfo=UTC)
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Final
 
 from jobledger.wiring import running
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest, Ref
 from statemachine.engine.clock import WallClock
 from statemachine.log.sqlite import SqliteLog
 from tests.bench.histories import job_manifest
 from tests.bench.loop import no_op
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
 
 ROUNDS: Final = 8
 WARM_UP: Final = 3

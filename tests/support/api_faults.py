@@ -10,12 +10,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from typing import Final
 
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.observe import is_in_sight
 from k8s_bridge.port import Change, JobEvent, Manifest, Ref, Sight, Synced, Verb
 from k8s_bridge.stored import controller
 from statemachine.errors import ClusterError, ClusterUnavailable, Expired, Refused
 from tests.support.faults import FaultyCluster, Life, Weather
+from tests.support.memory_cluster import MemoryCluster
 
 QUIET: Final = 6.0
 """Seconds without a change after which a watch that got no bookmark may be too far behind."""

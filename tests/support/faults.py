@@ -14,16 +14,16 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any, Final
 
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Change, Happening, JobEvent, Manifest, Ref, Sight, Synced
 from statemachine.engine.clock import LoopClock
 from statemachine.errors import ClusterError, ClusterUnavailable, Conflict, Expired, LogUnavailable, Refused
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.kinds import KINDS
-from statemachine.log.memory import MemoryLog
 from statemachine.log.polling import polled
 from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot
 from tests.support.fate import Fate, Passages
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 
 
 @dataclass

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest, Ref
-from k8s_bridge.sim_pods import SimStep
 from statemachine.errors import Missing
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.sim_pods import SimStep
 
 
 class NodesCluster(MemoryCluster):

@@ -11,10 +11,10 @@ from typing import Final
 from statemachine.errors import LogUnavailable
 from statemachine.ids import Position
 from statemachine.log.inbox import MemoryInbox, Taken
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft, Followed, Record
 from statemachine.observations import Observation
 from tests.support.faults import FaultyLog, Life
+from tests.support.memory_log import MemoryLog
 
 _BETWEEN_LOOKS: Final = 0.05
 

@@ -18,14 +18,14 @@ from jobledger.wiring.roles import ALL
 from k8s_bridge.admission import admit
 from k8s_bridge.apiserver.api import Api
 from k8s_bridge.apiserver.lease import Lease
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest
 from statemachine.engine.clock import LoopClock
 from statemachine.errors import LogUnavailable
 from statemachine.log.kafka.address import Address
-from statemachine.log.memory import MemoryLog
 from tests.support.controllers import controller_of
 from tests.support.leases import Line, Server
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START
 from tests.support.simulated import run_simulated
 from tests.unit.api.words import job

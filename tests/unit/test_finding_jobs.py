@@ -8,11 +8,11 @@ from jobledger.errors import NotPossible, UnknownJob
 from jobledger.telling.answers import Form, why_answer
 from jobledger.telling.histories import History, find
 from statemachine.ids import JobUid, Position, Seq
-from statemachine.log.memory import MemoryLog
 from statemachine.log.partitions import Merged, Partitions
 from statemachine.log.port import Draft, Record
 from statemachine.log.reader import Reader
 from tests.support.logs import accepted, admitted, at, chain
+from tests.support.memory_log import MemoryLog
 
 OLD, NEW, FAR = (JobUid(f"{letter * 8}-0000-4000-8000-000000000001") for letter in "abc")
 

@@ -17,7 +17,6 @@ from jobledger.web import health as over_http
 from jobledger.web.switchable import Stage, backstage, waiting
 from jobledger.wiring import Controller, running
 from jobledger.wiring.roles import Role
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.nowhere import NoCluster
 from statemachine.engine.clock import LoopClock, WallClock
 from statemachine.engine.skew import ClockCheck
@@ -25,8 +24,9 @@ from statemachine.engine.source import Pulse, WorkerReport
 from statemachine.errors import LogUnavailable
 from statemachine.ids import Position
 from statemachine.log.inbox import MemoryInbox
-from statemachine.log.memory import MemoryLog
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START
 from tests.support.simulated import on_simulated_time
 

@@ -10,12 +10,12 @@ from projectors.history import History, HistoryProjector, SqliteDatabase
 from projectors.history.sqlite import text
 from statemachine.errors import LogUnavailable, StoreUnusable
 from statemachine.ids import JobUid, Position, Seq
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Record, Saved
 from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from statemachine.log.store import SqliteStore
 from tests.support.logs import JOB, OTHER, admitted, chain, history
+from tests.support.memory_log import MemoryLog
 
 
 @pytest.fixture

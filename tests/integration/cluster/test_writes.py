@@ -14,10 +14,10 @@ from k8s_bridge.apiserver.cluster import ApiServerCluster
 from k8s_bridge.port import EVIDENCE, JobEvent, Manifest, Ref
 from statemachine.engine.clock import WallClock
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
-from statemachine.log.memory import MemoryLog
 from tests.harness import Cluster, wait_for
 from tests.ports.real import show_log
 from tests.support.controllers import controller_of
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import Story, workers
 from tests.unit.bridge import words
 from tests.unit.bridge.words import AT, JOB_API, gone, listed, phase, service, until

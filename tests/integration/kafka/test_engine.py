@@ -28,7 +28,6 @@ from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.kafka.outbox import KafkaOutbox
 from statemachine.log.kafka.partitioner import partition_of
 from statemachine.log.kafka.topics import apply
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import DeadLetter
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation, TimerFired
@@ -36,6 +35,7 @@ from tests.harness.broker import Kafka
 from tests.harness.fixtures import LEDGER_PARTITIONS, ledger_topics_on
 from tests.integration.kafka.engine_process import EngineProcess, Still
 from tests.support.logs import records
+from tests.support.memory_log import MemoryLog
 from tests.support.repetition import kills
 from tests.support.scenario import START, Story, workers
 from tests.support.seeds import chance

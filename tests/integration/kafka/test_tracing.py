@@ -14,7 +14,6 @@ from jobledger.wiring.ledger import Kafka as KafkaLedger
 from jobledger.wiring.ledger import ledger_of
 from jobledger.wiring.roles import Role, Roles
 from k8s_bridge.admission import admit
-from k8s_bridge.memory import MemoryCluster
 from statemachine.engine.clock import WallClock
 from statemachine.engine.kafka.worker import FeedName
 from statemachine.log.kafka.address import Address
@@ -22,6 +21,7 @@ from statemachine.log.kafka.layout import EVENTS, OBSERVATIONS
 from statemachine.log.kafka.reading import Partition
 from statemachine.log.kafka.records import Message
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
 from tests.support.otlp import Receiver, receiving
 from tests.unit.api.words import job, phase, written
 

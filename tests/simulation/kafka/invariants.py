@@ -10,7 +10,6 @@ from statemachine.log.codec import decode_observation, encode_state
 from statemachine.log.kafka.layout import DEAD_LETTERS, EVENTS, JOBS, OBSERVATIONS
 from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.kafka.records import Message, record_of
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
@@ -20,6 +19,7 @@ from tests.simulation.invariants import check_log
 from tests.simulation.kafka.world import Still, World
 from tests.simulation.world import World as Whole
 from tests.support.kafka_model.partitions import ModelPartition
+from tests.support.memory_log import MemoryLog
 
 Findings = Iterator[str]
 

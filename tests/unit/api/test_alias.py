@@ -16,9 +16,9 @@ from jobledger.console.details.log_target import Log
 from jobledger.console.frame import Options
 from jobledger.replicas import Attempt
 from jobledger.web.reviews import Reviews
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Cluster, LogPart
 from statemachine.ids import PodUid, ReplicaName
+from tests.support.memory_cluster import MemoryCluster
 from tests.unit.api.kubernetes import Clock, FakeReviews
 from tests.unit.api.test_cluster_guard import BASE, Rules, both, only
 from tests.unit.api.words import app_in_memory, elastic, gone, job, phase, until, written

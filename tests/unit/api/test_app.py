@@ -10,12 +10,12 @@ from jobledger.views import manifest_of, phase_of
 from jobledger.wiring.options import Options
 from jobledger.wiring.roles import Role
 from k8s_bridge.actors import ACTOR
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Ref
 from k8s_bridge.selectors import Selector
 from statemachine.errors import Missing, SpecInvalid
 from statemachine.ids import JobUid
 from statemachine.state import JobState
+from tests.support.memory_cluster import MemoryCluster
 from tests.unit.api.words import SECONDS, app_in_memory, config_map, elastic, gone, job, phase, until, written
 
 

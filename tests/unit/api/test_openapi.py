@@ -12,7 +12,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from jobledger.api import create
 from jobledger.api.alias import SUCCESSORS
 from jobledger.console.frame import Options
-from k8s_bridge.memory import MemoryCluster
+from tests.support.memory_cluster import MemoryCluster
 from tests.unit.api.words import app_in_memory, elastic, job, phase, until
 from tests.unit.console.prometheus import prometheus
 from tests.unit.console.words import Browser, console

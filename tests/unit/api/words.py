@@ -11,10 +11,10 @@ from jobledger.app import App
 from jobledger.manifests import Manifest, read
 from jobledger.wiring import running
 from k8s_bridge.admission import admit
-from k8s_bridge.memory import MemoryCluster
 from statemachine.engine.clock import WallClock
-from statemachine.log.memory import MemoryLog
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 
 SECONDS = 60.0
 """How long a test waits for what must come true."""

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from k8s_bridge.admission import admit
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest, Ref
 from statemachine.errors import Refused
+from tests.support.memory_cluster import MemoryCluster
 from tests.unit.bridge.words import config_map, job
 
 TEMPLATE = {"spec": {"containers": [{"name": "pytorch", "image": "a", "command": ["b"]}]}}

@@ -6,11 +6,11 @@ import pytest
 
 from k8s_bridge.apiserver.sources import child_sources, job_sources
 from k8s_bridge.attended import EVERYTHING, Attended, OptIn
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Change, Synced, Verb
 from k8s_bridge.watchers import Bridge
 from statemachine.kinds import kind_of
 from statemachine.observations import JobObserved, Observation
+from tests.support.memory_cluster import MemoryCluster
 from tests.support.pytorchjob import training
 from tests.support.scenario import START, workers
 

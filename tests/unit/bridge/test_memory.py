@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from k8s_bridge.faults import invalid, quota, unavailable
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Manifest, Ref, Verb
-from k8s_bridge.sim_pods import SimStep
 from statemachine.errors import ClusterUnavailable, Expired, Missing, Refused
 from statemachine.observations import PodUnreadable
+from tests.support.cluster_faults import invalid, quota, unavailable
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.sim_pods import SimStep
 from tests.unit.bridge.words import (
     AT,
     DEADLINE,

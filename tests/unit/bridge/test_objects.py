@@ -7,11 +7,11 @@ import pytest
 
 from k8s_bridge.json_data import copied, merged
 from k8s_bridge.kept_events import KeptEvents
-from k8s_bridge.memory import counted_uids
 from k8s_bridge.objects import ObjectStore
 from k8s_bridge.port import Change, JobEvent, Ref, Verb
 from k8s_bridge.stored import Stored
 from statemachine.errors import Refused
+from tests.support.memory_cluster import counted_uids
 from tests.unit.bridge.words import AT, JOB_API, config_map, job, owned, pod
 
 JOB = Ref(JOB_API, "PyTorchTrainingJob", "demo", "mnist")

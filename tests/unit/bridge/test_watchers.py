@@ -10,7 +10,6 @@ import pytest
 
 from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.context import Known, LogContext, NoLog, NoSignals, Signals
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Change, Cluster, Ref, Sight, Synced, Verb
 from k8s_bridge.watchers import Bridge
 from statemachine.engine.backoff import backoff
@@ -25,6 +24,7 @@ from statemachine.observations import (
     PodUnreadable,
 )
 from tests.support.bridges import Kept, LogOf
+from tests.support.memory_cluster import MemoryCluster
 from tests.unit.bridge.words import AT, job, pod, until
 
 J1, P1, W0 = JobUid("j-1"), PodUid("p-1"), ReplicaName("worker-0")

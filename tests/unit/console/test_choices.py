@@ -10,9 +10,9 @@ import pytest
 from jobledger.console.frame import Options
 from jobledger.rbac import GRANTS, Scope
 from jobledger.wiring.roles import Role
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Ref
 from statemachine.errors import ClusterUnavailable
+from tests.support.memory_cluster import MemoryCluster
 from tests.unit.api.test_cluster_guard import BASE, Rules
 from tests.unit.console.test_details_rights import alice
 from tests.unit.console.words import KIND, Browser, console

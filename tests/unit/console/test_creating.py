@@ -10,10 +10,10 @@ import yaml
 from jobledger.console import flash
 from jobledger.console.creating import refused
 from jobledger.console.frame import Options
-from k8s_bridge.memory import MemoryCluster
 from statemachine.errors import Refused
 from statemachine.kinds import KINDS
 from tests.support.examples import job_of
+from tests.support.memory_cluster import MemoryCluster
 from tests.unit.api.words import job
 from tests.unit.console.words import HTMX, KIND, console, editor_text, errors, inputs
 

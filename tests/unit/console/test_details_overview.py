@@ -9,10 +9,10 @@ import pytest
 from jobledger.app import App
 from jobledger.console.details.overview import group_phase, importance
 from jobledger.console.details.point_in_time import by_change
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import JobEvent, Ref
 from statemachine.kinds import KINDS, KNOWN
 from statemachine.state import ChildState
+from tests.support.memory_cluster import MemoryCluster
 from tests.unit.api.test_cluster_guard import both, only
 from tests.unit.api.words import app_in_memory, job, phase, until, written
 from tests.unit.console.test_details_pages import PATH, browsing, one_job, text

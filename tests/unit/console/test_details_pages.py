@@ -14,14 +14,14 @@ from jobledger.api import create
 from jobledger.app import App
 from jobledger.wiring import running
 from k8s_bridge.admission import admit
-from k8s_bridge.memory import MemoryCluster
 from projectors.history import HistoryProjector, SqliteDatabase
 from statemachine.engine.clock import WallClock
-from statemachine.log.memory import MemoryLog
 from statemachine.log.store import SqliteStore
 from statemachine.phases import Phase
 from tests.support.controllers import controller_of
 from tests.support.logs import admitted, chain, entered
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 from tests.support.streams import streaming
 from tests.unit.api.words import app_in_memory, gone, job, phase, written
 

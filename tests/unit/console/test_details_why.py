@@ -11,7 +11,7 @@ import pytest
 from jobledger.api import create
 from jobledger.app import App
 from jobledger.web.reviews import Reviews
-from k8s_bridge.memory import MemoryCluster
+from tests.support.memory_cluster import MemoryCluster
 from tests.unit.api.kubernetes import FakeReviews
 from tests.unit.api.test_cluster_guard import BASE, only
 from tests.unit.api.words import app_in_memory, job, phase, until, written

@@ -11,11 +11,11 @@ import pytest
 
 from jobledger.console import drafts
 from jobledger.console.allowed_actions import has
-from k8s_bridge.memory import MemoryCluster
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
 from statemachine.spec import Launch
 from tests.support.examples import job_of
+from tests.support.memory_cluster import MemoryCluster
 from tests.unit.console.words import console, errors, hidden, inputs
 
 DEADLINE = "spec.runPolicy.activeDeadlineSeconds"

@@ -15,11 +15,11 @@ from jobledger.console.timeline.merging import LEAST, REACH, merged
 from jobledger.console.timeline.picture import picture
 from jobledger.console.timeline.scale import whole
 from jobledger.wiring import running
-from k8s_bridge.memory import MemoryCluster
 from statemachine.engine.clock import WallClock
-from statemachine.log.memory import MemoryLog
 from tests.support.controllers import controller_of
 from tests.support.long_life import ENTRIES, PAGE, drafts, long_life
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import Story
 from tests.unit.console.test_details_pages import browsing
 from tests.unit.console.words import HTMX

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from k8s_bridge.memory import MemoryCluster
+from tests.support.memory_cluster import MemoryCluster
 from tests.support.pytorchjob import API, training
 from tests.unit.api.words import job, until
 from tests.unit.console.words import Browser, console, names

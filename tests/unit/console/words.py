@@ -17,11 +17,11 @@ from jobledger.console.queries import PHASES
 from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from k8s_bridge.attended import Attended
-from k8s_bridge.memory import MemoryCluster
 from projectors.history import HistoryProjector, SqliteDatabase
 from statemachine.engine.clock import WallClock
 from statemachine.log.sqlite import SqliteLog
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
 from tests.unit.api.words import until, written
 
 KIND = "PyTorchTrainingJob"

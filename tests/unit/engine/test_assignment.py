@@ -15,11 +15,11 @@ from statemachine.errors import Hole, LogUnavailable, OwnerLost
 from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode, encode_observation
 from statemachine.log.inbox import Post, posted
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import DeadLetter, Draft, Record, Saved, Snapshot
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation, TimerFired
 from tests.support.logs import records
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
 from tests.support.simulated import run_simulated
 

@@ -10,11 +10,11 @@ from statemachine.engine.embedded import Engine
 from statemachine.engine.step import Owner
 from statemachine.errors import LogUnavailable
 from statemachine.log.inbox import Inbox, MemoryInbox, Post, Taken
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from tests.support.logs import JOB, records
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
 from tests.support.simulated import run_simulated
 

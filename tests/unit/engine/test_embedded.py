@@ -12,11 +12,11 @@ from statemachine.engine.embedded import Engine
 from statemachine.engine.step import Owner
 from statemachine.errors import LogUnavailable
 from statemachine.ids import JobUid, Position
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft, Record, Snapshot
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from statemachine.phases import Phase
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, UID, Story, workers
 from tests.support.simulated import on_simulated_time
 

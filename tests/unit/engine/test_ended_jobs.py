@@ -9,11 +9,11 @@ from statemachine.engine.clock import LoopClock
 from statemachine.engine.step import Delivery, Owner
 from statemachine.ids import JobUid
 from statemachine.log.codec import encode_state
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft, EventLog
 from statemachine.log.reader import Reader, closed_in
 from statemachine.log.sqlite import SqliteLog
 from statemachine.observations import Observation
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
 
 ENDED = JobUid("u1")

@@ -11,11 +11,11 @@ from statemachine.errors import LogUnavailable
 from statemachine.ids import Position
 from statemachine.log.codec import decode_observation
 from statemachine.log.inbox import MemoryInbox
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Followed, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from tests.support.logs import JOB, OTHER, history
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import Story, workers
 from tests.support.simulated import run_simulated
 

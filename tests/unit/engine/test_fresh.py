@@ -11,9 +11,9 @@ from statemachine.engine.embedded import Engine
 from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import LogUnavailable
 from statemachine.ids import JobUid
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft, Record
 from statemachine.log.reader import Reader
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import UID, Story, workers
 
 JOB = JobUid(UID)

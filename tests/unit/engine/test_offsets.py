@@ -14,9 +14,9 @@ from statemachine.errors import LogUnavailable
 from statemachine.ids import JobUid, Position
 from statemachine.log.inbox import posted
 from statemachine.log.kafka.address import Address
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft, EventLog, Record
 from statemachine.observations import Observation
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
 from tests.support.simulated import run_simulated
 

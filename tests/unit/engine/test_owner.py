@@ -8,11 +8,11 @@ from statemachine.engine.clock import LoopClock
 from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import LogUnavailable
 from statemachine.log.codec import decode
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from statemachine.phases import Phase
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
 
 

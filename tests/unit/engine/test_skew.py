@@ -11,10 +11,10 @@ from statemachine.engine.embedded import Engine
 from statemachine.engine.skew import LIMIT, ClockCheck, difference
 from statemachine.engine.step import Owner
 from statemachine.engine.timers import Timers
-from statemachine.log.memory import MemoryLog
 from statemachine.log.reader import Reader
 from statemachine.observations import TimerFired
 from statemachine.phases import Phase
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, UID, Story, workers
 from tests.support.simulated import run_simulated
 

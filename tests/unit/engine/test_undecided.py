@@ -17,12 +17,12 @@ from statemachine.events import Announced, Event
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of as real
 from statemachine.log.life import records_of, steps_of
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import DeadLetter, Draft, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import JobGone, Observation, PodObserved, Recorded
 from statemachine.phases import Phase
 from statemachine.state import JobState
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
 
 

@@ -9,12 +9,12 @@ from statemachine.errors import LogUnavailable
 from statemachine.log.codec import encode
 from statemachine.log.copying import NotTheSame, copy
 from statemachine.log.entry import GENESIS
-from statemachine.log.memory import MemoryLog
 from statemachine.log.partitions import Merged, Partitions
 from statemachine.log.port import DeadLetter, Draft, Record
 from statemachine.log.reader import Reader
 from tests.support.logs import JOB, OTHER, START, entry, history, records
 from tests.support.logs import said as announced
+from tests.support.memory_log import MemoryLog
 
 
 def two() -> Partitions:

@@ -10,11 +10,11 @@ from statemachine.evolve import fold
 from statemachine.ids import JobUid, Position, ReplicaName, Seq
 from statemachine.log.codec import decode, encode, entry_hash
 from statemachine.log.entry import GENESIS
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import UNUSABLE, Draft, Record, Snapshot
 from statemachine.log.reader import SHOWN, Folded, Reader
 from statemachine.state import STATE_VERSION, JobState
 from tests.support.logs import JOB, OTHER, accepted, admitted, chain, history, placed, said
+from tests.support.memory_log import MemoryLog
 
 
 def read(*records: Record) -> Reader:

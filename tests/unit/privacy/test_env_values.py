@@ -12,7 +12,6 @@ import pytest
 
 from jobledger.settings import PrivacySettings
 from k8s_bridge.env_values import EnvValues, Unresolved
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Manifest, Ref, Verb
 from projectors.verify import Verification
@@ -23,10 +22,11 @@ from statemachine.errors import ConfigError
 from statemachine.events import Announced
 from statemachine.evolve import fold
 from statemachine.ids import JobUid
-from statemachine.log.memory import MemoryLog
 from statemachine.observations import JobObserved
 from statemachine.state import JobState
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import API, KIND, START, Story, workers
 from tests.unit.kinds import generic
 

@@ -31,10 +31,10 @@ from projectors.kube_events import KubeEvents
 from projectors.status import Status
 from statemachine.errors import Refused
 from statemachine.ids import JobUid
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import DeadLetter, Draft
 from statemachine.log.sqlite import SqliteLog
 from statemachine.observations import PodObserved
+from tests.support.memory_log import MemoryLog
 from tests.support.planted import MARK, ORDINARY_ARGS, Planter, t9k_job
 from tests.support.scenario import START, Story
 from tests.unit.api.words import config_map, phase, written

@@ -10,16 +10,16 @@ import pytest
 
 from jobledger.wiring.roles import ALL, Role
 from k8s_bridge.admission import admit
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Change, Manifest, Ref
 from statemachine.engine.clock import LoopClock
 from statemachine.errors import Refused
 from statemachine.ids import JobUid, ReplicaName
 from statemachine.log.inbox import MemoryInbox
-from statemachine.log.memory import MemoryLog
 from statemachine.phases import Phase
 from statemachine.state import JobState
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 from tests.support.simulated import run_simulated
 from tests.unit.api.words import job
 

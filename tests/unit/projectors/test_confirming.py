@@ -12,7 +12,6 @@ import pytest
 from jobledger.wiring.roles import ALL
 from k8s_bridge.admission import admit
 from k8s_bridge.env_values import EnvValues
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.observe import job as job_seen
 from k8s_bridge.port import Change, Manifest, Ref, Verb
 from projectors.confirming import Confirmation, compared, within
@@ -24,12 +23,13 @@ from statemachine.ids import JobUid
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
 from statemachine.log.inbox import MemoryInbox
-from statemachine.log.memory import MemoryLog
 from statemachine.observations import JobObserved
 from statemachine.phases import Phase
 from statemachine.state import JobState
 from tests.support.controllers import controller_of
 from tests.support.examples import job_of
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 from tests.support.simulated import run_simulated
 from tests.unit.api.words import elastic, job
 

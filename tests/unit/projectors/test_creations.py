@@ -6,11 +6,11 @@ from typing import Final
 
 import pytest
 
-from k8s_bridge.faults import invalid, quota, unavailable
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
 from statemachine.errors import ClusterError, Refused
 from statemachine.ids import ATTEMPT
 from statemachine.observations import PodGone, WriteRefused
+from tests.support.cluster_faults import invalid, quota, unavailable
 from tests.support.scenario import API, KIND, Story, workers
 from tests.support.simulated import on_simulated_time
 from tests.unit.kinds import deepspeed

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest, Ref
 from k8s_bridge.ssh_keys import SecretData, secret_data
 from projectors.diff import diff
@@ -15,8 +14,9 @@ from statemachine.engine.clock import WallClock
 from statemachine.errors import Missing
 from statemachine.ids import JobUid
 from statemachine.kind import SSH_KEYS
-from statemachine.log.memory import MemoryLog
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 from tests.unit.kinds.deepspeed import ELASTIC, spec, worker
 
 KEY = b"the private key"

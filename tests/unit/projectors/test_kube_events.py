@@ -9,9 +9,9 @@ from k8s_bridge.port import Cluster, JobEvent
 from projectors.kube_events import READER, KubeEvents
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
 from statemachine.ids import JobUid, Seq
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft
 from statemachine.state import JobState
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import UID, Story, workers
 
 POD = {"spec": {"containers": [{"name": "worker", "image": "deepspeed:1"}]}}

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
 from projectors.sweeper import Sweeper
 from statemachine.errors import Conflict, Missing, Refused
 from statemachine.ids import JobUid, Seq
 from statemachine.state import JobState
+from tests.support.memory_cluster import MemoryCluster
 
 JOB = JobUid("job-1")
 

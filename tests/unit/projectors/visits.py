@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from k8s_bridge.memory import MemoryCluster, counted_uids
 from k8s_bridge.port import Manifest, Ref
 from k8s_bridge.ssh_keys import SecretData, secret_data
 from projectors.base import Quarantine
@@ -15,6 +14,7 @@ from statemachine.ids import JobUid, Seq
 from statemachine.kind import SSH_KEYS
 from statemachine.observations import Observation
 from statemachine.state import JobState
+from tests.support.memory_cluster import MemoryCluster, counted_uids
 from tests.support.scenario import UID, Story
 
 

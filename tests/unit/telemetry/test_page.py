@@ -18,7 +18,6 @@ from jobledger.telemetry.page import Page
 from jobledger.web.switchable import waiting
 from jobledger.wiring.roles import Role
 from k8s_bridge.admission import admit
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import JobEvent
 from statemachine.engine.source import Listener, Pulse, WorkerReport
 from statemachine.errors import ClusterUnavailable, LogUnavailable
@@ -26,11 +25,12 @@ from statemachine.events import CauseClass
 from statemachine.ids import JobUid, Position
 from statemachine.kinds import KNOWN
 from statemachine.log.inbox import MemoryInbox
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import DeadLetter, Record
 from statemachine.phases import Phase
 from statemachine.state import ReplicaPhase
 from tests.support.logs import START, admitted, chain
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 from tests.unit.api.words import job, phase, until, written
 from tests.unit.telemetry.words import controlling, deleted, read, samples, value
 

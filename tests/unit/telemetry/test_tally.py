@@ -14,12 +14,12 @@ from jobledger.telemetry.tally import Tally
 from statemachine.errors import LogUnavailable
 from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import Draft, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Container, ContainerStatus
 from statemachine.phases import Phase
 from tests.support.logs import JOB, OTHER, accepted, admitted, chain, entered, history, placed
+from tests.support.memory_log import MemoryLog
 from tests.support.newer import newer_cause, newer_event
 from tests.support.scenario import KIND, Story, replica_type, workers
 

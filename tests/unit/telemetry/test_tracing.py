@@ -17,9 +17,9 @@ from jobledger.telemetry.instruments import Instruments
 from jobledger.telemetry.spans import TracedInstruments
 from jobledger.telemetry.tracing import instruments_of, wanted
 from k8s_bridge.admission import admit
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Ref
 from statemachine.errors import ConfigError, Missing, Refused
+from tests.support.memory_cluster import MemoryCluster
 from tests.support.otlp import Receiver, receiving
 from tests.unit.api.words import job, phase, written
 from tests.unit.telemetry.words import controlling, deleted

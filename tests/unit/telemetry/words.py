@@ -11,11 +11,11 @@ from jobledger.app import App
 from jobledger.telemetry.page import Page
 from jobledger.wiring import running
 from k8s_bridge.admission import admit
-from k8s_bridge.memory import MemoryCluster
 from statemachine.engine.clock import WallClock
-from statemachine.log.memory import MemoryLog
 from statemachine.log.port import EventLog
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 from tests.unit.api.words import until
 
 Sample = tuple[str, frozenset[tuple[str, str]]]

@@ -11,13 +11,13 @@ from jobledger.app import App
 from jobledger.telling.known import chosen
 from jobledger.wiring import running
 from k8s_bridge.admission import admit
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest, Ref
 from projectors.history import HistoryProjector, SqliteDatabase
 from statemachine.engine.clock import WallClock
 from statemachine.ids import JobUid
 from statemachine.log.sqlite import SqliteLog
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
 from tests.unit.api.words import job, phase, until, written
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from jobledger.telemetry.instruments import Instruments
 from jobledger.wiring.levels import Levels
 from jobledger.wiring.options import Options
-from k8s_bridge.memory import MemoryCluster, counted_uids
 from k8s_bridge.port import Ref
 from projectors.base import Quarantine
 from statemachine.engine.clock import LoopClock
@@ -18,6 +17,7 @@ from statemachine.log.port import Record
 from statemachine.log.reader import Folded, Reader
 from statemachine.observations import Observation
 from statemachine.state import JobState
+from tests.support.memory_cluster import MemoryCluster, counted_uids
 from tests.support.scenario import API, KIND, START, UID, Story, workers
 from tests.support.simulated import on_simulated_time
 

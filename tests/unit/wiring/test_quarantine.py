@@ -12,11 +12,11 @@ from jobledger.app import App
 from jobledger.errors import NotPossible
 from jobledger.wiring import running
 from k8s_bridge.admission import admit
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.port import Manifest, Ref
 from statemachine.engine.clock import WallClock
 from statemachine.log.sqlite import SqliteLog
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
 from tests.support.stores import by_hand
 from tests.unit.api.words import job, phase, until, written
 

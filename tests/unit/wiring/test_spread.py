@@ -14,7 +14,6 @@ from jobledger.wiring import Controller, running
 from jobledger.wiring.roles import ALL, Role
 from k8s_bridge.admission import admit
 from k8s_bridge.attended import Attended
-from k8s_bridge.memory import MemoryCluster
 from k8s_bridge.nowhere import NoCluster
 from k8s_bridge.port import Cluster, Manifest, Ref
 from statemachine.engine.clock import LoopClock
@@ -22,11 +21,12 @@ from statemachine.errors import LeaseLost
 from statemachine.ids import PodUid, ReplicaName
 from statemachine.log.audit import verify
 from statemachine.log.inbox import MemoryInbox
-from statemachine.log.memory import MemoryLog
 from statemachine.observations import PodGone, PodObserved, PodPhase
 from statemachine.phases import Phase
 from tests.support.controllers import controller_of
 from tests.support.logs import records
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
 from tests.support.simulated import on_simulated_time
 from tests.unit.api.words import job

@@ -4,13 +4,13 @@ import asyncio
 
 from jobledger.wiring.roles import Role
 from jobledger.wiring.streams import Followed, Streams
-from k8s_bridge.memory import MemoryCluster
 from statemachine.engine.clock import WallClock
 from statemachine.errors import JobledgerError, LogUnavailable, ViewUnavailable
-from statemachine.log.memory import MemoryLog
 from statemachine.log.partitions import Partitions
 from statemachine.log.reader import Reader
 from tests.support.controllers import controller_of
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.memory_log import MemoryLog
 from tests.support.simulated import run_simulated
 
 

@@ -1,4 +1,4 @@
-"""The event log in memory: for tests, simulation and what-if."""
+"""The event log in memory."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace

@@ -11,15 +11,15 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from k8s_bridge import sim_pods
 from k8s_bridge.base import StoredCluster
-from k8s_bridge.faults import Disturbance, Faults
 from k8s_bridge.kept_events import KeptEvents
 from k8s_bridge.objects import Admit, ObjectStore
 from k8s_bridge.port import Change, Manifest, Ref, Synced, Verb
-from k8s_bridge.sim_logs import SimLogs
-from k8s_bridge.sim_pods import PREFIX, Script, SimStep, Status, annotated, ending, moved, seconds
 from k8s_bridge.watching import is_watched
+from tests.support import sim_pods
+from tests.support.cluster_faults import Disturbance, Faults
+from tests.support.sim_logs import SimLogs
+from tests.support.sim_pods import PREFIX, Script, SimStep, Status, annotated, ending, moved, seconds
 
 _ENDED = ("Succeeded", "Failed")
 
