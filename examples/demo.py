@@ -27,7 +27,7 @@ from jobledger.cli.submit import examined
 from jobledger.places import data_folder
 from jobledger.settings import Held, load
 from jobledger.wiring import embedded, running
-from k8s_bridge.local.folders import DataFolder
+from k8s_bridge.kubelet.folders import DataFolder
 from statemachine.ids import ReplicaName
 from statemachine.state import JobState
 

@@ -42,7 +42,7 @@ class Ledger:
 
     def log_file(self, attempt: Attempt, container: str = "") -> Path:
         """What a container of the attempt's pod wrote, as a file of this machine. Raises UnknownReplica."""
-        from k8s_bridge.local.folders import DataFolder
+        from k8s_bridge.kubelet.folders import DataFolder
 
         folder = DataFolder(data_folder(self.store)).existing(attempt.uid)
         about = folder.about() if folder else None

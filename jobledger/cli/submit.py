@@ -53,7 +53,7 @@ def examined(files: list[str], namespace: str) -> "list[Manifest]":
 
 
 def _completed(manifest: "Manifest", namespace: str) -> dict[str, Any]:
-    from k8s_bridge.local.kubelet import WORKDIR
+    from k8s_bridge.kubelet.node import WORKDIR
 
     raw = manifest.raw
     meta = {**raw["metadata"], "namespace": raw["metadata"].get("namespace") or namespace}

@@ -12,12 +12,12 @@ from uuid import uuid4
 
 from k8s_bridge.base import StoredCluster
 from k8s_bridge.kept_events import KeptEvents
+from k8s_bridge.kubelet.containers import Ended
+from k8s_bridge.kubelet.folders import DataFolder, PodFolder
+from k8s_bridge.kubelet.machine import this_machine
+from k8s_bridge.kubelet.node import Kubelet
+from k8s_bridge.kubelet.restarts import FIRST, again
 from k8s_bridge.local import logs
-from k8s_bridge.local.containers import Ended
-from k8s_bridge.local.folders import DataFolder, PodFolder
-from k8s_bridge.local.kubelet import Kubelet
-from k8s_bridge.local.machine import this_machine
-from k8s_bridge.local.restarts import FIRST, again
 from k8s_bridge.local.storage import Storage, Store
 from k8s_bridge.objects import Admit, ObjectStore
 from k8s_bridge.port import Change, LogPart, Manifest, Ref, Synced, Verb

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from k8s_bridge.local.containers import MARKER
+from k8s_bridge.kubelet.containers import MARKER
 
 SECONDS = 60.0
 

@@ -15,10 +15,11 @@ from typing import Any, Self, TypeVar
 
 import pytest
 
-from k8s_bridge.local import LocalCluster, processes
-from k8s_bridge.local.folders import DataFolder
-from k8s_bridge.local.kubelet import BOOT
-from k8s_bridge.local.processes import Process
+from k8s_bridge.kubelet import processes
+from k8s_bridge.kubelet.folders import DataFolder
+from k8s_bridge.kubelet.node import BOOT
+from k8s_bridge.kubelet.processes import Process
+from k8s_bridge.local import LocalCluster
 from k8s_bridge.port import Change, Manifest, Ref, Synced
 from statemachine.errors import Missing, StoreInUse
 from statemachine.log.store import SqliteStore

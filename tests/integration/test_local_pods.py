@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from k8s_bridge.local import LocalCluster, processes, shim
+from k8s_bridge.kubelet import processes, shim
+from k8s_bridge.local import LocalCluster
 from k8s_bridge.port import Manifest, Ref, Verb
 from statemachine.errors import ClusterUnavailable, Missing, Refused
 from statemachine.log.store import SqliteStore

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from k8s_bridge.local import processes, shim
-from k8s_bridge.local.containers import NEVER, ContainerFolder, Ended, Launch
+from k8s_bridge.kubelet import processes, shim
+from k8s_bridge.kubelet.containers import NEVER, ContainerFolder, Ended, Launch
 
 linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from k8s_bridge.local import LocalCluster, shim
-from k8s_bridge.local.ports import ports_of
+from k8s_bridge.kubelet import shim
+from k8s_bridge.kubelet.ports import ports_of
+from k8s_bridge.local import LocalCluster
 from k8s_bridge.port import Manifest, Ref
 from statemachine.errors import ClusterUnavailable, Missing
 from statemachine.log.store import SqliteStore

@@ -9,7 +9,7 @@ _OBSERVE: Final = "k8s_bridge.observe"
 _OBJECTS: Final = "k8s_bridge.objects"
 _STORED: Final = "k8s_bridge.stored"
 _MEMORY: Final = "tests.support.memory_cluster"
-_RESTARTS: Final = "k8s_bridge.local.restarts"
+_RESTARTS: Final = "k8s_bridge.kubelet.restarts"
 _ATTENDED: Final = "k8s_bridge.attended"
 
 _AT: Final = "tests/unit/bridge/"

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from k8s_bridge.local.containers import LOST, NEVER, Ended
-from k8s_bridge.local.restarts import Run, again, wait
+from k8s_bridge.kubelet.containers import LOST, NEVER, Ended
+from k8s_bridge.kubelet.restarts import Run, again, wait
 from k8s_bridge.port import Manifest
 from tests.unit.bridge.words import AT, pod
 

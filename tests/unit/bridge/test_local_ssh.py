@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from k8s_bridge.local import notices
-from k8s_bridge.local.mounts import Roots, Volume
-from k8s_bridge.local.podspec import Host, PodPlan, plan
-from k8s_bridge.local.values import Capacity
+from k8s_bridge.kubelet import notices
+from k8s_bridge.kubelet.mounts import Roots, Volume
+from k8s_bridge.kubelet.podspec import Host, PodPlan, plan
+from k8s_bridge.kubelet.values import Capacity
 from k8s_bridge.port import Manifest
 from statemachine.errors import Refused
 from tests.unit.bridge.words import config_map, pod

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from k8s_bridge.local import notices
-from k8s_bridge.local.containers import Launch
-from k8s_bridge.local.expansion import expanded
-from k8s_bridge.local.mounts import Roots
-from k8s_bridge.local.podspec import Host, PodPlan, check, encode_secret, plan
-from k8s_bridge.local.values import Capacity, NotYet
+from k8s_bridge.kubelet import notices
+from k8s_bridge.kubelet.containers import Launch
+from k8s_bridge.kubelet.expansion import expanded
+from k8s_bridge.kubelet.mounts import Roots
+from k8s_bridge.kubelet.podspec import Host, PodPlan, check, encode_secret, plan
+from k8s_bridge.kubelet.values import Capacity, NotYet
 from k8s_bridge.port import Manifest
 from statemachine.errors import Refused
 from tests.unit.bridge.words import config_map, pod

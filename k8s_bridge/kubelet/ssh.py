@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from k8s_bridge.local.mounts import Volume
-from k8s_bridge.local.names import Ports
-from k8s_bridge.local.programs import HOME_FILES
-from k8s_bridge.local.values import ADDRESS
+from k8s_bridge.kubelet.mounts import Volume
+from k8s_bridge.kubelet.names import Ports
+from k8s_bridge.kubelet.programs import HOME_FILES
+from k8s_bridge.kubelet.values import ADDRESS
 from k8s_bridge.port import Manifest
 
 _PORT: Final = 22

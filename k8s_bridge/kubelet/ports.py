@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from k8s_bridge.local.values import ADDRESS
+from k8s_bridge.kubelet.values import ADDRESS
 from k8s_bridge.port import Manifest
 from statemachine.errors import Refused
 

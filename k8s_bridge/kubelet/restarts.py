@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final, NamedTuple
 
-from k8s_bridge.local.containers import NEVER, Ended
+from k8s_bridge.kubelet.containers import NEVER, Ended
 from k8s_bridge.port import Manifest
 from statemachine.engine.backoff import backoff
 from statemachine.observations import CANNOT_START

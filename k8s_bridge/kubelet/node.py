@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from k8s_bridge.kept_events import KeptEvents
-from k8s_bridge.local import notices, podspec, processes, restarts
-from k8s_bridge.local.folders import DataFolder, PodFolder
-from k8s_bridge.local.pods import PodRunner
-from k8s_bridge.local.podspec import Host, PodPlan
-from k8s_bridge.local.ports import PortPool, ports_of, services
+from k8s_bridge.kubelet import notices, podspec, processes, restarts
+from k8s_bridge.kubelet.folders import DataFolder, PodFolder
+from k8s_bridge.kubelet.pods import PodRunner
+from k8s_bridge.kubelet.podspec import Host, PodPlan
+from k8s_bridge.kubelet.ports import PortPool, ports_of, services
 from k8s_bridge.objects import ObjectStore
 from k8s_bridge.port import Change, Manifest, Ref, Verb
 from k8s_bridge.stored import controller, deletion_asked_at

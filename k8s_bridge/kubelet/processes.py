@@ -10,7 +10,7 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from k8s_bridge.local import shim
+from k8s_bridge.kubelet import shim
 
 _POLL = 0.05
 """Seconds between two looks at a process that cannot be waited for."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from k8s_bridge.local import containers, restarts
-from k8s_bridge.local.containers import NEVER, Ended, Launch
-from k8s_bridge.local.folders import About, NotMountable, PodFolder
-from k8s_bridge.local.podspec import PodPlan
-from k8s_bridge.local.status import Past, Running, State, Verdict, Waiting, pod_status, verdict
-from k8s_bridge.local.values import NotYet
+from k8s_bridge.kubelet import containers, restarts
+from k8s_bridge.kubelet.containers import NEVER, Ended, Launch
+from k8s_bridge.kubelet.folders import About, NotMountable, PodFolder
+from k8s_bridge.kubelet.podspec import PodPlan
+from k8s_bridge.kubelet.status import Past, Running, State, Verdict, Waiting, pod_status, verdict
+from k8s_bridge.kubelet.values import NotYet
 from k8s_bridge.port import Manifest, Ref
 from k8s_bridge.stored import controller
 from k8s_bridge.timestamps import stamp

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from k8s_bridge.local.mounts import Mount
-from k8s_bridge.local.ssh import Ssh
+from k8s_bridge.kubelet.mounts import Mount
+from k8s_bridge.kubelet.ssh import Ssh
 from k8s_bridge.port import JobEvent, Manifest, Ref
 from statemachine.kinds import KINDS
 

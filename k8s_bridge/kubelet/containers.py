@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from k8s_bridge.local import processes, shim
-from k8s_bridge.local.processes import Process
+from k8s_bridge.kubelet import processes, shim
+from k8s_bridge.kubelet.processes import Process
 from statemachine.errors import Refused
 
 MARKER = "JOBLEDGER_CONTAINER_ID"

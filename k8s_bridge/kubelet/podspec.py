@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from k8s_bridge.local import ssh
-from k8s_bridge.local.containers import MARKER, Launch
-from k8s_bridge.local.expansion import expanded
-from k8s_bridge.local.mounts import Mount, Roots, Volume, mounts, rewriter, unsupported, volumes
-from k8s_bridge.local.names import Entry, Names, Ports
-from k8s_bridge.local.programs import PROGRAMS
-from k8s_bridge.local.ssh import Ssh
-from k8s_bridge.local.values import ADDRESS, Capacity, Lookup, from_objects, from_source
+from k8s_bridge.kubelet import ssh
+from k8s_bridge.kubelet.containers import MARKER, Launch
+from k8s_bridge.kubelet.expansion import expanded
+from k8s_bridge.kubelet.mounts import Mount, Roots, Volume, mounts, rewriter, unsupported, volumes
+from k8s_bridge.kubelet.names import Entry, Names, Ports
+from k8s_bridge.kubelet.programs import PROGRAMS
+from k8s_bridge.kubelet.ssh import Ssh
+from k8s_bridge.kubelet.values import ADDRESS, Capacity, Lookup, from_objects, from_source
 from k8s_bridge.port import Manifest
 from statemachine.errors import Refused
 from statemachine.kind import OneHost

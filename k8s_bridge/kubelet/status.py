@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from k8s_bridge.local.containers import LOST, NEVER, START_ERROR, Ended
-from k8s_bridge.local.values import ADDRESS
+from k8s_bridge.kubelet.containers import LOST, NEVER, START_ERROR, Ended
+from k8s_bridge.kubelet.values import ADDRESS
 from k8s_bridge.port import Manifest
 from k8s_bridge.timestamps import stamp
 from statemachine.observations import CANNOT_START

@@ -5,8 +5,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from k8s_bridge.local.podspec import Host
-from k8s_bridge.local.values import Capacity
+from k8s_bridge.kubelet.podspec import Host
+from k8s_bridge.kubelet.values import Capacity
 
 _PASSED_ON = (
     "PATH",

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from k8s_bridge.local.expansion import expanded
-from k8s_bridge.local.values import Capacity, Lookup, data, resource
-from k8s_bridge.local.values import field as pod_field
+from k8s_bridge.kubelet.expansion import expanded
+from k8s_bridge.kubelet.values import Capacity, Lookup, data, resource
+from k8s_bridge.kubelet.values import field as pod_field
 from k8s_bridge.port import Manifest
 from statemachine.errors import Refused
 

@@ -19,9 +19,9 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from k8s_bridge.local.containers import MARKER, ContainerFolder
-from k8s_bridge.local.mounts import Mount, Roots, Volume
-from k8s_bridge.local.shim import FOR_GOOD
+from k8s_bridge.kubelet.containers import MARKER, ContainerFolder
+from k8s_bridge.kubelet.mounts import Mount, Roots, Volume
+from k8s_bridge.kubelet.shim import FOR_GOOD
 
 _UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 

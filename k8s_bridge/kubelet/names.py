@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from k8s_bridge.local.values import ADDRESS
+from k8s_bridge.kubelet.values import ADDRESS
 
 Ports = Mapping[int, int]
 """Port of a Service → the port of this machine that stands for it."""

@@ -1,0 +1,1 @@
+"""The kubelet of this machine: runs pods as processes, restarts their containers, and adopts what runs already."""
