@@ -19,13 +19,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jobledger.app import App
-from jobledger.cli.ending import ended_with
 from jobledger.cli.outcome import story
 from jobledger.cli.running import Run, Wanted
-from jobledger.cli.signals import listening
 from jobledger.cli.submit import examined
-from jobledger.places import data_folder
-from jobledger.settings import Held, load
+from jobledger.program.exit_codes import ended_with
+from jobledger.program.signals import listening
+from jobledger.settings.loading import Held, load
+from jobledger.settings.locations import data_folder
 from jobledger.wiring import embedded, running
 from k8s_bridge.kubelet.folders import DataFolder
 from statemachine.ids import ReplicaName

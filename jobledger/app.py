@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 from jobledger.errors import NotPossible, UnknownJob, several
 from jobledger.feed import Feed
 from jobledger.health import Health
-from jobledger.intake import Intake
+from jobledger.jobs.attempts import Attempt, attempts, chosen, pod_of
+from jobledger.jobs.changes import paused, scaled, still_there
+from jobledger.jobs.intake import Intake
+from jobledger.jobs.patches import examined, signed
+from jobledger.jobs.views import in_quarantine, is_gone, is_in, manifest_of, undecided, with_status
+from jobledger.lives.history import History
+from jobledger.lives.history import history as life_of
+from jobledger.lives.lookup import SHORTEST_UID, Known, known_to
 from jobledger.manifests import Manifest as Written
-from jobledger.patches import examined, signed
-from jobledger.replicas import Attempt, attempts, chosen, pod_of
-from jobledger.telling.histories import History
-from jobledger.telling.histories import history as life_of
-from jobledger.telling.known import SHORTEST_UID, Known, known_to
-from jobledger.views import in_quarantine, is_gone, is_in, manifest_of, undecided, with_status
 from jobledger.wiring import Controller
 from jobledger.wiring.roles import Role
-from jobledger.wishes import paused, scaled, still_there
 from k8s_bridge.actors import DELETED_BY
 from k8s_bridge.port import JobEvent, Manifest, Ref
 from k8s_bridge.selectors import EVERYTHING, Selector

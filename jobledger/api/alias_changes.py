@@ -11,8 +11,8 @@ from jobledger.console.actions import job_of, patched, within
 from jobledger.console.creating import Creating
 from jobledger.console.frame import Console
 from jobledger.console.words import say
+from jobledger.jobs.changes import paused, scaled
 from jobledger.web.rights import demand, over
-from jobledger.wishes import paused, scaled
 from k8s_bridge.json_data import merged
 from statemachine.errors import Conflict, Problem, SpecInvalid
 from statemachine.kinds import kind_of

@@ -12,11 +12,11 @@ from jobledger.api.models import answers
 from jobledger.api.requests import JOB, Actor, Asking, Job, body_of
 from jobledger.app import App
 from jobledger.console.frame import Console
+from jobledger.jobs.changes import queue_note
+from jobledger.jobs.views import phase_meant
 from jobledger.manifests import read
-from jobledger.views import phase_meant
 from jobledger.web.rights import Right, demand, over, permitted, still_permitted, to_create
 from jobledger.web.streams import watch_response
-from jobledger.wishes import queue_note
 from k8s_bridge.selectors import Selector
 from statemachine.redact import redacted
 

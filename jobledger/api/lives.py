@@ -12,9 +12,9 @@ from fastapi import APIRouter, Depends, Query, Request
 
 from jobledger.api.models import Told, answers
 from jobledger.app import App
-from jobledger.telling.answers import Form, history_answer, why_answer
-from jobledger.telling.histories import History
-from jobledger.telling.known import chosen, others
+from jobledger.lives.history import History
+from jobledger.lives.lookup import chosen, others
+from jobledger.lives.rendering import Form, history_answer, why_answer
 from jobledger.web.rights import Caller, Right, caller_of, demand, may_list, permitted
 from statemachine.kinds import names_of
 

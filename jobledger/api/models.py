@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from jobledger.telling.answer import Answer as Told
+from jobledger.lives.answer import Answer as Told
 from projectors.explain import Explanation
 
 __all__ = ["Explanation", "Told", "answers"]

@@ -19,7 +19,7 @@ from jobledger.console.frame import HEADERS, Console
 from jobledger.console.listing import listable, page_of
 from jobledger.console.queries import FILTERS
 from jobledger.console.queries import Query as ListQuery
-from jobledger.views import event_of
+from jobledger.jobs.views import event_of
 from jobledger.web.responses import yaml_answer
 from jobledger.web.rights import Right, demand
 from statemachine.redact import redacted

@@ -11,7 +11,7 @@ from jobledger.api.models import Validated, answers
 from jobledger.api.requests import Body
 from jobledger.console.creating import Creating, noticed, pairs, renamed
 from jobledger.console.frame import Console
-from jobledger.intake import inspect
+from jobledger.jobs.intake import inspect
 from statemachine.errors import Problem, SpecInvalid
 
 

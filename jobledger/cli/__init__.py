@@ -7,7 +7,7 @@ from typing import Final
 
 import typer
 
-from jobledger.guard import guarded
+from jobledger.program.installation import guarded
 
 GROUPS: Final = {
     "Jobs on this machine": {
@@ -136,8 +136,8 @@ def run_command(arguments: list[str]) -> int:
     """The exit code of a command line; what went wrong has been told."""
 
     def work() -> int:
-        from jobledger.cli import hints
-        from jobledger.cli.ending import ended_with
+        from jobledger.cli import suggestions as hints
+        from jobledger.program.exit_codes import ended_with
 
         words = without_help(arguments)
         with hints.of(words):

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobledger.telling.tables import columns as columns  # noqa: PLC0414 - the verbs know it from here
+from jobledger.lives.tables import columns as columns  # noqa: PLC0414 - the verbs know it from here
 from statemachine import errors as e
 
 if TYPE_CHECKING:
     from jobledger.client.server import Client
-    from jobledger.settings import Held, Settings
+    from jobledger.settings.loading import Held
+    from jobledger.settings.model import Settings
 
 
 class Output(StrEnum):
@@ -122,8 +123,8 @@ def held(
     `quiet_level` is the verb's own default, `flags` what only this verb has: path → flag and value. For `whole` see
     `jobledger.settings.load`.
     """
-    from jobledger.logs import configure
-    from jobledger.settings import load
+    from jobledger.program.log_lines import configure
+    from jobledger.settings.loading import load
 
     level = None if not verbose else "info" if verbose == 1 else "debug"
     found = load(
@@ -150,7 +151,7 @@ def settings(**flags: Any) -> "Settings":
 
 def actor(verb: str = "") -> str:
     """Who asks, as the history names them."""
-    from jobledger.places import user_name
+    from jobledger.settings.locations import user_name
 
     return f"{user_name()} with jobledger {verb}".strip() if verb else user_name()
 
@@ -166,7 +167,7 @@ def client(
         ConfigError: they mean none.
     """
     from jobledger.client.server import Client, Patience
-    from jobledger.places import socket_path
+    from jobledger.settings.locations import socket_path
 
     address = found.server or str(socket_path(found.store))
     if address.startswith("https://") or ("://" in address and not address.startswith("http://")):
@@ -272,7 +273,7 @@ def span(seconds: float) -> str:
 
 def span_option(flag: str, text: str) -> float:
     """The seconds that the value of `flag` means. Raises BadParameter."""
-    from jobledger.settings import duration
+    from jobledger.settings.values import duration
 
     try:
         return duration(text).total_seconds()

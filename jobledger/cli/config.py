@@ -20,8 +20,8 @@ def config(
 
     Every setting is an environment variable; a flag wins over it. Misspelled variables are refused.
     """
-    from jobledger.places import data_folder, socket_path
-    from jobledger.settings import explained, paths, value_at, variable
+    from jobledger.settings.loading import explained, paths, value_at, variable
+    from jobledger.settings.locations import data_folder, socket_path
 
     held = common.held(store=store, server=server, namespace=namespace, verbose=verbose, whole=True)
     derived = {

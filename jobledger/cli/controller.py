@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from jobledger.cli import common
-from jobledger.cli.ending import OK
 from jobledger.cli.switches import with_switches
+from jobledger.program.exit_codes import OK
 
 if TYPE_CHECKING:
     from socket import socket
 
-    from jobledger.settings import Settings
+    from jobledger.settings.model import Settings
     from jobledger.wiring.cluster import Plan
 
 _HERE: Final = "127.0.0.1:8080"
@@ -85,8 +85,8 @@ def controller(
     """
     import asyncio
 
-    from jobledger.cli.embedding import check_installation
-    from jobledger.settings import in_pod
+    from jobledger.cli.local import check_installation
+    from jobledger.settings.values import in_pod
     from jobledger.web.server import listen_address
 
     flags = {
@@ -118,7 +118,7 @@ def _everywhere() -> str:
 
 
 def _plan(settings: "Settings") -> "Plan":
-    from jobledger.settings import in_pod
+    from jobledger.settings.values import in_pod
     from jobledger.wiring.cluster import Plan
 
     common.needs_kubernetes()
@@ -126,9 +126,9 @@ def _plan(settings: "Settings") -> "Plan":
 
 
 async def _control(plan: "Plan", settings: "Settings", host: str, port: int) -> int:
-    from jobledger.cli.signals import listening
     from jobledger.console import Options
     from jobledger.duty import Duty
+    from jobledger.program.signals import listening
     from jobledger.web.server import tcp_socket
     from jobledger.wiring.cluster import check
     from statemachine.errors import StoreInUse, StoreUnusable

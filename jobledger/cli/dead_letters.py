@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobledger.cli import common, histories
-from jobledger.cli.ending import FAILED, OK
-from jobledger.telling.words import clock
+from jobledger.cli import common
+from jobledger.cli import reading as histories
+from jobledger.lives.wording import clock
+from jobledger.program.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jobledger.settings import Settings
+    from jobledger.settings.model import Settings
     from statemachine.log.port import DeadLetter
 
 dead_letters = typer.Typer(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jobledger.cli import common
-from jobledger.cli.hints import repeating
+from jobledger.cli.suggestions import repeating
 
 if TYPE_CHECKING:
     from jobledger.client.server import Client

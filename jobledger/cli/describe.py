@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from jobledger.cli import common, histories
+from jobledger.cli import common
+from jobledger.cli import reading as histories
 
 if TYPE_CHECKING:
     from jobledger.client.jobs import Jobs
-    from jobledger.settings import Settings
+    from jobledger.settings.model import Settings
     from statemachine.log.port import ReadableLog
 
 
@@ -40,8 +41,8 @@ def _read(
     settings: "Settings", log: str | None, name: str, kind: str
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The job and its events, from the log."""
-    from jobledger.stored import StoredJobs, events_of
-    from jobledger.telling.known import known_jobs
+    from jobledger.lives.lookup import known_jobs
+    from jobledger.lives.offline import StoredJobs, events_of
 
     async def work(read: "ReadableLog") -> tuple[dict[str, Any], list[dict[str, Any]]]:
         job = StoredJobs(await known_jobs(read)).job(settings.namespace, name, kind=kind)
@@ -91,8 +92,8 @@ def _lines(job: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _head(job: dict[str, Any]) -> Iterator[str]:
-    from jobledger.views import phase_of
-    from jobledger.wishes import kueue_queue
+    from jobledger.jobs.changes import kueue_queue
+    from jobledger.jobs.views import phase_of
 
     meta, status = job["metadata"], job.get("status") or {}
     queue = kueue_queue(job)

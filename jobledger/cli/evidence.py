@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from jobledger.cli import common
-from jobledger.cli.ending import FAILED, OK
+from jobledger.program.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import Final
 from jobledger.app import App
 from jobledger.cli.screen import Screen, Shown, Tail
 from jobledger.errors import UnknownReplica
-from jobledger.replicas import Attempt, pod_of
+from jobledger.jobs.attempts import Attempt, pod_of
 from statemachine.errors import ClusterError
 from statemachine.events import Announced, Event, ReplicaCreated, ReplicaStarted
 from statemachine.log.reader import Folded

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobledger.cli import common, histories
+from jobledger.cli import common
+from jobledger.cli import reading as histories
 
 if TYPE_CHECKING:
     from jobledger.client.jobs import Jobs, Listing
-    from jobledger.settings import Settings
+    from jobledger.settings.model import Settings
 
 _TITLES = ("NAME", "KIND", "PHASE", "RUNNING", "RESTARTS", "AGE")
 
@@ -42,7 +43,7 @@ def get(
 
     Where no server answers, and with --log, they are shown as the store or the log has them.
     """
-    from jobledger.views import phase_meant
+    from jobledger.jobs.views import phase_meant
 
     wanted = Wanted(tuple(names or ()), phase_meant(phase), common.label_selector(selector, names), gone)
     settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
@@ -61,8 +62,8 @@ def get(
 def _from_log(
     settings: "Settings", log: str | None, wanted: "Wanted", namespace: str | None, output: common.Output
 ) -> None:
-    from jobledger.stored import StoredJobs
-    from jobledger.telling.known import known_jobs
+    from jobledger.lives.lookup import known_jobs
+    from jobledger.lives.offline import StoredJobs
 
     stored = StoredJobs(histories.reading(settings, known_jobs, log))
     for job in stored.unreadable:
@@ -121,7 +122,7 @@ def table(jobs: list[dict[str, Any]], *, everywhere: bool = False) -> str:
 
 
 def _row(job: dict[str, Any], *, everywhere: bool) -> tuple[str, ...]:
-    from jobledger.views import phase_of, running_of
+    from jobledger.jobs.views import phase_of, running_of
 
     meta, status = job["metadata"], job.get("status") or {}
     running, scale = running_of(job)

@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobledger.cli import common, histories
-from jobledger.cli.ending import OK
+from jobledger.cli import common
+from jobledger.cli import reading as histories
+from jobledger.program.exit_codes import OK
 
 if TYPE_CHECKING:
-    from jobledger.settings import Settings
+    from jobledger.settings.model import Settings
 
 
 def history(
@@ -44,8 +45,8 @@ def history(
     With --rebuild, and no job, the SQL tables of the history (--history) are emptied and made again from the log. A
     controller may work meanwhile: it helps.
     """
-    from jobledger.telling.answers import Form, history_answer, span
-    from jobledger.telling.histories import find
+    from jobledger.lives.history import find
+    from jobledger.lives.rendering import Form, history_answer, span
     from statemachine.errors import ConfigError
 
     flags = {"history": ("--history", history_url)}

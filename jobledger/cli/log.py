@@ -8,7 +8,7 @@ import typer
 from jobledger.cli import common
 
 if TYPE_CHECKING:
-    from jobledger.settings import Settings
+    from jobledger.settings.model import Settings
     from statemachine.log.copying import Copied
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jobledger.client.jobs import Jobs
-    from jobledger.settings import Settings
+    from jobledger.settings.model import Settings
     from statemachine.state import JobState
 
 
@@ -75,7 +75,7 @@ def show(
         with asked.logs(namespace, name, replica=replica, follow=follow, **wanted) as pieces:
             _write(pieces)
         return
-    from jobledger.views import replicas_of
+    from jobledger.jobs.views import replicas_of
 
     job = asked.job(namespace, name, kind=str(wanted["kind"]))
     names = replicas_of(job)
@@ -142,8 +142,8 @@ async def _from_files(
     settings: "Settings", name: str, replica: str, wanted: dict[str, str | bool], *, everybody: bool
 ) -> None:
     from jobledger.errors import NotPossible
-    from jobledger.ledger import reading
-    from jobledger.replicas import chosen
+    from jobledger.jobs.attempts import chosen
+    from jobledger.lives.store import reading
 
     async with reading(settings.store) as ledger:
         state = ledger.newest(settings.namespace, name, str(wanted["kind"]))

@@ -54,7 +54,7 @@ def ask_to_resume(asked: "Jobs", namespace: str, name: str, kind: str) -> None:
 
 def _note(job: dict[str, Any]) -> None:
     """The wish is not all that counts for a job in a queue."""
-    from jobledger.wishes import queue_note
+    from jobledger.jobs.changes import queue_note
 
     if note := queue_note(job):
         common.warn(note)

@@ -10,7 +10,7 @@ from jobledger.cli import common
 
 if TYPE_CHECKING:
     from jobledger.manifests import Manifest
-    from jobledger.settings import Settings
+    from jobledger.settings.model import Settings
 
 EXAMPLE_UID: Final = "00000000-0000-0000-0000-000000000001"
 """The uid of the examples in the documentation. Source: spec R19."""

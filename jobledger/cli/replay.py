@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobledger.cli import common, histories
-from jobledger.cli.ending import FAILED
-from jobledger.telling.answers import beside
-from jobledger.telling.histories import find
-from jobledger.telling.known import chosen, known_jobs, others
-from jobledger.telling.moments import Moment
+from jobledger.cli import common
+from jobledger.cli import reading as histories
+from jobledger.lives.history import find
+from jobledger.lives.lookup import chosen, known_jobs, others
+from jobledger.lives.point_in_time import Moment
+from jobledger.lives.rendering import beside
+from jobledger.program.exit_codes import FAILED
 from statemachine.errors import ConfigError
 from statemachine.log.port import ReadableLog, Snapshot
 
@@ -138,7 +139,7 @@ def _named(verdict: "Verdict") -> str:
 
 
 def _indented(events: list[Any]) -> str:
-    from jobledger.telling.words import fields
+    from jobledger.lives.wording import fields
 
     return "\n".join(fields(events, "    ")) if events else "    nothing"
 

@@ -8,7 +8,7 @@ from jobledger.cli import common
 
 if TYPE_CHECKING:
     from jobledger.cli.running import Wanted
-    from jobledger.settings import Held
+    from jobledger.settings.loading import Held
 
 
 def run(
@@ -46,10 +46,10 @@ def run(
 
 async def _run(held: "Held", wanted: "Wanted") -> int:
     from jobledger.app import App
-    from jobledger.cli.embedding import controller_of
-    from jobledger.cli.room import with_room
+    from jobledger.cli.full_disk import with_room
+    from jobledger.cli.local import controller_of
     from jobledger.cli.running import Run
-    from jobledger.cli.signals import listening
+    from jobledger.program.signals import listening
     from jobledger.wiring import running
 
     with listening() as asked:

@@ -9,15 +9,15 @@ from rich.console import Console
 
 from jobledger.app import App
 from jobledger.cli import common
-from jobledger.cli.ending import FAILED, OK
 from jobledger.cli.follow import Follower
-from jobledger.cli.hints import repeating
 from jobledger.cli.outcome import story, where_to_look
 from jobledger.cli.screen import PlainScreen, Screen, screen
-from jobledger.cli.signals import Asked
+from jobledger.cli.suggestions import repeating
 from jobledger.errors import NotPossible
 from jobledger.manifests import Manifest
-from jobledger.settings import Held
+from jobledger.program.exit_codes import FAILED, OK
+from jobledger.program.signals import Asked
+from jobledger.settings.loading import Held
 from k8s_bridge.port import EndsPods, Ref
 from statemachine.errors import ConfigError, Missing
 from statemachine.kinds import kind_of

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jobledger.cli import common
-from jobledger.cli.ending import OK
-from jobledger.cli.hints import repeating
+from jobledger.cli.suggestions import repeating
+from jobledger.program.exit_codes import OK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from socket import socket
 
     from jobledger.app import App
-    from jobledger.cli.signals import Asked
-    from jobledger.settings import Settings
+    from jobledger.program.signals import Asked
+    from jobledger.settings.model import Settings
     from jobledger.wiring.ledger import Kafka
 
 
@@ -69,9 +69,9 @@ def _kafka(url: str | None, settings: "Settings") -> "Kafka | None":
 
 async def _serve(settings: "Settings", address: tuple[str, int] | None, log: "Kafka | None") -> int:
     from jobledger.app import App
-    from jobledger.cli.embedding import controller_of
-    from jobledger.cli.signals import listening
-    from jobledger.places import socket_path
+    from jobledger.cli.local import controller_of
+    from jobledger.program.signals import listening
+    from jobledger.settings.locations import socket_path
     from jobledger.web.server import tcp_socket, unix_socket
     from jobledger.wiring import running
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jobledger.cli import common
-from jobledger.cli.hints import repeating
+from jobledger.cli.suggestions import repeating
 
 if TYPE_CHECKING:
     from jobledger.manifests import Manifest
@@ -42,7 +42,7 @@ def examined(files: list[str], namespace: str) -> "list[Manifest]":
     Raises:
         SpecInvalid: every problem of every file.
     """
-    from jobledger.intake import inspect
+    from jobledger.jobs.intake import inspect
     from jobledger.manifests import Manifest, ManifestUnusable, Source, load
 
     found = [Manifest(_completed(manifest, namespace), manifest.source) for manifest in load(files).usable()]

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jobledger.cli import common
-from jobledger.cli.ending import FAILED, OK
+from jobledger.program.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
-    from jobledger.settings import Settings
+    from jobledger.settings.model import Settings
     from statemachine.log.kafka.address import Address
     from statemachine.log.kafka.topics import Found
 

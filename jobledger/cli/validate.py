@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from jobledger.cli import common
-from jobledger.cli.ending import BAD_INPUT
+from jobledger.program.exit_codes import BAD_INPUT
 
 if TYPE_CHECKING:
     from jobledger.manifests import Manifest, ManifestUnusable

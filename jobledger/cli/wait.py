@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobledger.cli import common
-from jobledger.views import phase_meant, stated_phase
+from jobledger.jobs.views import phase_meant, stated_phase
 
 if TYPE_CHECKING:
     from jobledger.client.server import Client
@@ -51,7 +51,7 @@ def goal(text: str) -> Goal:
 
 
 def _path_goal(text: str, rest: str) -> Goal:
-    from jobledger.cli.jsonpath import Path, PathInvalid
+    from jobledger.jobs.jsonpath import Path, PathInvalid
 
     path, _, value = rest.partition("}=") if rest.startswith("{") else rest.partition("=")
     try:

@@ -4,7 +4,8 @@ from typing import Final
 
 import typer
 
-from jobledger.cli import common, histories
+from jobledger.cli import common
+from jobledger.cli import reading as histories
 
 NARROW: Final = 40
 WIDE: Final = 120
@@ -26,9 +27,9 @@ def why(
 
     Taken from the log alone, so it also works without a server, and for jobs that are long deleted.
     """
-    from jobledger.telling.answers import Form, why_answer
-    from jobledger.telling.histories import find
-    from jobledger.telling.moments import Moment
+    from jobledger.lives.history import find
+    from jobledger.lives.point_in_time import Moment
+    from jobledger.lives.rendering import Form, why_answer
 
     settings = common.settings(store=store, namespace=namespace, verbose=verbose)
     Moment.parse(at)  # what is wrong with the question is said before the store is read

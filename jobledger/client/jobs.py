@@ -8,7 +8,7 @@ Manifest = dict[str, Any]
 
 
 class Listing(Protocol):
-    """Jobs by name: of a server, a cluster's API server, or a log alone (`jobledger.stored`)."""
+    """Jobs by name: of a server, a cluster's API server, or a log alone (`jobledger.lives.offline`)."""
 
     def jobs(
         self, *, namespace: str | None = None, phase: str = "", selector: str = "", gone: bool = False

@@ -17,10 +17,10 @@ from jobledger.console.frame import HEADERS, Console, Route, done, is_fragment, 
 from jobledger.console.session import Form, Posted
 from jobledger.console.words import language_of, say
 from jobledger.errors import NotPossible, UnknownJob
-from jobledger.views import is_gone, phase_of
+from jobledger.jobs.changes import kueue_queue, paused, scale_path, scaled
+from jobledger.jobs.views import is_gone, phase_of
 from jobledger.web.responses import yaml_answer, yaml_of
 from jobledger.web.rights import Caller, caller_of, demand, may_list, over, permitted
-from jobledger.wishes import kueue_queue, paused, scale_path, scaled
 from statemachine.errors import Conflict, InvariantBroken, JobledgerError, Problem, Refused, SpecInvalid
 from statemachine.kind import Scaling
 from statemachine.kinds import KNOWN, kind_of

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jobledger.intake import taken_out
+from jobledger.jobs.intake import taken_out
 from jobledger.manifests import Manifest as Written
 from jobledger.manifests import read
 from jobledger.manifests.text import to_yaml

@@ -19,7 +19,7 @@ from jobledger.app import App
 from jobledger.console import flash, formatting, session
 from jobledger.console.hiding import hiding, shown
 from jobledger.console.words import language_of, say
-from jobledger.settings import Settings
+from jobledger.settings.model import Settings
 from jobledger.web.problems import answer_to, problem_of
 from jobledger.web.streams import Closing
 from projectors.history import History

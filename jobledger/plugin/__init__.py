@@ -10,7 +10,7 @@ from typing import Final
 
 import typer
 
-from jobledger.guard import guarded
+from jobledger.program.installation import guarded
 
 PROGRAM: Final = "kubectl jobledger"
 
@@ -54,7 +54,7 @@ def run_command(arguments: list[str]) -> int:
 
     def work() -> int:
         from jobledger.cli import without_help
-        from jobledger.cli.ending import ended_with
+        from jobledger.program.exit_codes import ended_with
 
         words = without_help(arguments)
         verb = words[0] if words else ""

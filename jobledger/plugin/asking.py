@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from jobledger.lives.answer import Answer
 from jobledger.plugin import controller as ways
 from jobledger.plugin.apiserver import ApiServer
 from jobledger.plugin.options import Controller, Via
-from jobledger.telling.answer import Answer
 from statemachine.errors import ClusterUnavailable, ConfigError
 
 _ADVICE: Final = "--controller-namespace says where it is, --server its address"

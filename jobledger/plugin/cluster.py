@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple
 
 from jobledger.client.connection import path_of
 from jobledger.errors import NoRight, NotPossible, UnknownJob, several
+from jobledger.jobs.views import is_in
 from jobledger.plugin.apiserver import ApiServer
 from jobledger.plugin.changes import selected_by, watched
 from jobledger.plugin.groups import GROUP_VERSIONS, KINDS
 from jobledger.plugin.pods import Pods
-from jobledger.views import is_in
 from statemachine.errors import ConfigError, Expired, JobledgerError, Missing
 from statemachine.redact import redacted
 
@@ -155,8 +155,8 @@ class Cluster:
         uid: str = "",
     ) -> Manifest:
         """`pause`, `resume`, or `scale` with a body; the job as stored."""
-        from jobledger.patches import signed
-        from jobledger.wishes import wished
+        from jobledger.jobs.changes import wished
+        from jobledger.jobs.patches import signed
 
         job = self.job(namespace, name, kind=kind, uid=uid)
         patch = wished(wish, job, body or {})

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 
 from jobledger.client.connection import Answer, NoAnswer, Server, path_of
 from jobledger.errors import ServerRefused, Unauthenticated
+from jobledger.lives.answer import Answer as Told
 from jobledger.plugin.apiserver import ApiServer, message_of
-from jobledger.telling.answer import Answer as Told
 from statemachine.errors import ClusterUnavailable, ConfigError
 
 TOKEN_HEADER: Final = "X-Jobledger-Token"  # noqa: S105 - the name of a header

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from jobledger.client.connection import path_of
 from jobledger.errors import NotPossible, UnknownReplica, nearest
+from jobledger.jobs.views import known_kind, replicas_of, stated_phase
 from jobledger.plugin.apiserver import ApiServer
-from jobledger.views import known_kind, replicas_of, stated_phase
 from statemachine.errors import Missing, Refused
 
 Manifest = dict[str, Any]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobledger.cli import common, histories
+from jobledger.cli import common
+from jobledger.cli import reading as histories
 from jobledger.plugin import options
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def get(
 ) -> None:
     """List jobs of all kinds, or show some by name."""
     from jobledger.cli.get import Wanted, go_on, show
-    from jobledger.views import phase_meant
+    from jobledger.jobs.views import phase_meant
 
     wanted = Wanted(tuple(names or ()), phase_meant(phase), common.label_selector(selector, names))
     with _cluster(kubeconfig, context, namespace) as (asked, own):

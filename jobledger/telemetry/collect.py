@@ -13,9 +13,9 @@ from typing import Final
 
 from jobledger.telemetry import catalog as c
 from jobledger.telemetry.catalog import Described
+from jobledger.telemetry.histogram import Spread
 from jobledger.telemetry.instruments import Instruments
 from jobledger.telemetry.measured import Measured, OverApi, Watch
-from jobledger.telemetry.spread import Spread
 from jobledger.telemetry.tally import Tally
 from projectors.workqueue import WorkQueue
 from statemachine.engine.follower import Follower

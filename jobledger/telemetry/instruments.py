@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Final
 
 from jobledger.telemetry.catalog import LATENCY, VISIT_SECONDS
-from jobledger.telemetry.spread import Spread
+from jobledger.telemetry.histogram import Spread
 from k8s_bridge.port import Cluster
 from statemachine.ids import JobUid
 from statemachine.log.entry import Entry

@@ -18,8 +18,8 @@ from prometheus_client.process_collector import ProcessCollector
 
 from jobledger.telemetry.catalog import Described
 from jobledger.telemetry.collect import Collector, Samples
+from jobledger.telemetry.histogram import Spread
 from jobledger.telemetry.measured import Measured
-from jobledger.telemetry.spread import Spread
 from jobledger.telemetry.tally import Tally
 from statemachine.errors import LogError
 from statemachine.log.port import EventLog

@@ -28,7 +28,7 @@ from jobledger.telemetry.catalog import (
     TRANSITIONS,
     Described,
 )
-from jobledger.telemetry.spread import Spread
+from jobledger.telemetry.histogram import Spread
 from statemachine.errors import EntryUnreadable
 from statemachine.events import Cause, CauseClass, Event, PhaseEntered
 from statemachine.ids import JobUid, Position, Seq

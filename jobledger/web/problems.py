@@ -20,7 +20,7 @@ from jobledger.errors import (
     UnknownPhase,
     UnknownReplica,
 )
-from jobledger.intake import Inadmissible
+from jobledger.jobs.intake import Inadmissible
 from jobledger.web.responses import Answer
 from statemachine.errors import (
     ClusterUnavailable,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from jobledger.settings import PrivacySettings, Settings
+from jobledger.settings.model import Settings
+from jobledger.settings.sections import PrivacySettings
 from jobledger.telemetry.instruments import Instruments
 from jobledger.telemetry.tracing import measuring
 from jobledger.wiring.bridge_role import Turn

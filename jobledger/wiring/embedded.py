@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from jobledger.places import data_folder
-from jobledger.settings import PrivacySettings
+from jobledger.settings.locations import data_folder
+from jobledger.settings.sections import PrivacySettings
 from jobledger.telemetry.tracing import measuring
 from jobledger.wiring import history as views
 from jobledger.wiring.controller import Controller

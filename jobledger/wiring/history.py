@@ -11,7 +11,7 @@ from projectors.history.address import EXAMPLE, PostgresAddress
 from statemachine.errors import ConfigError, LogError, StoreUnusable, ViewUnavailable
 
 if TYPE_CHECKING:
-    from jobledger.settings import Settings
+    from jobledger.settings.model import Settings
     from jobledger.wiring.streams import Stream
     from projectors.history import Database
     from statemachine.log.port import EventLog

@@ -8,8 +8,9 @@ from pathlib import Path
 from socket import gethostname
 from typing import TYPE_CHECKING, Self
 
-from jobledger.places import make_default_folder
-from jobledger.settings import KafkaSettings, in_pod
+from jobledger.settings.locations import make_default_folder
+from jobledger.settings.sections import KafkaSettings
+from jobledger.settings.values import in_pod
 from jobledger.wiring import history as views
 from jobledger.wiring.keys import key_of
 from jobledger.wiring.roles import Role, Roles

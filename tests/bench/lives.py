@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from jobledger.telling.answers import Form, history_answer, why_answer
-from jobledger.telling.histories import History, find
+from jobledger.lives.history import History, find
+from jobledger.lives.rendering import Form, history_answer, why_answer
 from statemachine.log.sqlite import SqliteLog
 from tests.bench.histories import history
 from tests.bench.results import Result

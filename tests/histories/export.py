@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from jobledger.cli import histories
-from jobledger.settings import Settings
+from jobledger.cli import reading
+from jobledger.settings.model import Settings
 from statemachine.errors import EntryUnreadable
 from statemachine.ids import JobUid
 from statemachine.log.port import ReadableLog
@@ -62,7 +62,7 @@ def export(store: str, path: Path, number: int) -> tuple[list[Life], list[str]]:
     """An archive at `path` has so many lives of the log at most; gives them, and what was left out and why."""
     url = store if ":" in store else None
     settings = Settings() if url else Settings(store=Path(store))
-    lives, refused = publishable(histories.reading(settings, jobs_in, url).values())
+    lives, refused = publishable(reading.reading(settings, jobs_in, url).values())
     taken = {
         candidate.name for candidate in chosen([Candidate(life.name, life.bodies) for life in lives], number)
     }

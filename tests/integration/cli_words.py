@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from jobledger.places import socket_path
+from jobledger.settings.locations import socket_path
 from tests.harness import program
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from jobledger.settings import KafkaSettings
+from jobledger.settings.sections import KafkaSettings
 from jobledger.wiring.history import opened, streams_of, where_of
 from jobledger.wiring.ledger import Kafka, reading
 

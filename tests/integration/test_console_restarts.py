@@ -9,7 +9,7 @@ import httpx
 
 from jobledger.api import create
 from jobledger.app import App
-from jobledger.views import phase_of
+from jobledger.jobs.views import phase_of
 from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from k8s_bridge.local import LocalCluster

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from jobledger.settings import KafkaSettings
+from jobledger.settings.sections import KafkaSettings
 from jobledger.wiring.history import Where, opened, streams_of, where_of
 from jobledger.wiring.ledger import Kafka, reading, writing
 from jobledger.wiring.rebuilding import rebuild

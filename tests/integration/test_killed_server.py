@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from jobledger.places import socket_path
+from jobledger.settings.locations import socket_path
 from statemachine.log.kafka.address import Address
 from tests.harness import program, wait_for
 from tests.support.repetition import kills

@@ -10,7 +10,7 @@ _AUDIT: Final = "statemachine.log.audit"
 _COPYING: Final = "statemachine.log.copying"
 _LIFE: Final = "statemachine.log.life"
 _SQLITE: Final = "statemachine.log.sqlite"
-_FINDING: Final = "jobledger.telling.histories"
+_FINDING: Final = "jobledger.lives.history"
 
 _AT: Final = "tests/unit/log/"
 _ON_READER: Final = (_AT + "test_reader.py",)

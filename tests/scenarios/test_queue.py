@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jobledger.telling.words import events_words, seen_words
+from jobledger.lives.wording import events_words, seen_words
 from projectors.explain import Explanation, explain
 from projectors.explain.model import IncidentKind, Nature
 from projectors.history.phrases import event_words, summary

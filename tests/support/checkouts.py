@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from jobledger import generate
+from jobledger.generate import files as generate
 
 CODE: Final = ("jobledger", "projectors", "k8s_bridge", "statemachine")
 

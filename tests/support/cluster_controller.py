@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Final, Self
 
-from jobledger.settings import PREFIX
+from jobledger.settings.loading import PREFIX
 from tests.harness import Cluster, program
 
 _GRACE: Final = 90.0

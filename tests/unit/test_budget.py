@@ -9,7 +9,7 @@ import pytest
 from jobledger.cli.outcome import story as outcome
 from jobledger.cli.screen import Shown
 from jobledger.console.timeline.build import timeline
-from jobledger.telling.words import events_words
+from jobledger.lives.wording import events_words
 from projectors.explain import as_text, explain
 from projectors.explain.model import Budget as Told
 from projectors.explain.model import IncidentKind

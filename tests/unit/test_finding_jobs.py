@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from jobledger.errors import NotPossible, UnknownJob
-from jobledger.telling.answers import Form, why_answer
-from jobledger.telling.histories import History, find
+from jobledger.lives.history import History, find
+from jobledger.lives.rendering import Form, why_answer
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.partitions import Merged, Partitions
 from statemachine.log.port import Draft, Record

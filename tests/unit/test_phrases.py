@@ -10,7 +10,7 @@ import pytest
 
 import projectors.explain
 from jobledger.console.timeline import build
-from jobledger.telling import words
+from jobledger.lives import wording as words
 from projectors.explain import explain
 from projectors.history import phrases as history_phrases
 from projectors.history.phrases import CAUSES, event_words

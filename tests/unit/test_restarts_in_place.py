@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jobledger.errors import UnknownReplica
-from jobledger.replicas import Attempt, chosen
+from jobledger.jobs.attempts import Attempt, chosen
 from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Verb
 from statemachine.ids import PodUid, ReplicaName

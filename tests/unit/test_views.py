@@ -9,9 +9,9 @@ from jobledger.cli.common import Output
 from jobledger.cli.describe import show
 from jobledger.cli.get import table
 from jobledger.errors import NotPossible
+from jobledger.jobs.changes import queue_note, wished
+from jobledger.jobs.views import phase_of, replicas_of, running_of
 from jobledger.plugin.cluster import Cluster
-from jobledger.views import phase_of, replicas_of, running_of
-from jobledger.wishes import queue_note, wished
 from projectors.history.facts import error, has_error
 from statemachine.ids import JobUid
 from statemachine.state import JobState, QueueState

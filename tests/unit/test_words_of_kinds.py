@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobledger import generate
+from jobledger.generate import files as generate
 from statemachine.kinds import KINDS, REPLICA_LABELS
 
 CODE = ("jobledger", "projectors", "k8s_bridge", "statemachine")
@@ -33,8 +33,8 @@ FIELD = (
 ALLOWED = {
     ("statemachine/upcasters.py", "tensorboard"): "events of earlier releases have the name",
     ("statemachine/upcasters.py", "podgroup"): "events of earlier releases have the name",
-    ("jobledger/settings.py", "torchrun"): "tells users for which programs the setting is",
-    ("jobledger/settings.py", "t9k"): "a setting that users have set by this name",
+    ("jobledger/settings/model.py", "torchrun"): "tells users for which programs the setting is",
+    ("jobledger/settings/sections.py", "t9k"): "a setting that users have set by this name",
     ("jobledger/console/frame.py", "t9k"): "the setting's value",
     ("jobledger/console/choices.py", "t9k"): "the setting's value",
     ("jobledger/console/creating.py", "t9k"): "the setting's value",

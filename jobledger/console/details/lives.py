@@ -19,7 +19,7 @@ from jobledger.app import App
 from jobledger.console.timeline.build import Drawing
 from jobledger.console.timeline.model import Timeline
 from jobledger.console.timeline.scale import Scale
-from jobledger.replicas import Attempt, attempts
+from jobledger.jobs.attempts import Attempt, attempts
 from projectors.explain import Chronicle, Explanation, Language, explanation
 from statemachine.evolve import fold
 from statemachine.ids import JobUid, Seq

@@ -9,7 +9,7 @@ from jobledger.console.details.subject import Subject
 from jobledger.console.logs import follow, window
 from jobledger.console.logs.sources import Bytes, Seekable, heard
 from jobledger.errors import NotPossible, UnknownReplica
-from jobledger.replicas import Attempt, chosen
+from jobledger.jobs.attempts import Attempt, chosen
 from k8s_bridge.port import Cluster, LogPart, SeekableLogs, TailedLogs
 from statemachine.kinds import kind_of
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from jobledger.console.details.lives import KeptLife
 from jobledger.console.timeline.model import Mark
-from jobledger.telling.moments import Moment
-from jobledger.telling.words import fields, seen_words
+from jobledger.lives.point_in_time import Moment
+from jobledger.lives.wording import fields, seen_words
 from projectors.explain import Chronicle, Explanation, Language, explanation
 from projectors.explain.diagnosis import actor, actor_source
 from projectors.history.facts import counts, has_error, lost

@@ -8,8 +8,8 @@ from fastapi import Depends, Query, Request
 
 from jobledger.app import App
 from jobledger.errors import UnknownJob
-from jobledger.telling.known import Known
-from jobledger.views import manifest_of
+from jobledger.jobs.views import manifest_of
+from jobledger.lives.lookup import Known
 from jobledger.web.rights import Caller, caller_of, may_list, permitted
 from projectors.history import EntryRow, JobRow
 from statemachine.errors import JobledgerError

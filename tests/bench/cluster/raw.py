@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
-from jobledger.settings import ClusterSettings
+from jobledger.settings.sections import ClusterSettings
 from k8s_bridge import observe
 from k8s_bridge.port import EVIDENCE, Change, Verb
 from statemachine.decide import decide

@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from jobledger.settings import KafkaSettings
+from jobledger.settings.sections import KafkaSettings
 from jobledger.wiring.ledger import Kafka
 from statemachine.log.kafka.address import Address
 from tests.harness import JOB_CRDS, ControlPlane, wait_for

@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 import pytest
 
-from jobledger.settings import PREFIX
+from jobledger.settings.loading import PREFIX
 from tests.harness import Cluster, CommandFailed, ControlPlane, program, wait_for
 from tests.harness.broker import Kafka
 from tests.harness.postgres import PASSWORD, USER, Postgres

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.settings import KafkaSettings
+from jobledger.settings.sections import KafkaSettings
 from jobledger.wiring.ledger import Kafka
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.topics import partitions

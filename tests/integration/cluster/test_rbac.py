@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import httpx
 import pytest
 
-from jobledger.rbac import GRANTS, LEASE, SWITCHED_GRANTS
+from jobledger.generate.rbac import GRANTS, LEASE, SWITCHED_GRANTS
 from jobledger.wiring.roles import Role
 from k8s_bridge.apiserver.access import ApiServerChoice
 from k8s_bridge.apiserver.api import MERGE, Api

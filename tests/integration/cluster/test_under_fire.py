@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from jobledger.settings import KafkaSettings
+from jobledger.settings.sections import KafkaSettings
 from jobledger.wiring.ledger import Kafka
 from tests.harness import JOB_CRDS, ControlPlane
 from tests.harness.broker import Kafka as KafkaServer

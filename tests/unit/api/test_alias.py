@@ -14,7 +14,7 @@ from jobledger.api.freshness import Freshness
 from jobledger.api.logs import ended
 from jobledger.console.details.log_target import Log
 from jobledger.console.frame import Options
-from jobledger.replicas import Attempt
+from jobledger.jobs.attempts import Attempt
 from jobledger.web.reviews import Reviews
 from k8s_bridge.port import Cluster, LogPart
 from statemachine.ids import PodUid, ReplicaName

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from jobledger.errors import JobExists, NotPossible, UnknownJob, UnknownReplica
-from jobledger.intake import Inadmissible
-from jobledger.views import manifest_of, phase_of
+from jobledger.jobs.intake import Inadmissible
+from jobledger.jobs.views import manifest_of, phase_of
 from jobledger.wiring.options import Options
 from jobledger.wiring.roles import Role
 from k8s_bridge.actors import ACTOR

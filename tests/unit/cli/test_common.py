@@ -6,8 +6,8 @@ import pytest
 import typer
 
 from jobledger.cli import GROUPS, build, common
-from jobledger.cli.ending import EXIT_CODES
-from jobledger.cli.markdown import cli_markdown
+from jobledger.generate.cli_page import cli_markdown
+from jobledger.program.exit_codes import EXIT_CODES
 
 
 @pytest.mark.parametrize(

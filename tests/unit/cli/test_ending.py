@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from jobledger.cli import ending
-from jobledger.cli.ending import ended_with
 from jobledger.errors import JobExists, NoServer, NotPossible, ServerRefused, UnknownJob, UnknownReplica
+from jobledger.program import exit_codes as ending
+from jobledger.program.exit_codes import ended_with
 from statemachine import errors as e
 
 

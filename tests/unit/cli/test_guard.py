@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.guard import PACKAGES, intruder, lost
+from jobledger.program.installation import PACKAGES, intruder, lost
 
 OURS = {package: ["jobledger"] for package in PACKAGES}
 ROOT = Path(__file__).resolve().parents[3]

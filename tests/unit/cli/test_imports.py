@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.generate import ROOT
+from jobledger.generate.files import ROOT
 from statemachine.log.sqlite import SqliteLog
 from tests.bench.histories import history
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobledger.cli.jsonpath import Path, PathInvalid
+from jobledger.jobs.jsonpath import Path, PathInvalid
 
 JOB = {
     "metadata": {"labels": {"a.b/c": "x"}},

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobledger.logs import configure
-from jobledger.settings import LogSettings
+from jobledger.program.log_lines import configure
+from jobledger.settings.sections import LogSettings
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.settings import Settings, duration, explained, load, paths, variable
+from jobledger.settings.loading import explained, load, paths, variable
+from jobledger.settings.model import Settings
+from jobledger.settings.values import duration
 from statemachine.errors import ConfigError, InvariantBroken
 from statemachine.kinds import KINDS, OPT_IN
 
@@ -116,9 +118,8 @@ def test_every_setting_says_what_it_is_for() -> None:
 
 def test_no_kind_is_imported_for_settings_that_are_not_about_kinds() -> None:
     """Every client command loads them, and is to answer at once."""
-    code = (
-        "import sys; from jobledger.settings import load; load(); print('statemachine.kinds' in sys.modules)"
-    )
+    code = "import sys; from jobledger.settings import loading as it; it.load(); "
+    code += "print('statemachine.kinds' in sys.modules)"
     environment = {**os.environ, "JOBLEDGER_NAMESPACE": "team"}
     for more, imported in (({}, "False"), ({"JOBLEDGER_PYTORCHJOBS__NAMESPACES": "a"}, "True")):
         done = subprocess.run(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.cli import hints
+from jobledger.cli import suggestions as hints
 from tests.unit.cli_offline.conftest import Ask, failed, job, write
 
 

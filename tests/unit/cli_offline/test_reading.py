@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from jobledger.telling.answers import span
-from jobledger.telling.moments import Moment
+from jobledger.lives.point_in_time import Moment
+from jobledger.lives.rendering import span
 from statemachine.errors import ConfigError
 from tests.unit.cli_offline.conftest import SECRET, Ask, failed, write
 

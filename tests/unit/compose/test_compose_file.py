@@ -11,7 +11,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from jobledger.settings import paths, variable
+from jobledger.settings.loading import paths, variable
 from tests.support.composed import COMPOSE, composed, ours
 
 ROOT = COMPOSE.parent

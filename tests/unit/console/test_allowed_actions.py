@@ -4,7 +4,7 @@ import pytest
 
 from jobledger.console.actions import is_paused
 from jobledger.console.allowed_actions import actions
-from jobledger.wishes import paused
+from jobledger.jobs.changes import paused
 from k8s_bridge.json_data import merged
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobledger.console.frame import Options
-from jobledger.rbac import GRANTS, Scope
+from jobledger.generate.rbac import GRANTS, Scope
 from jobledger.wiring.roles import Role
 from k8s_bridge.port import Ref
 from statemachine.errors import ClusterUnavailable

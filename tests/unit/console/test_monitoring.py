@@ -19,7 +19,7 @@ from jobledger.console.monitoring.panels import Line, Measured, Monitor, Shown
 from jobledger.console.monitoring.queries import POINTS, Span, expression, panels, quoted, selector, span
 from jobledger.console.monitoring.source import Source, SourceFailed
 from jobledger.console.vocabulary.monitoring import MONITORING
-from jobledger.settings import load
+from jobledger.settings.loading import load
 from jobledger.web.reviews import Reviews
 from statemachine.errors import ConfigError
 from tests.unit.api.kubernetes import FakeReviews

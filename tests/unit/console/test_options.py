@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jobledger.console.frame import Options
-from jobledger.settings import Settings
+from jobledger.settings.model import Settings
 from tests.unit.api.words import job
 from tests.unit.console.words import HTMX, KIND, console, hidden, inputs
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from jobledger.rbac import (
+from jobledger.generate.rbac import (
     GRANTS,
     KUEUE_GRANTS,
     LEASE,
@@ -20,7 +20,8 @@ from jobledger.rbac import (
     bindings,
     rbac_objects,
 )
-from jobledger.settings import Settings, paths
+from jobledger.settings.loading import paths
+from jobledger.settings.model import Settings
 from jobledger.wiring.roles import Role
 from k8s_bridge.apiserver import lease
 from statemachine.kinds import KINDS

@@ -74,7 +74,7 @@ def test_a_failure_that_comes_back_stays(tmp_path: Path, codes: Sequence[int]) -
     assert kept(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", [FILE, "tests/conftest.py", "jobledger/views.py"])
+@pytest.mark.parametrize("name", [FILE, "tests/conftest.py", "jobledger/jobs/views.py"])
 def test_a_failure_stays_when_the_change_touches_what_the_test_depends_on(
     tmp_path: Path, touched: set[Path], name: str
 ) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from jobledger import generate, switching
+from jobledger.generate import files as generate
+from jobledger.generate import opt_in_kinds as switching
 from statemachine.kinds import KINDS
 from tests.support.checkouts import CODE, python, with_sledgejob
 
@@ -73,7 +74,7 @@ def test_the_controller_has_an_option_for_it(checkout: Path) -> None:
 
 
 SWITCHED = """
-from jobledger.settings import load
+from jobledger.settings.loading import load
 from jobledger.wiring.cluster import Plan
 from k8s_bridge.apiserver.sources import job_sources
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from jobledger import generate, switching
+from jobledger.generate import files as generate
+from jobledger.generate import opt_in_kinds as switching
 
 
 def test_checked_in_files_are_fresh() -> None:

@@ -16,7 +16,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.consumer.group_coordinator import GroupCoordinator, NoGroupCoordinator
 
-from jobledger.settings import KafkaSettings
+from jobledger.settings.sections import KafkaSettings
 from jobledger.wiring.ledger import Kafka
 from statemachine.errors import ConfigError
 from statemachine.log.kafka import privates

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from jobledger.errors import ServerRefused, Unauthenticated
+from jobledger.lives.answer import Answer
 from jobledger.plugin import spoken
 from jobledger.plugin.asking import Asking
 from jobledger.plugin.options import Controller, Via
-from jobledger.telling.answer import Answer
 from statemachine.errors import ClusterUnavailable, ConfigError
 from tests.unit.plugin.words import Asked, Fake, Reply, server, status
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from jobledger.settings import PrivacySettings
+from jobledger.settings.sections import PrivacySettings
 from k8s_bridge.env_values import EnvValues, Unresolved
 from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Manifest, Ref, Verb

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from jobledger.generate import files
+from jobledger.generate.files import files
 from jobledger.telemetry.catalog import CATALOG
 from tests.unit.telemetry.promql import Wrong, query
 

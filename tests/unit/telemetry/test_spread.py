@@ -5,7 +5,7 @@ from bisect import bisect_right
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobledger.telemetry.spread import Spread
+from jobledger.telemetry.histogram import Spread
 
 BOUNDS = (0.5, 1, 5)
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.settings import ControllerSettings, Settings
+from jobledger.settings.model import Settings
+from jobledger.settings.sections import ControllerSettings
 from jobledger.wiring.cluster import Plan, opened
 from k8s_bridge.nowhere import NoCluster
 from k8s_bridge.port import Cluster

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.settings import Settings
+from jobledger.settings.model import Settings
 from jobledger.wiring.history import history_of, shown, where_of
 from jobledger.wiring.ledger import ledger_of
 from jobledger.wiring.roles import Role

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from jobledger.settings import ClusterSettings, ControllerSettings, KafkaSettings, Settings, with_kinds
+from jobledger.settings.model import Settings, with_kinds
+from jobledger.settings.sections import ClusterSettings, ControllerSettings, KafkaSettings
 from jobledger.wiring.cluster import Plan, log_of, namespaces_of, store_of
 from jobledger.wiring.ledger import Kafka
 from jobledger.wiring.roles import ALL, Role, roles_of

@@ -9,7 +9,8 @@ from typing import cast
 
 import pytest
 
-from jobledger.settings import ControllerSettings, Settings
+from jobledger.settings.model import Settings
+from jobledger.settings.sections import ControllerSettings
 from jobledger.wiring.cluster import Plan, opened
 from jobledger.wiring.controller import Controller
 from k8s_bridge.watchers import Bridge

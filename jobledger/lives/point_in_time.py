@@ -73,6 +73,6 @@ NOW: Final = Moment()
 
 
 def _ago(text: str, now: datetime) -> datetime:
-    from jobledger.settings import duration
+    from jobledger.settings.values import duration
 
     return now - duration(text)

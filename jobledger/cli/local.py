@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from jobledger.guard import damage
+from jobledger.program.installation import damage
 from statemachine.errors import ConfigError
 
 if TYPE_CHECKING:
-    from jobledger.settings import Settings
+    from jobledger.settings.model import Settings
     from jobledger.wiring import Controller
     from jobledger.wiring.ledger import Kafka
 
@@ -28,7 +28,7 @@ async def controller_of(settings: "Settings", log: "Kafka | None" = None) -> "As
         ConfigError: another distribution owns one of our packages.
         StoreInUse, StoreUnusable, LogUnavailable: the store, or the log, cannot be this process's.
     """
-    from jobledger.places import make_default_folder
+    from jobledger.settings.locations import make_default_folder
     from jobledger.wiring import embedded
     from jobledger.wiring.history import history_of
     from k8s_bridge.attended import Attended, OptIn

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from pydantic.alias_generators import to_camel
 
-from jobledger.kind_pages import NOTE
-from jobledger.settings import explained, variable
+from jobledger.generate.kind_pages import NOTE
+from jobledger.settings.loading import explained, variable
 from statemachine.docstrings import field_docs
 from statemachine.errors import InvariantBroken
 from statemachine.kind import Kind, OptInSettings

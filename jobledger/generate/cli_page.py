@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from jobledger.cli import GROUPS, build
-from jobledger.cli.ending import EXIT_CODES
+from jobledger.program.exit_codes import EXIT_CODES
 
 _INTRO = """# Command line
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from jobledger.kind_pages import NOTE, table
-from jobledger.settings import explained, paths, variable
+from jobledger.generate.kind_pages import NOTE, table
+from jobledger.settings.loading import explained, paths, variable
 from statemachine.log.kafka.layout import DEFAULT_COPIES, TOPICS, Setting, Topic
 from statemachine.log.kafka.rights import Right, rights
 

@@ -16,14 +16,14 @@ from typing import Any, Final
 import yaml
 from pydantic import TypeAdapter
 
-from jobledger import switching
-from jobledger.cli.markdown import cli_markdown
-from jobledger.kafka_page import kafka_page
-from jobledger.kind_pages import NOTE, kind_page
-from jobledger.phases_page import phases_page
-from jobledger.rbac import bindings, chart_rules, kueue_objects, rbac_objects, switched_objects
-from jobledger.telemetry.dashboard import dashboard
-from jobledger.telemetry.monitoring import metrics_page, prometheus_rule
+from jobledger.generate import opt_in_kinds as switching
+from jobledger.generate.cli_page import cli_markdown
+from jobledger.generate.dashboard import dashboard
+from jobledger.generate.kafka_page import kafka_page
+from jobledger.generate.kind_pages import NOTE, kind_page
+from jobledger.generate.monitoring import metrics_page, prometheus_rule
+from jobledger.generate.phases_page import phases_page
+from jobledger.generate.rbac import bindings, chart_rules, kueue_objects, rbac_objects, switched_objects
 from k8s_bridge.actor_policy import mutating, rules_of, validating
 from projectors.explain import json_schema as explanation_schema
 from statemachine.events import Event
@@ -31,7 +31,7 @@ from statemachine.kind import Kind, Names
 from statemachine.kinds import KINDS, OPT_IN, SERVED
 from statemachine.observations import Observation
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+ROOT: Final = Path(__file__).resolve().parents[2]
 """The checkout. An installed jobledger has none of these files."""
 
 CHART: Final = "deploy/helm/jobledger"
@@ -213,7 +213,3 @@ def main(arguments: list[str] | None = None) -> int:
     for path in wrong:
         sys.stderr.write(f"{path} is stale; run `make generate`\n")
     return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

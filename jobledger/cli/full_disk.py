@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from jobledger.cli.signals import Asked
+from jobledger.program.signals import Asked
 from jobledger.wiring import Controller
 from statemachine.errors import ClusterUnavailable, LogUnavailable
 

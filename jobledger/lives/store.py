@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from jobledger.errors import UnknownJob, UnknownReplica
-from jobledger.places import data_folder
-from jobledger.replicas import Attempt, attempts
+from jobledger.jobs.attempts import Attempt, attempts
+from jobledger.settings.locations import data_folder
 from statemachine.ids import JobUid
 from statemachine.kinds import meant_by
 from statemachine.log.life import records_of, steps_of

@@ -10,7 +10,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
-from jobledger.settings import LogSettings
+from jobledger.settings.sections import LogSettings
 from statemachine.redact import redacted, redacted_text
 
 _STANDARD: Final = frozenset(

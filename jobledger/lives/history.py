@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from jobledger.errors import UnknownJob
-from jobledger.telling.known import Known, candidates, chosen, known_jobs, others
-from jobledger.telling.moments import NOW, Moment
+from jobledger.lives.lookup import Known, candidates, chosen, known_jobs, others
+from jobledger.lives.point_in_time import NOW, Moment
 from statemachine.ids import Seq
 from statemachine.log.codec import entry_hash
 from statemachine.log.entry import Entry

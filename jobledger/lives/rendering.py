@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from jobledger.telling.answer import Answer
-from jobledger.telling.histories import History, Line, Reading
-from jobledger.telling.moments import Moment
-from jobledger.telling.tables import columns
-from jobledger.telling.words import clock, events_words, fields, seen_words
+from jobledger.lives.answer import Answer
+from jobledger.lives.history import History, Line, Reading
+from jobledger.lives.point_in_time import Moment
+from jobledger.lives.tables import columns
+from jobledger.lives.wording import clock, events_words, fields, seen_words
 from statemachine.errors import ConfigError
 from statemachine.log.entry import Entry
 from statemachine.observations import JobGone, JobObserved

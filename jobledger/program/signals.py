@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from jobledger.cli.ending import INTERRUPTED, TERMINATED
+from jobledger.program.exit_codes import INTERRUPTED, TERMINATED
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

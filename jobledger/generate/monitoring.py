@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import yaml
 
-from jobledger.kind_pages import NOTE, table
+from jobledger.generate.kind_pages import NOTE, table
 from jobledger.telemetry.catalog import CATALOG, Described
 
 RULES: Final = "deploy/monitoring/alerts.yaml"

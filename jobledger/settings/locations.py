@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from jobledger.settings import default_store
+from jobledger.settings.values import default_store
 from statemachine.errors import StoreUnusable
 
 _LONGEST: Final = 100

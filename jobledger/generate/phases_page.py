@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from jobledger.kind_pages import NOTE, table
+from jobledger.generate.kind_pages import NOTE, table
 from statemachine import phases, replicas
 from statemachine.phases import Phase
 from statemachine.replicas import (

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobledger.errors import JobExists
+from jobledger.jobs.views import stated_phase
 from jobledger.manifests import Manifest
-from jobledger.views import stated_phase
 from k8s_bridge.actors import ACTOR, ACTOR_OF
 from k8s_bridge.admission import refused
 from k8s_bridge.port import Cluster, Ref

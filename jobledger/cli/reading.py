@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from jobledger.cli import common
-from jobledger.cli.ending import FAILED, OK
-from jobledger.cli.hints import repeating
+from jobledger.cli.suggestions import repeating
+from jobledger.program.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
-    from jobledger.settings import Settings
-    from jobledger.telling.answer import Answer
+    from jobledger.lives.answer import Answer
+    from jobledger.settings.model import Settings
     from statemachine.log.port import ReadableLog
 
 T = TypeVar("T")

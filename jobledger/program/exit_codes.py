@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import typer
 
-from jobledger.guard import damage
+from jobledger.program.installation import damage
 from statemachine import errors as e
 
 OK, FAILED, BAD_INPUT, UNAVAILABLE, BUG, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 70, 130, 143

@@ -1,0 +1,1 @@
+"""What routes and pages share: sockets, guards, rights, limits, problems, streams."""
