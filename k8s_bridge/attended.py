@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from statemachine.kind import Kind, Owned
+from statemachine.kind import Kind
 from statemachine.kinds import KINDS, UnknownKind, kind_of
+from statemachine.owned import Owned
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from statemachine.kind import SSH_KEYS
+from statemachine.owned import SSH_KEYS
 
 SecretData = Mapping[str, str]
 """`data` of a Secret: values by key, in base64."""

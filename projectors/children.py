@@ -40,9 +40,9 @@ from statemachine.desired import desired
 from statemachine.engine.clock import Clock
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
 from statemachine.ids import JobUid, PodUid, ReplicaName
-from statemachine.kind import Child
 from statemachine.kinds import kind_of
 from statemachine.observations import Observation, PodGone, WriteRefused
+from statemachine.owned import Child
 from statemachine.phases import Phase
 from statemachine.rules.creation import SAID_TIMES
 from statemachine.rules.timers import RETRY

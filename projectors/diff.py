@@ -13,8 +13,8 @@ from k8s_bridge.observe import facts_of, is_controlled
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
 from statemachine import ids
 from statemachine.ids import PodUid, ReplicaName
-from statemachine.kind import Child
 from statemachine.kinds import KINDS, kind_of, replica_of
+from statemachine.owned import Child
 from statemachine.rules.timers import RETRY
 from statemachine.state import JobState, ReplicaState
 

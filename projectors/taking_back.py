@@ -11,7 +11,7 @@ from k8s_bridge.observe import is_controlled
 from k8s_bridge.port import EVIDENCE, Cluster, Manifest, Ref
 from projectors.diff import attempt_of
 from statemachine.ids import ATTEMPT
-from statemachine.kind import owner_reference
+from statemachine.owned import owner_reference
 from statemachine.state import JobState
 
 log = logging.getLogger(__name__)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from statemachine.kind import Child
 from statemachine.kinds import kind_of
+from statemachine.owned import Child
 from statemachine.state import JobState
 
 

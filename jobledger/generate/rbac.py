@@ -13,8 +13,9 @@ from pydantic.alias_generators import to_camel
 
 from jobledger.wiring.roles import Role
 from k8s_bridge.actor_policy import GROUP, POLICY
-from statemachine.kind import Kind, Owned
+from statemachine.kind import Kind
 from statemachine.kinds import KINDS, OPT_IN
+from statemachine.owned import Owned
 
 Manifest = dict[str, Any]
 

@@ -12,8 +12,9 @@ from fastapi import Request
 
 from jobledger.errors import NoRight, lacking
 from statemachine.errors import InvariantBroken
-from statemachine.kind import Manifest, Names
+from statemachine.kind import Names
 from statemachine.kinds import SERVED, meant_by, names_of
+from statemachine.owned import Manifest
 
 
 class Right(NamedTuple):

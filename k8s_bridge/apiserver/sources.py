@@ -6,7 +6,8 @@ from typing import Final
 from k8s_bridge.apiserver.paths import collection
 from k8s_bridge.apiserver.reflector import WatchSource
 from k8s_bridge.attended import Attended
-from statemachine.kind import Kind, Owned
+from statemachine.kind import Kind
+from statemachine.owned import Owned
 
 _PODS: Final = Owned("v1", "Pod", "pods", optional=False)
 _SERVICES: Final = Owned("v1", "Service", "services", optional=False)

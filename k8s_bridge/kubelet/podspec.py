@@ -21,7 +21,7 @@ from k8s_bridge.kubelet.ssh import Ssh
 from k8s_bridge.kubelet.values import ADDRESS, Capacity, Lookup, from_objects, from_source
 from k8s_bridge.port import Manifest
 from statemachine.errors import Refused
-from statemachine.kind import OneHost
+from statemachine.programs import OneHost
 
 _LOOKUP = re.compile(r"\bnslookup(?=\s+127\.)")
 

@@ -7,7 +7,7 @@ from k8s_bridge.port import Manifest
 from projectors.diff import diff
 from projectors.status import digest_of
 from statemachine.desired import desired
-from statemachine.kind import Child
+from statemachine.owned import Child
 from statemachine.state import JobState
 from statemachine.status import status
 from tests.bench.results import Result, stopwatch

@@ -11,9 +11,10 @@ from statemachine import evolve, moving
 from statemachine.desired import desired
 from statemachine.events import Event, ReplicaDismissed
 from statemachine.ids import ReplicaName
-from statemachine.kind import Child, Kind
+from statemachine.kind import Kind
 from statemachine.kinds.t9k import life
 from statemachine.observations import PodGone, PodObserved
+from statemachine.owned import Child
 from statemachine.phases import Phase
 from statemachine.replicas import Move
 from statemachine.rules import admission, creation, ending, pods

@@ -6,9 +6,9 @@ from statemachine import evolve
 from statemachine.decide import decide
 from statemachine.desired import desired
 from statemachine.events import ConditionsChanged, Event, PhaseEntered, ReplicaCreated, RestartDenied
-from statemachine.kind import Child
 from statemachine.kinds.pytorchjob import conditions, restarts
 from statemachine.observations import Observation
+from statemachine.owned import Child
 from statemachine.phases import Phase, Trigger, allows, step
 from statemachine.replicas import Move, Pod, Report, Wish, news
 from statemachine.rules import creation, entering, lifecycle, pods

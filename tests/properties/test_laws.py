@@ -22,10 +22,10 @@ from statemachine.desired import desired
 from statemachine.events import PhaseEntered
 from statemachine.evolve import fold
 from statemachine.ids import ATTEMPT
-from statemachine.kind import owner_reference
 from statemachine.log.codec import decode, decode_state, encode, encode_state, entry_hash
 from statemachine.log.entry import GENESIS
 from statemachine.observations import PodObserved
+from statemachine.owned import owner_reference
 from statemachine.phases import FINAL, TABLE, Phase
 from statemachine.state import JobState, ReplicaPhase
 from tests.properties.lives import BUDGETED, FAILURES, T9K, Life, law

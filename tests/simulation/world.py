@@ -21,9 +21,9 @@ from k8s_bridge.ssh_keys import SecretData, secret_data
 from statemachine.engine.clock import Clock
 from statemachine.errors import Missing, Refused
 from statemachine.ids import CLUSTER_DOMAIN, JobUid, Position
-from statemachine.kind import SSH_KEYS
 from statemachine.log.inbox import Inbox
 from statemachine.log.port import EventLog, Record, Snapshot
+from statemachine.owned import SSH_KEYS
 from tests.simulation.pods import PodRegister
 from tests.simulation.processes import Errors, Process
 from tests.simulation.shapes import NAMESPACE, PYTORCH, Script, Shape

@@ -20,8 +20,8 @@ from k8s_bridge.port import Manifest, Ref
 from projectors.explain import Language
 from statemachine.errors import ClusterError
 from statemachine.ids import ReplicaName
-from statemachine.kind import Child
 from statemachine.kinds import KINDS, kind_of
+from statemachine.owned import Child
 from statemachine.redact import redacted
 from statemachine.state import ChildState, JobState
 

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Final
 
 from statemachine.ids import ReplicaName, replica_name
-from statemachine.kind import Child, Manifest
 from statemachine.kinds.colossalaijob.launch import COMMAND, PORT, launch_args
 from statemachine.kinds.colossalaijob.roles import LAYOUT, launcher_slot, worker, worker_slots
 from statemachine.kinds.colossalaijob.spec import ColossalAISpec
@@ -19,6 +18,7 @@ from statemachine.kinds.t9k.parts import T9kScheduler
 from statemachine.kinds.t9k.pods import pod, replica_pod, with_env
 from statemachine.kinds.t9k.services import services
 from statemachine.kinds.t9k.ssh import ssh_keys_at, ssh_secret
+from statemachine.owned import Child, Manifest
 from statemachine.schema.layout import Slot
 from statemachine.schema.manual import Variable
 from statemachine.state import JobState

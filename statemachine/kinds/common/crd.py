@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from statemachine.kind import Manifest, Names
+from statemachine.kind import Names
+from statemachine.owned import Manifest
 from statemachine.rulebook import Layer, Rule
 from statemachine.schema.fields import INT32_MAX, INT64_MAX, NamedParts, SpecPart
 from statemachine.schema.tables import FieldShape, fields

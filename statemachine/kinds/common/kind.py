@@ -8,20 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 from statemachine.concealed import as_known
 from statemachine.errors import InvariantBroken, Problem
 from statemachine.ids import JobUid, ReplicaName
-from statemachine.kind import (
-    NO_UID,
-    Admission,
-    Budget,
-    Child,
-    LifeRule,
-    Manifest,
-    Names,
-    OptInSettings,
-    Owned,
-    Placement,
-    Program,
-    Scaling,
-)
+from statemachine.kind import NO_UID, Admission, Budget, LifeRule, Names, OptInSettings, Placement, Scaling
 from statemachine.kinds.common.canonical import Modern, Reading, as_written, read
 from statemachine.kinds.common.crd import Served, crd
 from statemachine.kinds.common.stored import stored
@@ -33,6 +20,8 @@ from statemachine.kinds.common.update import (
     with_value,
 )
 from statemachine.observations import Recorded
+from statemachine.owned import Child, Manifest, Owned
+from statemachine.programs import Program
 from statemachine.rulebook import UNKNOWN_FIELD, Draft, Notice, Rule
 from statemachine.schema.fields import SpecPart
 from statemachine.schema.form import SpecForm

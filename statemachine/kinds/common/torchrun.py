@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from statemachine.kind import OneHost, Program
+from statemachine.programs import OneHost, Program
 
 
 def _variables(argv: Sequence[str], env: Mapping[str, str], here: OneHost) -> Mapping[str, str]:

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from statemachine.kind import Program
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.deepspeedjob.children import ENV, children
 from statemachine.kinds.deepspeedjob.roles import ALIAS, LAYOUT, NAMES, plan
@@ -20,6 +19,7 @@ from statemachine.kinds.t9k.objects import (
     plain_pod_name,
 )
 from statemachine.kinds.t9k.status import recorded, status
+from statemachine.programs import Program
 from statemachine.schema.form import SpecForm
 from statemachine.schema.manual import Manual
 

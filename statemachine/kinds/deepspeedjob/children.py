@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from functools import partial
 from re import fullmatch
 
-from statemachine.kind import Child, Manifest
 from statemachine.kinds.deepspeedjob.launch import SSH_PORT, SSH_SERVER, launch_command, master_port, script
 from statemachine.kinds.deepspeedjob.roles import LAYOUT, PRIMARY, slots_per_worker
 from statemachine.kinds.deepspeedjob.spec import Config, DeepSpeedSpec
@@ -14,6 +13,7 @@ from statemachine.kinds.t9k.objects import Member, plain_pod_name, pod_group
 from statemachine.kinds.t9k.pods import pod, replica_pod, with_env
 from statemachine.kinds.t9k.services import services
 from statemachine.kinds.t9k.ssh import ssh_keys_at, ssh_secret
+from statemachine.owned import Child, Manifest
 from statemachine.schema.layout import Container
 from statemachine.schema.lookup import items, text
 from statemachine.schema.manual import Variable

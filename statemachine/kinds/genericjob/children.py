@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Final
 
-from statemachine.kind import Child, Manifest
 from statemachine.kinds.genericjob.roles import LAYOUT
 from statemachine.kinds.genericjob.spec import GenericSpec
 from statemachine.kinds.genericjob.variables import Expand, Variables, in_container
@@ -20,6 +19,7 @@ from statemachine.kinds.t9k.objects import (
 )
 from statemachine.kinds.t9k.pods import pod, replica_pod
 from statemachine.kinds.t9k.services import headless, selector
+from statemachine.owned import Child, Manifest
 from statemachine.schema.layout import Slot
 from statemachine.schema.lookup import items
 from statemachine.schema.manual import Variable

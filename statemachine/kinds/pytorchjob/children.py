@@ -5,13 +5,13 @@ from functools import partial
 from typing import Final
 
 from statemachine.ids import ReplicaName, split_replica
-from statemachine.kind import Child, Manifest, Owned
 from statemachine.kinds.pytorchjob import gang
 from statemachine.kinds.pytorchjob.ports import service_ports
 from statemachine.kinds.pytorchjob.replica_types import elastic_range
 from statemachine.kinds.pytorchjob.roles import job_labels, member_labels, metadata, pod_name, slots
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.kinds.pytorchjob.templates import pod
+from statemachine.owned import Child, Manifest, Owned
 from statemachine.schema.layout import Slot
 from statemachine.state import JobState
 

@@ -19,11 +19,12 @@ from statemachine.events import (
     TimerSet,
 )
 from statemachine.ids import ReplicaName, split_replica
-from statemachine.kind import Child, Kind
+from statemachine.kind import Kind
 from statemachine.kinds.pytorchjob import tally, words
 from statemachine.kinds.pytorchjob.conditions import Level, hold
 from statemachine.kinds.pytorchjob.replica_types import KEYS
 from statemachine.observations import Observation, PodObserved, PodPhase
+from statemachine.owned import Child
 from statemachine.phases import Phase, Trigger, allows
 from statemachine.rules import causes
 from statemachine.rules.entering import entered

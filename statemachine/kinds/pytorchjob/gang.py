@@ -9,11 +9,12 @@ from functools import partial
 from math import ceil
 from typing import Any, Final
 
-from statemachine.kind import NO_QUEUE, Child, Manifest, Owned, Placement
+from statemachine.kind import Placement
 from statemachine.kinds.pytorchjob.replica_types import by_type, total
 from statemachine.kinds.pytorchjob.roles import job_labels, metadata, slots
 from statemachine.kinds.pytorchjob.settings import gang_scheduler
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
+from statemachine.owned import NO_QUEUE, Child, Manifest, Owned
 from statemachine.rulebook import Notice
 from statemachine.schema.lookup import entries, find, text
 from statemachine.schema.quantities import quantity

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from statemachine.ids import ReplicaName, split_replica
-from statemachine.kind import Names, owner_reference
+from statemachine.kind import Names
 from statemachine.kinds.pytorchjob.replica_types import KEYS
+from statemachine.owned import owner_reference
 from statemachine.schema.layout import Layout, Slot
 from statemachine.schema.lookup import entries, find, is_object
 from statemachine.state import JobState

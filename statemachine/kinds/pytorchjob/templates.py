@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from statemachine.errors import InvariantBroken
 from statemachine.ids import ATTEMPT, ReplicaName, split_replica
-from statemachine.kind import Manifest
 from statemachine.kinds.pytorchjob import gang
 from statemachine.kinds.pytorchjob.env import Pair, variables, with_env
 from statemachine.kinds.pytorchjob.ports import with_port
@@ -20,6 +19,7 @@ from statemachine.kinds.pytorchjob.roles import (
 )
 from statemachine.kinds.pytorchjob.settings import gang_scheduler, init_image
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
+from statemachine.owned import Manifest
 from statemachine.schema.layout import Slot
 from statemachine.schema.lookup import entries
 from statemachine.spec import RestartPolicy

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from statemachine.ids import split_replica
-from statemachine.kind import Child, Manifest
 from statemachine.kinds.pytorchtrainingjob.launch import Meeting, torchrun_args
 from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
@@ -21,6 +20,7 @@ from statemachine.kinds.t9k.objects import (
 from statemachine.kinds.t9k.pods import pod, replica_pod, with_env
 from statemachine.kinds.t9k.services import services
 from statemachine.kinds.t9k.tensorboard import tensorboard
+from statemachine.owned import Child, Manifest
 from statemachine.schema.layout import Slot
 from statemachine.schema.manual import Variable
 from statemachine.state import JobState

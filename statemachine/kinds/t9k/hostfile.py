@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
-from statemachine.kind import Child, Manifest
 from statemachine.kinds.t9k.objects import job_labels, metadata
 from statemachine.kinds.t9k.pods import Attached
+from statemachine.owned import Child, Manifest
 from statemachine.state import JobState
 
 HOSTFILE_PATH: Final = "/t9k/hostfile"

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from statemachine.kind import Child, LifeRule
+from statemachine.kind import LifeRule
 from statemachine.kinds.t9k import tensorboard
+from statemachine.owned import Child
 from statemachine.rules.admission import admission
 from statemachine.rules.backoff import delays
 from statemachine.rules.creation import (

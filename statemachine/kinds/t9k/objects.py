@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any, Final
 
 from statemachine.ids import ReplicaName, short_hash, split_replica
-from statemachine.kind import NO_QUEUE, Child, Manifest, Owned, owner_reference
 from statemachine.kinds.t9k.parts import T9kScheduler
+from statemachine.owned import NO_QUEUE, Child, Manifest, Owned, owner_reference
 from statemachine.state import JobState
 
 POD_GROUP_VERSION: Final = "scheduler.tensorstack.dev/v1beta1"

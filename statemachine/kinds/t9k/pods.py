@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from statemachine.ids import ATTEMPT
-from statemachine.kind import Child, Manifest
 from statemachine.kinds.t9k.objects import Member, member_labels, metadata
 from statemachine.kinds.t9k.parts import T9kScheduler
 from statemachine.kinds.t9k.services import hosted
+from statemachine.owned import Child, Manifest
 from statemachine.schema.layout import Container, Slot
 from statemachine.schema.lookup import entries, items, text
 from statemachine.state import JobState

@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any
 
 from statemachine.ids import CLUSTER_DOMAIN, JobUid, short_hash
-from statemachine.kind import Child, Manifest
 from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, Member, job_labels, member_labels, metadata
+from statemachine.owned import Child, Manifest
 from statemachine.schema.lookup import is_object
 from statemachine.state import JobState
 

@@ -10,10 +10,10 @@ from posixpath import normpath
 from typing import Any, Final
 
 from statemachine.errors import Problem
-from statemachine.kind import SSH_KEYS, Child, Manifest
 from statemachine.kinds.t9k.hostfile import HOSTFILE_PATH, HOSTFILE_VOLUME
 from statemachine.kinds.t9k.objects import job_labels, metadata
 from statemachine.kinds.t9k.pods import Attached
+from statemachine.owned import SSH_KEYS, Child, Manifest
 from statemachine.rulebook import Draft, Layer, Rule
 from statemachine.schema.layout import Layout, Slot
 from statemachine.schema.lookup import items, text

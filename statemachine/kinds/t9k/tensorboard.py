@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from statemachine.errors import Problem
 from statemachine.events import ChildChanged, Event
-from statemachine.kind import Child, Kind, Manifest, Owned
+from statemachine.kind import Kind
 from statemachine.kinds.t9k.objects import hashed_name, job_labels, metadata
 from statemachine.observations import ChildObserved, Observation
+from statemachine.owned import Child, Manifest, Owned
 from statemachine.rulebook import Draft, Layer, Rule
 from statemachine.schema.lookup import find
 from statemachine.spec import PlannedChild

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from statemachine.ids import replica_name
-from statemachine.kind import Child, Manifest
 from statemachine.kinds.t9k.kind import DEBUG_COMMAND
 from statemachine.kinds.t9k.listed import slots
 from statemachine.kinds.t9k.modes import overridden, override
@@ -14,6 +13,7 @@ from statemachine.kinds.t9k.pods import pod, replica_pod, with_env
 from statemachine.kinds.t9k.services import services
 from statemachine.kinds.xgboosttrainingjob.roles import LAYOUT, MASTER
 from statemachine.kinds.xgboosttrainingjob.spec import XGBoostTrainingSpec
+from statemachine.owned import Child, Manifest
 from statemachine.schema.layout import Slot
 from statemachine.schema.manual import Variable
 from statemachine.state import JobState

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Final
 
 from statemachine.ids import ATTEMPT, ReplicaName, split_replica
-from statemachine.kind import Child, Manifest, Owned
+from statemachine.owned import Child, Manifest, Owned
 from statemachine.schema.lookup import entries, text
 from statemachine.schema.manual import Variable
 from statemachine.state import JobState

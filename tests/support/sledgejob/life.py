@@ -5,8 +5,9 @@ from typing import Final
 
 from statemachine.events import ChildChanged, Event
 from statemachine.ids import ReplicaName
-from statemachine.kind import Budget, Child, Kind, LifeRule
+from statemachine.kind import Budget, Kind, LifeRule
 from statemachine.observations import ChildObserved, Observation
+from statemachine.owned import Child
 from statemachine.phases import Trigger, allows
 from statemachine.rules.admission import admission
 from statemachine.rules.backoff import delays

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from statemachine.ids import JobUid, ReplicaName, split_replica
-from statemachine.kind import Names, owner_reference
+from statemachine.kind import Names
+from statemachine.owned import owner_reference
 from statemachine.schema.layout import Layout, Slot
 from statemachine.schema.lookup import find, is_object
 from statemachine.spec import CleanUpPolicy, Plan, PlannedChild, ReplicaType, RestartPolicy

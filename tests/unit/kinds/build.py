@@ -9,8 +9,9 @@ from statemachine.errors import Problem
 from statemachine.events import Event, JobAdmitted, PhaseEntered, ReplicaRequested
 from statemachine.evolve import fold
 from statemachine.ids import CLUSTER_DOMAIN, JobUid, ReplicaName
-from statemachine.kind import Admission, Manifest
+from statemachine.kind import Admission
 from statemachine.kinds import SERVED, kind_of
+from statemachine.owned import Manifest
 from statemachine.phases import Phase, Trigger
 from statemachine.state import JobState
 

@@ -4,8 +4,9 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from statemachine.kind import Admission, Manifest
+from statemachine.kind import Admission
 from statemachine.kinds import kind_of
+from statemachine.owned import Manifest
 from statemachine.spec import Plan
 from statemachine.state import JobState
 from tests.unit.kinds import build

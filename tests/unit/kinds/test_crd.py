@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from statemachine.kind import Kind, Manifest
+from statemachine.kind import Kind
 from statemachine.kinds import KINDS
 from statemachine.kinds.common.crd import expanded
+from statemachine.owned import Manifest
 from statemachine.rulebook import Layer
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from statemachine.kind import SSH_KEYS
 from statemachine.kinds import kind_of
 from statemachine.kinds.deepspeedjob.launch import script
 from statemachine.kinds.deepspeedjob.roles import slots_per_worker
+from statemachine.owned import SSH_KEYS
 from tests.unit.kinds.build import API, Spec, children, env, pod, pods, template
 from tests.unit.kinds.deepspeed import DEBUG, ELASTIC, KIND, RUN, container, spec, state, worker
 

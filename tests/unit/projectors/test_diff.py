@@ -25,7 +25,7 @@ from projectors.diff import (
 )
 from statemachine.desired import desired
 from statemachine.ids import ATTEMPT, PodUid, ReplicaName
-from statemachine.kind import owner_reference
+from statemachine.owned import owner_reference
 from statemachine.state import JobState, ReplicaState
 from tests.support.scenario import API, KIND, UID, Story, workers
 

@@ -13,7 +13,7 @@ from statemachine.desired import desired
 from statemachine.engine.clock import WallClock
 from statemachine.errors import Missing
 from statemachine.ids import JobUid
-from statemachine.kind import SSH_KEYS
+from statemachine.owned import SSH_KEYS
 from tests.support.controllers import controller_of
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.memory_log import MemoryLog

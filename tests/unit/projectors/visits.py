@@ -11,8 +11,8 @@ from projectors.children import Children
 from projectors.confirming import Confirming
 from statemachine.engine.clock import LoopClock
 from statemachine.ids import JobUid, Seq
-from statemachine.kind import SSH_KEYS
 from statemachine.observations import Observation
+from statemachine.owned import SSH_KEYS
 from statemachine.state import JobState
 from tests.support.memory_cluster import MemoryCluster, counted_uids
 from tests.support.scenario import UID, Story
