@@ -6,17 +6,16 @@ know on `Synced` what is no longer there. A change counts as told when `sink` ha
 """
 
 import asyncio
-import hashlib
 import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from k8s_bridge.actors import digest, named
 from k8s_bridge.attended import EVERYTHING, Attended
-from k8s_bridge.context import Known, LogContext, NoLog, NoSignals, Signals
+from k8s_bridge.context import LogContext, NoLog, NoSignals, Signals
 from k8s_bridge.looking import Incoming, LookResult, Looks
 from k8s_bridge.observe import (
     is_controlled,
@@ -29,52 +28,31 @@ from k8s_bridge.observe import (
     tells_no_more,
 )
 from k8s_bridge.port import Change, Cluster, Manifest, Ref, ShowsLife, Synced, Verb
+from k8s_bridge.tracks import Track, as_known, fingerprint, gone, gone_of
 from statemachine.engine.backoff import backoff
 from statemachine.errors import ClusterUnavailable, Expired
 from statemachine.ids import JobUid
 from statemachine.kinds import UnknownKind, kind_of
 from statemachine.observations import (
-    ChildObserved,
     JobGone,
     JobObserved,
     Observation,
     PodGone,
-    PodObserved,
     PodUnreadable,
-    WorkloadObserved,
 )
 
 _log = logging.getLogger(__name__)
 
-_NO_NEWS = {"at", "happened_at", "written_at", "actor", "actor_source", "recorded"}
-
-_NEVER = datetime.min.replace(tzinfo=UTC)
-"""Stands where the time of a `gone` will be."""
-
 Sink = Callable[[Observation], Awaitable[None]]
 
 
-def _as_it_is(seen: JobObserved) -> JobObserved:
-    return seen
+def _as_it_is(job: JobObserved) -> JobObserved:
+    return job
 
 
 def unguarded(_api_version: str, _kind: str) -> datetime | None:
     """For a bridge that has nobody to ask for policies."""
     return None
-
-
-@dataclass(slots=True)
-class _Track:
-    """A known object: what would be said if it vanished, and the fingerprint of what was last told of it.
-
-    `fields` is the digest of a job's spec and labels then: a change of them shows who has made it. `written_at` is
-    when the API server took that version, of pods: an older one that is late is passed on, and is not the last.
-    """
-
-    gone: Observation
-    told: bytes = b""
-    fields: bytes | None = None
-    written_at: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -114,7 +92,7 @@ class Bridge:
     """Since when a policy has guarded who is named on objects of an apiVersion and kind; None where none does."""
     progress: Progress = field(default_factory=Progress)
     _looks: Looks = field(init=False)
-    _tracks: dict[str, _Track] = field(default_factory=dict)
+    _tracks: dict[str, Track] = field(default_factory=dict)
     _listed: set[str] | None = None
     _withheld: frozenset[str] = frozenset()
     _alive: ShowsLife | None = None
@@ -122,7 +100,7 @@ class Bridge:
     def __post_init__(self) -> None:
         self._alive = self.cluster if isinstance(self.cluster, ShowsLife) else None
         self._looks = Looks(self.cluster, self.chance)
-        self._tracks |= {uid: _Track(gone) for uid, gone in _gone_of(self.log.known()).items()}
+        self._tracks |= {uid: Track(gone) for uid, gone in gone_of(self.log.known()).items()}
 
     def missing(self) -> dict[str, Observation]:
         """What there is to say, by uid, of what the log knows and was never seen here, should it be gone.
@@ -133,7 +111,7 @@ class Bridge:
             return {}
         return {
             uid: gone
-            for uid, gone in _gone_of(self.log.known()).items()
+            for uid, gone in gone_of(self.log.known()).items()
             if uid not in self._tracks and not self._may_live(gone)
         }
 
@@ -202,11 +180,11 @@ class Bridge:
 
     async def _tell(self, item: Change, uid: str) -> None:
         known = self._known_pod(uid)
-        seen = observe(item, known)
-        for observation in seen:
+        observations = observe(item, known)
+        for observation in observations:
             await self._pass_on(uid, self._with_record(observation, item.object), item.object)
         track = self._tracks.get(uid)
-        if not seen and track and not isinstance(track.gone, JobGone):
+        if not observations and track and not isinstance(track.gone, JobGone):
             # it is not its job's any more
             await self._send(track.gone.model_copy(update={"at": item.at}))
             del self._tracks[uid]
@@ -244,7 +222,7 @@ class Bridge:
 
     async def _tell_gone(self, uid: str, at: datetime) -> None:
         track = self._tracks.pop(uid, None)
-        if track is not None and track.told != _fingerprint(track.gone):
+        if track is not None and track.sent != fingerprint(track.gone):
             await self._send(track.gone.model_copy(update={"at": at}))
 
     def _is_attended(self, raw: Manifest) -> bool:
@@ -255,28 +233,28 @@ class Bridge:
         namespace = meta.get("namespace") if isinstance(meta, dict) else None
         return self.attended.covers(str(raw.get("apiVersion")), str(kind), str(namespace or "default"))
 
-    def _with_record(self, seen: Observation, raw: Manifest) -> Observation:
+    def _with_record(self, observation: Observation, raw: Manifest) -> Observation:
         """What the status says of a job that the log does not know, or may have lost.
 
         While everything is listed a job that has ended says so: a log that was restored may be older than its end.
         """
-        if not isinstance(seen, JobObserved):
-            return seen
-        known = bool(self.log.kind_of(seen.job))
+        if not isinstance(observation, JobObserved):
+            return observation
+        known = bool(self.log.kind_of(observation.job))
         if known and self._listed is None:
-            return seen
+            return observation
         record = recorded(raw)
         if record is None or (known and not record.phase):
-            return seen
-        return seen.model_copy(update={"recorded": record})
+            return observation
+        return observation.model_copy(update={"recorded": record})
 
-    def _with_settings(self, seen: JobObserved) -> JobObserved:
+    def _with_settings(self, observation: JobObserved) -> JobObserved:
         """What is configured for jobs of the kind, for the job to keep."""
         try:
-            settings = self.attended.settings(kind_of(seen.api_version, seen.kind))
+            settings = self.attended.settings(kind_of(observation.api_version, observation.kind))
         except UnknownKind:
-            return seen
-        return seen.model_copy(update={"settings": dict(settings)}) if settings else seen
+            return observation
+        return observation.model_copy(update={"settings": dict(settings)}) if settings else observation
 
     def _hint(self, change: Change, uid: str) -> None:
         """What projectors want to know of a change, and no decision depends on."""
@@ -296,9 +274,9 @@ class Bridge:
             observation = self.concealed(self._with_settings(observation))
         track = self._tracks.get(uid)
         if track is not None:
-            observation = _as_known(observation, track.gone)
-        mark = _fingerprint(observation)
-        if track is not None and track.told == mark:
+            observation = as_known(observation, track.gone)
+        mark = fingerprint(observation)
+        if track is not None and track.sent == mark:
             self.progress.skipped += 1
             return
         if isinstance(observation, JobObserved | JobGone):
@@ -309,13 +287,11 @@ class Bridge:
         if track is not None and written_at and track.written_at and written_at < track.written_at:
             return
         if track is not None and isinstance(observation, PodUnreadable):
-            track.told, track.written_at = (
-                mark,
-                written_at,
-            )  # it may not say its attempt any more, the track still does
+            # it may not say its attempt any more, the track still does
+            track.sent, track.written_at = mark, written_at
         else:
             fields = digest(raw) if isinstance(observation, JobObserved) else None
-            self._tracks[uid] = _Track(_gone(observation), mark, fields, written_at)
+            self._tracks[uid] = Track(gone(observation), mark, fields, written_at)
 
     async def _send(self, observation: Observation) -> None:
         self.signals.observed(observation)
@@ -346,56 +322,6 @@ class Bridge:
         if not self._withheld or not isinstance(gone, JobGone):
             return False
         return self.log.kind_of(gone.job) in ("", *self._withheld)
-
-
-def _gone_of(known: Known) -> dict[str, Observation]:
-    """What will be said of each object that is known, when it is not listed any more."""
-    found: dict[str, Observation] = {}
-    for job, pods in known.items():
-        found[job] = JobGone(job=job, at=_NEVER)
-        for (replica, attempt), uid in pods.items():
-            if uid:
-                found[uid] = PodGone(job=job, at=_NEVER, replica=replica, attempt=attempt, uid=uid)
-    return found
-
-
-def _gone(seen: Observation) -> Observation:
-    """What will be said when the object that `seen` speaks of is not listed any more."""
-    match seen:
-        case JobObserved():
-            return JobGone(job=seen.job, at=_NEVER)
-        case ChildObserved():
-            return ChildObserved(
-                job=seen.job, at=_NEVER, kind=seen.kind, name=seen.name, uid="", gone_uid=seen.uid
-            )
-        case WorkloadObserved():
-            return WorkloadObserved(job=seen.job, at=_NEVER, name=seen.name, uid="", gone_uid=seen.uid)
-        case PodObserved():
-            return PodGone(job=seen.job, at=_NEVER, replica=seen.replica, attempt=seen.attempt, uid=seen.uid)
-        case PodUnreadable():
-            return PodGone(job=seen.job, at=_NEVER, replica=seen.replica, attempt=0, uid=seen.uid)
-        case _:
-            return seen
-
-
-def _as_known(seen: Observation, gone: Observation) -> Observation:
-    """A pod stays the replica and attempt that it was first seen as: labels and annotations can be edited."""
-    if not (isinstance(gone, PodGone) and isinstance(seen, PodObserved | PodGone | PodUnreadable)):
-        return seen
-    known: dict[str, object] = {"replica": gone.replica}
-    if not isinstance(seen, PodUnreadable) and gone.attempt:
-        known["attempt"] = gone.attempt
-    return (
-        seen
-        if all(getattr(seen, key) == each for key, each in known.items())
-        else seen.model_copy(update=known)
-    )
-
-
-def _fingerprint(seen: Observation) -> bytes:
-    """Equal for two observations that no decision could tell apart but by their time."""
-    fields = seen.__pydantic_serializer__.to_json(seen, exclude=_NO_NEWS)
-    return hashlib.blake2b(fields, digest_size=12).digest()
 
 
 def _is_gone(change: Change) -> bool:

@@ -25,7 +25,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "watchers-same-report-passed-on-again",
         _WATCHERS,
-        "        if track is not None and track.told == mark:\n",
+        "        if track is not None and track.sent == mark:\n",
         "        if False:\n",
         _ON_WATCHERS,
     ),
@@ -33,7 +33,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "watchers-change-counts-before-it-was-taken",
         _WATCHERS,
         "        await self._send(observation)\n        written_at",
-        "        self._tracks[uid] = _Track(_gone(observation), mark)\n"
+        "        self._tracks[uid] = Track(gone(observation), mark)\n"
         "        await self._send(observation)\n"
         "        written_at",
         _ON_WATCHERS,
@@ -62,7 +62,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "watchers-gone-told-twice",
         _WATCHERS,
-        "        if track is not None and track.told != _fingerprint(track.gone):\n",
+        "        if track is not None and track.sent != fingerprint(track.gone):\n",
         "        if track is not None:\n",
         _ON_WATCHERS,
         "A report that an object is gone takes its track away: nothing that is said to be gone is tracked.",
@@ -79,7 +79,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "watchers-pod-becomes-another-attempt",
         _WATCHERS,
-        "            observation = _as_known(observation, track.gone)\n",
+        "            observation = as_known(observation, track.gone)\n",
         "            pass\n",
         _ON_WATCHERS,
     ),
@@ -93,7 +93,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "watchers-record-of-a-known-job",
         _WATCHERS,
-        "        if known and self._listed is None:\n            return seen\n",
+        "        if known and self._listed is None:\n            return observation\n",
         "",
         _ON_WATCHERS,
     ),

@@ -1,0 +1,84 @@
+"""What a bridge keeps of each object: what it says when that is gone, and a fingerprint of its last word. Pure."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from k8s_bridge.context import Known
+from statemachine.observations import (
+    ChildObserved,
+    JobGone,
+    JobObserved,
+    Observation,
+    PodGone,
+    PodObserved,
+    PodUnreadable,
+    WorkloadObserved,
+)
+
+_NO_NEWS: Final = {"at", "happened_at", "written_at", "actor", "actor_source", "recorded"}
+
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+"""Stands where the time of a `gone` will be."""
+
+
+@dataclass(slots=True)
+class Track:
+    """A known object: the observation to send if it vanishes, and the fingerprint of the one that was sent last.
+
+    `fields` is the digest of a job's spec and labels then: a change of them shows who has made it. `written_at` is
+    when the API server took that version, of pods: an older one that is late is passed on, and is not the last.
+    """
+
+    gone: Observation
+    sent: bytes = b""
+    fields: bytes | None = None
+    written_at: datetime | None = None
+
+
+def gone_of(known: Known) -> dict[str, Observation]:
+    """By uid, the observation that says of each known object that it is gone."""
+    observations: dict[str, Observation] = {}
+    for job, pods in known.items():
+        observations[job] = JobGone(job=job, at=_NEVER)
+        for (replica, attempt), uid in pods.items():
+            if uid:
+                observations[uid] = PodGone(job=job, at=_NEVER, replica=replica, attempt=attempt, uid=uid)
+    return observations
+
+
+def gone(last: Observation) -> Observation:
+    """The observation that says that the object of `last` is gone."""
+    match last:
+        case JobObserved():
+            return JobGone(job=last.job, at=_NEVER)
+        case ChildObserved():
+            return ChildObserved(
+                job=last.job, at=_NEVER, kind=last.kind, name=last.name, uid="", gone_uid=last.uid
+            )
+        case WorkloadObserved():
+            return WorkloadObserved(job=last.job, at=_NEVER, name=last.name, uid="", gone_uid=last.uid)
+        case PodObserved():
+            return PodGone(job=last.job, at=_NEVER, replica=last.replica, attempt=last.attempt, uid=last.uid)
+        case PodUnreadable():
+            return PodGone(job=last.job, at=_NEVER, replica=last.replica, attempt=0, uid=last.uid)
+        case _:
+            return last
+
+
+def as_known(observation: Observation, known: Observation) -> Observation:
+    """A pod stays the replica and attempt that it was first observed as: labels and annotations can be edited."""
+    if not (isinstance(known, PodGone) and isinstance(observation, PodObserved | PodGone | PodUnreadable)):
+        return observation
+    fields: dict[str, object] = {"replica": known.replica}
+    if not isinstance(observation, PodUnreadable) and known.attempt:
+        fields["attempt"] = known.attempt
+    is_same = all(getattr(observation, name) == value for name, value in fields.items())
+    return observation if is_same else observation.model_copy(update=fields)
+
+
+def fingerprint(observation: Observation) -> bytes:
+    """Equal for two observations that no decision could tell apart but by their time."""
+    fields = observation.__pydantic_serializer__.to_json(observation, exclude=_NO_NEWS)
+    return hashlib.blake2b(fields, digest_size=12).digest()
