@@ -18,12 +18,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from jobledger.app import App
 from jobledger.cli.outcome import story
 from jobledger.cli.running import Run, Wanted
 from jobledger.cli.submit import examined
 from jobledger.program.exit_codes import ended_with
 from jobledger.program.signals import listening
+from jobledger.service.app import App
 from jobledger.settings.loading import Held, load
 from jobledger.settings.locations import data_folder
 from jobledger.wiring import embedded, running

@@ -20,10 +20,10 @@ from jobledger.api import (
     parts,
     validation,
 )
-from jobledger.app import App
 from jobledger.console import PAGES
 from jobledger.console.details.lives import Lives
 from jobledger.console.frame import Console, Options, refused
+from jobledger.service.app import App
 from jobledger.telemetry.page import mount
 from jobledger.web import health
 from jobledger.web.guards import ClusterGuard, LocalOnly

@@ -10,11 +10,11 @@ from starlette.responses import Response, StreamingResponse
 from jobledger.api import models
 from jobledger.api.models import answers
 from jobledger.api.requests import JOB, Actor, Asking, Job, body_of
-from jobledger.app import App
 from jobledger.console.frame import Console
 from jobledger.jobs.changes import queue_note
 from jobledger.jobs.views import phase_meant
 from jobledger.manifests import read
+from jobledger.service.app import App
 from jobledger.web.rights import Right, demand, over, permitted, still_permitted, to_create
 from jobledger.web.streams import watch_response
 from k8s_bridge.selectors import Selector

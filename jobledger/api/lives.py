@@ -11,10 +11,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 
 from jobledger.api.models import Told, answers
-from jobledger.app import App
 from jobledger.lives.history import History
 from jobledger.lives.lookup import chosen, others
 from jobledger.lives.rendering import Form, history_answer, why_answer
+from jobledger.service.app import App
 from jobledger.web.rights import Caller, Right, caller_of, demand, may_list, permitted
 from statemachine.kinds import names_of
 

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Final
 from fastapi import Depends, Header, Query, Request
 from starlette.exceptions import HTTPException
 
-from jobledger.app import App
 from jobledger.console.details.subject import Subject, meant
 from jobledger.console.frame import Console
 from jobledger.console.session import check_origin
 from jobledger.errors import UnknownJob
 from jobledger.manifests import FILE_LIMIT
+from jobledger.service.app import App
 from jobledger.web.rights import Caller, caller_of, may_list, permitted
 from statemachine.errors import ConfigError
 from statemachine.kinds import kind_of, meant_by

@@ -127,7 +127,7 @@ def _plan(settings: "Settings") -> "Plan":
 
 async def _control(plan: "Plan", settings: "Settings", host: str, port: int) -> int:
     from jobledger.console import Options
-    from jobledger.duty import Duty
+    from jobledger.controller_process import ControllerProcess
     from jobledger.program.signals import listening
     from jobledger.web.server import tcp_socket
     from jobledger.wiring.cluster import check
@@ -137,7 +137,7 @@ async def _control(plan: "Plan", settings: "Settings", host: str, port: int) -> 
         await check(plan)
         _welcome(plan, socket)
         try:
-            await Duty(plan, Options.of(settings)).run([socket], asked.at_least(1))
+            await ControllerProcess(plan, Options.of(settings)).run([socket], asked.at_least(1))
         except (StoreInUse, StoreUnusable) as error:
             raise StoreUnusable(str(error).replace("--store", "--log")) from error
     common.say("ended")

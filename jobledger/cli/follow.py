@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from jobledger.app import App
 from jobledger.cli.screen import Screen, Shown, Tail
 from jobledger.errors import UnknownReplica
 from jobledger.jobs.attempts import Attempt, pod_of
+from jobledger.service.app import App
 from statemachine.errors import ClusterError
 from statemachine.events import Announced, Event, ReplicaCreated, ReplicaStarted
 from statemachine.log.reader import Folded

@@ -45,11 +45,11 @@ def run(
 
 
 async def _run(held: "Held", wanted: "Wanted") -> int:
-    from jobledger.app import App
     from jobledger.cli.full_disk import with_room
     from jobledger.cli.local import controller_of
     from jobledger.cli.running import Run
     from jobledger.program.signals import listening
+    from jobledger.service.app import App
     from jobledger.wiring import running
 
     with listening() as asked:

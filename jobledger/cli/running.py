@@ -7,7 +7,6 @@ from typing import Final
 
 from rich.console import Console
 
-from jobledger.app import App
 from jobledger.cli import common
 from jobledger.cli.follow import Follower
 from jobledger.cli.outcome import story, where_to_look
@@ -17,6 +16,7 @@ from jobledger.errors import NotPossible
 from jobledger.manifests import Manifest
 from jobledger.program.exit_codes import FAILED, OK
 from jobledger.program.signals import Asked
+from jobledger.service.app import App
 from jobledger.settings.loading import Held
 from k8s_bridge.port import EndsPods, Ref
 from statemachine.errors import ConfigError, Missing

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from socket import socket
 
-    from jobledger.app import App
     from jobledger.program.signals import Asked
+    from jobledger.service.app import App
     from jobledger.settings.model import Settings
     from jobledger.wiring.ledger import Kafka
 
@@ -68,9 +68,9 @@ def _kafka(url: str | None, settings: "Settings") -> "Kafka | None":
 
 
 async def _serve(settings: "Settings", address: tuple[str, int] | None, log: "Kafka | None") -> int:
-    from jobledger.app import App
     from jobledger.cli.local import controller_of
     from jobledger.program.signals import listening
+    from jobledger.service.app import App
     from jobledger.settings.locations import socket_path
     from jobledger.web.server import tcp_socket, unix_socket
     from jobledger.wiring import running

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from jobledger.app import App
 from jobledger.console import policies
 from jobledger.console.allowed_actions import actions
 from jobledger.console.frame import HEADERS, Console, Route, done, is_fragment, page, told
@@ -19,6 +18,7 @@ from jobledger.console.words import language_of, say
 from jobledger.errors import NotPossible, UnknownJob
 from jobledger.jobs.changes import kueue_queue, paused, scale_path, scaled
 from jobledger.jobs.views import is_gone, phase_of
+from jobledger.service.app import App
 from jobledger.web.responses import yaml_answer, yaml_of
 from jobledger.web.rights import Caller, caller_of, demand, may_list, over, permitted
 from statemachine.errors import Conflict, InvariantBroken, JobledgerError, Problem, Refused, SpecInvalid

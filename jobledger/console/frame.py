@@ -15,10 +15,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
-from jobledger.app import App
 from jobledger.console import flash, formatting, session
 from jobledger.console.hiding import hiding, shown
 from jobledger.console.words import language_of, say
+from jobledger.service.app import App
 from jobledger.settings.model import Settings
 from jobledger.web.problems import answer_to, problem_of
 from jobledger.web.streams import Closing

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from jobledger.health import Health
+from jobledger.service.health import Health
 
 
 class Liveness(BaseModel):

@@ -5,7 +5,7 @@ from typing import Final
 from fastapi import FastAPI, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from jobledger.health import Health
+from jobledger.service.health import Health
 from jobledger.telemetry.page import mount
 from jobledger.web import health as of_health
 from jobledger.web.problems import install, problem
@@ -14,7 +14,7 @@ from jobledger.web.streams import Closing
 _METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 
-class Stage:
+class SwitchableApp:
     """An ASGI application that is another one: whichever is shown at the moment."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -48,7 +48,7 @@ def waiting(health: Health) -> FastAPI:
     return api
 
 
-def backstage(health: Health) -> FastAPI:
+def without_front(health: Health) -> FastAPI:
     """The application of a process that works without the role of a front: health and metrics."""
     api = _bare(health)
     if health.controller is not None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import httpx
 
 from jobledger.api import create
-from jobledger.app import App
+from jobledger.service.app import App
 from projectors.history import HistoryProjector, SqliteDatabase
 from projectors.history.database import LABEL, LIST, Statement
 from projectors.history.labels import marks

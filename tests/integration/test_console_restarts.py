@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import httpx
 
 from jobledger.api import create
-from jobledger.app import App
 from jobledger.jobs.views import phase_of
+from jobledger.service.app import App
 from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from k8s_bridge.local import LocalCluster

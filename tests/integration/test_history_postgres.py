@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.health import Health
+from jobledger.service.health import Health
 from jobledger.wiring.running import running
 from projectors.history import EntryRow, History, HistoryProjector
 from projectors.history.address import PostgresAddress

@@ -51,7 +51,10 @@ def test_it_ends_with_the_version_of_what_it_has_installed(built: tuple[Path, st
         ("jobledger", ["controller", "--kubeconfig", "nowhere", "--log", "sqlite:x.db"], 2),
         (
             "python",
-            ["-c", "import jobledger.duty, jobledger.telemetry.spans, k8s_bridge.apiserver.cluster"],
+            [
+                "-c",
+                "import jobledger.controller_process, jobledger.telemetry.spans, k8s_bridge.apiserver.cluster",
+            ],
             0,
         ),
     ],

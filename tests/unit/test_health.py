@@ -10,11 +10,11 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from jobledger.health import PATIENCE, Health, Stall
+from jobledger.service.health import PATIENCE, Health, Stall
 from jobledger.telemetry.collect import Collector
 from jobledger.telemetry.tally import Tally
 from jobledger.web import health as over_http
-from jobledger.web.switchable import Stage, backstage, waiting
+from jobledger.web.switchable import SwitchableApp, waiting, without_front
 from jobledger.wiring import Controller, running
 from jobledger.wiring.roles import Role
 from k8s_bridge.nowhere import NoCluster
@@ -174,7 +174,7 @@ async def test_a_clock_that_is_off_is_noted_and_measured_and_takes_nobody_out_of
 
 @on_simulated_time
 async def test_a_log_that_does_not_answer_is_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobledger.health._WRITE", 0.01)
+    monkeypatch.setattr("jobledger.service.health._WRITE", 0.01)
     log = Log()
     log.broken = "hangs"
     assert (
@@ -320,7 +320,7 @@ async def test_readiness_over_http() -> None:
 async def test_a_process_that_does_not_work_yet_says_why_whatever_it_is_asked() -> None:
     health = Health()
     health.lease = lease(holder="other-1")
-    stage = Stage(waiting(health))
+    stage = SwitchableApp(waiting(health))
     for method in ("GET", "POST"):
         refused = await answer(stage, "/v1/jobs", method)
         assert (refused.status_code, refused.json()["detail"]) == (503, "standby: other-1 has the lease")
@@ -329,8 +329,8 @@ async def test_a_process_that_does_not_work_yet_says_why_whatever_it_is_asked() 
 
 async def test_a_process_without_a_front_answers_health_and_metrics_alone() -> None:
     controller = controller_of(MemoryLog(), MemoryCluster(), WallClock())
-    stage = Stage(waiting(Health()))
-    stage.show(backstage(Health(controller)))
+    stage = SwitchableApp(waiting(Health()))
+    stage.show(without_front(Health(controller)))
     assert (await answer(stage, "/healthz")).status_code == 200
     assert (await answer(stage, "/metrics")).status_code == 200
     assert (await answer(stage, "/v1/jobs")).status_code == 404

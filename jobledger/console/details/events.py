@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from jobledger.app import App
 from jobledger.console.details.children import children_of
 from jobledger.console.details.lives import KeptLife
 from jobledger.console.details.subject import Subject
+from jobledger.service.app import App
 from jobledger.web.rights import Caller, Right
 from k8s_bridge.port import Happening
 from statemachine.errors import ClusterError

@@ -15,11 +15,11 @@ from typing import Final
 
 from markupsafe import Markup
 
-from jobledger.app import App
 from jobledger.console.timeline.build import Drawing
 from jobledger.console.timeline.model import Timeline
 from jobledger.console.timeline.scale import Scale
 from jobledger.jobs.attempts import Attempt, attempts
+from jobledger.service.app import App
 from projectors.explain import Chronicle, Explanation, Language, explanation
 from statemachine.evolve import fold
 from statemachine.ids import JobUid, Seq

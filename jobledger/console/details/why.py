@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jobledger.app import App
 from jobledger.console.details.lives import KeptLife
 from jobledger.console.details.log_target import Choice, chosen_log
 from jobledger.console.details.subject import Subject
 from jobledger.console.logs import window
 from jobledger.errors import NotPossible, UnknownReplica
+from jobledger.service.app import App
 from jobledger.web.rights import Caller, Right
 from k8s_bridge.port import Cluster, Ref
 from projectors.explain.model import Evidence, Explanation, Nature

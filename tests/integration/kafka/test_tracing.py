@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from jobledger.app import App
+from jobledger.service.app import App
 from jobledger.telemetry.instruments import Instruments
 from jobledger.telemetry.tracing import instruments_of
 from jobledger.wiring import Controller, running

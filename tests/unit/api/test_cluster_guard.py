@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI
 
 from jobledger.api import create
-from jobledger.app import App
+from jobledger.service.app import App
 from jobledger.web.guards import OPEN
 from jobledger.web.reviews import Reviews
 from k8s_bridge.actors import ACTOR

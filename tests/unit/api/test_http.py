@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from jobledger.api import create
-from jobledger.app import App
+from jobledger.service.app import App
 from jobledger.web.streams import Closing
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from jobledger.app import App
 from jobledger.manifests import Manifest, read
+from jobledger.service.app import App
 from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from statemachine.engine.clock import WallClock

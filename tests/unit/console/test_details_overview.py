@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from jobledger.app import App
 from jobledger.console.details.overview import group_phase, importance
 from jobledger.console.details.point_in_time import by_change
+from jobledger.service.app import App
 from k8s_bridge.port import JobEvent, Ref
 from statemachine.kinds import KINDS, KNOWN
 from statemachine.state import ChildState

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from jobledger.api import create
-from jobledger.app import App
+from jobledger.service.app import App
 from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from projectors.history import HistoryProjector, SqliteDatabase

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from jobledger.api import create
-from jobledger.app import App
+from jobledger.service.app import App
 from jobledger.web.reviews import Reviews
 from tests.support.memory_cluster import MemoryCluster
 from tests.unit.api.kubernetes import FakeReviews

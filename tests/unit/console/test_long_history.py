@@ -8,12 +8,12 @@ from xml.etree import ElementTree as ET
 import httpx
 import pytest
 
-from jobledger.app import App
 from jobledger.console.timeline.bars import Wanted
 from jobledger.console.timeline.build import timeline
 from jobledger.console.timeline.merging import LEAST, REACH, merged
 from jobledger.console.timeline.picture import picture
 from jobledger.console.timeline.scale import whole
+from jobledger.service.app import App
 from jobledger.wiring import running
 from statemachine.engine.clock import WallClock
 from tests.support.controllers import controller_of

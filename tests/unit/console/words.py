@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 
 from jobledger.api import create
-from jobledger.app import App
 from jobledger.console.frame import Options
 from jobledger.console.queries import PHASES
+from jobledger.service.app import App
 from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from k8s_bridge.attended import Attended

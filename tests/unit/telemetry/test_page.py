@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.openmetrics import parser as openmetrics
 
 from jobledger.api import create
-from jobledger.health import Health
+from jobledger.service.health import Health
 from jobledger.telemetry import page as page_module
 from jobledger.telemetry.catalog import CATALOG, KAFKA
 from jobledger.telemetry.measured import OverApi

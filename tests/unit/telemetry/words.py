@@ -7,7 +7,7 @@ from typing import Any
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from jobledger.app import App
+from jobledger.service.app import App
 from jobledger.telemetry.page import Page
 from jobledger.wiring import running
 from k8s_bridge.admission import admit

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.app import App
 from jobledger.lives.lookup import chosen
+from jobledger.service.app import App
 from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from k8s_bridge.port import Manifest, Ref

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from jobledger import duty
-from jobledger.duty import Duty
+from jobledger import controller_process
+from jobledger.controller_process import ControllerProcess
 from jobledger.wiring.bridge_role import Turn
 from jobledger.wiring.cluster import Opened, Plan
 from jobledger.wiring.ledger import Kafka
@@ -66,10 +66,10 @@ def test_an_end_in_full_swing_takes_less_than_ten_seconds_whatever_hangs(
         async def leasing(_: Plan) -> AsyncIterator[Lease]:
             yield Lease(cast(Api, line), "demo", identity="me")
 
-        monkeypatch.setattr(duty, "opened", opened)
-        monkeypatch.setattr(duty, "leasing", leasing)
+        monkeypatch.setattr(controller_process, "opened", opened)
+        monkeypatch.setattr(controller_process, "leasing", leasing)
         asked = asyncio.Event()
-        running = asyncio.create_task(Duty(PLAN).run([], asked.wait()))
+        running = asyncio.create_task(ControllerProcess(PLAN).run([], asked.wait()))
         for number in range(10):
             wanted = job(f"train-{number}", replicas=4)
             wanted["metadata"]["namespace"] = "demo"
@@ -114,9 +114,11 @@ async def ended(
         finally:
             await log.close()
 
-    monkeypatch.setattr(duty, "opened", opened)
+    monkeypatch.setattr(controller_process, "opened", opened)
     asked = asyncio.Event()
-    running = asyncio.create_task(Duty(replace(PLAN, log=KAFKA, leader_elect=False)).run([], asked.wait()))
+    running = asyncio.create_task(
+        ControllerProcess(replace(PLAN, log=KAFKA, leader_elect=False)).run([], asked.wait())
+    )
     await asyncio.sleep(1.5)
     began = asyncio.get_running_loop().time()
     asked.set()

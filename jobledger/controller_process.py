@@ -16,13 +16,13 @@ from socket import socket
 from typing import TYPE_CHECKING, Any, Final
 
 from jobledger.api import create
-from jobledger.app import App
 from jobledger.console.frame import Options
-from jobledger.health import Health
+from jobledger.service.app import App
+from jobledger.service.health import Health
 from jobledger.web.reviews import Reviews
 from jobledger.web.server import serve
 from jobledger.web.streams import Closing
-from jobledger.web.switchable import Stage, backstage, waiting
+from jobledger.web.switchable import SwitchableApp, waiting, without_front
 from jobledger.wiring.bridge_role import Turn
 from jobledger.wiring.cluster import Plan, leasing, opened
 from jobledger.wiring.controller import Controller
@@ -50,13 +50,13 @@ _PATIENCE: Final = 8.0
 """Seconds after which what still runs then is cancelled again: a library may have lost the first time."""
 
 
-class Duty:
+class ControllerProcess:
     """Does what `plan` says; its front has a console with these options."""
 
     def __init__(self, plan: Plan, options: Options | None = None) -> None:
         self._plan, self._options = plan, options
         self._health = Health()
-        self._stage = Stage(waiting(self._health))
+        self._front = SwitchableApp(waiting(self._health))
 
     async def run(self, sockets: Sequence[socket], asked: Awaitable[object]) -> None:
         """Works, and answers HTTP on `sockets`, until it is `asked` to end; then what is in hand is finished.
@@ -70,11 +70,11 @@ class Duty:
         reminding: asyncio.Task[None] | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(serve(self._stage, sockets, Closing(), stop), name="http")
+                tasks.create_task(serve(self._front, sockets, Closing(), stop), name="http")
                 work = tasks.create_task(self._work(), name="work")
                 await asked
                 reminding = asyncio.create_task(_remind(others), name="remind")
-                self._stage.close()
+                self._front.close()
                 stop.set()
                 await self._finish()
                 work.cancel()
@@ -132,16 +132,16 @@ class Duty:
                 await controller.run(lambda: self._show(plan, controller, api))
             finally:
                 self._health.controller = None
-                self._stage.show(waiting(self._health))
+                self._front.show(waiting(self._health))
 
     def _show(self, plan: Plan, controller: Controller, api: "Api | None") -> None:
         log.info("working", extra={"action": "working", "roles": ",".join(sorted(plan.roles))})
         if Role.FRONT in plan.roles and api is not None:
             closing = Closing()
             app = App(controller, self._health)
-            self._stage.show(create(app, closing, Reviews(api), self._options), closing)
+            self._front.show(create(app, closing, Reviews(api), self._options), closing)
         else:
-            self._stage.show(backstage(self._health))
+            self._front.show(without_front(self._health))
 
     async def _finish(self) -> None:
         """What is in hand is done, as far as that takes no longer than a moment."""
