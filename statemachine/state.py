@@ -88,7 +88,7 @@ class ReplicaState(NamedTuple):
         changes["pod"], changes["wish"], changes["progress"] = pod, wish, progress
         if self.leaving and wish not in _LEAVES:
             changes["leaving"], changes["counted"] = "", False
-        return self._replace(**changes)  # type: ignore[arg-type]
+        return ReplicaState._make(map(changes.pop, ReplicaState._fields, self))  # as `_replace` does it
 
     @property
     def phase(self) -> ReplicaPhase:
