@@ -32,7 +32,31 @@ def _of(
     return Mutant(f"{module.replace('.', '-')}-{name}", whole, old, new, tests, equivalent)
 
 
+_VERSIONS: Final = (f"{_KINDS}/test_versions.py",)
+
 MUTANTS: Final = (
+    _of(
+        "common.stored",
+        "equal-is-the-same",
+        "others.get(key, self) is spec[key]",
+        "others.get(key, self) == spec[key]",
+        _VERSIONS,
+    ),
+    _of(
+        "common.stored",
+        "what-no-job-has-is-kept",
+        "_parsed(self) if self.job else parsed(self.model, self.spec)",
+        "_parsed(self)",
+        _VERSIONS,
+    ),
+    _of(
+        "common.kind",
+        "children-of-a-new-reading",
+        "Version(self.model, job.uid, job.spec).stored()",
+        "Version(self.model, NO_UID, job.spec).stored()",
+        _VERSIONS,
+    ),
+    _of("common.kind", "a-change-is-judged-again", "if is_same(spec, reading.spec):", "if False:", _VERSIONS),
     _of(
         "common.update",
         "true-is-one",
@@ -64,8 +88,8 @@ MUTANTS: Final = (
     _of(
         "common.kind",
         "old-warnings-again",
-        "(each for each in notices if each not in warned)",
-        "iter(notices)",
+        "if changes and notice not in warned",
+        "if changes",
         _UPDATES,
     ),
     _of(

@@ -50,3 +50,22 @@ def test_t6_a_late_report_of_a_pod_that_could_not_start_does_not_end_the_job() -
     story.pod("worker-1", "Running").pod("worker-1", "Succeeded")
     late = story.pod_seen("worker-1", "Failed", uid="worker-1.1", attempt=1, reason=CANNOT_START)
     assert story.see(late).last == ()
+
+
+def test_nothing_is_told_of_a_pod_that_has_ended_not_even_its_deletion() -> None:
+    story = Story(workers(2, policy="Never")).submit().all_pods("Running").pod("worker-1", "Succeeded")
+    assert story.pod("worker-1", "Succeeded", deleting=True).last == ()
+
+
+def test_a_pod_that_others_delete_before_it_runs_has_started_and_one_that_we_delete_has_not() -> None:
+    story = Story(workers(2)).submit().all_pods("Pending").pod("worker-1", "Failed", deleting=True)
+    assert (story.replica("worker-1").ended, story.replica("worker-1").started) == (True, True)
+    story.pause().pod("worker-0", "Failed", deleting=True)
+    assert (story.replica("worker-0").ended, story.replica("worker-0").started) == (True, False)
+
+
+def test_a_pod_that_has_ended_in_its_deletion_is_not_spared_by_the_clean_up() -> None:
+    policy = {"cleanUpPolicy": "Unfinished"}
+    story = Story(workers(2, runPolicy=policy)).submit().all_pods("Running")
+    story.pod("worker-1", "Failed", deleting=True).pod("worker-0", "Succeeded")
+    assert (story.replica("worker-1").leaving, story.replica("worker-1").spared) == ("clean-up", False)

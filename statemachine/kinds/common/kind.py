@@ -11,9 +11,10 @@ from statemachine.ids import JobUid, ReplicaName
 from statemachine.kind import NO_UID, Admission, Budget, LifeRule, Names, OptInSettings, Placement, Scaling
 from statemachine.kinds.common.canonical import Modern, Reading, as_written, read
 from statemachine.kinds.common.crd import Served, crd
-from statemachine.kinds.common.stored import stored
+from statemachine.kinds.common.stored import Version, stored
 from statemachine.kinds.common.update import (
     frozen_changes,
+    is_same,
     mutable_changes,
     rendered,
     value_at,
@@ -29,7 +30,7 @@ from statemachine.schema.json_values import unreadable
 from statemachine.schema.layout import Layout
 from statemachine.schema.lookup import flag, number, text
 from statemachine.schema.manual import NO_MANUAL, Manual
-from statemachine.schema.problems import by_rule, in_field_order, parsed, shown
+from statemachine.schema.problems import by_rule, in_field_order, shown
 from statemachine.spec import Plan
 from statemachine.state import JobState
 
@@ -153,9 +154,9 @@ class ModelKind(Generic[S]):
         if fault is not None:
             return Admission(dict(old or {}), None, (fault,))
         if old is not None:
-            return self._update(name, uid, self._read(old).spec, self._read(spec))
+            return self._update(name, uid, self._canonical(old), self._read(spec))
         reading = self._read(spec)
-        model, problems, notices = self._judged(Draft(name, reading.spec), reading)
+        model, problems, notices = self._judged(Draft(name, reading.spec), reading, uid)
         said = (*reading.notices, *notices)
         if runs and problems and model is not None:
             with suppress(InvariantBroken):
@@ -167,9 +168,16 @@ class ModelKind(Generic[S]):
     def _read(self, spec: Mapping[str, Any]) -> Reading:
         return read(self.model, spec, self.modern)
 
-    def _judged(self, draft: Draft, reading: Reading) -> tuple[S | None, tuple[Problem, ...], list[Notice]]:
+    def _canonical(self, old: Mapping[str, Any]) -> dict[str, Any]:
+        """A spec that was admitted; itself where it is canonical, as its model is known then."""
+        spec = self._read(old).spec
+        return old if isinstance(old, dict) and old == spec else spec
+
+    def _judged(
+        self, draft: Draft, reading: Reading, uid: JobUid
+    ) -> tuple[S | None, tuple[Problem, ...], list[Notice]]:
         """The model if the spec has its shape, all problems in field order, and what the rules warn of."""
-        model, broken = parsed(self.model, draft.spec)
+        model, broken = Version(self.model, uid, draft.spec).parsed()
         said = [each for rule in self.rules if rule.check for each in rule.check(draft)]
         problems = [*_named(broken, reading, self.rules), *reading.problems]
         problems += [each for each in said if isinstance(each, Problem)]
@@ -184,8 +192,8 @@ class ModelKind(Generic[S]):
         from now on: what it would bring, and may not, is told by `frozen`.
         """
         reading = replace(reading, spec=as_known(old, reading.spec))
-        before, accepted, warned = self._judged(Draft(name, old), Reading())
-        after, problems, _ = self._judged(Draft(name, reading.spec, old), reading)
+        before, accepted, warned = self._judged(Draft(name, old), Reading(), uid)
+        after, problems, notices = self._judged(Draft(name, reading.spec, old), reading, uid)
         unknown = tuple(_unknown_fields(reading))
         frozen = tuple(map(rendered, frozen_changes(self.model, old, reading.spec)))
         brought = tuple(each for each in problems if each not in accepted)
@@ -193,11 +201,14 @@ class ModelKind(Generic[S]):
             return Admission(old, None, brought, unknown, frozen, {})
         try:
             spec, changes = self._merged(old, reading.spec, before, after)
-            plan = self.plan(name, uid, stored(self.model, spec))
+            if is_same(spec, reading.spec):  # all that was asked for: what was found of it holds
+                spec = reading.spec
+            elif changes:
+                notices = self._judged(Draft(name, spec, old), Reading(), uid)[2]
+            plan = self.plan(name, uid, Version(self.model, uid, spec).stored())
         except _NEVER_ADMITTED:
             return Admission(old, None, problems or _OLD_INVALID, unknown, frozen, {})
-        notices = self._judged(Draft(name, spec, old), Reading())[2] if changes else []
-        fresh = (each for each in notices if each not in warned)
+        fresh = (notice for notice in notices if changes and notice not in warned)
         return Admission(spec, plan, (), (*unknown, *fresh), frozen, changes)
 
     def _merged(
@@ -212,7 +223,11 @@ class ModelKind(Generic[S]):
 
     def children(self, job: JobState) -> Iterator[Child]:
         """See `Kind.children`. A job that was refused has none."""
-        return iter(()) if job.plan is None else self.objects(job, stored(self.model, job.spec))
+        return (
+            iter(())
+            if job.plan is None
+            else self.objects(job, Version(self.model, job.uid, job.spec).stored())
+        )
 
     def pausing(self, on: bool) -> dict[str, Any]:
         """See `Kind.pausing`."""

@@ -1,19 +1,71 @@
-"""Specs that were admitted, as their model: also where a later release would not take them any more.
+"""Specs as their model, each version parsed once; also specs that a later release would not take any more.
 
-A job lives by the spec that it was admitted with. What a release asks of new specs is no reason to stop looking after
-those that were there before, so a value that its field would refuse today stays as it is, and only that one.
+A job lives by the spec that it was admitted with. What a release asks of new specs is no reason to abandon a job that
+was there before, so a value that its field would refuse today stays as it is, and only that one.
 """
 
 from collections.abc import Mapping
-from functools import cache
-from typing import Annotated, Any, TypeVar, cast
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Annotated, Any, Final, Generic, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
+from statemachine.errors import Problem
+from statemachine.ids import JobUid
 from statemachine.schema.fields import SpecPart
+from statemachine.schema.problems import parsed
 from statemachine.schema.tables import FieldShape, fields
 
 S = TypeVar("S", bound=SpecPart)
+
+_KEPT: Final = 256
+"""Versions whose model is kept: more than the jobs that change at one time, and a few megabytes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Version(Generic[S]):
+    """The spec that a job had or may get. Two are the same if they hold the same values, not only equal ones.
+
+    An event holds a copy of the mapping with the values of it: 1 and true are equal, and not the same to a field.
+    """
+
+    model: type[S]
+    job: JobUid
+    spec: Mapping[str, Any]
+
+    def __hash__(self) -> int:
+        return hash(self.job)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Version) or (self.model, self.job) != (other.model, other.job):
+            return False
+        spec, others = self.spec, other.spec
+        return spec is others or (
+            len(spec) == len(others) and all(others.get(key, self) is spec[key] for key in spec)
+        )
+
+    def parsed(self) -> tuple[S | None, list[Problem]]:
+        """See `problems.parsed`. What no job has yet is parsed each time."""
+        model, problems = _parsed(self) if self.job else parsed(self.model, self.spec)
+        return cast("S | None", model), list(problems)
+
+    def stored(self) -> S:
+        """See `stored`."""
+        model, _ = self.parsed()
+        if model is not None:
+            return model
+        return cast("S", _lenient(self)) if self.job else _part(self.model, self.spec)
+
+
+@lru_cache(maxsize=_KEPT)
+def _parsed(version: Version[SpecPart]) -> tuple[SpecPart | None, list[Problem]]:
+    return parsed(version.model, version.spec)
+
+
+@lru_cache(maxsize=_KEPT)
+def _lenient(version: Version[SpecPart]) -> SpecPart:
+    return _part(version.model, version.spec)
 
 
 def stored(model: type[S], spec: Mapping[str, Any]) -> S:

@@ -4,6 +4,7 @@ A place in a spec is a tuple of steps, field names and indexes: names of resourc
 in one string could not be followed.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -45,6 +46,11 @@ def frozen_changes(model: type[SpecPart], old: Any, new: Any, at: Steps = ()) ->
                 yield from frozen_changes(shape.part, one, other, (*here, index))
         elif shape.part is not None:
             yield from frozen_changes(shape.part, was, now, here)
+
+
+def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Two specs are the same bytes: 1, 1.0 and true are equal, and differ."""
+    return json.dumps(one) == json.dumps(other)
 
 
 def _plain(value: Any) -> Any:
