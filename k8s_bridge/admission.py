@@ -30,7 +30,7 @@ def admit(new: Manifest, old: Manifest | None) -> None:
         kind = kind_of(api_version, new["kind"])
     except UnknownKind as error:
         raise Refused(404, "NotFound", str(error)) from error
-    before = None if old is None else kind.admit(name, _spec(old)).spec
+    before = None if old is None else kind.canonical(_spec(old))
     admission = kind.admit(name, _spec(new), before)
     refusals = list(refused(kind.rules, admission.problems))
     if refusals:

@@ -125,7 +125,7 @@ def compared(
         return Confirmation.AHEAD, "it is being deleted"
     kind = kind_of(state.api_version, state.kind)
     logged = with_variables(state.spec, lambda _, value: values.get(value, value)) if values else state.spec
-    if within(logged, kind.admit(state.name, job.spec, uid=state.uid).spec):
+    if within(logged, kind.canonical(job.spec)):
         return Confirmation.CONFIRMED, ""
     if _is_ignored(kind, state, job.spec):
         return Confirmation.CONFIRMED, ""

@@ -258,6 +258,9 @@ class Kind(Protocol):
         holds.
         """
 
+    def canonical(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """The canonical form of a spec, whatever the rules say of it; empty where it cannot be read."""
+
     def children(self, job: JobState) -> Iterator[Child]:
         """All objects of a job with every replica of its scale in existence, in creation order.
 

@@ -154,7 +154,7 @@ class ModelKind(Generic[S]):
         if fault is not None:
             return Admission(dict(old or {}), None, (fault,))
         if old is not None:
-            return self._update(name, uid, self._canonical(old), self._read(spec))
+            return self._update(name, uid, self._admitted(old), self._read(spec))
         reading = self._read(spec)
         model, problems, notices = self._judged(Draft(name, reading.spec), reading, uid)
         said = (*reading.notices, *notices)
@@ -168,7 +168,7 @@ class ModelKind(Generic[S]):
     def _read(self, spec: Mapping[str, Any]) -> Reading:
         return read(self.model, spec, self.modern)
 
-    def _canonical(self, old: Mapping[str, Any]) -> dict[str, Any]:
+    def _admitted(self, old: Mapping[str, Any]) -> dict[str, Any]:
         """A spec that was admitted; itself where it is canonical, as its model is known then."""
         spec = self._read(old).spec
         return old if isinstance(old, dict) and old == spec else spec
@@ -220,6 +220,10 @@ class ModelKind(Generic[S]):
             value = changes[rendered(place)] = value_at(new, place)
             spec = with_value(spec, place, value)
         return self._read(spec).spec, changes
+
+    def canonical(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Kind.canonical`."""
+        return {} if _no_object(spec) or unreadable(dict(spec)) else self._read(spec).spec
 
     def children(self, job: JobState) -> Iterator[Child]:
         """See `Kind.children`. A job that was refused has none."""
