@@ -5,23 +5,30 @@ an object: it may have been written by anybody, and by any version of anything. 
 ours is nothing (`None`, an empty tuple), never an exception.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from k8s_bridge.actors import DELETED_BY
 from k8s_bridge.labels import labels
+from k8s_bridge.pod_status import (
+    ENDED,
+    containers_of,
+    disruption_of,
+    ended_or_started_at,
+    own_ends,
+    phase_of,
+    refused_for_good,
+)
 from k8s_bridge.port import Change, Verb
+from k8s_bridge.raw import mapping, mappings, text
 from statemachine.ids import JobUid, PodUid, attempt_of, whole_number
 from statemachine.kinds import KINDS, SERVED, UnknownKind, kind_of, replica_of
 from statemachine.observations import (
     CANNOT_START,
     ChildObserved,
-    Container,
-    ContainerStatus,
     JobGone,
     JobObserved,
     Observation,
@@ -51,11 +58,6 @@ _CHILD_LABELS = frozenset(kind.child_label for kind in KINDS)
 
 KUEUE_GROUP = "kueue.x-k8s.io"
 
-_LONGEST_GRACE = 100 * 365 * 86_400
-"""Seconds; what is longer is nonsense."""
-
-_ENDED = (PodPhase.SUCCEEDED, PodPhase.FAILED)
-
 
 def observe(change: Change, known: PodGone | None = None) -> tuple[Observation, ...]:
     """What `change` says, in the order in which it happened; empty if it is not about a job of ours.
@@ -63,10 +65,10 @@ def observe(change: Change, known: PodGone | None = None) -> tuple[Observation, 
     A pod that is gone is two observations if its last form shows an end: that end may never have been seen. One that
     is `known`, by its uid, stays the replica that it was unless somebody else controls it, whatever labels it has.
     """
-    raw = _map(change.object)
+    raw = mapping(change.object)
     if is_job(raw):
         found: Iterable[Observation | None] = (job(change),)
-    elif _text(raw.get("kind")) == "Pod":
+    elif text(raw.get("kind")) == "Pod":
         found = (_end(change, known), pod(change, known))
     elif is_observed_child(raw):
         found = (child(change),)
@@ -79,34 +81,35 @@ def observe(change: Change, known: PodGone | None = None) -> tuple[Observation, 
 
 def is_job(raw: Mapping[str, Any]) -> bool:
     """The object is of one of the API groups that hold job kinds, and not of what jobs own."""
-    return _group(raw) in JOB_GROUPS and (_group(raw), _text(raw.get("kind"))) not in _OWNED
+    return _group(raw) in JOB_GROUPS and (_group(raw), text(raw.get("kind"))) not in _OWNED
 
 
 def is_observed_child(raw: Mapping[str, Any]) -> bool:
     """The object is of a sort of children that a kind observes."""
-    return (_group(raw), _text(raw.get("kind"))) in _FACTS
+    return (_group(raw), text(raw.get("kind"))) in _FACTS
 
 
 def is_workload(raw: Mapping[str, Any]) -> bool:
     """The object is a Workload of Kueue's, which says how a job stands in its queue."""
-    return _text(raw.get("kind")) == "Workload" and _group(raw) == KUEUE_GROUP
+    return text(raw.get("kind")) == "Workload" and _group(raw) == KUEUE_GROUP
 
 
 def is_controlled(raw: Mapping[str, Any]) -> bool:
     """Somebody controls the object, whoever it is."""
     return any(
-        each.get("controller") is True for each in _maps(_map(raw.get("metadata")).get("ownerReferences"))
+        each.get("controller") is True
+        for each in mappings(mapping(raw.get("metadata")).get("ownerReferences"))
     )
 
 
 def is_in_sight(raw: Mapping[str, Any]) -> bool:
     """The object carries a label that watches of children select by."""
-    return not _CHILD_LABELS.isdisjoint(_map(_map(raw.get("metadata")).get("labels")))
+    return not _CHILD_LABELS.isdisjoint(mapping(mapping(raw.get("metadata")).get("labels")))
 
 
 def owner_of(raw: Mapping[str, Any]) -> JobUid:
     """The uid of the job that controls the object; empty if none of ours does."""
-    return _owner(_map(raw.get("metadata")))
+    return _owner(mapping(raw.get("metadata")))
 
 
 def job(change: Change) -> JobObserved | JobGone | None:
@@ -114,24 +117,24 @@ def job(change: Change) -> JobObserved | JobGone | None:
 
     One that is being deleted is there until nothing holds it any more.
     """
-    raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
-    uid, name = JobUid(_text(meta.get("uid"))), _text(meta.get("name"))
-    if not (is_job(raw) and uid and name and _text(raw.get("kind"))):
+    raw, meta = mapping(change.object), mapping(mapping(change.object).get("metadata"))
+    uid, name = JobUid(text(meta.get("uid"))), text(meta.get("name"))
+    if not (is_job(raw) and uid and name and text(raw.get("kind"))):
         return None
     deleted_at = instant(meta.get("deletionTimestamp"))
-    by = _text(_map(meta.get("annotations")).get(DELETED_BY))
+    by = text(mapping(meta.get("annotations")).get(DELETED_BY))
     if change.verb is Verb.DELETED:
         return JobGone(job=uid, at=change.at, happened_at=deleted_at, actor=by)
     try:
         return JobObserved(
             job=uid,
             at=change.at,
-            api_version=_text(raw.get("apiVersion")),
-            kind=_text(raw.get("kind")),
-            namespace=_text(meta.get("namespace")) or "default",
+            api_version=text(raw.get("apiVersion")),
+            kind=text(raw.get("kind")),
+            namespace=text(meta.get("namespace")) or "default",
             name=name,
             generation=whole_number(meta.get("generation")) or 0,
-            spec=dict(_map(raw.get("spec"))),
+            spec=dict(mapping(raw.get("spec"))),
             actor=by if deleted_at else "",
             labels=labels(meta),
             terminating_since=deleted_at,
@@ -142,62 +145,62 @@ def job(change: Change) -> JobObserved | JobGone | None:
 
 def pod(change: Change, known: PodGone | None = None) -> PodObserved | PodGone | PodUnreadable | None:
     """The pod as it stands, if a job of ours controls it, or if it is `known` and nobody else does."""
-    raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
-    owner, replica, uid = _owner(meta), replica_of(_map(meta.get("labels"))), PodUid(_text(meta.get("uid")))
+    raw, meta = mapping(change.object), mapping(mapping(change.object).get("metadata"))
+    owner, replica, uid = _owner(meta), replica_of(mapping(meta.get("labels"))), PodUid(text(meta.get("uid")))
     if known is not None and known.uid == uid and (owner == known.job or not is_controlled(raw)):
         owner, replica = known.job, known.replica
     if not (owner and replica and uid):
         return None
-    attempt = attempt_of(_map(meta.get("annotations")))
+    attempt = attempt_of(mapping(meta.get("annotations")))
     if change.verb is Verb.DELETED:
         return PodGone(job=owner, at=change.at, replica=replica, attempt=attempt or 0, uid=uid)
-    status = _map(raw.get("status"))
-    phase = _phase(status)
+    status = mapping(raw.get("status"))
+    phase = phase_of(status)
     if phase is None or attempt is None:
         return PodUnreadable(job=owner, at=change.at, replica=replica, uid=uid, written_at=_written_at(meta))
-    conditions = list(_maps(status.get("conditions")))
-    refused = _refused_for_good(status) if phase is PodPhase.FAILED else ""
+    conditions = list(mappings(status.get("conditions")))
+    refused = refused_for_good(status) if phase is PodPhase.FAILED else ""
     return PodObserved(
         job=owner,
         at=change.at,
-        happened_at=_happened(status, phase),
+        happened_at=ended_or_started_at(status, phase),
         replica=replica,
         attempt=attempt,
-        pod=_text(meta.get("name")),
+        pod=text(meta.get("name")),
         uid=uid,
         phase=phase,
-        containers=tuple(_containers(status)),
-        node=_text(_map(raw.get("spec")).get("nodeName")),
-        reason=CANNOT_START if refused else _text(status.get("reason")),
-        message=_shown(refused or _text(status.get("message")), raw),
-        disruption=_disruption(conditions),
+        containers=tuple(containers_of(status)),
+        node=text(mapping(raw.get("spec")).get("nodeName")),
+        reason=CANNOT_START if refused else text(status.get("reason")),
+        message=_shown(refused or text(status.get("message")), raw),
+        disruption=disruption_of(conditions),
         deleting=bool(meta.get("deletionTimestamp")),
         ready=any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions),
-        own_ends=tuple(_own_ends(meta, status)) if phase in _ENDED else (),
+        own_ends=tuple(own_ends(meta, status)) if phase in ENDED else (),
         written_at=_written_at(meta),
     )
 
 
 def _written_at(meta: Mapping[str, Any]) -> datetime | None:
     """When the API server took the last change of the object. Source: Kubernetes, ManagedFieldsEntry.time."""
-    times = (instant(each.get("time")) for each in _maps(meta.get("managedFields")))
+    times = (instant(each.get("time")) for each in mappings(meta.get("managedFields")))
     return max((each for each in times if each is not None), default=None)
 
 
 def recorded(raw: Mapping[str, Any]) -> Recorded | None:
     """What the status of a job object says of its life; None if it says nothing."""
     try:
-        kind = kind_of(_text(raw.get("apiVersion")), _text(raw.get("kind")))
-        return kind.recorded(_map(raw.get("status")))
+        kind = kind_of(text(raw.get("apiVersion")), text(raw.get("kind")))
+        return kind.recorded(mapping(raw.get("status")))
     except (UnknownKind, ValidationError):
         return None
 
 
 def child(change: Change) -> ChildObserved | None:
     """The object as it stands, if a job controls it and a kind observes such; with an empty uid once it is gone."""
-    raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
-    owner, uid, name = _owner(meta), _text(meta.get("uid")), _text(meta.get("name"))
-    kind, facts = _text(raw.get("kind")), facts_of(raw)
+    raw, meta = mapping(change.object), mapping(mapping(change.object).get("metadata"))
+    owner, uid, name = _owner(meta), text(meta.get("uid")), text(meta.get("name"))
+    kind, facts = text(raw.get("kind")), facts_of(raw)
     if facts is None or not (owner and uid and name):
         return None
     if change.verb is Verb.DELETED:
@@ -210,7 +213,7 @@ def child(change: Change) -> ChildObserved | None:
 
 def facts_of(raw: Mapping[str, Any]) -> dict[str, str] | None:
     """What is observed of a child (`Owned.facts`); None if no kind observes such objects."""
-    facts = _FACTS.get((_group(raw), _text(raw.get("kind"))))
+    facts = _FACTS.get((_group(raw), text(raw.get("kind"))))
     return None if facts is None else dict(facts(raw))
 
 
@@ -228,14 +231,14 @@ _LONGEST_MESSAGE: Final = 1024
 
 def workload(change: Change) -> WorkloadObserved | None:
     """The Workload as it stands, if a job of ours controls it; with an empty uid once it is gone."""
-    raw, meta = _map(change.object), _map(_map(change.object).get("metadata"))
-    owner, uid, name = _owner(meta), _text(meta.get("uid")), _text(meta.get("name"))
+    raw, meta = mapping(change.object), mapping(mapping(change.object).get("metadata"))
+    owner, uid, name = _owner(meta), text(meta.get("uid")), text(meta.get("name"))
     if not (owner and uid and name):
         return None
     if change.verb is Verb.DELETED:
         return WorkloadObserved(job=owner, at=change.at, name=name, uid="", gone_uid=uid)
-    spec, status = _map(raw.get("spec")), _map(raw.get("status"))
-    admission = _map(status.get("admission"))
+    spec, status = mapping(raw.get("spec")), mapping(raw.get("status"))
+    admission = mapping(status.get("admission"))
     conditions = tuple(_workload_conditions(status))
     return WorkloadObserved(
         job=owner,
@@ -243,8 +246,8 @@ def workload(change: Change) -> WorkloadObserved | None:
         happened_at=max((each.changed_at for each in conditions if each.changed_at), default=None),
         name=name,
         uid=uid,
-        queue=_text(spec.get("queueName")),
-        cluster_queue=_text(admission.get("clusterQueue")),
+        queue=text(spec.get("queueName")),
+        cluster_queue=text(admission.get("clusterQueue")),
         flavors=tuple(sorted(set(_flavors(admission)))),
         active=spec.get("active") is not False,
         conditions=conditions,
@@ -252,23 +255,23 @@ def workload(change: Change) -> WorkloadObserved | None:
 
 
 def _workload_conditions(status: Mapping[str, Any]) -> Iterator[WorkloadCondition]:
-    known = {_text(each.get("type")): each for each in _maps(status.get("conditions"))}
+    known = {text(each.get("type")): each for each in mappings(status.get("conditions"))}
     for type_ in _TOLD:
         if (each := known.get(type_)) is not None:
             yield WorkloadCondition(
                 type=type_,
-                status=_text(each.get("status")),
-                reason=_text(each.get("reason")),
-                message=_text(each.get("message"))[:_LONGEST_MESSAGE],
+                status=text(each.get("status")),
+                reason=text(each.get("reason")),
+                message=text(each.get("message"))[:_LONGEST_MESSAGE],
                 changed_at=instant(each.get("lastTransitionTime")),
             )
 
 
 def _flavors(admission: Mapping[str, Any]) -> Iterator[str]:
     """The ResourceFlavors that quota is reserved in. Source: Kueue, PodSetAssignment.flavors: resource → flavor."""
-    for each in _maps(admission.get("podSetAssignments")):
-        for flavor in _map(each.get("flavors")).values():
-            if name := _text(flavor):
+    for each in mappings(admission.get("podSetAssignments")):
+        for flavor in mapping(each.get("flavors")).values():
+            if name := text(flavor):
                 yield name
 
 
@@ -277,14 +280,14 @@ def is_over(pod: Mapping[str, Any]) -> bool:
 
     Of a pod that never came to a node, or had ended before, that is the first step as well.
     """
-    meta = _map(pod.get("metadata"))
+    meta = mapping(pod.get("metadata"))
     return "deletionTimestamp" in meta and meta.get("deletionGracePeriodSeconds") == 0
 
 
 def tells_no_more(pod: Mapping[str, Any]) -> bool:
     """The pod is being deleted, and this form of it says all that will ever be known of its end."""
-    is_deleting = "deletionTimestamp" in _map(pod.get("metadata"))
-    return is_over(pod) or (is_deleting and _phase(_map(pod.get("status"))) in _ENDED)
+    is_deleting = "deletionTimestamp" in mapping(pod.get("metadata"))
+    return is_over(pod) or (is_deleting and phase_of(mapping(pod.get("status"))) in ENDED)
 
 
 def _end(change: Change, known: PodGone | None) -> PodObserved | None:
@@ -292,124 +295,15 @@ def _end(change: Change, known: PodGone | None) -> PodObserved | None:
     if change.verb is not Verb.DELETED:
         return None
     seen = pod(Change(Verb.MODIFIED, change.object, change.at), known)
-    return seen if isinstance(seen, PodObserved) and seen.phase in _ENDED else None
+    return seen if isinstance(seen, PodObserved) and seen.phase in ENDED else None
 
 
 def _owner(meta: Mapping[str, Any]) -> JobUid:
     """The uid of the controlling job; empty if something else, or nothing, controls the object."""
-    for each in _maps(meta.get("ownerReferences")):
+    for each in mappings(meta.get("ownerReferences")):
         if each.get("controller") is True and is_job(each):
-            return JobUid(_text(each.get("uid")))
+            return JobUid(text(each.get("uid")))
     return JobUid("")
-
-
-def _phase(status: Mapping[str, Any]) -> PodPhase | None:
-    try:
-        return PodPhase(_text(status.get("phase")))
-    except ValueError:
-        return None
-
-
-def _disruption(conditions: Iterable[Mapping[str, Any]]) -> str:
-    for each in conditions:
-        if each.get("type") == "DisruptionTarget" and each.get("status") == "True":
-            return _text(each.get("reason")) or "DisruptionTarget"
-    return ""
-
-
-def _containers(status: Mapping[str, Any]) -> Iterator[Container]:
-    """Init containers first, as the pod runs them."""
-    for field in ("initContainerStatuses", "containerStatuses"):
-        for each in _maps(status.get(field)):
-            if name := _text(each.get("name")):
-                restarts = whole_number(each.get("restartCount")) or 0
-                yield _container(name, _map(each.get("state")), restarts, init=field.startswith("init"))
-
-
-def _container(name: str, state: Mapping[str, Any], restarts: int, *, init: bool) -> Container:
-    for key, known in (
-        ("terminated", ContainerStatus.TERMINATED),
-        ("running", ContainerStatus.RUNNING),
-        ("waiting", ContainerStatus.WAITING),
-    ):
-        if key in state and isinstance(state[key], Mapping):
-            detail = _map(state[key])
-            code = _exit_code(detail) if key == "terminated" else None
-            reason = _text(detail.get("reason"))
-            return Container(
-                name=name, state=known, exit_code=code, reason=reason, init=init, restarts=restarts
-            )
-    # Kubernetes: a state without a member counts as waiting; one with an unknown member is not understood.
-    unknown = ContainerStatus.UNKNOWN if state else ContainerStatus.WAITING
-    return Container(name=name, state=unknown, init=init, restarts=restarts)
-
-
-def _exit_code(detail: Mapping[str, Any]) -> int | None:
-    """The exit code as given; Windows ones may be negative."""
-    code = detail.get("exitCode")
-    return code if type(code) is int and -(1 << 31) <= code < 1 << 32 else None
-
-
-def _happened(status: Mapping[str, Any], phase: PodPhase) -> datetime | None:
-    """The latest instant in `status` that explains `phase`: an end is explained by ends only."""
-    found: list[datetime] = []
-    for state in _states(status):
-        found += _instants(_map(state.get("terminated")).get("finishedAt"))
-        if phase not in _ENDED:
-            found += _instants(_map(state.get("running")).get("startedAt"))
-    return max(found, default=None)
-
-
-def _states(status: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """How each container is, init containers first."""
-    for field in ("initContainerStatuses", "containerStatuses"):
-        for each in _maps(status.get(field)):
-            yield _map(each.get("state"))
-
-
-_NOT_STARTED: Final = ("StartError", "ContainerCannotRun")
-"""Reasons of containers that never ran: of containerd and CRI-O, of dockershim and cri-dockerd."""
-
-_FOR_GOOD: Final = re.compile(
-    r"exec.*(executable file not found|no such file or directory|exec format error|argument list too long"
-    r"|permission denied|is a directory)",
-    re.IGNORECASE | re.DOTALL,
-)
-"""What a runtime says of a program that no other attempt would start. Source: runc; execve(2) ENOENT, ENOEXEC, E2BIG,
-EACCES, EISDIR. A mount that is missing is not among them: another node may have it."""
-
-
-def _refused_for_good(status: Mapping[str, Any]) -> str:
-    """What the container runtime said of a program that it will never start; empty if it was something else."""
-    for state in _states(status):
-        ended = _map(state.get("terminated"))
-        said = _text(ended.get("message"))
-        if _text(ended.get("reason")) in _NOT_STARTED and _FOR_GOOD.search(said):
-            return said
-    return ""
-
-
-def _own_ends(meta: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[str]:
-    """The containers that had finished when somebody asked for the pod's deletion (spec R8, T18 against T11).
-
-    Source: Kubernetes, pod termination: deletionTimestamp is the moment of the request plus the grace period, also
-    after that was shortened.
-    """
-    until = instant(meta.get("deletionTimestamp"))
-    if until is None:
-        return
-    grace = meta.get("deletionGracePeriodSeconds")
-    seconds = grace if isinstance(grace, int | float) and 0 <= grace <= _LONGEST_GRACE else 0
-    asked_at = until - timedelta(seconds=seconds)
-    for each in _maps(status.get("containerStatuses")):
-        finished = instant(_map(_map(each.get("state")).get("terminated")).get("finishedAt"))
-        if finished is not None and finished <= asked_at and (name := _text(each.get("name"))):
-            yield name
-
-
-def _instants(value: object) -> list[datetime]:
-    at = instant(value)
-    return [] if at is None else [at]
 
 
 def _shown(message: str, raw: Mapping[str, Any]) -> str:
@@ -418,22 +312,5 @@ def _shown(message: str, raw: Mapping[str, Any]) -> str:
 
 
 def _group(raw: Mapping[str, Any]) -> str:
-    group, slash, _ = _text(raw.get("apiVersion")).partition("/")
+    group, slash, _ = text(raw.get("apiVersion")).partition("/")
     return group if slash else ""
-
-
-def _map(value: object) -> Mapping[str, Any]:
-    # the exact type first: asking an abstract class costs ten times as much
-    return value if type(value) is dict or isinstance(value, Mapping) else {}
-
-
-def _maps(value: object) -> Iterator[Mapping[str, Any]]:
-    if isinstance(value, list):
-        yield from (each for each in value if type(each) is dict or isinstance(each, Mapping))
-
-
-def _text(value: object) -> str:
-    """A string that can be written as UTF-8; anything else is nothing."""
-    if not isinstance(value, str):
-        return ""
-    return value if value.isascii() else value.encode("utf-8", "replace").decode()

@@ -6,6 +6,7 @@ from tests.mutants.model import Mutant
 
 _WATCHERS: Final = "k8s_bridge.watchers"
 _OBSERVE: Final = "k8s_bridge.observe"
+_POD_STATUS: Final = "k8s_bridge.pod_status"
 _OBJECTS: Final = "k8s_bridge.objects"
 _STORED: Final = "k8s_bridge.stored"
 _MEMORY: Final = "tests.support.memory_cluster"
@@ -198,9 +199,9 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "observe-false-disruption",
-        _OBSERVE,
-        'each.get("type") == "DisruptionTarget" and each.get("status") == "True"',
-        'each.get("type") == "DisruptionTarget"',
+        _POD_STATUS,
+        'condition.get("type") == "DisruptionTarget" and condition.get("status") == "True"',
+        'condition.get("type") == "DisruptionTarget"',
         _ON_OBSERVE,
     ),
     Mutant(
@@ -212,14 +213,14 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "observe-end-explained-by-a-start",
-        _OBSERVE,
-        "        if phase not in _ENDED:\n            found",
-        "        if True:\n            found",
+        _POD_STATUS,
+        "        if phase not in ENDED:\n            instants",
+        "        if True:\n            instants",
         _ON_OBSERVE,
     ),
     Mutant(
         "observe-exit-code-of-any-size",
-        _OBSERVE,
+        _POD_STATUS,
         "return code if type(code) is int and -(1 << 31) <= code < 1 << 32 else None",
         "return code if isinstance(code, int) else None",
         _ON_OBSERVE,
@@ -234,8 +235,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "observe-own-ends-of-a-running-pod",
         _OBSERVE,
-        "own_ends=tuple(_own_ends(meta, status)) if phase in _ENDED else (),",
-        "own_ends=tuple(_own_ends(meta, status)),",
+        "own_ends=tuple(own_ends(meta, status)) if phase in ENDED else (),",
+        "own_ends=tuple(own_ends(meta, status)),",
         _ON_OBSERVE,
     ),
     Mutant(
