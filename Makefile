@@ -33,7 +33,7 @@ spread = -n $${JOBLEDGER_TEST_WORKERS:-$(1)} --dist loadgroup --no-loadscope-reo
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo check test test-all sim fire chaos soak flaky museum mutants count house bench format lint types imports generated generate docs crds \
+.PHONY: help install demo check contract test test-all sim fire chaos soak flaky museum mutants count house bench format lint types imports generated generate docs crds \
         run lock clean bench-cluster bench-kafka cluster-tools kueue-tools cluster cluster-stop kafka-tools
 
 help: ## list what can be made
@@ -86,7 +86,7 @@ run: $(VENV)/.stamp ## start jobledger on this machine: controller, API and cons
 
 # ---- tests -------------------------------------------------------------------------------------------------------
 
-check: lint types imports generated flaky test ## what has to be green before a commit: eight minutes
+check: lint types imports generated contract flaky test ## what has to be green before a commit: eight minutes
 
 test: $(VENV)/.stamp ## all tests that need nothing but this checkout: six minutes
 	@$(PY) -m pytest $(call spread,2) -m "not integration" $(ARGS)
@@ -99,6 +99,9 @@ soak: $(VENV)/.stamp ## what takes hours: fresh seeds, fire and chaos at full si
 
 mutants: $(VENV)/.stamp ## small wrong changes of the product that tests have to notice: ARGS="NAME…" JOBS=2
 	@JOBS='$(if $(filter command line environment,$(origin JOBS)),$(JOBS))' $(PY) -m tests.mutants $(ARGS)
+
+contract: $(VENV)/.stamp ## fail when public events break what a release has promised of them
+	@$(PY) -m tests.contract check
 
 flaky: $(VENV)/.stamp ## fail when a test that failed once here has no row in tests/flaky.md
 	@$(PY) -m tests.gate flaky

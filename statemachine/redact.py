@@ -123,16 +123,16 @@ class Secrets(frozenset[str]):
     """Secrets that were found in plain data."""
 
 
-class _Same:
+class Same:
     """Equal to itself alone, and to what holds the same object: a key for what has no hash."""
 
     __slots__ = ("held",)
 
-    def __init__(self, held: object) -> None:
+    def __init__(self, held: Any) -> None:
         self.held = held
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.held is self.held
+        return isinstance(other, Same) and other.held is self.held
 
     def __hash__(self) -> int:
         return id(self.held)
@@ -143,11 +143,11 @@ def secrets_of(spec: Mapping[str, Any] | None) -> Secrets:
 
     They are looked through once, not for every entry and every visit.
     """
-    return _secrets_of(_Same(spec))
+    return _secrets_of(Same(spec))
 
 
 @lru_cache(maxsize=1024)
-def _secrets_of(spec: _Same) -> Secrets:
+def _secrets_of(spec: Same) -> Secrets:
     return Secrets(_found_in(spec.held))
 
 

@@ -19,12 +19,15 @@ from pydantic import TypeAdapter
 from jobledger.generate import opt_in_kinds as switching
 from jobledger.generate.cli_page import cli_markdown
 from jobledger.generate.dashboard import dashboard
+from jobledger.generate.events_page import events_page
 from jobledger.generate.kafka_page import kafka_page
 from jobledger.generate.kind_pages import NOTE, kind_page
 from jobledger.generate.monitoring import metrics_page, prometheus_rule
 from jobledger.generate.phases_page import phases_page
 from jobledger.generate.rbac import bindings, chart_rules, kueue_objects, rbac_objects, switched_objects
 from k8s_bridge.actor_policy import mutating, rules_of, validating
+from projectors.contract.catalogue import CATALOGUE, PublicType
+from projectors.contract.schemas import schema as contract_schema
 from projectors.explain import json_schema as explanation_schema
 from statemachine.events import Event
 from statemachine.kind import Kind, Names
@@ -42,6 +45,8 @@ CRD_FOLDERS: Final = ("crds", f"{CHART}/crds")
 OPT_IN_CRDS: Final = "crds/opt-in"
 """CRDs of opt-in kinds stand apart: where somebody else looks after such jobs the CRD is theirs, and `kubectl apply
 -f crds/` and the chart leave it as it is."""
+
+CONTRACT: Final = "docs/schemas/contract"
 
 Maker = Callable[[], str]
 
@@ -72,6 +77,7 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
     found["deploy/overlays/roles-split/bindings.yaml"] = lambda: yaml_file(*bindings())
     found[f"{CHART}/files/rights.yaml"] = lambda: yaml_file(chart_rules())
     found["docs/cli.md"] = cli_markdown
+    found["docs/events.md"] = partial(events_page, root)
     found["docs/kafka.md"] = partial(kafka_page, root)
     found["docs/metrics.md"] = partial(metrics_page, root)
     for folder in ("deploy/monitoring", f"{CHART}/files"):
@@ -81,6 +87,8 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
     found["docs/schemas/events.json"] = partial(schema_file, Event, "Event")
     found["docs/schemas/observations.json"] = partial(schema_file, Observation, "Observation")
     found["docs/schemas/why.json"] = why_schema_file
+    for public_type in CATALOGUE:
+        found[f"{CONTRACT}/{public_type.name}.json"] = partial(contract_file, public_type)
     return found
 
 
@@ -171,6 +179,12 @@ def why_schema_file() -> str:
     return json.dumps({**schema, "$comment": NOTE}, indent=2, ensure_ascii=False) + "\n"
 
 
+def contract_file(public_type: PublicType) -> str:
+    """The JSON schema of the data of a type of public event."""
+    schema = contract_schema(public_type)
+    return json.dumps({**schema, "$comment": NOTE}, indent=2, ensure_ascii=False) + "\n"
+
+
 # ---- command ----------------------------------------------------------------------------------------------------
 
 
@@ -183,6 +197,7 @@ def stale(root: Path = ROOT) -> list[str]:
         for folder, ending in (
             *((each, "*.yaml") for each in (*CRD_FOLDERS, OPT_IN_CRDS)),
             ("docs/schemas", "*.json"),
+            (CONTRACT, "*.json"),
         )
         for path in sorted((root / folder).glob(ending))
     ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, SecretStr, create_model
 
+from jobledger.settings.events import AccountingSettings, EventsSettings, LedgerSettings
 from jobledger.settings.sections import (
     ClusterSettings,
     ConsoleSettings,
@@ -83,6 +84,15 @@ class Settings(BaseModel):
 
     privacy: PrivacySettings = PrivacySettings()
     """What of a job does not get into the log."""
+
+    ledger: LedgerSettings = LedgerSettings()
+    """What the ledger is called."""
+
+    events: EventsSettings = EventsSettings()
+    """Public events."""
+
+    accounting: AccountingSettings = AccountingSettings()
+    """What is counted of a job."""
 
     console: ConsoleSettings = ConsoleSettings()
     """The web console."""

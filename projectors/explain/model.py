@@ -7,12 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
-from pydantic.alias_generators import to_camel
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import CoreSchema
-
-from statemachine.docstrings import field_docs
+from projectors import published
 from statemachine.events import CauseClass
 from statemachine.observations import ActorSource
 from statemachine.phases import Phase
@@ -20,29 +15,8 @@ from statemachine.phases import Phase
 VERSION: Literal["jobledger.dev/why/v1"] = "jobledger.dev/why/v1"
 
 
-class Part(BaseModel):
-    """Base of everything in an explanation; fields are camelCase in JSON, as in Kubernetes."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        alias_generator=to_camel,
-        populate_by_name=True,
-        serialize_by_alias=True,
-        defer_build=True,
-    )
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler, /
-    ) -> JsonSchemaValue:
-        """The schema, with the docstrings of the fields."""
-        made_schema = handler(schema)
-        fields = handler.resolve_ref_schema(made_schema)["properties"]
-        for name, text in field_docs(cls).items():
-            if name in cls.model_fields:
-                fields[to_camel(name)]["description"] = text
-        return made_schema
+class Part(published.Published, extra="forbid"):
+    """Base of everything in an explanation."""
 
 
 class IncidentKind(StrEnum):
@@ -208,13 +182,6 @@ class Explanation(Part):
     incidents: tuple[Incident, ...] = ()
 
 
-class _Schema(GenerateJsonSchema):
-    """JSON schema draft 2020-12, named in `$schema`."""
-
-    def generate(self, schema: Any, mode: Any = "serialization") -> dict[str, Any]:
-        return {"$schema": self.schema_dialect, **super().generate(schema, mode=mode)}
-
-
 def json_schema() -> dict[str, Any]:
     """The JSON schema of an explanation."""
-    return Explanation.model_json_schema(mode="serialization", schema_generator=_Schema)
+    return published.json_schema(Explanation)

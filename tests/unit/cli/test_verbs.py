@@ -60,6 +60,7 @@ VERBS: Final[dict[str, tuple[str, int, str]]] = {
     "log": ("log copy sqlite:///none.db kafka://127.0.0.1:1/jobledger", 3, NO_KAFKA),
     "topics": ("topics check --log kafka://127.0.0.1:1/jobledger", 3, NO_KAFKA),
     "dead-letters": ("dead-letters list", 3, ""),
+    "events": ("events tail", 3, ""),
     "validate": ("validate none.yaml", 2, ""),
     "render": ("render none.yaml", 2, ""),
     "crds": ("crds", 0, ""),

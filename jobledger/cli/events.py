@@ -1,0 +1,281 @@
+"""`jobledger events`: what leaves of the ledger under the public contract (docs/events.md)."""
+
+import json
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobledger.cli import common
+from jobledger.cli import reading as histories
+from jobledger.program.exit_codes import BAD_INPUT, FAILED, OK
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jobledger.publishing.filters import Wanted
+    from jobledger.settings.model import Settings
+    from projectors.contract.page import PublicEvent
+    from statemachine.ids import JobUid
+
+events = typer.Typer(
+    no_args_is_help=True,
+    help="Publish what happens to jobs, as CloudEvents under a contract that stays: follow it, write it to a "
+    "file, compare one with the log, print its schemas.",
+)
+
+
+class Form(StrEnum):
+    """Forms of a stream of events."""
+
+    TABLE = "table"
+    JSONL = "jsonl"
+
+
+_To = Annotated[
+    str,
+    typer.Option(
+        "--to", metavar="FILE|DIR|-", help="Where to: a file, events.jsonl in a directory, standard output."
+    ),
+]
+_Since = Annotated[
+    str,
+    typer.Option("--since", metavar="TIME", help="Only what was recorded then or later: ISO time, or -5m."),
+]
+_Until = Annotated[
+    str, typer.Option("--until", metavar="TIME", help="Only what was recorded before: ISO time, or -5m.")
+]
+_Types = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--type", metavar="GLOB", help="Only these types, such as job.failed or replica.*; repeatable."
+    ),
+]
+
+
+@events.command()
+def tail(
+    job: Annotated[
+        str,
+        typer.Argument(
+            metavar="[JOB]",
+            help="Only of this job: name, namespace/name, or uid (its beginning is enough).",
+            show_default=False,
+        ),
+    ] = "",
+    *,
+    after: Annotated[
+        str,
+        typer.Option(
+            "--after", metavar="beginning|end|TIME", help="Where to begin; `end` goes with --follow."
+        ),
+    ] = "beginning",
+    type_: _Types = None,
+    namespace: common.Namespace = None,
+    selector: common.LabelSelector = "",
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log grows.")] = False,
+    output: Annotated[
+        Form, typer.Option("--output", "-o", metavar="table|jsonl", help="Form of the output.")
+    ] = Form.TABLE,
+    store: common.Store = None,
+    log: histories.Log = None,
+    verbose: common.Verbose = 0,
+) -> None:
+    """Print public events of the log in its order, and with --follow those that come.
+
+    Works without a server. Labels are compared as they were then.
+    """
+    import asyncio
+
+    from jobledger.publishing.filters import Wanted, moment_of, types_of
+    from k8s_bridge.selectors import Selector
+    from statemachine.errors import ConfigError
+
+    if after == "end" and not follow:
+        raise ConfigError("--after end shows nothing without --follow")
+    since = None if after in {"beginning", "end"} else moment_of("--after", after)
+    wanted = Wanted(job, types_of(type_ or ()), namespace or "", Selector.of(selector), since)
+    settings = common.settings(store=store, verbose=verbose)
+    raise typer.Exit(asyncio.run(_tail(settings, log, wanted, output, follow=follow, late=after == "end")))
+
+
+async def _tail(
+    settings: "Settings", url: str | None, wanted: "Wanted", form: Form, *, follow: bool, late: bool
+) -> int:
+    from jobledger.publishing.source import source_of
+
+    async with source_of(settings, url) as source:
+        async for published in source.published(follow=follow):
+            if published is None:
+                late = False
+                sys.stdout.flush()
+            elif not late:
+                for event in wanted.of(published):
+                    _print(event, form)
+        return _held(source.publisher.held)
+
+
+def _print(event: "PublicEvent", form: Form) -> None:
+    from projectors.contract.catalogue import short_name
+    from projectors.contract.envelope import structured
+
+    if form is Form.JSONL:
+        typer.echo(structured(event))
+        return
+    said = event.attributes
+    name = short_name(str(said["type"]))
+    common.say(f"{said['time']}  {said['severitytext']:5}  {name:25}  {said['namespace']}/{said['subject']}")
+
+
+def _held(held: "Mapping[JobUid, int]") -> int:
+    """Says of which jobs not everything could be published; gives the exit code that goes with it."""
+    for job, seq in held.items():
+        common.warn(
+            f"jobledger: job {job} is not published from entry {seq} on: it cannot be read by this release"
+        )
+    return FAILED if held else OK
+
+
+@events.command()
+def export(
+    to: _To,
+    *,
+    since: _Since = "",
+    until: _Until = "",
+    store: common.Store = None,
+    log: histories.Log = None,
+    verbose: common.Verbose = 0,
+) -> None:
+    """Write all public events of the log, one in a line (CloudEvents 1.0, JSON). The same log gives the same bytes.
+
+    A file is replaced when it is complete.
+    """
+    import asyncio
+
+    from jobledger.publishing.filters import Wanted, moment_of
+
+    wanted = Wanted(since=moment_of("--since", since), until=moment_of("--until", until))
+    raise typer.Exit(asyncio.run(_export(common.settings(store=store, verbose=verbose), log, wanted, to)))
+
+
+async def _export(settings: "Settings", url: str | None, wanted: "Wanted", place: str) -> int:
+    from jobledger.publishing.files import written
+    from jobledger.publishing.source import source_of
+    from projectors.contract.envelope import structured
+
+    count = 0
+    async with source_of(settings, url) as source:
+        with written(place) as write:
+            async for published in source.published():
+                for event in wanted.of(published) if published else ():
+                    write(structured(event))
+                    count += 1
+        if place != "-":
+            common.say(f"{common.plural(count, 'event')} in {place}")
+        return _held(source.publisher.held)
+
+
+@events.command()
+def verify(
+    in_: Annotated[
+        str,
+        typer.Option(
+            "--in", metavar="file:FILE|DIR", help="What to compare: a file or directory of an export."
+        ),
+    ],
+    *,
+    store: common.Store = None,
+    log: histories.Log = None,
+    verbose: common.Verbose = 0,
+) -> None:
+    """Compare published events with those that the log gives: missing, different, more than once, or not from it.
+
+    Exit code 1 if there are any. Lines may stand in another order; those of a job may not.
+    """
+    import asyncio
+
+    from statemachine.errors import ConfigError
+
+    kind, _, place = in_.partition(":")
+    if kind != "file" or not place:
+        raise ConfigError(f'--in needs file:PATH, not "{in_}"')
+    raise typer.Exit(asyncio.run(_verify(common.settings(store=store, verbose=verbose), log, place)))
+
+
+async def _verify(settings: "Settings", url: str | None, place: str) -> int:
+    from jobledger.publishing.comparing import Comparison
+    from jobledger.publishing.files import opened
+    from jobledger.publishing.source import source_of
+
+    with opened(place) as file:
+        comparison = Comparison(file)
+    async with source_of(settings, url) as source:
+        async for published in source.published():
+            for event in published.events if published else ():
+                comparison.take(event)
+        held = _held(source.publisher.held)
+    wrong = comparison.differences()
+    for difference in wrong:
+        common.warn(f"jobledger: {difference}")
+    head = common.plural(len(wrong), "difference") if wrong else "ok"
+    common.say(
+        f"{head}: {common.plural(comparison.expected, 'event')} of the log, {comparison.lines} in {place}"
+    )
+    return FAILED if wrong else held
+
+
+@events.command()
+def schema(
+    type_: Annotated[
+        str,
+        typer.Argument(
+            metavar="[TYPE]", help="Print the JSON schema of the data of this type.", show_default=False
+        ),
+    ] = "",
+    *,
+    closed: Annotated[
+        bool, typer.Option("--closed", help="As registries want it: no property beside those that are named.")
+    ] = False,
+) -> None:
+    """List the types of public events, or print the JSON schema of one."""
+    from jobledger.publishing.filters import types_of
+    from projectors.contract.catalogue import CATALOGUE, TYPES, short_name
+    from projectors.contract.schemas import schema as schema_of
+
+    if not type_:
+        rows = [
+            (public_type.name, public_type.severity.name, (public_type.model.__doc__ or "").strip())
+            for public_type in CATALOGUE
+        ]
+        common.say(common.columns(("TYPE", "SEVERITY", "DATA"), rows))
+        return
+    types_of([type_])
+    public_type = TYPES.get(short_name(type_))
+    if public_type is None:
+        from statemachine.errors import ConfigError
+
+        raise ConfigError(f'"{type_}" means several types; name one of them')
+    typer.echo(json.dumps(schema_of(public_type, closed=closed), indent=2, ensure_ascii=False))
+
+
+@events.command()
+def validate(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Events, one in a line; `-` is standard input.")
+    ],
+) -> None:
+    """Check events against the contract: envelope, type, data. Exit code 2 if anything is wrong."""
+    from jobledger.publishing.files import opened
+    from projectors.contract.envelope import problem
+
+    count = wrong = 0
+    name = "<stdin>" if file == "-" else file
+    with opened(file) as lines:
+        for number, line in enumerate(lines, 1):
+            count += 1
+            if said := problem(line):
+                wrong += 1
+                common.warn(f"{name}:{number}: {said}")
+    common.say(f"{common.plural(count, 'event')}, {wrong or 'none'} of them wrong")
+    raise typer.Exit(BAD_INPUT if wrong else OK)

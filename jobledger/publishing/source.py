@@ -1,0 +1,78 @@
+"""A log → its public events, from the first entry on, and further as it grows."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from jobledger.settings.model import Settings
+from jobledger.wiring.cluster import log_of
+from jobledger.wiring.ledger import Kafka, reading
+from projectors.contract.gpus import USUAL, resources
+from projectors.contract.publication import Publication
+from projectors.contract.stream import PublishedEntry, Publisher
+from statemachine.errors import ConfigError
+from statemachine.log.partitions import Partitions
+from statemachine.log.polling import Polling
+from statemachine.log.port import Record
+
+_LONGEST: Final = 1.0
+"""Seconds between two looks at a log at which nothing happens."""
+
+
+class Source:
+    """The public events of the ledger in `partitions`; `publisher` says which jobs are held."""
+
+    def __init__(self, partitions: Partitions, publication: Publication) -> None:
+        self._partitions = partitions
+        self.publisher = Publisher(publication)
+
+    async def published(self, *, follow: bool = False) -> AsyncIterator[PublishedEntry | None]:
+        """Entry by entry, a partition behind the other; None where the log ends, each time if it is followed."""
+        after = [0] * len(self._partitions.logs)
+        polling = Polling(_LONGEST)
+        while True:
+            before = sum(after)
+            async for records in self._news(after):
+                for record in records:
+                    if (published := self.publisher.take(record)) is not None:
+                        yield published
+            yield None
+            if not follow:
+                return
+            await asyncio.sleep(polling.after(news=sum(after) != before))
+
+    async def _news(self, after: list[int]) -> AsyncIterator[Sequence[Record]]:
+        for number, log in enumerate(self._partitions.logs):
+            async for records in log.scan(after[number]):
+                after[number] = records[-1].position
+                yield records
+
+
+@asynccontextmanager
+async def source_of(settings: Settings, url: str | None) -> AsyncIterator[Source]:
+    """The source at `url`, by default the store. Raises ConfigError, LogUnavailable, StoreUnusable."""
+    where = log_of(url, settings) if url else settings.store
+    publication = publication_of(settings, where)
+    async with reading(where) as partitions:
+        yield Source(partitions, publication)
+
+
+def publication_of(settings: Settings, where: Path | Kafka) -> Publication:
+    """What the settings say of the public events of the ledger at `where`. Raises ConfigError, StoreUnusable."""
+    try:
+        counted = resources(settings.accounting.gpu_resources) or USUAL
+    except ValueError as error:
+        raise ConfigError(f"the setting accounting.gpu_resources {error}") from None
+    labels = tuple(filter(None, map(str.strip, settings.events.labels.split(","))))
+    return Publication(_name(settings, where), labels, settings.events.actors, counted)
+
+
+def _name(settings: Settings, where: Path | Kafka) -> str:
+    """A log in Kafka keeps no name yet: without one in the settings it is called by the prefix of its topics."""
+    if isinstance(where, Kafka):
+        return settings.ledger.name or where.address.prefix
+    from statemachine.log.identity import identity
+
+    return identity(where, settings.ledger.name).name

@@ -1,0 +1,39 @@
+"""What of a job leaves the product, and under which name of the ledger."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class LedgerSettings(BaseModel):
+    """What the ledger is called."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    name: Annotated[str, Field(pattern=r"^([a-z0-9.-]+(/[a-z0-9.-]+)*)?$")] = ""
+    """Name of the ledger in the `source` of its public events: `prod-1`. A ledger in a file keeps the first one.
+    Default: twelve digits that are made up once; of a log in Kafka the prefix of its topics."""
+
+
+class EventsSettings(BaseModel):
+    """What of a job leaves in public events."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    labels: str = "*"
+    """Patterns of the keys of labels that are published, with commas between them: `team,app.kubernetes.io/*`.
+    Default `*`, which is all."""
+
+    actors: Literal["plain", "hash", "none"] = "plain"
+    """How those are named who changed a job: `plain`, `hash` (SHA-256 of the name), `none`. Default plain; names
+    may be personal data."""
+
+
+class AccountingSettings(BaseModel):
+    """What is counted of a job."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    gpu_resources: str = ""
+    """Extended resources that count as GPUs, with commas between them; `*` stands for any text, `name=0.5` says how
+    much of a GPU one is. Default `nvidia.com/gpu,amd.com/gpu,gpu.intel.com/*,habana.ai/gaudi,huawei.com/Ascend*`."""

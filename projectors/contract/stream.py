@@ -1,0 +1,65 @@
+"""Along a log: records in, their public events out, each with the state behind its entry.
+
+A publisher has to have seen a job's life from its first entry on. Of closed jobs it keeps nothing.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from projectors.contract.page import PublicEvent
+from projectors.contract.project import public
+from projectors.contract.publication import Publication
+from statemachine.events import Event
+from statemachine.ids import JobUid, Seq
+from statemachine.log.entry import Entry
+from statemachine.log.life import LifeStep, decode_most, states
+from statemachine.log.port import Record
+from statemachine.log.reader import Reader
+from statemachine.state import JobState
+
+
+class PublishedEntry(NamedTuple):
+    """The public events of an accepted entry, with the state behind it."""
+
+    entry: Entry
+    state: JobState
+    events: tuple[PublicEvent, ...]
+
+
+class Publisher:
+    """Makes the public events of one log, whose records are given to it in their order, the first one first.
+
+    `held`: jobs whose entries cannot be read whole, or not folded, from the entry named on: nothing that comes later
+    in such a life is published, as a release that can read it would publish it before.
+    """
+
+    def __init__(self, publication: Publication) -> None:
+        self._publication = publication
+        self._reader = Reader(keeps=0, decode=decode_most, fold=self._folded)
+        self._states: tuple[JobState, ...] = ()
+        self.held: dict[JobUid, Seq] = {}
+
+    def _folded(self, state: JobState, events: tuple[Event, ...]) -> JobState:
+        self._states = states(state, events)
+        return self._states[-1]
+
+    def take(self, record: Record) -> PublishedEntry | None:
+        """What leaves because of the record; None: it does not count, or its job is held."""
+        accepted = self._reader.accept(record)
+        if accepted is None:
+            if self._reader.tracked(record.job).quarantined:
+                self.held.setdefault(record.job, record.seq)
+            return None
+        entry = accepted.entry
+        if not isinstance(entry, Entry):
+            self.held.setdefault(record.job, record.seq)
+        if record.job in self.held or not isinstance(entry, Entry):
+            return None
+        step = LifeStep(entry, entry.events, self._states)
+        return PublishedEntry(entry, accepted.state, public(record, step, self._publication))
+
+    def all(self, records: Iterator[Record]) -> Iterator[PublicEvent]:
+        """The public events of records that are given."""
+        for record in records:
+            if (published := self.take(record)) is not None:
+                yield from published.events
