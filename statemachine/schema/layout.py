@@ -49,7 +49,9 @@ class Layout:
 
     def training(self, slot: Slot) -> tuple[int, Container] | None:
         """Index and container that trains; None if the template has no containers."""
-        by_name = {text(each, "name"): (index, each) for index, each in reversed(slot.containers)}
+        by_name = {
+            text(container, "name"): (index, container) for index, container in reversed(slot.containers)
+        }
         named = (by_name[name] for name in self.training_names if name in by_name)
         return next(named, slot.containers[0] if slot.containers else None)
 

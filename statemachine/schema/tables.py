@@ -50,8 +50,8 @@ def fields(model: type[SpecPart]) -> Mapping[str, FieldShape]:
 
 def _shape(attribute: str, info: FieldInfo) -> FieldShape:
     types = tuple(_flat(info.annotation))
-    marks = [*info.metadata, *(mark for each in types for mark in getattr(each, "__metadata__", ()))]
-    part = next((each for each in types if isinstance(each, type) and issubclass(each, SpecPart)), None)
+    marks = [*info.metadata, *(mark for type_ in types for mark in getattr(type_, "__metadata__", ()))]
+    part = next((type_ for type_ in types if isinstance(type_, type) and issubclass(type_, SpecPart)), None)
     was = next((mark.name for mark in marks if isinstance(mark, Was)), "")
     return FieldShape(
         name=info.alias or attribute,

@@ -81,7 +81,7 @@ MUTANTS: Final = (
     _of(
         "common.kind",
         "old-faults-are-refused",
-        "tuple(each for each in problems if each not in accepted)",
+        "tuple(problem for problem in problems if problem not in accepted)",
         "tuple(problems)",
         _UPDATES,
     ),

@@ -32,7 +32,7 @@ MUTANTS: Final = (
     _of(
         "admission",
         "created-twice",
-        "if recorded is None or not any(each.type == words.CREATED for each in recorded.conditions):",
+        "if recorded is None or not any(condition.type == words.CREATED for condition in recorded.conditions):",
         "if True:",
     ),
     _of(
@@ -183,7 +183,12 @@ MUTANTS: Final = (
     _of("restarts", "beyond-the-scale", "        or not state.running_plan.holds(replica.name)\n", ""),
     _of("restarts", "127-is-retryable", "return exit_code >= 128", "return exit_code >= 127"),
     _of("restarts", "128-is-not-retryable", "return exit_code >= 128", "return exit_code > 128"),
-    _of("restarts", "other-containers-count", "each.name == name and not each.init", "not each.init"),
+    _of(
+        "restarts",
+        "other-containers-count",
+        "container.name == name and not container.init",
+        "not container.init",
+    ),
     _of("restarts", "terminating-is-exhausted", "exhausted=budget.is_spent", "exhausted=True"),
     _of(
         "gang_admission",
@@ -241,7 +246,7 @@ MUTANTS: Final = (
     _of(
         "ports",
         "declared-port-is-not-read",
-        "return next((each for each in found if each), DEFAULT_PORT)",
+        "return next((port for port in found if port), DEFAULT_PORT)",
         "return DEFAULT_PORT",
         tests=_OBJECTS,
     ),

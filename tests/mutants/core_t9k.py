@@ -168,7 +168,7 @@ MUTANTS: Final = (
         "[domain]",
         _OBJECTS,
     ),
-    _t9k("status", "init-containers-are-shown", " if not each.init],", "],", _LIFE),
+    _t9k("status", "init-containers-are-shown", " if not container.init\n", "\n", _LIFE),
     _t9k(
         "status",
         "no-exit-code",
@@ -222,8 +222,8 @@ MUTANTS: Final = (
     _t9k(
         "immutable",
         "false-in-a-list-is-a-change",
-        "{key: value for key, value in each.items() if value}",
-        "dict(each)",
+        "{key: value for key, value in item.items() if value}",
+        "dict(item)",
         _RULES,
     ),
     _t9k("templates", "equal-request-is-too-much", "asked > limit:", "asked >= limit:", _RULES),

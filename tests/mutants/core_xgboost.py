@@ -34,8 +34,8 @@ MUTANTS: Final = (
     _of(
         "kinds.t9k.templates",
         "any-container-will-do",
-        'not any(text(each, "name") == name',
-        'not any(text(each, "name")',
+        'text(container, "name") == name for',
+        'text(container, "name") for',
     ),
     _of("schema.layout", "last-port-counts", "for name in names\n", "for name in reversed(names)\n"),
 )

@@ -56,7 +56,7 @@ def _by_type(raw: Mapping[str, Any]) -> dict[str, tuple[str, Mapping[str, Any]]]
     if not whole or any(raw.get(name) is not None for name in TYPES):
         return None
     listed = [
-        (text(each, "type"), f"spec.replicaSpecs[{at}]", each) for at, each in items(raw, "replicaSpecs")
+        (text(item, "type"), f"spec.replicaSpecs[{at}]", item) for at, item in items(raw, "replicaSpecs")
     ]
     if sorted(type_ for type_, *_ in listed) != sorted(TYPES) or len(listed) != len(raw["replicaSpecs"]):
         return None
@@ -83,7 +83,7 @@ def _launcher(move: _Move, path: str, item: Mapping[str, Any]) -> None:
     """Of the launcher's template only four fields of one container have a place in the present form."""
     move.notices.append(deprecated(f"{path}.template", f"spec.{LAUNCHER}"))
     containers = list(items(item, "template.spec.containers"))
-    named = [each for each in containers if text(each[1], "name") == LAUNCHER]
+    named = [container for container in containers if text(container[1], "name") == LAUNCHER]
     chosen = next(iter(named or containers), None)
     if chosen is not None:
         at = f"{path}.template.spec.containers[{chosen[0]}]"

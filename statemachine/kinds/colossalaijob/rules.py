@@ -46,7 +46,7 @@ def _launcher_resources(draft: Draft) -> Iterator[Problem]:
     path, launcher = "spec.launcher.resources", entries(draft.spec, "launcher")
     if is_object(launcher.get("resources")):
         _, problems = parsed(Resources, launcher["resources"], path)
-        yield from (Problem("G6", each.path, each.text) for each in problems)
+        yield from (Problem("G6", problem.path, problem.text) for problem in problems)
         yield from requests_within_limits(path, launcher)
 
 

@@ -55,8 +55,10 @@ def _wrong(slot: Slot, added: Added) -> Iterator[Found]:
     yield from labels_and_annotations(f"{root}.metadata", entries(slot.template, "metadata"))
     found = list(_containers(slot))
     if added.containers is not None:
-        yield from _repeated([(f"{path}.name", text(each, "name")) for path, each in found], added.containers)
-    volumes = [(f"{slot.path}.volumes[{at}]", each) for at, each in items(slot.template, "spec.volumes")]
+        yield from _repeated(
+            [(f"{path}.name", text(container, "name")) for path, container in found], added.containers
+        )
+    volumes = [(f"{slot.path}.volumes[{at}]", item) for at, item in items(slot.template, "spec.volumes")]
     yield from _repeated([(f"{path}.name", text(each, "name")) for path, each in volumes], ())
     known = {text(each, "name") for _, each in volumes}.union(added.volumes)
     for path, container in found:

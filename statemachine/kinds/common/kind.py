@@ -196,7 +196,7 @@ class ModelKind(Generic[S]):
         after, problems, notices = self._judged(Draft(name, reading.spec, old), reading, uid)
         unknown = tuple(_unknown_fields(reading))
         frozen = tuple(map(rendered, frozen_changes(self.model, old, reading.spec)))
-        brought = tuple(each for each in problems if each not in accepted)
+        brought = tuple(problem for problem in problems if problem not in accepted)
         if brought:
             return Admission(old, None, brought, unknown, frozen, {})
         try:
@@ -333,4 +333,4 @@ def _named(broken: list[Problem], reading: Reading, rules: tuple[Rule, ...]) -> 
 
 def _unknown_fields(reading: Reading) -> Iterator[Notice]:
     """What reading an update warns of: old spellings were reported when the job was created."""
-    return (each for each in reading.notices if each.reason == UNKNOWN_FIELD)
+    return (notice for notice in reading.notices if notice.reason == UNKNOWN_FIELD)

@@ -14,16 +14,16 @@ from statemachine.timestamps import instant
 
 def conditions(status: Mapping[str, Any]) -> Iterator[RecordedCondition]:
     """The conditions that have a type and a time, in their order. Source: spec R6."""
-    for _, each in items(status, "conditions"):
-        changed_at, type_ = time_at(each, "lastTransitionTime"), text(each, "type")
+    for _, item in items(status, "conditions"):
+        changed_at, type_ = time_at(item, "lastTransitionTime"), text(item, "type")
         if type_ and changed_at is not None:
             yield RecordedCondition(
                 type=type_,
-                status=text(each, "status"),
-                reason=text(each, "reason"),
-                message=text(each, "message"),
+                status=text(item, "status"),
+                reason=text(item, "reason"),
+                message=text(item, "message"),
                 changed_at=changed_at,
-                updated_at=time_at(each, "lastUpdateTime"),
+                updated_at=time_at(item, "lastUpdateTime"),
             )
 
 

@@ -42,7 +42,7 @@ def _types() -> Mapping[str, Mapping[str, str]]:
     """Type → field → type of what is in it, empty for plain values."""
     lines = TABLE.replace("\n  ", " ").splitlines()
     types = ((name, fields.split()) for name, _, fields in (line.partition(": ") for line in lines))
-    return {name: dict(_field(each) for each in fields) for name, fields in types}
+    return {name: dict(_field(field) for field in fields) for name, fields in types}
 
 
 def _field(word: str) -> tuple[str, str]:

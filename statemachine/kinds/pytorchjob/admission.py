@@ -41,7 +41,7 @@ def _first_seen(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Even
         yield from adopted(recorded)
     yield from noticed(found)
     yield from terminating(state, seen)
-    if recorded is None or not any(each.type == words.CREATED for each in recorded.conditions):
+    if recorded is None or not any(condition.type == words.CREATED for condition in recorded.conditions):
         yield _set(seen, words.CREATED, words.reason(words.CREATED), words.created(seen.name))
     if recorded is not None and recorded.phase:
         yield from adopted_end(state, seen)

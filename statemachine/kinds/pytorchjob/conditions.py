@@ -46,7 +46,7 @@ def _set(state: JobState, seen: Observation, wished: Condition, level: Level | N
         return
     if known is not None and (known.status, known.reason) == (wished.status, wished.reason):
         return
-    there = {each.type for each in state.conditions}
+    there = {condition.type for condition in state.conditions}
     replaced = _REPLACES.get(wished.type, "")
     yield ConditionsChanged(
         at=seen.at,

@@ -80,7 +80,7 @@ def _cause(kind: Kind, state: JobState, seen: Observation, found: _Failure) -> C
 def _is_success(state: JobState) -> bool:
     if tally.has_master(state):
         return state.replicas[state.running_plan.primary].has_succeeded
-    done = [each.has_succeeded for each in state.members]
+    done = [replica.has_succeeded for replica in state.members]
     return all(done) or (tally.is_elastic(state) and any(done))
 
 

@@ -18,7 +18,7 @@ def declared_port(slot: Slot | None) -> int:
         for _, port in items(training[1] if training else None, "ports")
         if text(port, "name") == PORT_NAME
     )
-    return next((each for each in found if each), DEFAULT_PORT)
+    return next((port for port in found if port), DEFAULT_PORT)
 
 
 def with_port(container: Container) -> dict[str, Any]:
@@ -37,12 +37,12 @@ def service_ports(slot: Slot) -> list[dict[str, Any]]:
     training = LAYOUT.training(slot)
     container = with_port(training[1]) if training else {}
     found: dict[tuple[int, str], dict[str, Any]] = {}
-    for _, each in items(container, "ports"):
-        value, protocol = number(each, "containerPort"), text(each, "protocol") or "TCP"
+    for _, item in items(container, "ports"):
+        value, protocol = number(item, "containerPort"), text(item, "protocol") or "TCP"
         if value:
             usual = f"port-{value}" if protocol == "TCP" else f"port-{value}-{protocol.lower()}"
             port = {
-                "name": text(each, "name") or usual,
+                "name": text(item, "name") or usual,
                 "port": value,
                 "protocol": protocol,
                 "targetPort": value,

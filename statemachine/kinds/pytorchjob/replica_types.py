@@ -89,7 +89,7 @@ def scaling(spec: Mapping[str, Any]) -> Scaling | None:
 
 def scaled(of: Plan) -> int:
     """The Workers: a Master is never scaled. Source: section 1, subresource `scale`."""
-    return sum(each.scale for each in of.types if each.type != MASTER)
+    return sum(type_.scale for type_ in of.types if type_.type != MASTER)
 
 
 def plan(_name: str, _uid: JobUid, spec: PyTorchJobSpec) -> Plan:

@@ -89,9 +89,9 @@ def ended_training(
     name = kind.training_container(state, split_replica(replica)[0])
     return next(
         (
-            each
-            for each in containers
-            if each.name == name and not each.init and each.state is ContainerStatus.TERMINATED
+            container
+            for container in containers
+            if container.name == name and not container.init and container.state is ContainerStatus.TERMINATED
         ),
         None,
     )

@@ -24,7 +24,7 @@ def status(_kind: Kind, state: JobState) -> dict[str, Any]:
         "lastReconcileTime": group.held_at if group else None,
     }
     return {
-        "conditions": [_condition(each) for each in state.conditions],
+        "conditions": [_condition(condition) for condition in state.conditions],
         **({"replicaStatuses": _replicas(state)} if state.plan and state.started_at else {}),
         **{name: rfc3339(at) for name, at in times.items() if at is not None},
     }
@@ -35,7 +35,7 @@ def recorded(said: Mapping[str, Any]) -> Recorded | None:
     found = tuple(conditions(said))
     if not found:
         return None
-    holds = {each.type for each in found if each.status == "True"}
+    holds = {condition.type for condition in found if condition.status == "True"}
     phase: Literal["", "Succeeded", "Failed"] = (
         "Failed" if words.FAILED in holds else "Succeeded" if words.SUCCEEDED in holds else ""
     )
@@ -92,8 +92,8 @@ def _tallied(said: Mapping[str, Any], key: str) -> dict[str, int]:
 def _replicas(state: JobState) -> dict[str, dict[str, int | str]]:
     counts = _counts(state)
     return {
-        KEYS[each.type]: {**counts.get(each.type, {}), "selector": selector(state, each.type)}
-        for each in state.running_plan.types
+        KEYS[type_.type]: {**counts.get(type_.type, {}), "selector": selector(state, type_.type)}
+        for type_ in state.running_plan.types
     }
 
 

@@ -26,7 +26,7 @@ Tally = Mapping[str, Mapping[str, int]]
 
 def has_master(state: JobState) -> bool:
     """The job has a Master, which decides its result."""
-    return any(each.type == MASTER for each in state.running_plan.types)
+    return any(type_.type == MASTER for type_ in state.running_plan.types)
 
 
 def is_elastic(state: JobState) -> bool:
@@ -51,7 +51,7 @@ def has_failed(replica: ReplicaState) -> bool:
 
 def count(state: JobState) -> dict[str, dict[str, int]]:
     """The replicas of the current scale as they stand, and those that leave it as long as they are active."""
-    found: dict[str, dict[str, int]] = {each.type: {} for each in state.running_plan.types}
+    found: dict[str, dict[str, int]] = {type_.type: {} for type_ in state.running_plan.types}
     plan = state.running_plan
     for replica in state.replicas.values():
         how = _how(replica)
@@ -102,7 +102,7 @@ def counts_in_place(state: JobState, replica: ReplicaState) -> bool:
 
 def in_place(state: JobState) -> int:
     """All restarts in place that count."""
-    return sum(started_again(each) for each in state.members if counts_in_place(state, each))
+    return sum(started_again(replica) for replica in state.members if counts_in_place(state, replica))
 
 
 def budget(state: JobState, _replica: ReplicaName | None = None) -> Budget:

@@ -58,9 +58,9 @@ def _malformed(slot: Slot) -> Iterator[Problem]:
     if not _has_containers(slot):
         return
     _, problems = parsed(Template, slot.template, slot.path.removesuffix(".spec"))
-    for each in problems:
-        no_image = each.path.endswith(".image") and each.text == "Required value"
-        yield Problem("K5", each.path, "Required value: must be required" if no_image else each.text)
+    for problem in problems:
+        no_image = problem.path.endswith(".image") and problem.text == "Required value"
+        yield Problem("K5", problem.path, "Required value: must be required" if no_image else problem.text)
 
 
 IMAGES = Rule(
@@ -85,7 +85,9 @@ STRANGERS = strange_fields("KX3", LAYOUT)
 
 
 def _untrained(slot: Slot) -> Iterator[Problem]:
-    if _has_containers(slot) and all(text(each, "name") != CONTAINER for _, each in slot.containers):
+    if _has_containers(slot) and all(
+        text(container, "name") != CONTAINER for _, container in slot.containers
+    ):
         sentence = f"Required value: must have at least one container with name {CONTAINER}"
         yield Problem("K6", f"{slot.path}.containers", sentence)
 

@@ -62,7 +62,7 @@ def _containers(slot: Slot, generated: Sequence[Pair]) -> dict[str, Any]:
     training = LAYOUT.training(slot)
     if training is None:
         raise InvariantBroken(f"{slot.path} has no container")  # K4 sees to it
-    containers: list[Mapping[str, Any]] = [with_env(each, generated) for _, each in slot.containers]
+    containers: list[Mapping[str, Any]] = [with_env(container, generated) for _, container in slot.containers]
     containers[training[0]] = with_port(containers[training[0]])
     return {**entries(slot.template, "spec"), "containers": containers}
 

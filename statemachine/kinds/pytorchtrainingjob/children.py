@@ -72,7 +72,9 @@ def children(state: JobState, spec: PyTorchTrainingSpec) -> Iterator[Child]:
     plan = state.running_plan
     job = _Job(state, spec)
     base = hashed_name(state)
-    members = [Member(each, f"{base}-{each}", primary=each == plan.primary) for each in plan.replicas()]
+    members = [
+        Member(replica, f"{base}-{replica}", primary=replica == plan.primary) for replica in plan.replicas()
+    ]
     scheduler = spec.scheduler.t9k_scheduler if spec.scheduler else None
     if scheduler is not None:
         yield pod_group(state, scheduler, plan.scale if plan.min_running is None else plan.min_running)

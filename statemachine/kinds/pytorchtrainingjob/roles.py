@@ -47,10 +47,10 @@ def _is_elastic(spec: PyTorchTrainingSpec) -> bool:
 
 def scales(spec: PyTorchTrainingSpec) -> tuple[int, ...]:
     """Number of replicas of each type, in the order of the spec. Source: section 5."""
-    numbers = tuple(each.replicas for each in spec.replica_specs)
+    numbers = tuple(replica_spec.replicas for replica_spec in spec.replica_specs)
     if not _is_elastic(spec) or spec.elastic.expected_replicas is None:
         return numbers
-    shares = [(each.scaling_weight, each.replicas) for each in spec.replica_specs]
+    shares = [(replica_spec.scaling_weight, replica_spec.replicas) for replica_spec in spec.replica_specs]
     return distributed(spec.elastic.expected_replicas, shares)
 
 

@@ -27,8 +27,8 @@ _SOURCE = "pytorchtrainingjob.md, section 2"
 def _longest(spec: Mapping[str, Any]) -> int:
     """What follows the job's name: `-<5 digits>-<type>-<index>`."""
     tails = (
-        6 + 1 + len(text(each, "type")) + 1 + digits(_most(spec, each))
-        for _, each in items(spec, "replicaSpecs")
+        6 + 1 + len(text(item, "type")) + 1 + digits(_most(spec, item))
+        for _, item in items(spec, "replicaSpecs")
     )
     return max(tails, default=0)
 
@@ -59,7 +59,7 @@ _NAME_LENGTH = name_length(
 
 
 def _has_master(draft: Draft) -> bool:
-    first = next((each for index, each in items(draft.spec, "replicaSpecs") if index == 0), None)
+    first = next((item for index, item in items(draft.spec, "replicaSpecs") if index == 0), None)
     return first is None or number(first, "replicas") != 0
 
 
@@ -102,7 +102,7 @@ def _has_endpoint(draft: Draft) -> bool:
     backend = text(draft.spec, "torchrunConfig.rdzvBackend") or "c10d"
     options = texts(draft.spec, "torchrunConfig.extraOptions")
     return backend == "c10d" or any(
-        each.startswith(("--rdzv_endpoint", "--rdzv-endpoint")) for each in options
+        option.startswith(("--rdzv_endpoint", "--rdzv-endpoint")) for option in options
     )
 
 
@@ -160,8 +160,8 @@ def _enough_for_all_types(draft: Draft) -> bool:
     low = number(draft.spec, "elastic.minReplicas")
     if not flag(draft.spec, "elastic.enabled") or low is None:
         return True
-    specs = [each for _, each in items(draft.spec, "replicaSpecs")]
-    stay = [_or_one(find(each, "replicas")) for each in specs if find(each, "scalingWeight") == 0]
+    specs = [item for _, item in items(draft.spec, "replicaSpecs")]
+    stay = [_or_one(find(spec_, "replicas")) for spec_ in specs if find(spec_, "scalingWeight") == 0]
     return len(stay) < len(specs) and low >= sum(stay) + len(specs) - len(stay)
 
 
@@ -184,7 +184,7 @@ _ENOUGH = claim(
 
 
 def _late_master(draft: Draft) -> Iterator[Notice]:
-    if any(index > 0 and text(each, "type") == "master" for index, each in items(draft.spec, "replicaSpecs")):
+    if any(index > 0 and text(item, "type") == "master" for index, item in items(draft.spec, "replicaSpecs")):
         yield Notice("MasterNotFirst", "the master is the first replica of replicaSpecs[0]")
 
 

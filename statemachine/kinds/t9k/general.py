@@ -47,7 +47,7 @@ PRIORITY = bounds(
 
 def listed_types(spec: Mapping[str, Any], path: str = "replicaSpecs") -> list[str]:
     """The types named by the entries of a list, in order; entries without one count as the empty type."""
-    return [text(each, "type") for _, each in items(spec, path)]
+    return [text(item, "type") for _, item in items(spec, path)]
 
 
 UNIQUE_TYPES = claim(
@@ -61,7 +61,7 @@ UNIQUE_TYPES = claim(
 
 
 def _repeated(types: list[str]) -> bool:
-    named = [each for each in types if each]
+    named = [type_ for type_ in types if type_]
     return len(dict.fromkeys(named)) < len(named)
 
 

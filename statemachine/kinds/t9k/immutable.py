@@ -128,7 +128,7 @@ def _entries(spec: Spec, path: str) -> Any:
     """The list at `path` with what is false or null left out of its entries; None if there is none."""
     if not isinstance(find(spec, path), list):
         return None
-    return [{key: value for key, value in each.items() if value} for _, each in items(spec, path)]
+    return [{key: value for key, value in item.items() if value} for _, item in items(spec, path)]
 
 
 DEBUG = _keeps(

@@ -43,7 +43,7 @@ E_ = TypeVar("E_", DebugReplica, ResumeSpec)
 
 
 def _of_type(entries: Sequence[E_] | None, type_: str) -> E_ | None:
-    return next((each for each in entries or () if each.type == type_), None)
+    return next((entry for entry in entries or () if entry.type == type_), None)
 
 
 def _resume_ignored(draft: Draft) -> Iterator[Notice]:

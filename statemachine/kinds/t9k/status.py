@@ -27,7 +27,7 @@ def status(kind: Kind, state: JobState, *, restarts: bool) -> dict[str, Any]:
         **({"backoffCount": state.spent} if restarts else {}),
         "aggregate": state.aggregate,
         "tasks": list(_tasks(kind, state)),
-        "conditions": [_condition(each) for each in state.conditions],
+        "conditions": [_condition(condition) for condition in state.conditions],
         **({"tensorboard": board} if board else {}),
     }
 
@@ -39,8 +39,8 @@ def recorded(said: Mapping[str, Any]) -> Recorded | None:
         return None
     counts = {
         type_: number
-        for _, each in items(said, "tasks")
-        if (type_ := text(each, "type")) and (number := count_at(each, "restartCount")) is not None
+        for _, item in items(said, "tasks")
+        if (type_ := text(item, "type")) and (number := count_at(item, "restartCount")) is not None
     }
     return Recorded(
         phase="Succeeded" if phase == Phase.SUCCEEDED else "Failed" if phase == Phase.FAILED else "",
@@ -62,7 +62,9 @@ def _tasks(kind: Kind, state: JobState) -> Iterator[dict[str, Any]]:
                 "name": kind.pod_name(state, replica.name),
                 "uid": replica.uid,
                 "phase": state.reported(replica).value,
-                "containers": [_container(each) for each in replica.containers if not each.init],
+                "containers": [
+                    _container(container) for container in replica.containers if not container.init
+                ],
             }
         )
     for type_, replicas in listed.items():

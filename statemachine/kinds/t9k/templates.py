@@ -42,7 +42,9 @@ def named_container(
 
     def check(draft: Draft) -> Iterator[Problem]:
         for slot in slots(draft.spec):
-            if slot.containers and not any(text(each, "name") == name for _, each in slot.containers):
+            if slot.containers and not any(
+                text(container, "name") == name for _, container in slot.containers
+            ):
                 yield Problem(id_, f"{slot.path}.containers", sentence)
 
     return Rule(id_, Layer.CONTROLLER, says, f"{at}: {sentence}", check=check, source=source)
