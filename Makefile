@@ -113,8 +113,8 @@ museum: $(VENV)/.stamp ## the mistakes of the field: write docs/field-mistakes.m
 count: $(VENV)/.stamp ## how many tests and assertions there are; BASE=REVISION shows where that differs
 	@$(PY) -m tests.gate count $(BASE)
 
-house: $(VENV)/.stamp ## how large packages, modules and functions are, who imports how many; beside BASE=REVISION
-	@$(PY) -m tests.gate house $(BASE)
+house: $(VENV)/.stamp ## how large packages, modules and functions are, who imports how many; beside BASE=REVISION; HOPS=1: how many one change passes through
+	@$(PY) -m tests.gate $(if $(HOPS),hops,house $(BASE))
 
 sim: $(VENV)/.stamp ## more simulated runs and what they met: SEEDS=10000 of each family, or one again: SEED=123
 	@JOBLEDGER_SIM_SEEDS='$(SEEDS)' JOBLEDGER_SIM_KAFKA_SEEDS='$(SEEDS)' $(if $(SEED),JOBLEDGER_SIM_SEED='$(SEED)') \

@@ -1,9 +1,9 @@
-"""`python -m tests.gate run PHASE [pytest's arguments] | flaky | count [REVISION] | house [REVISION]`."""
+"""`python -m tests.gate run PHASE [pytest's arguments] | flaky | count [REVISION] | house [REVISION] | hops`."""
 
 import sys
 from collections.abc import Sequence
 
-from tests.gate import house
+from tests.gate import hops, house
 from tests.gate.count import compare
 from tests.gate.flaky import PAGE, unexplained
 from tests.gate.run import PHASES, run
@@ -26,6 +26,9 @@ def main(words: Sequence[str]) -> int:
             return compare(*revision)
         case ["house", *revision] if len(revision) < 2:
             return house.compare(*revision)
+        case ["hops"]:
+            print("\n".join(hops.lines()))
+            return 0
         case _:
             print(f"usage: {__doc__}", file=sys.stderr)
             return 2
