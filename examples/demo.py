@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from jobledger.cli.outcome import story
+from jobledger.cli.follow import story
 from jobledger.cli.running import Run, Wanted
 from jobledger.cli.submit import examined
 from jobledger.program.exit_codes import ended_with

@@ -57,7 +57,12 @@ GROUPS: Final = {
 """Every verb, by what it is about (verbs of verbs last), in a line: that with which its own help begins. The function
 of the verb (or its Typer, if it has verbs of its own) has its name, and says the rest."""
 
-_IN_MODULE: Final = {"resume": "pause"}
+_IN_MODULE: Final = {
+    **dict.fromkeys(("pause", "resume", "scale", "delete"), "changes"),
+    "why": "history",
+    "crds": "render",
+    "topics": "log",
+}
 """Verbs that share a module with another."""
 
 

@@ -1,4 +1,4 @@
-"""`jobledger log`: the event log as a whole."""
+"""`jobledger log` copies a log; `jobledger topics` makes or checks the topics of one in Kafka."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jobledger.cli import common
+from jobledger.program.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
     from jobledger.settings.model import Settings
     from statemachine.log.copying import Copied
+    from statemachine.log.kafka.address import Address
+    from statemachine.log.kafka.topics import Found
 
 
 class Action(StrEnum):
@@ -60,3 +63,104 @@ async def _copied(action: Action, settings: "Settings", source: str, target: str
 
     work = copied if action is Action.COPY else backed_up
     return await work(log_of(source, settings), log_of(target, settings))
+
+
+class TopicsAction(StrEnum):
+    """What is to be done with the topics."""
+
+    APPLY = "apply"
+    CHECK = "check"
+
+
+def topics(
+    action: Annotated[
+        TopicsAction,
+        typer.Argument(
+            metavar="apply|check", help="Make what is missing and set right what is wrong, or only look."
+        ),
+    ],
+    *,
+    log: Annotated[
+        str | None,
+        typer.Option(
+            "--log",
+            metavar="URL",
+            help="Where they are: kafka://HOST:PORT,HOST:PORT, then /PREFIX if it is not /jobledger.",
+        ),
+    ] = None,
+    partitions: Annotated[
+        int | None,
+        typer.Option(
+            "--partitions",
+            metavar="N",
+            help="Of topics that are made; default: as many as the others have, in a new ledger 12.",
+            show_default=False,
+        ),
+    ] = None,
+    replication: Annotated[
+        int | None,
+        typer.Option(
+            "--replication",
+            metavar="N",
+            help="Brokers that hold a copy of each record; default: 3, or all where there are fewer.",
+            show_default=False,
+        ),
+    ] = None,
+    verbose: common.Verbose = 0,
+) -> None:
+    """Make the topics of a ledger in Kafka, with settings that lose nothing, or check those that they have.
+
+    Applying again changes nothing. Where something is left that would lose data, a line for each is printed to
+    standard error, and the exit code is 1. A controller does not start on such topics.
+    """
+    import asyncio
+
+    flags = {
+        "controller.log": ("--log", log),
+        "kafka.partitions": ("--partitions", partitions),
+        "kafka.replication": ("--replication", replication),
+    }
+    settings = common.held(verbose=verbose, flags=flags).settings
+    raise typer.Exit(asyncio.run(_topics(action, settings, _address(settings))))
+
+
+def _address(settings: "Settings") -> "Address":
+    from importlib.util import find_spec
+
+    from statemachine.errors import ConfigError
+    from statemachine.log.kafka.address import Address
+
+    address = Address.of(settings.controller.log, settings.kafka.security())
+    if find_spec("aiokafka") is None:
+        raise ConfigError("the Kafka client is not installed; install `jobledger[kafka]` to run this command")
+    return address
+
+
+async def _topics(action: TopicsAction, settings: "Settings", address: "Address") -> int:
+    from statemachine.log.kafka import topics
+
+    if action is TopicsAction.APPLY:
+        for line in await topics.apply(address, settings.kafka.partitions, settings.kafka.replication):
+            common.say(line)
+    found = await topics.survey(address)
+    if found.there:
+        rows = [_row(name, found.there[name]) for name in sorted(found.there)]
+        common.say(common.columns(("TOPIC", "PARTITIONS", "COPIES", "CLEAN-UP", "KEPT", "IN SYNC"), rows))
+    for line in found.wrong:
+        common.warn(f"jobledger: {line}")
+    return FAILED if found.wrong else OK
+
+
+def _row(name: str, found: "Found") -> tuple[str, ...]:
+    held = found.settings
+    kept = held.get("retention.ms", "-1")
+    return (
+        name,
+        str(found.partitions),
+        str(found.copies),
+        held.get("cleanup.policy", ""),
+        "for ever"
+        if kept == "-1" or held.get("cleanup.policy") == "compact"
+        else common.span(int(kept) / 1000),
+        held.get("min.insync.replicas", ""),
+    )

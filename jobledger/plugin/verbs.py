@@ -125,7 +125,7 @@ def pause(
     context: options.Context = "",
 ) -> None:
     """Pause a job: its replicas end, the job stays and can be resumed."""
-    from jobledger.cli.pause import ask_to_pause
+    from jobledger.cli.changes import ask_to_pause
 
     with _cluster(kubeconfig, context, namespace) as (asked, where):
         ask_to_pause(asked, where, name, kind, "kubectl jobledger")
@@ -140,7 +140,7 @@ def resume(
     context: options.Context = "",
 ) -> None:
     """Let a paused job go on: all its replicas are started again."""
-    from jobledger.cli.pause import ask_to_resume
+    from jobledger.cli.changes import ask_to_resume
 
     with _cluster(kubeconfig, context, namespace) as (asked, where):
         ask_to_resume(asked, where, name, kind)
@@ -208,7 +208,7 @@ def why(
 
     Taken from the controller's log, so it also works for jobs that are long deleted.
     """
-    from jobledger.cli.why import width
+    from jobledger.cli.history import width
     from jobledger.plugin.asking import Asking
 
     said = options.Controller(controller_namespace, controller_service, via, server, token, token_file)

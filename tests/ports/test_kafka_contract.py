@@ -52,9 +52,7 @@ async def send(writer: Any, tp: TopicPartition, *texts: bytes) -> list[int]:
 
 
 @on_stage
-async def test_a_confirmed_record_is_read_as_it_was_sent_at_the_offset_that_was_given(
-    stage: Stage,
-) -> None:
+async def test_a_confirmed_record_is_read_as_it_was_sent_at_the_offset_that_was_given(stage: Stage) -> None:
     sender, tp = await stage.sender(), stage.events
     said = await sender.send_and_wait(tp.topic, b"value", b"key", tp.partition, headers=[("name", b"text")])
     reader = await stage.reader(tp)
@@ -99,9 +97,7 @@ async def test_read_committed_hides_an_open_transaction_and_ends_before_it(stage
 
 
 @on_stage
-async def test_what_stands_behind_an_open_transaction_cannot_be_read_before_that_ends(
-    stage: Stage,
-) -> None:
+async def test_what_stands_behind_an_open_transaction_cannot_be_read_before_that_ends(stage: Stage) -> None:
     one, other, tp = await stage.writer("one"), await stage.writer("other"), stage.events
     await one.begin_transaction()
     await send(one, tp, b"first")
@@ -170,9 +166,7 @@ async def reads(reader: Any, tp: TopicPartition, *wanted: bytes) -> bool:
 
 
 @on_stage
-async def test_the_commit_of_a_fenced_writer_is_refused_and_what_it_had_sent_is_aborted(
-    stage: Stage,
-) -> None:
+async def test_the_commit_of_a_fenced_writer_is_refused_and_what_it_had_sent_is_aborted(stage: Stage) -> None:
     old, tp = await stage.writer(), stage.events
     await old.begin_transaction()
     await send(old, tp, b"zombie")
@@ -198,9 +192,7 @@ async def test_more_of_a_transaction_that_was_open_at_the_fencing_is_refused(sta
 
 
 @on_stage
-async def test_a_new_writer_frees_what_stood_behind_an_open_transaction_of_the_old(
-    stage: Stage,
-) -> None:
+async def test_a_new_writer_frees_what_stood_behind_an_open_transaction_of_the_old(stage: Stage) -> None:
     old, other, tp = await stage.writer(), await stage.writer("other"), stage.events
     await old.begin_transaction()
     await send(old, tp, b"left open")
@@ -304,9 +296,7 @@ async def committed_is(reader: Any, tp: TopicPartition, offset: int) -> bool:
 
 
 @on_stage
-async def test_a_reader_s_place_is_kept_in_its_group_alone_without_its_being_a_member(
-    stage: Stage,
-) -> None:
+async def test_a_reader_s_place_is_kept_in_its_group_alone_without_its_being_a_member(stage: Stage) -> None:
     tp = stage.events
     one, other = await stage.reader(tp, group="one"), await stage.reader(tp, group="other")
     assert await one.committed(tp) is None
@@ -348,9 +338,7 @@ async def test_a_group_deals_every_partition_to_one_member_and_a_share_that_is_l
 
 
 @on_stage
-async def test_a_member_that_was_put_out_still_holds_its_share_and_cannot_commit_it(
-    stage: Stage,
-) -> None:
+async def test_a_member_that_was_put_out_still_holds_its_share_and_cannot_commit_it(stage: Stage) -> None:
     zombie = await stage.member()
     await until(lambda: zombie.share == {0, 1})
     zombie.attentive.clear()
@@ -400,9 +388,7 @@ async def test_a_member_goes_on_where_its_group_is(stage: Stage) -> None:
 
 
 @on_stage
-async def test_a_partition_that_is_not_dealt_to_a_member_gives_and_takes_nothing(
-    stage: Stage,
-) -> None:
+async def test_a_partition_that_is_not_dealt_to_a_member_gives_and_takes_nothing(stage: Stage) -> None:
     member = await stage.member()
     await until(lambda: member.share == {0, 1})
     other = TopicPartition(stage.observations, 7)

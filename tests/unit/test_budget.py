@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from jobledger.cli.outcome import story as outcome
+from jobledger.cli.follow import story as outcome
 from jobledger.cli.screen import Shown
 from jobledger.console.timeline.build import timeline
 from jobledger.lives.wording import events_words
