@@ -1,6 +1,6 @@
-"""What the log believes to be in the cluster and is not: told, where no watch will ever tell it.
+"""What the log believes to be in the cluster and is not is observed here, where no watch will ever report it.
 
-A watch tells of what it has seen vanish. What it never saw can still come into the log, when the report of another
+A watch reports what it has seen vanish. What it never saw can still come into the log, when the report of another
 bridge arrives late: one that was paused, or whose reports lay in the inbox while the object went. Nothing else would
 ever contradict such a report.
 """
@@ -45,7 +45,7 @@ class Audit:
                 log.warning("what is missing cannot be asked for now", extra=fields)
 
     async def look(self, bridge: Bridge | None) -> None:
-        """What was missing the last time, still is, and does not exist, has been told.
+        """Observes what was missing the last time, still is, and does not exist.
 
         Raises ClusterError.
         """
@@ -56,7 +56,7 @@ class Audit:
             if uid not in before or place is None:
                 continue
             if place not in there:
-                there[place] = {found["metadata"]["uid"] for found in await self.cluster.list(*place)}
+                there[place] = {manifest["metadata"]["uid"] for manifest in await self.cluster.list(*place)}
             if uid not in there[place]:
                 log.warning("an object has vanished unseen", extra={"action": "audit", "uid": uid})
                 await self.sink(gone.model_copy(update={"at": self.clock.now()}))

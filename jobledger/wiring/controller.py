@@ -31,7 +31,7 @@ from statemachine.log.reader import Reader
 _COLLECT_AFTER: Final = (20_000, 20, 20)
 """Objects made, then collections of the younger generation, before one is collected (Python: 700, 10, 10).
 
-States and entries live long and form no cycles: whoever looks through them all the time finds nothing.
+States and entries live long and form no cycles: a collector that looks through them all the time finds nothing.
 """
 
 
@@ -152,11 +152,11 @@ class Controller:
 
     def pulses(self) -> dict[str, Pulse]:
         """How the loops are doing, by name. Those that wait for the cluster are alive while it answers."""
-        answered, found = self._answered(), self.engine.pulses()
+        answered, pulses = self._answered(), self.engine.pulses()
         for role in (self.bridge_role, self.projectors):
             if role is not None:
-                found |= role.pulses(answered)
-        return found
+                pulses |= role.pulses(answered)
+        return pulses
 
     @property
     def log_error(self) -> str:

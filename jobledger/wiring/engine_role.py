@@ -26,8 +26,8 @@ class LogListener(Protocol):
     def entry(self, folded: Folded) -> None:
         """An entry was appended."""
 
-    def silent(self, seen: Observation) -> None:
-        """An observation changed nothing; only where it is decided anybody knows."""
+    def silent(self, observation: Observation) -> None:
+        """An observation changed nothing; known only where it is decided."""
 
     def grown(self) -> None:
         """The log has grown by a record that is no entry."""
@@ -89,12 +89,12 @@ class EngineRole:
 
     def pulses(self) -> dict[str, Pulse]:
         """How the loops are doing."""
-        found = self.source.pulses()
+        pulses = self.source.pulses()
         if self.worker is not None:
-            found |= self.worker.pulses()
+            pulses |= self.worker.pulses()
         if self._drain is not None:
-            found["inbox"] = self._drain.pulse()
-        return found
+            pulses["inbox"] = self._drain.pulse()
+        return pulses
 
     @property
     def log_error(self) -> str:

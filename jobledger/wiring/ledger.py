@@ -46,7 +46,7 @@ class Kafka:
 
         privates.check(faust=settings.feed == "faust")
         address = Address.of(url, settings.security())
-        address.options()  # files that cannot be read are told at once
+        address.options()  # files that cannot be read are reported at once
         instance = settings.instance or (gethostname() if in_pod() else "")
         return cls(address, settings.feed, instance, settings.session)
 
@@ -104,12 +104,12 @@ async def ledger_of(
         make_default_folder(log)
     key = key_of(key_file, log if isinstance(log, Path) else None, roles)
     history = history if roles & {Role.PROJECTORS, Role.FRONT} else None
-    found = (
+    opened = (
         _in_kafka(log, roles, history, trace, key)
         if isinstance(log, Kafka)
         else _in_file(log, roles, history, key)
     )
-    async with found as ledger:
+    async with opened as ledger:
         yield ledger
 
 
@@ -178,13 +178,13 @@ async def _checked(address: "Address") -> int:
     from statemachine.log.kafka.layout import EVENTS
     from statemachine.log.kafka.topics import survey
 
-    found = await survey(address)
-    if wrong := found.wrong:
+    surveyed = await survey(address)
+    if wrong := surveyed.wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         raise StoreUnusable(
             f"{wrong[0]}{more} `jobledger topics apply --log {address}` sets right what can be"
         )
-    return found.there[address.topic(EVENTS.name)].partitions
+    return surveyed.there[address.topic(EVENTS.name)].partitions
 
 
 @asynccontextmanager

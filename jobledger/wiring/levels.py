@@ -85,7 +85,7 @@ class Levels:
                 queue.add(job)
 
     def shared(self, jobs: Iterable[JobUid]) -> None:
-        """These are the jobs that are ours from now on, whoever had them before."""
+        """These are the jobs that are ours from now on, whichever process had them before."""
         self._status.begin_anew()
         self.add(jobs)
 
@@ -99,7 +99,7 @@ class Levels:
                 queue.add(job) if projector.is_urgent(events) else queue.add_after(job, _MOMENT)
 
     def silent(self, observation: Observation) -> None:
-        """A child whose report changes nothing may be one that nobody asks for: a create that took effect late."""
+        """A child whose report changes nothing may be one that no state asks for: a create that took effect late."""
         if isinstance(observation, PodObserved | ChildObserved):
             self.children.add(observation.job)
 

@@ -1,4 +1,4 @@
-"""What a controller is told to be and do, whatever log and cluster it has."""
+"""The options of a controller, whatever log and cluster it has."""
 
 import random
 from collections.abc import Mapping

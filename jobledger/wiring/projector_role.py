@@ -157,10 +157,10 @@ class ProjectorRole:
 
     def pulses(self, answered: int) -> dict[str, Pulse]:
         """How the loops are doing. Those that wait for the cluster are alive while it has `answered` more."""
-        found = {"share": self._mine.share.pulse()} if self._mine.share is not None else {}
+        pulses = {"share": self._mine.share.pulse()} if self._mine.share is not None else {}
         for name, pulse in [*self.levels.pulses().items(), *self.views.pulses().items()]:
-            found[name] = Pulse(pulse.beats + answered, pulse.busy)
-        return found
+            pulses[name] = Pulse(pulse.beats + answered, pulse.busy)
+        return pulses
 
     @property
     def queues(self) -> Mapping[str, WorkQueue]:

@@ -49,42 +49,44 @@ class Streams:
     """Follows the log with every stream."""
 
     def __init__(self, streams: Sequence[Followed]) -> None:
-        self._all = [_Follow(*each) for each in streams]
+        self._all = [_Follow(*followed) for followed in streams]
 
     def shared(self) -> None:
         """Other streams are this process's than before."""
-        for each in self._all:
-            each.grown.set()
+        for follow in self._all:
+            follow.grown.set()
 
     def grown(self) -> None:
         """The log is longer than it was."""
-        for each in self._all:
-            each.grown.set()
+        for follow in self._all:
+            follow.grown.set()
 
     async def catch_up(self) -> None:
         """Every view is at the end of the log. For a controller that does not run (any more).
 
         A view whose database is away is left as it is: it catches up the next time.
         """
-        for each in self._all:
-            await each.advance(unless_away=True)
+        for follow in self._all:
+            await follow.advance(unless_away=True)
 
     def loops(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         """What is to run, by name."""
-        for each in self._all:
-            yield each.stream.name, each.run()
+        for follow in self._all:
+            yield follow.stream.name, follow.run()
 
     def lags(self) -> Mapping[str, int]:
         """How many entries each view has yet to see."""
-        return {each.stream.name: max(0, each.end() - each.reached) for each in self._all if each.mine()}
+        return {
+            follow.stream.name: max(0, follow.end() - follow.reached) for follow in self._all if follow.mine()
+        }
 
     def waits(self) -> Mapping[str, str]:
         """The streams that cannot go on at the moment, and why."""
-        return {each.stream.name: each.waits for each in self._all if each.waits}
+        return {follow.stream.name: follow.waits for follow in self._all if follow.waits}
 
     def pulses(self) -> dict[str, Pulse]:
         """How the loops are doing."""
-        return {each.stream.name: Pulse(each.beats, each.busy) for each in self._all}
+        return {follow.stream.name: Pulse(follow.beats, follow.busy) for follow in self._all}
 
 
 class _Follow:

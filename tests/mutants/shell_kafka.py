@@ -346,8 +346,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "offsets-old-topics-place-believed",
         _OFFSETS,
-        "            if oldest[each] <= committed[each] <= newest[each]\n",
-        "            if oldest[each] <= committed[each]\n",
+        "            if oldest[part] <= committed[part] <= newest[part]\n",
+        "            if oldest[part] <= committed[part]\n",
         _ON_OFFSETS,
     ),
     Mutant(

@@ -92,7 +92,7 @@ class AiokafkaFeed:
     # ---- membership ----------------------------------------------------------------------------------------------
 
     async def revoked(self, consumer: Any) -> None:
-        """Nothing is fed until partitions have been dealt out; whoever gets ours knows how far they are decided."""
+        """Nothing is fed until partitions have been dealt out; who gets ours knows how far they are decided."""
         self._assignment.unsettled()
         await self._commit(consumer)
         self._feed(frozenset())
@@ -100,7 +100,7 @@ class AiokafkaFeed:
     async def assigned(self, offsets: Offsets, partitions: frozenset[int]) -> None:
         """`partitions` are owned here, and fed."""
         await offsets.take_over(self._assignment, partitions)
-        self._acked = {each: self._assignment.acked(each) or 0 for each in partitions}
+        self._acked = {number: self._assignment.acked(number) or 0 for number in partitions}
         self._committed.clear()
         self._feed(partitions)
 
@@ -117,23 +117,23 @@ class AiokafkaFeed:
         while True:
             await self._is_fed.wait()
             ready = [
-                TopicPartition(self._topic, each)
-                for each in self._fed
-                if self._assignment.room(each) >= _FETCH
+                TopicPartition(self._topic, number)
+                for number in self._fed
+                if self._assignment.room(number) >= _FETCH
             ]
             if not ready:
                 await asyncio.sleep(_NAP)
                 continue
             with ours(self._address, f"read {self._topic}"):
                 try:
-                    found = await consumer.getmany(*ready, timeout_ms=_POLL_MS, max_records=_FETCH)
+                    fetched = await consumer.getmany(*ready, timeout_ms=_POLL_MS, max_records=_FETCH)
                 except IllegalStateError:  # dealt out anew at this moment
                     await asyncio.sleep(_NAP)
                     continue
-            for part, messages in found.items():
-                for each in messages:
-                    post = posted(each.key, each.value, each.headers)
-                    await self._assignment.put(part.partition, each.offset + 1, post)
+            for part, messages in fetched.items():
+                for message in messages:
+                    post = posted(message.key, message.value, message.headers)
+                    await self._assignment.put(part.partition, message.offset + 1, post)
 
     async def _commit_often(self, consumer: Any) -> None:
         while True:
@@ -142,18 +142,19 @@ class AiokafkaFeed:
 
     async def _commit(self, consumer: Any) -> None:
         """The group knows how far all is decided: a hint where to go on, so a failure costs repeats only."""
-        acked = {each: self._acked.get(each, 0) for each in self._fed}
-        news = {each: place for each, place in acked.items() if place != self._committed.get(each, 0)}
+        acked = {number: self._acked.get(number, 0) for number in self._fed}
+        news = {number: place for number, place in acked.items() if place != self._committed.get(number, 0)}
         if not news:
             return
         offsets = {
-            TopicPartition(self._topic, each): OffsetAndMetadata(place, "") for each, place in news.items()
+            TopicPartition(self._topic, number): OffsetAndMetadata(place, "")
+            for number, place in news.items()
         }
         try:
             async with asyncio.timeout(_COMMIT_WITHIN):
                 await consumer.commit(offsets)
         except (CommitFailedError, IllegalStateError):
-            return  # dealt out anew: whoever has them now commits
+            return  # dealt out anew: the member that has them now commits
         except FAILURES as error:
             fields = {"action": "commit", "error": str(error) or type(error).__name__}
             log.warning("how far the observations are decided was not noted", extra=fields)
@@ -177,7 +178,7 @@ class _Dealt(ConsumerRebalanceListener):  # type: ignore[misc, unused-ignore]
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Called when the group has dealt out."""
-        partitions = frozenset(each.partition for each in assigned)
+        partitions = frozenset(part.partition for part in assigned)
         taking_over = self._feed.assigned(self._offsets, partitions)
         try:
             self._taking_over = self._tasks.create_task(taking_over, name="take over")

@@ -57,12 +57,12 @@ class Assignment:
         self.is_bereft = False
         """What it owned was taken away, all of it."""
         self.is_ready = False
-        """It has owned what it was told to own."""
+        """It has owned what `own` asked for."""
 
     # ---- what is owned -------------------------------------------------------------------------------------------
 
     async def own(self, partitions: Iterable[int]) -> None:
-        """Exactly `partitions` are owned: logs opened, states recovered, timers set; the others are let go.
+        """Exactly `partitions` are owned: logs opened, states recovered, timers set; the others are finished.
 
         Raises what kept a partition from being owned: LogUnavailable, OwnerLost, StoreUnusable.
         """
@@ -103,13 +103,13 @@ class Assignment:
             log.info("a partition is decided here", extra={"action": "own", "partition": partition})
 
     def unsettled(self) -> None:
-        """Partitions are being dealt out anew: until `own`, one that somebody else has taken is no failure."""
+        """Partitions are being dealt out anew: until `own`, one that another process has taken is no failure."""
         self._upheavals += 1
         self._settled = False
 
     @property
     def is_waiting(self) -> bool:
-        """Nobody has told it yet what to own, or what now that all is dealt out anew. Taking over is no waiting."""
+        """`own` has not been called yet, or not since all is dealt out anew. Taking over is no waiting."""
         return not (self.is_ready and self._settled) and not self._changing.locked()
 
     async def close(self) -> None:
@@ -132,7 +132,7 @@ class Assignment:
             return
         fields = {"action": "processor-ended", "partition": processor.partition, "error": str(error)}
         if isinstance(error, OwnerLost) and not self._settled:
-            log.info("somebody else decides a partition now", extra=fields)
+            log.info("another process decides a partition now", extra=fields)
             return
         log.warning("a partition cannot be decided here any more", extra=fields)
         self.fail(error)

@@ -140,7 +140,7 @@ class FaustFeed:
 
     async def _own(self, app: Any, offsets: Offsets) -> None:
         self._unacked.clear()  # they are given again
-        partitions = {each.partition for each in app.consumer.assignment() if each.topic == self._topic}
+        partitions = {part.partition for part in app.consumer.assignment() if part.topic == self._topic}
         try:
             self._begins = await offsets.take_over(self._assignment, partitions)
         except JobledgerError as error:
@@ -155,8 +155,8 @@ class FaustFeed:
         What a fetch under way brings while partitions are dealt out is dropped: it has to be read again.
         """
         committed = await to_committed()
-        never = (each for each, place in committed.items() if not place and each.partition in self._begins)
-        await consumer.seek_wait({each: self._begins[each.partition] for each in never})
+        never = (part for part, place in committed.items() if not place and part.partition in self._begins)
+        await consumer.seek_wait({part: self._begins[part.partition] for part in never})
         return committed
 
 

@@ -84,13 +84,13 @@ class Offsets:
         with ours(self._address, f"read how far {self._topic} is decided"):
             async with asyncio.timeout(PATIENCE):
                 oldest = await self._consumer.beginning_offsets(parts)
-                committed = {each: await self._consumer.committed(each) or 0 for each in parts}
+                committed = {part: await self._consumer.committed(part) or 0 for part in parts}
                 newest = await self._consumer.end_offsets(parts)
         return {  # what the group knows of a topic that was made anew is of the old one
-            each.partition: committed[each]
-            if oldest[each] <= committed[each] <= newest[each]
-            else oldest[each]
-            for each in parts
+            part.partition: committed[part]
+            if oldest[part] <= committed[part] <= newest[part]
+            else oldest[part]
+            for part in parts
         }
 
     async def ends(self, partitions: Iterable[int]) -> dict[int, Position]:
@@ -98,8 +98,8 @@ class Offsets:
         parts = self._parts(partitions)
         with ours(self._address, f"read how far {self._topic} goes"):
             async with asyncio.timeout(PATIENCE):
-                found = await self._consumer.end_offsets(parts)
-        return {each.partition: found[each] for each in parts}
+                ends = await self._consumer.end_offsets(parts)
+        return {part.partition: ends[part] for part in parts}
 
     async def watch(self, assignment: Assignment) -> None:
         """Tells the processors of `assignment` how far their partitions go, for ever.
@@ -151,7 +151,7 @@ class Offsets:
             raise LogUnavailable(why)
 
     def _parts(self, partitions: Iterable[int]) -> list[TopicPartition]:
-        return [TopicPartition(self._topic, each) for each in partitions]
+        return [TopicPartition(self._topic, number) for number in partitions]
 
 
 def _look(processor: PartitionProcessor, end: Position, last: _Look | None) -> _Look:

@@ -29,7 +29,7 @@ from statemachine.observations import Observation
 log = logging.getLogger(__name__)
 
 QUEUE: Final = 2000
-"""Observations that wait in a processor at most: what a feed has read and nobody decided yet."""
+"""Observations that wait in a processor at most: what a feed has read and is not decided yet."""
 
 BATCH: Final = 500
 """Most observations decided in one go: bounds the time a batch holds up the loop."""
@@ -95,7 +95,7 @@ class PartitionProcessor(Decisions):
         self._task: asyncio.Task[None]
         self._busy = False
         self.is_ending = False
-        """It was told to finish."""
+        """`finish` was called."""
         self._last = 0
         self._first: Position | None = None
         self.reached: Position | None = None
@@ -142,27 +142,27 @@ class PartitionProcessor(Decisions):
         self._drop()
         try:
             async with asyncio.timeout(_GRACE):
-                await self._let_go(task)
+                await self._hand_over(task)
         except TimeoutError:
-            self._warn("a partition is let go with a decision in hand", "in time it was not made")
+            self._warn("a partition is handed over with a decision in hand", "in time it was not made")
         except OwnerLost:
             fields = {"action": "hand-over", "partition": self.partition}
-            log.info("somebody else has taken a partition that was to be let go", extra=fields)
+            log.info("another process has taken a partition that was to be handed over", extra=fields)
         except LogError as error:
             self._warn("states of a partition were not saved", str(error))
         finally:
             task.cancel()
             await asyncio.wait([task])
-            self._drop()  # whoever waited to put has put now
+            self._drop()  # a feed that waited to put has put now
             with suppress(LogError):
                 await self._log.close()
 
-    async def _let_go(self, task: asyncio.Task[None]) -> None:
+    async def _hand_over(self, task: asyncio.Task[None]) -> None:
         if task.done():
             return
         while self.pulse().busy:  # noqa: ASYNC110 - milliseconds
             await asyncio.sleep(0.002)
-        task.cancel()  # between two decisions: nothing was awaited since that was seen
+        task.cancel()  # between two decisions: nothing was awaited since the look at it
         await asyncio.wait([task])
         await self.save()
 
@@ -174,7 +174,7 @@ class PartitionProcessor(Decisions):
         log.warning(message, extra={"action": "hand-over", "partition": self.partition, "error": error})
 
     async def is_current(self) -> bool:
-        """It decides, and nobody else has written its partition since it was opened."""
+        """It decides, and no other process has written its partition since it was opened."""
         if self.is_dead:
             return False
         try:

@@ -110,4 +110,4 @@ class _Dealt(ConsumerRebalanceListener):  # type: ignore[misc, unused-ignore]
         """Called when the group has dealt out."""
         parts = list(assigned)
         self._member.pause(*parts)
-        self._share.has(each.partition for each in parts)
+        self._share.has(part.partition for part in parts)

@@ -76,7 +76,7 @@ class Worker:
         self._taken_over_at: datetime | None = None
         self.listeners: list[Listener] = []
         self.silent_listeners: list[Callable[[Observation], None]] = []
-        self.endings = Counter({each.__name__: 0 for each in _PASSING})
+        self.endings = Counter({error.__name__: 0 for error in _PASSING})
         """How often an attempt ended, by the name of its error."""
 
     async def run(self) -> None:
