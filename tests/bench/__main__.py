@@ -15,6 +15,7 @@ from tests.bench.browser import history_in_a_browser
 from tests.bench.compare import compare
 from tests.bench.core import count_stored, decide_observations, fold_stored
 from tests.bench.ended import ended_jobs
+from tests.bench.events import public_events
 from tests.bench.latency import submit_to_start
 from tests.bench.lives import lives
 from tests.bench.loop import whole_loop
@@ -36,6 +37,7 @@ BENCHMARKS: Final[dict[str, Callable[[], Iterator[Result]]]] = {
     "memory": idle_jobs,
     "ended": ended_jobs,
     "lives": lives,
+    "events": public_events,
     "pages": list_pages,
     "start": starts,
     "browser": history_in_a_browser,

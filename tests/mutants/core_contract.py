@@ -4,7 +4,10 @@ from typing import Final
 
 from tests.mutants.model import Mutant
 
-_ON_EVENTS: Final = ("tests/unit/contract/test_projection.py", "tests/unit/gate/test_contract.py")
+_ON_EVENTS: Final = ("tests/unit/contract/test_stories.py", "tests/unit/gate/test_contract.py")
+_ON_HELD: Final = (
+    "tests/unit/contract/test_recorded.py::test_an_entry_that_cannot_be_read_holds_its_job_alone",
+)
 _ON_TEXTS: Final = ("tests/unit/contract/test_scrub.py",)
 
 
@@ -36,7 +39,13 @@ MUTANTS: Final = (
     ),
     _of("publication", "names-leave-where-none-should", 'if self.actors == "none":', "if False:"),
     _of("publication", "every-name-is-verified", "entry.actor_source is ActorSource.VERIFIED", "True"),
-    _of("stream", "held-job-goes-on", "if record.job in self.held or not isinstance", "if not isinstance"),
+    _of(
+        "stream",
+        "held-job-goes-on",
+        "if record.job in self.held or not isinstance",
+        "if not isinstance",
+        _ON_HELD,
+    ),
     _of("of_parts", "no-signal", "code - _SIGNALS_FROM if code", "code if code"),
     _of("of_parts", "new-attempt-has-the-old-pod", "bool(attempt) and attempt != held.attempt", "False"),
     _of("of_parts", "attempt-of-before", "attempt=attempt or held.attempt", "attempt=held.attempt"),

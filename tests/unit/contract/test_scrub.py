@@ -3,17 +3,21 @@
 import base64
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from projectors.contract.fitting import LIMIT, fitted
+from projectors.contract.page import Draft, Page
 from projectors.contract.scrub import LONGEST, cut, scrubbed, spec_digest, specs_of
 from statemachine.ids import JobUid
+from statemachine.log.port import Record
 from statemachine.observations import PodPhase
 from statemachine.redact import REDACTED
 from statemachine.state import JobState
+from tests.contract.lives import PUBLICATION
 from tests.support import planted
 from tests.support.planted import Planter
 from tests.support.scenario import Story, workers
@@ -218,3 +222,13 @@ def test_a_pod_of_forty_containers_names_thirty_two() -> None:
     [data] = data_of(of_story(story), "replica.running")
     assert len(data["containers"]) == 32
     assert data["truncated"] is True
+
+
+def test_an_entry_that_changes_the_spec_repeats_nothing_of_either_spec() -> None:
+    story = Story(workers(1)).submit()
+    record = Record(1, story.uid, 1, story.bodies[0])
+    before, after = (
+        replace(story.state, spec=of_container(args=[value])) for value in ("tangerine", "aubergine")
+    )
+    draft = Draft(Page(record, story.entries[0], before, after, PUBLICATION))
+    assert draft.text("tangerine became aubergine") == f"{REDACTED} became {REDACTED}"

@@ -1,100 +1,20 @@
-"""Public events of all recorded lives: valid, in order, the same each time, and read by somebody else's program."""
+"""What public events say of jobs whose stories are told here."""
 
-import json
+from datetime import timedelta
 
 import pytest
-from cloudevents.core.formats.json import JSONFormat
-from jsonschema import Draft202012Validator
 
-from projectors.contract.catalogue import CATALOGUE, TYPES, short_name
-from projectors.contract.envelope import problem, structured
+from projectors.contract.catalogue import short_name
 from projectors.contract.publication import Actors, Publication
-from projectors.contract.schemas import schema
 from projectors.contract.stream import Publisher
 from statemachine.log.port import Record
 from statemachine.observations import ActorSource
-from tests.contract.lives import PUBLICATION, Life, events_of, lives, recorded
-from tests.support.scenario import Story, workers
-from tests.support.seeds import chance
+from tests.contract.lives import PUBLICATION, recorded
+from tests.histories.lives import boarded
+from tests.support.scenario import START, Story, workers
 from tests.unit.contract.made import data_of, of_story
 
-FEW = tuple(recorded())
-
-
-def test_every_event_of_every_recorded_life_is_valid_and_every_type_is_among_them() -> None:
-    validators = {
-        public_type.name: Draft202012Validator(schema(public_type, closed=closed))
-        for public_type in CATALOGUE
-        for closed in (True,)
-    }
-    met = set()
-    for life in lives():
-        for event in events_of(life):
-            name = short_name(str(event.attributes["type"]))
-            met.add(name)
-            assert problem(structured(event)) == ""
-            if life in FEW:
-                validators[name].validate(json.loads(event.data))
-    assert met == set(TYPES)
-
-
-@pytest.mark.parametrize("life", FEW, ids=lambda life: life.name)
-def test_the_official_sdk_reads_the_same_attributes_and_data(life: Life) -> None:
-    for event in events_of(life):
-        read = JSONFormat().read(None, structured(event))
-        attributes = {name: _text(value) for name, value in read.get_attributes().items()}
-        assert attributes == {name: _text(value) for name, value in event.attributes.items()}
-        assert read.get_data() == json.loads(event.data)
-
-
-def _text(value: object) -> str:
-    if hasattr(value, "strftime"):
-        return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # type: ignore[no-any-return]
-    return str(value)
-
-
-def test_ids_are_unique_and_sequences_grow_within_a_job() -> None:
-    for life in lives():
-        events = events_of(life)
-        ids = [event.attributes["id"] for event in events]
-        sequences = [str(event.attributes["sequence"]) for event in events]
-        assert len(set(ids)) == len(ids)
-        assert sequences == sorted(set(sequences))
-        assert len({event.attributes["source"] for event in events}) == 1
-
-
-def test_the_first_event_of_an_entry_is_named_as_the_cause_of_the_others() -> None:
-    for life in FEW:
-        firsts: dict[str, object] = {}
-        for event in events_of(life):
-            entry = str(event.attributes["id"]).rpartition("/")[0]
-            if (first := firsts.get(entry)) is None:
-                assert "causationid" not in event.attributes
-                firsts[entry] = event.attributes["id"]
-            else:
-                assert event.attributes["causationid"] == first
-
-
-def test_a_publisher_that_ends_at_any_place_has_given_the_same_bytes_as_one_that_goes_on() -> None:
-    random = chance(20)
-    whole = {life.name: [structured(event) for event in events_of(life)] for life in lives()}
-    for _ in range(1000):
-        life = random.choice(lives())
-        stop = random.randrange(1, len(life.records) + 1)
-        events = Publisher(PUBLICATION).all(iter(life.records[:stop]))
-        given = [structured(event) for event in events]
-        assert given
-        assert given == whole[life.name][: len(given)]
-
-
-def test_an_entry_that_cannot_be_read_holds_its_job_alone() -> None:
-    first, second = FEW[0].records, Story(workers(1), uid="other").submit().all_pods("Running")
-    others = [Record(seq, second.uid, seq, body) for seq, body in enumerate(second.bodies, 1)]
-    broken = Record(3, first[0].job, 3, b"{damaged")
-    publisher = Publisher(PUBLICATION)
-    events = list(publisher.all(iter([*first[:2], broken, *first[3:], *others])))
-    assert publisher.held == {first[0].job: 3}
-    assert events == [*Publisher(PUBLICATION).all(iter([*first[:2]])), *of_story(second)]
+FIRST = next(recorded()).records[0]
 
 
 def test_a_restart_names_replica_pod_cause_and_what_it_cost() -> None:
@@ -204,6 +124,38 @@ def test_a_hashed_actor_is_always_the_same_and_does_not_say_its_name() -> None:
 
 def test_a_trace_goes_along() -> None:
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-    record = FEW[0].records[0]
-    [event, *_] = Publisher(PUBLICATION).all(iter([Record(1, record.job, 1, record.body, trace=trace)]))
+    [event, *_] = Publisher(PUBLICATION).all(iter([Record(1, FIRST.job, 1, FIRST.body, trace=trace)]))
     assert event.attributes["traceparent"] == trace
+
+
+def test_time_is_when_it_happened_and_recordedtime_when_the_ledger_got_to_know() -> None:
+    story = Story(workers(1)).submit().all_pods("Running").at(60)
+    story.pod("worker-0", "Succeeded", happened_at=START + timedelta(seconds=50))
+    times = {
+        (event.attributes["time"], event.attributes["recordedtime"])
+        for event in of_story(story)
+        if event.attributes["recordedtime"] != "2024-01-09T15:00:00.000000Z"
+    }
+    assert times == {("2024-01-09T15:00:50.000000Z", "2024-01-09T15:01:00.000000Z")}
+
+
+def test_labels_of_a_job_that_is_observed_for_the_first_time_are_no_update() -> None:
+    story = Story(workers(1))
+    story.labels = {"team": "a"}
+    events = of_story(story.submit())
+    assert data_of(events, "job.created")[0]["job"]["labels"] == {"team": "a"}
+    assert data_of(events, "job.updated") == []
+
+
+def test_a_new_generation_that_changes_nothing_is_no_rejection() -> None:
+    story = Story(workers(1)).submit()
+    story.generation += 1
+    assert data_of(of_story(story.submit()), "job.update_rejected") == []
+    story.edit(replicaSpecs=workers(2)["replicaSpecs"])
+    assert len(data_of(of_story(story), "job.update_rejected")) == 1
+
+
+def test_a_child_that_is_no_gang_stays_private() -> None:
+    story = boarded()
+    assert "ChildChanged" in {event.type for entry in story.entries for event in entry.events}
+    assert data_of(of_story(story), "job.pod_group_changed") == []

@@ -1,0 +1,95 @@
+"""Public events of all recorded lives: valid, in order, the same each time, and read by somebody else's program."""
+
+import json
+
+import pytest
+from cloudevents.core.formats.json import JSONFormat
+from jsonschema import Draft202012Validator
+
+from projectors.contract.catalogue import CATALOGUE, TYPES, short_name
+from projectors.contract.envelope import problem, structured
+from projectors.contract.schemas import schema
+from projectors.contract.stream import Publisher
+from statemachine.log.port import Record
+from tests.contract.lives import PUBLICATION, Life, events_of, lives, recorded
+from tests.support.scenario import Story, workers
+from tests.support.seeds import chance
+from tests.unit.contract.made import of_story
+
+FEW = tuple(recorded())
+
+
+def test_every_event_of_every_recorded_life_is_valid_and_every_type_is_among_them() -> None:
+    validators = {
+        public_type.name: Draft202012Validator(schema(public_type, closed=closed))
+        for public_type in CATALOGUE
+        for closed in (True,)
+    }
+    met = set()
+    for life in lives():
+        for event in events_of(life):
+            name = short_name(str(event.attributes["type"]))
+            met.add(name)
+            assert problem(structured(event)) == ""
+            if life in FEW:
+                validators[name].validate(json.loads(event.data))
+    assert met == set(TYPES)
+
+
+@pytest.mark.parametrize("life", FEW, ids=lambda life: life.name)
+def test_the_official_sdk_reads_the_same_attributes_and_data(life: Life) -> None:
+    for event in events_of(life):
+        read = JSONFormat().read(None, structured(event))
+        attributes = {name: _text(value) for name, value in read.get_attributes().items()}
+        assert attributes == {name: _text(value) for name, value in event.attributes.items()}
+        assert read.get_data() == json.loads(event.data)
+
+
+def _text(value: object) -> str:
+    if hasattr(value, "strftime"):
+        return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # type: ignore[no-any-return]
+    return str(value)
+
+
+def test_ids_are_unique_and_sequences_grow_within_a_job() -> None:
+    for life in lives():
+        events = events_of(life)
+        ids = [event.attributes["id"] for event in events]
+        sequences = [str(event.attributes["sequence"]) for event in events]
+        assert len(set(ids)) == len(ids)
+        assert sequences == sorted(set(sequences))
+        assert len({event.attributes["source"] for event in events}) == 1
+
+
+def test_the_first_event_of_an_entry_is_named_as_the_cause_of_the_others() -> None:
+    for life in FEW:
+        firsts: dict[str, object] = {}
+        for event in events_of(life):
+            entry = str(event.attributes["id"]).rpartition("/")[0]
+            if (first := firsts.get(entry)) is None:
+                assert "causationid" not in event.attributes
+                firsts[entry] = event.attributes["id"]
+            else:
+                assert event.attributes["causationid"] == first
+
+
+def test_a_publisher_that_ends_at_any_place_has_given_the_same_bytes_as_one_that_goes_on() -> None:
+    random = chance(20)
+    whole = {life.name: [structured(event) for event in events_of(life)] for life in lives()}
+    for _ in range(1000):
+        life = random.choice(lives())
+        stop = random.randrange(1, len(life.records) + 1)
+        events = Publisher(PUBLICATION).all(iter(life.records[:stop]))
+        given = [structured(event) for event in events]
+        assert given
+        assert given == whole[life.name][: len(given)]
+
+
+def test_an_entry_that_cannot_be_read_holds_its_job_alone() -> None:
+    first, second = FEW[0].records, Story(workers(1), uid="other").submit().all_pods("Running")
+    others = [Record(seq, second.uid, seq, body) for seq, body in enumerate(second.bodies, 1)]
+    broken = Record(3, first[0].job, 3, b"{damaged")
+    publisher = Publisher(PUBLICATION)
+    events = list(publisher.all(iter([*first[:2], broken, *first[3:], *others])))
+    assert publisher.held == {first[0].job: 3}
+    assert events == [*Publisher(PUBLICATION).all(iter([*first[:2]])), *of_story(second)]
