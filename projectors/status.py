@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from k8s_bridge.port import Cluster, Ref
@@ -18,7 +19,7 @@ from projectors.base import States
 from statemachine import events as e
 from statemachine.errors import Missing, Refused
 from statemachine.ids import JobUid, Seq
-from statemachine.redact import redacted, secrets_of
+from statemachine.redact import Same, redacted, secrets_of
 from statemachine.state import JobState
 from statemachine.status import status
 
@@ -189,7 +190,14 @@ def _drop(changes: deque[_Change], change: _Change) -> None:
 
 
 def _published(state: JobState) -> dict[str, Any]:
-    """The status without the secrets that messages quote: older logs hold such messages."""
+    """The status without the secrets that messages quote: older logs hold such messages. Nobody modifies it."""
+    return _made_of(Same(state))
+
+
+@lru_cache(maxsize=64)
+def _made_of(same: Same) -> dict[str, Any]:
+    """A visit asks for that of one state again: when it shows what has changed, and when it compares the last."""
+    state: JobState = same.held
     wished = status(state)
     conditions = wished.get("conditions")
     return {**wished, "conditions": redacted(conditions, secrets_of(state.spec))} if conditions else wished
