@@ -1,6 +1,6 @@
 """Log windows: the last lines, earlier ones, a search, and the whole log as a file. `stream` has what is added."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -39,18 +39,24 @@ Asking = Annotated[Caller, Depends(caller_of)]
 Chosen = Annotated[Choice, Depends(_choice)]
 Place = Annotated[int | None, Query(ge=0)]
 
+LogOf = Callable[[Subject, Caller, Choice], Awaitable[Log]]
+"""The log that is meant, for whoever may read it."""
+
 
 def add(router: APIRouter, console: Console, lives: Lives) -> None:
     """The routes."""
-    app = console.app
 
     async def log_of(subject: Job, caller: Asking, choice: Chosen) -> Log:
         await demand(caller, _right(subject))
         life = await lives.of(subject.uid)
-        return chosen_log(app.cluster, subject, life.attempts(), choice)
+        return chosen_log(console.app.cluster, subject, life.attempts(), choice)
 
-    meant = Annotated[Log, Depends(log_of)]
+    _whole(router, log_of)
+    _pieces(router, log_of)
+    _download(router, console, log_of)
 
+
+def _whole(router: APIRouter, log_of: LogOf) -> None:
     @router.get(JOB + "/log")
     async def shown(
         request: Request,
@@ -82,6 +88,10 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         }
         return render(request, "log.html", subject, tab="replicas", verbatim=True, **context)
 
+
+def _pieces(router: APIRouter, log_of: LogOf) -> None:
+    meant = Annotated[Log, Depends(log_of)]
+
     @router.get(JOB + "/log/newer")
     async def newer(
         request: Request, subject: Job, log: meant, since: Number = 0, restarts: Number = 0
@@ -106,6 +116,10 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         matches: Matches = await window.search(await log.source(MOST), q[:200], before)
         context = {"matches": matches, "q": q, "choice": choice, "log": log}
         return render(request, "matches.html", subject, tab="replicas", verbatim=True, **context)
+
+
+def _download(router: APIRouter, console: Console, log_of: LogOf) -> None:
+    meant = Annotated[Log, Depends(log_of)]
 
     @router.get(JOB + "/log/download")
     async def download(subject: Job, caller: Asking, log: meant) -> Response:

@@ -244,7 +244,7 @@ def test_every_verb_of_the_command_line_is_looked_at() -> None:
     assert verbs == {*AGAINST_A_SERVER, *OF_THE_LEDGER, *NO_EXIT}
 
 
-WRITES_BY_ITSELF: Final = {"common", "ending", "crds", "dead_letters", "render", "logs", "screen", "__init__"}
+WRITES_BY_ITSELF: Final = {"common", "dead_letters", "render", "logs", "screen", "__init__"}
 """Modules that print without `common.say`: edges themselves, what `NO_EXIT` explains, `dead-letters show --raw`."""
 
 
