@@ -1,8 +1,8 @@
-"""Raw objects → observations. Pure: a change of a Kubernetes-shaped dict in, what it says about a job out.
+"""Raw objects → observations. Pure: a change of a Kubernetes-shaped dict in, observations of a job out.
 
-Comes from `watchers` (which adds the time of noticing), goes to the engine. Nothing here trusts the shape of
-an object: it may have been written by anybody, and by any version of anything. What cannot be recognised as
-ours is nothing (`None`, an empty tuple), never an exception.
+Changes come from `watchers`, with the time of the observation; observations go to the engine. This module does not
+trust the shape of an object: any client, in any version, may have written it. An object that is not recognised as
+ours gives nothing (`None`, an empty tuple), never an exception.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -52,7 +52,7 @@ _OWNED: Final = {(owned.group, owned.kind) for kind in KINDS for owned in kind.o
 _FACTS: Final = {
     (owned.group, owned.kind): owned.facts for kind in KINDS for owned in kind.owns if owned.facts is not None
 }
-"""API group and kind of the children that are observed → what is observed of them. The kinds declare it."""
+"""API group and kind of the children that kinds observe → the facts that are observed of them."""
 
 _CHILD_LABELS = frozenset(kind.child_label for kind in KINDS)
 
@@ -60,50 +60,50 @@ KUEUE_GROUP = "kueue.x-k8s.io"
 
 
 def observe(change: Change, known: PodGone | None = None) -> tuple[Observation, ...]:
-    """What `change` says, in the order in which it happened; empty if it is not about a job of ours.
+    """The observations in `change`, in the order in which they happened; empty if it is not of a job of ours.
 
-    A pod that is gone is two observations if its last form shows an end: that end may never have been seen. One that
-    is `known`, by its uid, stays the replica that it was unless somebody else controls it, whatever labels it has.
+    A pod that is gone gives two observations if its last form shows an end, which may be a new one. The
+    `known`, by its uid, stays its replica, with any labels, unless it has another controller.
     """
     raw = mapping(change.object)
     if is_job(raw):
-        found: Iterable[Observation | None] = (job(change),)
+        observations: Iterable[Observation | None] = (job(change),)
     elif text(raw.get("kind")) == "Pod":
-        found = (_end(change, known), pod(change, known))
+        observations = (_end(change, known), pod(change, known))
     elif is_observed_child(raw):
-        found = (child(change),)
+        observations = (child(change),)
     elif is_workload(raw):
-        found = (workload(change),)
+        observations = (workload(change),)
     else:
-        found = ()
-    return tuple(each for each in found if each is not None)
+        observations = ()
+    return tuple(observation for observation in observations if observation is not None)
 
 
 def is_job(raw: Mapping[str, Any]) -> bool:
-    """The object is of one of the API groups that hold job kinds, and not of what jobs own."""
+    """The object is of an API group of job kinds, and no child of jobs."""
     return _group(raw) in JOB_GROUPS and (_group(raw), text(raw.get("kind"))) not in _OWNED
 
 
 def is_observed_child(raw: Mapping[str, Any]) -> bool:
-    """The object is of a sort of children that a kind observes."""
+    """The object is a child that a kind observes."""
     return (_group(raw), text(raw.get("kind"))) in _FACTS
 
 
 def is_workload(raw: Mapping[str, Any]) -> bool:
-    """The object is a Workload of Kueue's, which says how a job stands in its queue."""
+    """The object is a Workload of Kueue's, which has the standing of a job in its queue."""
     return text(raw.get("kind")) == "Workload" and _group(raw) == KUEUE_GROUP
 
 
 def is_controlled(raw: Mapping[str, Any]) -> bool:
-    """Somebody controls the object, whoever it is."""
+    """The object has a controller."""
     return any(
-        each.get("controller") is True
-        for each in mappings(mapping(raw.get("metadata")).get("ownerReferences"))
+        owner.get("controller") is True
+        for owner in mappings(mapping(raw.get("metadata")).get("ownerReferences"))
     )
 
 
 def is_in_sight(raw: Mapping[str, Any]) -> bool:
-    """The object carries a label that watches of children select by."""
+    """The object has a label that watches of children select by."""
     return not _CHILD_LABELS.isdisjoint(mapping(mapping(raw.get("metadata")).get("labels")))
 
 
@@ -113,9 +113,9 @@ def owner_of(raw: Mapping[str, Any]) -> JobUid:
 
 
 def job(change: Change) -> JobObserved | JobGone | None:
-    """The job as it stands, without who changed it (`actors.named`).
+    """The present job, without the actor (`actors.named`).
 
-    One that is being deleted is there until nothing holds it any more.
+    A job in deletion exists until nothing holds it any more.
     """
     raw, meta = mapping(change.object), mapping(mapping(change.object).get("metadata"))
     uid, name = JobUid(text(meta.get("uid"))), text(meta.get("name"))
@@ -144,7 +144,7 @@ def job(change: Change) -> JobObserved | JobGone | None:
 
 
 def pod(change: Change, known: PodGone | None = None) -> PodObserved | PodGone | PodUnreadable | None:
-    """The pod as it stands, if a job of ours controls it, or if it is `known` and nobody else does."""
+    """The present pod, if a job of ours controls it, or if it is `known` and has no other controller."""
     raw, meta = mapping(change.object), mapping(mapping(change.object).get("metadata"))
     owner, replica, uid = _owner(meta), replica_of(mapping(meta.get("labels"))), PodUid(text(meta.get("uid")))
     if known is not None and known.uid == uid and (owner == known.job or not is_controlled(raw)):
@@ -175,7 +175,9 @@ def pod(change: Change, known: PodGone | None = None) -> PodObserved | PodGone |
         message=_shown(refused or text(status.get("message")), raw),
         disruption=disruption_of(conditions),
         deleting=bool(meta.get("deletionTimestamp")),
-        ready=any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions),
+        ready=any(
+            condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions
+        ),
         own_ends=tuple(own_ends(meta, status)) if phase in ENDED else (),
         written_at=_written_at(meta),
     )
@@ -183,12 +185,12 @@ def pod(change: Change, known: PodGone | None = None) -> PodObserved | PodGone |
 
 def _written_at(meta: Mapping[str, Any]) -> datetime | None:
     """When the API server took the last change of the object. Source: Kubernetes, ManagedFieldsEntry.time."""
-    times = (instant(each.get("time")) for each in mappings(meta.get("managedFields")))
-    return max((each for each in times if each is not None), default=None)
+    times = (instant(entry.get("time")) for entry in mappings(meta.get("managedFields")))
+    return max((time for time in times if time is not None), default=None)
 
 
 def recorded(raw: Mapping[str, Any]) -> Recorded | None:
-    """What the status of a job object says of its life; None if it says nothing."""
+    """The job's life as recorded in its status; None if it has none."""
     try:
         kind = kind_of(text(raw.get("apiVersion")), text(raw.get("kind")))
         return kind.recorded(mapping(raw.get("status")))
@@ -197,7 +199,7 @@ def recorded(raw: Mapping[str, Any]) -> Recorded | None:
 
 
 def child(change: Change) -> ChildObserved | None:
-    """The object as it stands, if a job controls it and a kind observes such; with an empty uid once it is gone."""
+    """The present child, if a job controls it and a kind observes such; with an empty uid once it is gone."""
     raw, meta = mapping(change.object), mapping(mapping(change.object).get("metadata"))
     owner, uid, name = _owner(meta), text(meta.get("uid")), text(meta.get("name"))
     kind, facts = text(raw.get("kind")), facts_of(raw)
@@ -212,7 +214,7 @@ def child(change: Change) -> ChildObserved | None:
 
 
 def facts_of(raw: Mapping[str, Any]) -> dict[str, str] | None:
-    """What is observed of a child (`Owned.facts`); None if no kind observes such objects."""
+    """The observed facts of a child (`Owned.facts`); None if no kind observes such objects."""
     facts = _FACTS.get((_group(raw), text(raw.get("kind"))))
     return None if facts is None else dict(facts(raw))
 
@@ -224,13 +226,13 @@ _TOLD: Final = (
     "Preempted",
     "Finished",
 )
-"""Conditions of a Workload that tell of admission and eviction, in the order in which they are told."""
+"""Conditions of a Workload about admission and eviction, in the order in which they are reported."""
 
 _LONGEST_MESSAGE: Final = 1024
 
 
 def workload(change: Change) -> WorkloadObserved | None:
-    """The Workload as it stands, if a job of ours controls it; with an empty uid once it is gone."""
+    """The present Workload, if a job of ours controls it; with an empty uid once it is gone."""
     raw, meta = mapping(change.object), mapping(mapping(change.object).get("metadata"))
     owner, uid, name = _owner(meta), text(meta.get("uid")), text(meta.get("name"))
     if not (owner and uid and name):
@@ -243,7 +245,9 @@ def workload(change: Change) -> WorkloadObserved | None:
     return WorkloadObserved(
         job=owner,
         at=change.at,
-        happened_at=max((each.changed_at for each in conditions if each.changed_at), default=None),
+        happened_at=max(
+            (condition.changed_at for condition in conditions if condition.changed_at), default=None
+        ),
         name=name,
         uid=uid,
         queue=text(spec.get("queueName")),
@@ -255,59 +259,59 @@ def workload(change: Change) -> WorkloadObserved | None:
 
 
 def _workload_conditions(status: Mapping[str, Any]) -> Iterator[WorkloadCondition]:
-    known = {text(each.get("type")): each for each in mappings(status.get("conditions"))}
+    by_type = {text(condition.get("type")): condition for condition in mappings(status.get("conditions"))}
     for type_ in _TOLD:
-        if (each := known.get(type_)) is not None:
+        if (condition := by_type.get(type_)) is not None:
             yield WorkloadCondition(
                 type=type_,
-                status=text(each.get("status")),
-                reason=text(each.get("reason")),
-                message=text(each.get("message"))[:_LONGEST_MESSAGE],
-                changed_at=instant(each.get("lastTransitionTime")),
+                status=text(condition.get("status")),
+                reason=text(condition.get("reason")),
+                message=text(condition.get("message"))[:_LONGEST_MESSAGE],
+                changed_at=instant(condition.get("lastTransitionTime")),
             )
 
 
 def _flavors(admission: Mapping[str, Any]) -> Iterator[str]:
-    """The ResourceFlavors that quota is reserved in. Source: Kueue, PodSetAssignment.flavors: resource → flavor."""
-    for each in mappings(admission.get("podSetAssignments")):
-        for flavor in mapping(each.get("flavors")).values():
+    """The ResourceFlavors with reserved quota. Source: Kueue, PodSetAssignment.flavors: resource → flavor."""
+    for assignment in mappings(admission.get("podSetAssignments")):
+        for flavor in mapping(assignment.get("flavors")).values():
             if name := text(flavor):
                 yield name
 
 
 def is_over(pod: Mapping[str, Any]) -> bool:
-    """Its node has done the last step of its deletion: if it is still there, somebody's finalizer holds it.
+    """The pod's node has done the last step of the deletion: if the pod still exists, a finalizer holds it.
 
-    Of a pod that never came to a node, or had ended before, that is the first step as well.
+    For a pod that had ended before, or never got a node, that is the first step as well.
     """
     meta = mapping(pod.get("metadata"))
     return "deletionTimestamp" in meta and meta.get("deletionGracePeriodSeconds") == 0
 
 
 def tells_no_more(pod: Mapping[str, Any]) -> bool:
-    """The pod is being deleted, and this form of it says all that will ever be known of its end."""
+    """The pod is in deletion, and this form of it has all that will ever be known of its end."""
     is_deleting = "deletionTimestamp" in mapping(pod.get("metadata"))
     return is_over(pod) or (is_deleting and phase_of(mapping(pod.get("status"))) in ENDED)
 
 
 def _end(change: Change, known: PodGone | None) -> PodObserved | None:
-    """How a deleted pod ended, as far as its last form tells."""
+    """The end of a deleted pod, if its last form shows it."""
     if change.verb is not Verb.DELETED:
         return None
-    seen = pod(Change(Verb.MODIFIED, change.object, change.at), known)
-    return seen if isinstance(seen, PodObserved) and seen.phase in ENDED else None
+    last = pod(Change(Verb.MODIFIED, change.object, change.at), known)
+    return last if isinstance(last, PodObserved) and last.phase in ENDED else None
 
 
 def _owner(meta: Mapping[str, Any]) -> JobUid:
-    """The uid of the controlling job; empty if something else, or nothing, controls the object."""
-    for each in mappings(meta.get("ownerReferences")):
-        if each.get("controller") is True and is_job(each):
-            return JobUid(text(each.get("uid")))
+    """The uid of the controlling job; empty if the object has no controller, or another one."""
+    for owner in mappings(meta.get("ownerReferences")):
+        if owner.get("controller") is True and is_job(owner):
+            return JobUid(text(owner.get("uid")))
     return JobUid("")
 
 
 def _shown(message: str, raw: Mapping[str, Any]) -> str:
-    """What a kubelet or a runtime says of a pod, without the secrets that it quotes."""
+    """The message of a kubelet or a runtime, without the secrets that it quotes."""
     return redacted_text(message, raw.get("spec")) if message else ""
 
 

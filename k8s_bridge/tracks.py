@@ -1,4 +1,4 @@
-"""What a bridge keeps of each object: what it says when that is gone, and a fingerprint of its last word. Pure."""
+"""What a bridge keeps of each object: the report if it is gone, and a fingerprint of the last report. Pure."""
 
 import hashlib
 from dataclasses import dataclass
@@ -20,15 +20,15 @@ from statemachine.observations import (
 _NO_NEWS: Final = {"at", "happened_at", "written_at", "actor", "actor_source", "recorded"}
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
-"""Stands where the time of a `gone` will be."""
+"""Stands for the time of a `gone`, until it is reported."""
 
 
 @dataclass(slots=True)
 class Track:
     """A known object: the observation to send if it vanishes, and the fingerprint of the one that was sent last.
 
-    `fields` is the digest of a job's spec and labels then: a change of them shows who has made it. `written_at` is
-    when the API server took that version, of pods: an older one that is late is passed on, and is not the last.
+    `fields` is the digest of a job's spec and labels then: their change shows the actor. `written_at` is when the API
+    server took that version of a pod: a late report of an older version is passed on, but does not become the last.
     """
 
     gone: Observation
@@ -68,7 +68,7 @@ def gone(last: Observation) -> Observation:
 
 
 def as_known(observation: Observation, known: Observation) -> Observation:
-    """A pod stays the replica and attempt that it was first observed as: labels and annotations can be edited."""
+    """A pod keeps the replica and attempt of its first observation: users can edit labels and annotations."""
     if not (isinstance(known, PodGone) and isinstance(observation, PodObserved | PodGone | PodUnreadable)):
         return observation
     fields: dict[str, object] = {"replica": known.replica}
@@ -79,6 +79,6 @@ def as_known(observation: Observation, known: Observation) -> Observation:
 
 
 def fingerprint(observation: Observation) -> bytes:
-    """Equal for two observations that no decision could tell apart but by their time."""
+    """Equal for two observations that differ, for any decision, only in their time."""
     fields = observation.__pydantic_serializer__.to_json(observation, exclude=_NO_NEWS)
     return hashlib.blake2b(fields, digest_size=12).digest()

@@ -1,8 +1,8 @@
-"""Watch → observations: lists, follows, comes back after trouble, and says what vanished meanwhile.
+"""Watch → observations: the bridge lists, follows, resumes after failures, and reports what vanished meanwhile.
 
-Raw changes come in from `Cluster.watch`; observations go out to an async `sink` (the engine). In between only
-a fingerprint per object is kept: enough to pass on what changed something a decision can depend on, and to
-know on `Synced` what is no longer there. A change counts as told when `sink` has returned.
+Raw changes come in from `Cluster.watch`; observations go out to an async `sink` (the engine). The bridge keeps only a
+fingerprint per object: enough to pass on changes that a decision can depend on, and to know at `Synced` which objects
+are gone. A change counts as reported when `sink` has returned.
 """
 
 import asyncio
@@ -51,20 +51,20 @@ def _as_it_is(job: JobObserved) -> JobObserved:
 
 
 def unguarded(_api_version: str, _kind: str) -> datetime | None:
-    """For a bridge that has nobody to ask for policies."""
+    """The policy check of a cluster without policies."""
     return None
 
 
 @dataclass(slots=True)
-class Progress:
-    """How the watch is doing, for health."""
+class BridgeProgress:
+    """The progress of the watch, for health."""
 
     synced: bool = False
     starts: int = 0
     failures: int = 0
     """In a row, since the last `Synced`."""
     changes: int = 0
-    """Taken from the watch."""
+    """Changes taken from the watch."""
     skipped: int = 0
     error: str = ""
 
@@ -73,8 +73,8 @@ class Progress:
 class Bridge:
     """Follows a cluster for ever. `chance` gives numbers in [0, 1).
 
-    With `silence` a watch that got nowhere for so many seconds is opened again: it brought nothing, and showed no
-    other sign of life either, where the cluster has such (design rule 12).
+    With `silence` it opens a watch again that made no progress for so many seconds: no item came, and no other sign
+    of life, if the cluster shows such (design rule 12).
     """
 
     cluster: Cluster
@@ -85,12 +85,12 @@ class Bridge:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = random.random
     attended: Attended = EVERYTHING
-    """Of other jobs nothing is said, whichever controller has them."""
+    """The bridge reports no jobs besides these: other controllers may manage them."""
     concealed: Callable[[JobObserved], JobObserved] = _as_it_is
-    """What is said of a job object, without what must not get into the log. Nobody else gets it before."""
+    """Takes out of the report of a job object what must not get into the log, before any other part gets it."""
     guarded: Callable[[str, str], datetime | None] = unguarded
-    """Since when a policy has guarded who is named on objects of an apiVersion and kind; None where none does."""
-    progress: Progress = field(default_factory=Progress)
+    """Since when a policy guards the names on objects of an apiVersion and kind; None without one."""
+    progress: BridgeProgress = field(default_factory=BridgeProgress)
     _looks: Looks = field(init=False)
     _tracks: dict[str, Track] = field(default_factory=dict)
     _listed: set[str] | None = None
@@ -103,9 +103,9 @@ class Bridge:
         self._tracks |= {uid: Track(gone) for uid, gone in gone_of(self.log.known()).items()}
 
     def missing(self) -> dict[str, Observation]:
-        """What there is to say, by uid, of what the log knows and was never seen here, should it be gone.
+        """The reports, by uid, of objects that the log knows and no watch has shown, in case they are gone.
 
-        Nothing while the list is not complete. The observations have no time yet.
+        It is empty until the list is complete. The observations have no time yet.
         """
         if not self.progress.synced:
             return {}
@@ -116,7 +116,7 @@ class Bridge:
         }
 
     async def run(self) -> None:
-        """Watch, and watch again whenever that ends; only cancelling, or an error of `sink`, ends this."""
+        """Watches, and opens a new watch whenever one ends, until it is cancelled or `sink` raises."""
         try:
             while True:
                 wait = await self._follow()
@@ -127,7 +127,7 @@ class Bridge:
             await self._looks.close()
 
     async def _follow(self) -> float:
-        """Follow one watch to its end; the least number of seconds to wait before the next."""
+        """Follows one watch to its end. Returns the least number of seconds to wait before the next."""
         self.progress.starts += 1
         self._listed = set()
         items = self.cluster.watch()
@@ -157,7 +157,7 @@ class Bridge:
 
     async def _take(self, item: Change | Synced) -> None:
         if isinstance(item, Synced):
-            await self._tell_vanished(item)
+            await self._report_vanished(item)
             self.progress.synced, self.progress.failures, self.progress.error = True, 0, ""
             self.signals.listed()
             return
@@ -171,62 +171,62 @@ class Bridge:
         if item.verb is Verb.DELETED and self._is_doubtful(item, uid):
             self._looks.add(uid, Ref.of(item.object))
             return
-        await self._tell(item, uid)
+        await self._report(item, uid)
         if item.verb is Verb.DELETED:
             self._looks.drop(uid)
             self._tracks.pop(uid, None)
             if self._listed is not None:
                 self._listed.discard(uid)
 
-    async def _tell(self, item: Change, uid: str) -> None:
+    async def _report(self, item: Change, uid: str) -> None:
         known = self._known_pod(uid)
         observations = observe(item, known)
         for observation in observations:
             await self._pass_on(uid, self._with_record(observation, item.object), item.object)
         track = self._tracks.get(uid)
         if not observations and track and not isinstance(track.gone, JobGone):
-            # it is not its job's any more
+            # the pod is not its job's any more
             await self._send(track.gone.model_copy(update={"at": item.at}))
             del self._tracks[uid]
         elif known is not None and item.verb is not Verb.DELETED and not is_controlled(item.object):
-            self.signals.touched(known.job)  # it may be taken back (spec R3)
+            self.signals.touched(known.job)  # the controller may take it back (spec R3)
 
     def _known_pod(self, uid: str) -> PodGone | None:
         track = self._tracks.get(uid)
         return track.gone if track is not None and isinstance(track.gone, PodGone) else None
 
     def _is_doubtful(self, item: Change, uid: str) -> bool:
-        """The pod may be there, without the labels that the watch selects by, and end some day.
+        """The pod may still exist, without the labels that the watch selects by, and end later.
 
-        One that went with its job need not be looked at.
+        A pod that went with its job need not be looked at.
         """
         known = self._known_pod(uid)
         return known is not None and known.job in self._tracks and not tells_no_more(item.object)
 
     async def _looked(self, answer: LookResult) -> None:
-        """A pod that no watch shows exists, or is gone."""
+        """Takes the result of a look: a pod that no watch shows exists, or is gone."""
         known, sight = self._known_pod(answer.uid), answer.sight
         if known is None or sight.object is None:
             self._looks.drop(answer.uid)
-            await self._tell_gone(answer.uid, sight.at)
+            await self._report_gone(answer.uid, sight.at)
             return
         self.signals.touched(known.job)
-        await self._tell(Change(Verb.MODIFIED, sight.object, sight.at), answer.uid)
+        await self._report(Change(Verb.MODIFIED, sight.object, sight.at), answer.uid)
         if answer.uid not in self._tracks or is_in_sight(sight.object):
             self._looks.drop(answer.uid)
-        elif answer.before and self.log.place_of(known) is None:  # the log asks about it no more
+        elif answer.before and self.log.place_of(known) is None:  # the log does not count it any more
             self._looks.drop(answer.uid)
             del self._tracks[answer.uid]
         else:
             self._looks.again(answer.uid)
 
-    async def _tell_gone(self, uid: str, at: datetime) -> None:
+    async def _report_gone(self, uid: str, at: datetime) -> None:
         track = self._tracks.pop(uid, None)
         if track is not None and track.sent != fingerprint(track.gone):
             await self._send(track.gone.model_copy(update={"at": at}))
 
     def _is_attended(self, raw: Manifest) -> bool:
-        """False for a job that is none of ours. Its pods need no answer: they say nothing without it."""
+        """The controller manages the job. Its pods need no check: without the job they are not reported."""
         if not is_job(raw):
             return True
         kind, meta = raw.get("kind"), raw.get("metadata")
@@ -234,22 +234,22 @@ class Bridge:
         return self.attended.covers(str(raw.get("apiVersion")), str(kind), str(namespace or "default"))
 
     def _with_record(self, observation: Observation, raw: Manifest) -> Observation:
-        """What the status says of a job that the log does not know, or may have lost.
+        """Adds the recorded life in the status of a job that the log does not know, or may have lost.
 
-        While everything is listed a job that has ended says so: a log that was restored may be older than its end.
+        During a list it adds the end of every ended job: a restored log may be older than the end.
         """
         if not isinstance(observation, JobObserved):
             return observation
-        known = bool(self.log.kind_of(observation.job))
-        if known and self._listed is None:
+        is_known = bool(self.log.kind_of(observation.job))
+        if is_known and self._listed is None:
             return observation
         record = recorded(raw)
-        if record is None or (known and not record.phase):
+        if record is None or (is_known and not record.phase):
             return observation
         return observation.model_copy(update={"recorded": record})
 
     def _with_settings(self, observation: JobObserved) -> JobObserved:
-        """What is configured for jobs of the kind, for the job to keep."""
+        """Adds the settings for jobs of the kind, which the job keeps."""
         try:
             settings = self.attended.settings(kind_of(observation.api_version, observation.kind))
         except UnknownKind:
@@ -257,7 +257,7 @@ class Bridge:
         return observation.model_copy(update={"settings": dict(settings)}) if settings else observation
 
     def _hint(self, change: Change, uid: str) -> None:
-        """What projectors want to know of a change, and no decision depends on."""
+        """Signals to projectors what no decision depends on."""
         raw = change.object
         if is_job(raw):
             if change.verb is Verb.DELETED:
@@ -287,7 +287,7 @@ class Bridge:
         if track is not None and written_at and track.written_at and written_at < track.written_at:
             return
         if track is not None and isinstance(observation, PodUnreadable):
-            # it may not say its attempt any more, the track still does
+            # the pod may have lost its attempt, which the track still has
             track.sent, track.written_at = mark, written_at
         else:
             fields = digest(raw) if isinstance(observation, JobObserved) else None
@@ -297,11 +297,8 @@ class Bridge:
         self.signals.observed(observation)
         await self.sink(observation)
 
-    async def _tell_vanished(self, synced: Synced) -> None:
-        """Say what is known and was not listed. Jobs before pods.
-
-        A pod that went with its job was not lost.
-        """
+    async def _report_vanished(self, synced: Synced) -> None:
+        """Reports known objects that were not listed: jobs first, as a pod that went with its job is not lost."""
         listed, self._withheld = self._listed or set(), synced.withheld
         if not synced.withheld:
             self._listed = None
@@ -313,12 +310,12 @@ class Bridge:
             known = self._known_pod(uid)
             place = self.log.place_of(known) if known is not None and known.job in self._tracks else None
             if place is None:
-                await self._tell_gone(uid, synced.at)
+                await self._report_gone(uid, synced.at)
             elif uid not in self._looks:
                 self._looks.add(uid, place)
 
     def _may_live(self, gone: Observation) -> bool:
-        """It is a job of a kind that the cluster cannot tell us about at the moment, or may be."""
+        """The object is, or may be, a job of a kind that the cluster cannot list at the moment."""
         if not self._withheld or not isinstance(gone, JobGone):
             return False
         return self.log.kind_of(gone.job) in ("", *self._withheld)
@@ -336,7 +333,7 @@ def _uid(change: Change) -> str:
 
 @asynccontextmanager
 async def _closing(items: AsyncIterator[Change | Synced], incoming: Incoming) -> AsyncIterator[Incoming]:
-    """`incoming`, and `items` closed at the end where that can be: a watch left open keeps collecting changes."""
+    """`incoming`; closes `items` at the end if possible: an open watch keeps collecting changes."""
     try:
         yield incoming
     finally:

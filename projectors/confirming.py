@@ -47,7 +47,7 @@ class Confirmation(Enum):
 
 
 @dataclass(slots=True)
-class _Outcome:
+class _Compared:
     """The outcome of the last comparison. `spec` is the very object that the state held then."""
 
     spec: Mapping[str, Any]
@@ -65,7 +65,7 @@ class Confirming:
     cluster: Cluster
     clock: Clock
     env_values: EnvValues = field(default_factory=EnvValues)
-    _looks: dict[JobUid, _Outcome] = field(default_factory=dict)
+    _looks: dict[JobUid, _Compared] = field(default_factory=dict)
 
     @property
     def refused(self) -> int:
@@ -104,7 +104,7 @@ class Confirming:
             verdict, why = compared(state, observed, self.env_values.values(raw))
         before = self._looks.get(state.uid)
         refusals = (before.refusals if before else 0) + 1 if verdict is Confirmation.REFUSED else 0
-        self._looks[state.uid] = _Outcome(state.spec, verdict, refusals)
+        self._looks[state.uid] = _Compared(state.spec, verdict, refusals)
         if refusals == 2:  # the first time it may have been deleted just now
             fields = {"action": "job-not-confirmed", "job": state.uid, "object": str(ref), "why": why}
             log.warning(

@@ -14,7 +14,7 @@ from jobledger.console.queries import ALL_COLUMNS, PHASES, SIZES, Query, columns
 from jobledger.web.cache import Cache
 from jobledger.web.rights import Caller, caller_of, permitted
 from projectors.history import JobFilter, Listed, ListPage
-from projectors.history.listing import Listing
+from projectors.history.listing import JobListing
 from statemachine.kinds import KNOWN
 
 COLUMNS_COOKIE: Final = "jobledger_columns"
@@ -84,7 +84,7 @@ async def listable(caller: Caller, namespace: str) -> Sequence[str]:
     return [each for each in KNOWN if each in allowed]
 
 
-async def page_of(listing: Listing, query: Query, wanted: JobFilter) -> ListPage:
+async def page_of(listing: JobListing, query: Query, wanted: JobFilter) -> ListPage:
     """The page of the list that the query means. Raises as `Listing.page`."""
     start = (query.page - 1) * query.size
     return await listing.page(

@@ -1,4 +1,4 @@
-"""Who we are for which API server, for as long as a controller runs: credentials that change are read again."""
+"""The access of a controller to an API server: it reads credentials again when they change."""
 
 import asyncio
 import os
@@ -26,13 +26,13 @@ class ApiServerChoice:
     context: str = ""
 
     def read(self) -> Context:
-        """What the files say now; in a pod nothing but these names goes before its service account."""
+        """The context in the files now; in a pod only these names take precedence over its service account."""
         named = self.kubeconfig is not None or bool(self.context)
         return load(self.kubeconfig, self.context, os.environ, pod_first=not named)
 
 
 class Access:
-    """An API server's address, how to trust it, and the headers that say who asks."""
+    """An API server's address, its trust, and the headers with our credentials."""
 
     def __init__(self, wanted: ApiServerChoice, context: Context) -> None:
         self._wanted, self._context = wanted, context
@@ -48,7 +48,7 @@ class Access:
         return access
 
     async def renew(self) -> None:
-        """Credentials are read anew: tokens expire, and files of a pod's token change. Raises ConfigError."""
+        """Reads credentials anew: tokens expire, and files of a pod's token change. Raises ConfigError."""
         context = self._wanted.read()
         credentials = Credentials(context)
         self._headers = await asyncio.to_thread(credentials.headers)  # a program may have to be run for them
@@ -56,7 +56,7 @@ class Access:
 
     @property
     def namespace(self) -> str:
-        """Of the kubeconfig's context, or of our pod; `default` if neither says."""
+        """The namespace of the kubeconfig's context, or of our pod; else `default`."""
         return self._context.namespace
 
     @property
@@ -71,17 +71,17 @@ class Access:
 
     @property
     def server_name(self) -> str | None:
-        """The name that the server's certificate has, where it is not the address."""
+        """The name in the server's certificate, if it is not the address."""
         return self._context.cluster.get("tls-server-name") or None
 
     def headers(self) -> list[tuple[str, str]]:
-        """Who asks, and whom they play; no Authorization where a client certificate says who."""
+        """The headers with the user, and an impersonated one; a client certificate needs no Authorization."""
         if "tokenFile" in self._context.user and time.monotonic() - self._read_at > _REREAD:
             self._read_at = time.monotonic()
-            with suppress(ConfigError):  # a file that is being replaced; what we have may do
+            with suppress(ConfigError):  # the file is being replaced; the present token may do
                 self._headers = Credentials(self._context).headers()
         return self._headers
 
     def tls(self) -> ssl.SSLContext:
-        """How the server is trusted, and our client certificate if there is one. Raises ConfigError."""
+        """The TLS context with the server's trust, and our client certificate if there is one. Raises ConfigError."""
         return tls(self._context, self._credentials)

@@ -1,8 +1,8 @@
 """The Cluster port over an API server.
 
-Reads of a job's children are answered from what the watches have told (`index`), so that a visit costs no request.
-Every write carries the uid it is meant for as a precondition; whatever the server answers goes into the index at
-once, ahead of the watch.
+Reads of a job's children come from the index that the watches fill, so that a visit costs no request. Every write has
+the uid of its object as a precondition; the object in the server's response goes into the index at once, ahead of the
+watch.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -36,9 +36,9 @@ _NOT_OURS_TO_PATCH: Final = ("uid", "name", "namespace", "creationTimestamp", "g
 
 
 class ApiServerCluster:
-    """A Kubernetes cluster, of which what is `attended` is watched.
+    """A Kubernetes cluster, of which it watches what is `attended`.
 
-    With `namespaces` alone that is every kind that nobody has to switch on.
+    With `namespaces` alone these are all kinds that need not be switched on.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ApiServerCluster:
 
     @property
     def watches(self) -> Sequence[WatchProgress]:
-        """How each watch is doing; empty while nothing is watched."""
+        """The progress of each watch; empty while nothing is watched."""
         return self._watching.progress if self._watching else ()
 
     def known(self) -> Sequence[KnownObject]:
@@ -70,63 +70,65 @@ class ApiServerCluster:
 
     def signs_of_life(self) -> object:
         """See ShowsLife."""
-        return [(each.heard, each.lists, each.watches, each.failures) for each in self.watches]
+        return [(watch.heard, watch.lists, watch.watches, watch.failures) for watch in self.watches]
 
     def watch(self) -> AsyncIterator[Change | Synced]:
         """Jobs, then pods and the other children; `Synced`; every change. Never ends by itself."""
         self._watching = WatchStream(self.api, self._attended, self._patience, self._forget)
-        self._open = [*(each for each in self._open if each.is_open), self._watching]
+        self._open = [*(stream for stream in self._open if stream.is_open), self._watching]
         return self._watching
 
     async def get(self, ref: Ref) -> Manifest:
         """The object; of a Secret the metadata alone. Raises Missing."""
-        found: Manifest
+        manifest: Manifest
         if ref.kind not in UNWATCHED:
-            found = await self.api.call("GET", await self._to(ref))
-            return found
+            manifest = await self.api.call("GET", await self._to(ref))
+            return manifest
         try:
-            found = await self.api.call("GET", await self._to(ref), accept=METADATA_ONLY)
+            manifest = await self.api.call("GET", await self._to(ref), accept=METADATA_ONLY)
         except Missing:
             self._note_missing(ref)
             raise
-        found |= {"apiVersion": ref.api_version, "kind": ref.kind}
-        self._note(found)
-        return found
+        manifest |= {"apiVersion": ref.api_version, "kind": ref.kind}
+        self._note(manifest)
+        return manifest
 
     async def look(self, ref: Ref, uid: str) -> Sight:
         """The pod with this uid as it is now, which the watches may not show any more. Raises Refused."""
         try:
-            found: Manifest | None = await self.get(ref)
+            pod: Manifest | None = await self.get(ref)
         except Missing:
-            found = None
-        if found is not None and found["metadata"]["uid"] != uid:
-            found = None
+            pod = None
+        if pod is not None and pod["metadata"]["uid"] != uid:
+            pod = None
         if self._watching is not None:
-            self._watching.note_sight(uid, found)
-        return Sight(found, datetime.now(UTC))
+            self._watching.note_sight(uid, pod)
+        return Sight(pod, datetime.now(UTC))
 
     async def list(self, api_version: str, kind: str, namespace: str | None = None) -> Sequence[Manifest]:
-        """All objects of a kind, by namespace and name; none of a kind that is not installed.
+        """All objects of a kind, by namespace and name; empty for a kind that is not installed.
 
-        Without a namespace those of all that are watched.
+        Without a namespace these are the objects in all watched ones.
         """
-        found: Manifests = []
+        manifests: Manifests = []
         try:
-            for each in (namespace,) if namespace else self._namespaces or (None,):
-                found += await self._paged(await self._paths.of(api_version, kind, each))
+            for place in (namespace,) if namespace else self._namespaces or (None,):
+                manifests += await self._paged(await self._paths.of(api_version, kind, place))
         except (Missing, Refused) as error:
             if isinstance(error, Refused) and error.status != 404:
                 raise
             return []
-        for manifest in found:
+        for manifest in manifests:
             manifest["apiVersion"], manifest["kind"] = api_version, kind
-        found.sort(key=lambda each: (each["metadata"].get("namespace", ""), each["metadata"]["name"]))
-        return found
+        manifests.sort(
+            key=lambda manifest: (manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"])
+        )
+        return manifests
 
     async def _paged(self, path: str, query: Mapping[str, str] | None = None) -> Manifests:
         for _ in range(_LIST_TRIES):
-            with suppress(Expired):  # it took so long that the next page is forgotten: from the beginning
-                return [each async for each in self._pages(path, query or {})]
+            with suppress(Expired):  # the server has forgotten the next page: the list begins again
+                return [item async for item in self._pages(path, query or {})]
         raise ClusterUnavailable(f"the list of {path} never comes to its end")
 
     async def _pages(self, path: str, query: Mapping[str, str]) -> AsyncIterator[Manifest]:
@@ -134,60 +136,62 @@ class ApiServerCluster:
         while True:
             more = {"limit": _PAGE, **query, **({"continue": place} if place else {})}
             page = await self.api.call("GET", path, query=more)
-            for each in page["items"] or ():
-                yield each
+            for item in page["items"] or ():
+                yield item
             place = page["metadata"].get("continue", "")
             if not place:
                 return
 
     async def children(self, namespace: str, owner: str, also: Collection[str] = ()) -> Sequence[Manifest]:
-        """The objects controlled by the job with uid `owner`, once the watches know them all; `also` as in the port.
+        """The objects controlled by the job with uid `owner`, once all watches are listed; `also` as in the port.
 
-        While nothing is watched they are listed, which takes a request a kind.
+        Without an open watch it lists them, which takes a request a kind.
         """
         if self._watching is not None:
             await self._watching.synced.wait()
             index = self._watching.index
-            return [each.manifest() for each in index.owned(owner, also) if namespace in ("", each.namespace)]
-        found: Manifests = []
+            return [
+                child.manifest() for child in index.owned(owner, also) if namespace in ("", child.namespace)
+            ]
+        manifests: Manifests = []
         there = replace(self._attended, namespaces=(namespace,)) if namespace else self._attended
         for source in child_sources(there):
             with suppress(NotServed):
                 listed = await self._paged(source.path, source.query())
-                found += [
-                    source.named(each)
-                    for each in listed
-                    if (by := _controller(each)) == owner or (not by and each["metadata"]["uid"] in also)
+                manifests += [
+                    source.named(item)
+                    for item in listed
+                    if (by := _controller(item)) == owner or (not by and item["metadata"]["uid"] in also)
                 ]
-        return found
+        return manifests
 
     def owners(self) -> Collection[str]:
         """See the port."""
         return self._watching.index.owners() if self._watching is not None else ()
 
     async def held(self) -> Manifests:
-        """Every pod of a job that has an evidence finalizer, asked of the API server."""
-        found: Manifests = []
+        """Every pod of a job with an evidence finalizer, listed from the API server."""
+        pods: Manifests = []
         for source in child_sources(self._attended):
             if source.kind == "Pod":
-                found += map(source.named, await self._paged(source.path, source.query()))
-        return [each for each in found if EVIDENCE in (each["metadata"].get("finalizers") or ())]
+                pods += map(source.named, await self._paged(source.path, source.query()))
+        return [pod for pod in pods if EVIDENCE in (pod["metadata"].get("finalizers") or ())]
 
     async def orphans(self) -> Sequence[Manifest]:
-        """The pods with an evidence finalizer whose job the watches do not know; none while they are not complete."""
+        """The pods with an evidence finalizer whose job no watch knows; empty until all watches are listed."""
         watching = self._watching
         if watching is None or not watching.synced.is_set():
             return []
         return [
-            each.manifest()
-            for each in watching.index.everything()
-            if EVIDENCE in each.finalizers and each.job not in watching.versions
+            child.manifest()
+            for child in watching.index.everything()
+            if EVIDENCE in child.finalizers and child.job not in watching.versions
         ]
 
     # ---- writing -------------------------------------------------------------------------------------------
 
     async def create(self, manifest: Manifest) -> Manifest:
-        """The object exists; as stored. Raises Conflict (name taken), Refused, ClusterUnavailable."""
+        """Creates the object. Returns it as stored. Raises Conflict (name taken), Refused, ClusterUnavailable."""
         meta = manifest["metadata"]
         path = await self._paths.of(manifest["apiVersion"], manifest["kind"], _namespace(meta))
         try:
@@ -195,18 +199,20 @@ class ApiServerCluster:
             stored: Manifest = await self.api.call("POST", path, query=_MANAGED, body=manifest, accept=accept)
         except NotServed as error:
             raise not_served(manifest["apiVersion"], manifest["kind"]) from error
-        except Missing as error:  # the namespace
+        except Missing as error:  # there is no such namespace
             raise Refused(404, "NotFound", str(error)) from error
         except Conflict as error:
             if error.exists:
                 raise
-            raise ClusterUnavailable(str(error)) from error  # a quota that somebody else changed just now
+            raise ClusterUnavailable(
+                str(error)
+            ) from error  # another client changed the quota at the same time
         stored |= {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"]}
         self._note(stored)
         return stored
 
     async def patch(self, ref: Ref, merge: Mapping[str, Any], *, uid: str = "") -> Manifest:
-        """`merge` was merged into the object. Raises Missing, Conflict (another uid or version), Refused."""
+        """Merges `merge` into the object. Raises Missing, Conflict (another uid or version), Refused."""
         stored: Manifest = await self.api.call(
             "PATCH", await self._to(ref), query=_MANAGED, body=_patch(merge, uid), content=MERGE
         )
@@ -214,10 +220,10 @@ class ApiServerCluster:
         return stored
 
     async def patch_status(self, ref: Ref, uid: str, status: Mapping[str, Any], seq: int) -> None:
-        """`status` is the object's, unless one of a higher `seq` was written.
+        """Writes `status` to the object, unless one of a higher `seq` was written.
 
-        The version that was seen last is a precondition: a writer that slept meanwhile finds another one, and has
-        to look at its state again first. Raises Missing; ClusterUnavailable, if the object was changed just now.
+        The last known version is a precondition: a writer that slept finds another one, and has to read its state
+        again first. Raises Missing; ClusterUnavailable, if the object was changed at the same time.
         """
         if seq < self._status_seq.get(uid, 0):
             return
@@ -239,47 +245,47 @@ class ApiServerCluster:
         self._note_version(stored)
 
     async def _version(self, ref: Ref, uid: str) -> str:
-        known = self._watching.versions.get(uid) if self._watching else None
-        return known or str((await self._job(ref, uid))["metadata"]["resourceVersion"])
+        version = self._watching.versions.get(uid) if self._watching else None
+        return version or str((await self._job(ref, uid))["metadata"]["resourceVersion"])
 
     async def _look_again(self, ref: Ref, uid: str, version: str, error: Exception) -> None:
-        """After a precondition that failed: the object as it is now. Raises `error` if that was not the reason."""
-        found = await self._job(ref, uid)
-        if found["metadata"]["resourceVersion"] == version:
+        """Reads the object after a failed precondition. Raises `error` if its version was not the reason."""
+        job = await self._job(ref, uid)
+        if job["metadata"]["resourceVersion"] == version:
             raise error
-        self._note_version(found)
+        self._note_version(job)
 
     async def _job(self, ref: Ref, uid: str) -> Manifest:
-        found = await self.get(ref)
-        if found["metadata"]["uid"] != uid:
+        job = await self.get(ref)
+        if job["metadata"]["uid"] != uid:
             raise Missing(f'{ref.kind} "{ref.name}" with uid {uid} not found')
-        return found
+        return job
 
     async def delete(self, ref: Ref, *, uid: str = "", version: str = "", grace: float | None = None) -> None:
-        """The object's deletion has begun; what it owns follows.
+        """Begins the object's deletion; its children follow.
 
         Raises Missing, Conflict (another uid or version), Refused.
         """
         options: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         conditions = {"uid": uid, "resourceVersion": version}
-        if wanted := {key: value for key, value in conditions.items() if value}:
-            options["preconditions"] = wanted
+        if preconditions := {key: value for key, value in conditions.items() if value}:
+            options["preconditions"] = preconditions
         if grace is not None:
             options["gracePeriodSeconds"] = ceil(grace)  # 0 would not let processes end at all
         try:
-            left: Manifest = await self.api.call("DELETE", await self._to(ref), body=options)
+            response: Manifest = await self.api.call("DELETE", await self._to(ref), body=options)
         except (Missing, Conflict):
-            if ref.kind in UNWATCHED:  # nobody else would say that it is gone, or another one
+            if ref.kind in UNWATCHED:  # no watch would show that it is gone, or another one
                 self._note_missing(ref)
             raise
-        meta, details = left.get("metadata") or {}, left.get("details") or {}
+        meta, details = response.get("metadata") or {}, response.get("details") or {}
         if "deletionTimestamp" in meta:
-            self._note_left(left)
-        else:  # a Status, or the object as it was last
+            self._note_left(response)
+        else:  # a Status, or the last form of the object
             self._note_gone(meta.get("uid") or details.get("uid") or uid)
 
     async def release(self, ref: Ref, uid: str) -> None:
-        """The evidence finalizer is off the pod. Raises Missing, Conflict (another uid)."""
+        """Takes the evidence finalizer off the pod. Raises Missing, Conflict (another uid)."""
         patch = {"metadata": {"uid": uid, "$deleteFromPrimitiveList/finalizers": [EVIDENCE]}}
         stored: Manifest = await self.api.call(
             "PATCH", await self._to(ref), query=_MANAGED, body=patch, content=STRATEGIC, behind=True
@@ -289,7 +295,7 @@ class ApiServerCluster:
     # ---- events and logs -----------------------------------------------------------------------------------
 
     async def emit(self, event: JobEvent) -> None:
-        """The Event is there; nothing happens if one of its name was. Raises Missing (no namespace), Refused."""
+        """Writes the Event, unless there is one of its name. Raises Missing (no namespace), Refused."""
         path = await self._paths.of("v1", "Event", event.about.namespace)
         with suppress(Conflict):
             await self.api.call("POST", path, query=_MANAGED, body=written(event), behind=True)
@@ -298,25 +304,25 @@ class ApiServerCluster:
         """Our Events of a job that the server still keeps, oldest first."""
         path = await self._paths.of("v1", "Event", namespace)
         query = {"fieldSelector": f"involvedObject.uid={job_uid},source={FIELD_MANAGER}"}
-        found = map(ours, await self._paged(path, query))
-        return sorted(found, key=lambda event: (event.at, event.name))
+        events = map(ours, await self._paged(path, query))
+        return sorted(events, key=lambda event: (event.at, event.name))
 
     async def events_about(
         self, namespace: str, uids: Collection[str], names: Collection[tuple[str, str]] = ()
     ) -> Sequence[Happening]:
-        """All that happened to these objects, as long as the server keeps it; oldest first. See the port.
+        """The Events about these objects that the server still keeps; oldest first. See the port.
 
-        A selector names one object only, and a job has many: the namespace's Events are read, a page at a time.
+        A selector fits one object only, and a job has many: so this reads the namespace's Events, page by page.
         """
-        wanted, named = frozenset(uids), frozenset(names)
+        wanted_uids, named = frozenset(uids), frozenset(names)
         path = await self._paths.of("v1", "Event", namespace)
-        found = [
-            happening(each)
-            for each in await self._paged(path)
-            if (about := each.get("involvedObject") or {}).get("uid") in wanted
+        events = [
+            happening(event)
+            for event in await self._paged(path)
+            if (about := event.get("involvedObject") or {}).get("uid") in wanted_uids
             or (about.get("kind"), about.get("name")) in named
         ]
-        return sorted(found, key=lambda each: each.last_at)
+        return sorted(events, key=lambda event: event.last_at)
 
     async def logs(
         self,
@@ -328,15 +334,15 @@ class ApiServerCluster:
         previous: bool = False,
         follow: bool = False,
     ) -> AsyncIterator[bytes]:
-        """What the pod's container wrote. Raises Missing; Kubernetes keeps no log of a pod that is gone."""
+        """The log of the pod's container. Raises Missing; Kubernetes keeps no log of a pod that is gone."""
         ref = Ref("v1", "Pod", namespace, pod)
-        found = await self.get(ref)
-        if uid and found["metadata"]["uid"] != uid:
+        manifest = await self.get(ref)
+        if uid and manifest["metadata"]["uid"] != uid:
             raise Missing(f'pod "{pod}" was made anew since, and the log went with the old one')
         names = [
-            each["name"]
+            container["name"]
             for field in ("containers", "initContainers")
-            for each in found["spec"].get(field, ())
+            for container in manifest["spec"].get(field, ())
         ]
         if container and container not in names:
             raise Missing(f'pod "{pod}" has no container "{container}"')
@@ -363,16 +369,16 @@ class ApiServerCluster:
         follow: bool = False,
     ) -> AsyncIterator[bytes]:
         """See `TailedLogs`."""
-        asked = tails.query(lines, container=container, previous=previous, follow=follow)
+        query = tails.query(lines, container=container, previous=previous, follow=follow)
         ref = Ref("v1", "Pod", namespace, pod)
-        path, found = await self._to(ref), await self.get(ref)
-        async for piece in tails.tail(self.api, path, found, uid, asked):
+        path, manifest = await self._to(ref), await self.get(ref)
+        async for piece in tails.tail(self.api, path, manifest, uid, query):
             yield piece
 
     async def close(self) -> None:
-        """Nothing is watched and no connection is left; idempotent. Pods live on."""
-        for each in self._open:
-            await each.aclose()
+        """Ends all watches and closes all connections; idempotent. Pods live on."""
+        for stream in self._open:
+            await stream.aclose()
         await self.api.close()
 
     # ---- inside --------------------------------------------------------------------------------------------
@@ -385,10 +391,10 @@ class ApiServerCluster:
             self._watching.note(stored)
 
     def _note_left(self, stored: Manifest) -> None:
-        """What is left after a step of a deletion: nothing, if nothing holds it any more."""
+        """Takes the response to a step of a deletion: the object is gone if nothing holds it any more."""
         meta = stored["metadata"]
-        held = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")
-        if "deletionTimestamp" in meta and not held:
+        is_held = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")
+        if "deletionTimestamp" in meta and not is_held:
             self._note_gone(meta["uid"])
         else:
             self._note(stored)
@@ -398,7 +404,7 @@ class ApiServerCluster:
             self._watching.index.note_gone(uid)
 
     def _note_missing(self, ref: Ref) -> None:
-        """There is no such object any more, of a kind that nobody watches."""
+        """Drops an object that is gone, of a kind that is not watched."""
         if self._watching is not None:
             for uid in self._watching.index.named(ref.kind, ref.namespace, ref.name):
                 self._watching.index.note_gone(uid)
@@ -408,7 +414,7 @@ class ApiServerCluster:
             self._watching.note_version(job["metadata"])
 
     def _forget(self, uid: str) -> None:
-        """The job is gone."""
+        """Drops what is kept of a job that is gone."""
         self._status_seq.pop(uid, None)
 
 
@@ -428,7 +434,7 @@ def _namespace(meta: Mapping[str, Any]) -> str:
 
 
 def _controller(manifest: Manifest) -> str:
-    for each in manifest["metadata"].get("ownerReferences") or ():
-        if each.get("controller"):
-            return str(each["uid"])
+    for owner in manifest["metadata"].get("ownerReferences") or ():
+        if owner.get("controller"):
+            return str(owner["uid"])
     return ""

@@ -105,8 +105,8 @@ class WatchStream(AsyncIterator[Change | Synced]):
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Passes an error on to the reader of the stream: reflectors run for ever, so their end is a bug."""
         if not task.cancelled() and (error := task.exception()) is not None:
-            found = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
-            asyncio.ensure_future(self._items.put(found))  # noqa: RUF006 - it ends with the loop
+            cause = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
+            asyncio.ensure_future(self._items.put(cause))  # noqa: RUF006 - it ends with the loop
 
     async def _run(self) -> None:
         jobs = [

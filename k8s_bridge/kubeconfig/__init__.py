@@ -1,5 +1,5 @@
-"""Which API server, who we are there, and how it is trusted: as kubectl reads it.
+"""The API server of a kubeconfig, our credentials for it, and how it is trusted: as kubectl reads them.
 
-The controller and `kubectl jobledger` both read it here. A command that people type has to answer at once, so nothing
-big is imported: no client library, nothing of jobledger but its errors.
+The controller and `kubectl jobledger` both use this package. A command has to respond at once, so it imports nothing
+big: no client library, and of jobledger only its errors.
 """

@@ -1,4 +1,4 @@
-"""What a user of a kubeconfig shows to the API server: a token, a certificate, a password; perhaps from a program.
+"""The credentials of a kubeconfig's user: a token, a certificate or a password, perhaps from a program.
 
 Source: Kubernetes, "Organizing Cluster Access Using kubeconfig Files" and "client-go credential plugins".
 """
@@ -32,7 +32,7 @@ class Pair:
 
 
 class Credentials:
-    """Who we are in a context. Programs are run, and files read, when they are needed first."""
+    """The credentials of a context. Programs run, and files are read, at the first use."""
 
     def __init__(self, context: Context) -> None:
         self._context, self._user = context, context.user
@@ -43,17 +43,17 @@ class Credentials:
             )
 
     def headers(self) -> list[tuple[str, str]]:
-        """Who asks, and whom they play; no Authorization where a certificate says who."""
-        found = []
+        """The headers with the user, and an impersonated one; a certificate needs no Authorization."""
+        headers = []
         if token := self.token:
-            found.append(("Authorization", f"Bearer {token}"))
+            headers.append(("Authorization", f"Bearer {token}"))
         elif self._user.get("username"):
             pair = f"{self._user['username']}:{self._user.get('password') or ''}"
-            found.append(("Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}"))
-        return [*found, *self._played()]
+            headers.append(("Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}"))
+        return [*headers, *self._played()]
 
     def _played(self) -> Iterator[tuple[str, str]]:
-        """Whom the context impersonates. Source: Kubernetes, "User impersonation"."""
+        """The headers of the impersonated user. Source: Kubernetes, "User impersonation"."""
         if self._user.get("as"):
             yield "Impersonate-User", str(self._user["as"])
             for group in self._user.get("as-groups") or ():
@@ -61,7 +61,7 @@ class Credentials:
             if self._user.get("as-uid"):
                 yield "Impersonate-Uid", str(self._user["as-uid"])
             for name, values in (self._user.get("as-user-extra") or {}).items():
-                yield from ((f"Impersonate-Extra-{quote(name, safe='')}", str(each)) for each in values)
+                yield from ((f"Impersonate-Extra-{quote(name, safe='')}", str(value)) for value in values)
 
     @cached_property
     def token(self) -> str:
@@ -77,18 +77,18 @@ class Credentials:
         key = self._bytes("client-key")
         if certificate and key:
             return Pair(certificate, key)
-        said = self._from_program
-        if said.get("clientCertificateData") and said.get("clientKeyData"):
-            return Pair(said["clientCertificateData"].encode(), said["clientKeyData"].encode())
+        status = self._from_program
+        if status.get("clientCertificateData") and status.get("clientKeyData"):
+            return Pair(status["clientCertificateData"].encode(), status["clientKeyData"].encode())
         return None
 
     @property
     def authority(self) -> bytes:
-        """The certificates by which the server is trusted, PEM; empty: those of this machine. Raises ConfigError."""
+        """The certificates that the server is checked against, PEM; empty: this machine's. Raises ConfigError."""
         return self._bytes("certificate-authority", self._context.cluster)
 
     def _bytes(self, name: str, fields: Mapping[str, Any] | None = None) -> bytes:
-        """The value of `name-data`, else the content of the file that `name` says."""
+        """The value of `name-data`, else the content of the file in `name`."""
         of = self._user if fields is None else fields
         if inline := of.get(f"{name}-data"):
             try:
@@ -108,22 +108,22 @@ class Credentials:
     @cached_property
     def _from_program(self) -> Mapping[str, Any]:
         """The status of the ExecCredential that the user's credential program prints."""
-        said = self._user.get("exec")
-        return _run(said, self._context) if said else {}
+        config = self._user.get("exec")
+        return _run(config, self._context) if config else {}
 
 
-def _run(said: Mapping[str, Any], context: Context) -> Mapping[str, Any]:
-    program = str(said.get("command") or "")
-    interactive = said.get("interactiveMode") != "Never" and sys.stdin.isatty()
+def _run(config: Mapping[str, Any], context: Context) -> Mapping[str, Any]:
+    program = str(config.get("command") or "")
+    interactive = config.get("interactiveMode") != "Never" and sys.stdin.isatty()
     spec: dict[str, Any] = {"interactive": interactive}
-    if said.get("provideClusterInfo"):
+    if config.get("provideClusterInfo"):
         spec["cluster"] = _about(context.cluster)
-    asked = {"apiVersion": said.get("apiVersion"), "kind": "ExecCredential", "spec": spec}
-    added = {str(each["name"]): str(each["value"]) for each in said.get("env") or ()}
+    request = {"apiVersion": config.get("apiVersion"), "kind": "ExecCredential", "spec": spec}
+    variables = {str(variable["name"]): str(variable["value"]) for variable in config.get("env") or ()}
     try:
         done = subprocess.run(
-            [program, *map(str, said.get("args") or ())],
-            env={**os.environ, **added, "KUBERNETES_EXEC_INFO": json.dumps(asked)},
+            [program, *map(str, config.get("args") or ())],
+            env={**os.environ, **variables, "KUBERNETES_EXEC_INFO": json.dumps(request)},
             stdin=None if interactive else subprocess.DEVNULL,
             stdout=subprocess.PIPE,  # its standard error is the user's: it says how to log in
             timeout=_PATIENCE,
@@ -131,7 +131,7 @@ def _run(said: Mapping[str, Any], context: Context) -> Mapping[str, Any]:
         )
         status: Mapping[str, Any] = json.loads(done.stdout)["status"]
     except FileNotFoundError:
-        hint = said.get("installHint")
+        hint = config.get("installHint")
         more = f": {' '.join(str(hint).split())}" if hint else ""
         raise ConfigError(
             f'the credential program {program} of context "{context.name}" is not there{more}'
@@ -148,12 +148,12 @@ def _run(said: Mapping[str, Any], context: Context) -> Mapping[str, Any]:
 
 
 def _about(cluster: Mapping[str, Any]) -> dict[str, Any]:
-    """The cluster as credential programs are told of it; the names are those of kubeconfig files."""
-    known = (
+    """The cluster as credential programs get it; the names are those of kubeconfig files."""
+    names = (
         "server",
         "tls-server-name",
         "insecure-skip-tls-verify",
         "certificate-authority-data",
         "proxy-url",
     )
-    return {name: cluster[name] for name in known if cluster.get(name)}
+    return {name: cluster[name] for name in names if cluster.get(name)}

@@ -1,4 +1,4 @@
-"""Kubeconfig files, several as one, else the service account of our pod."""
+"""Kubeconfig files, merged into one, else the service account of our pod."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ _FILES: Final = {
     "cluster": ("certificate-authority",),
     "user": ("client-certificate", "client-key", "tokenFile"),
 }
-"""Fields that hold paths, which are relative to the file that they stand in."""
+"""Fields with paths, which are relative to their file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Context:
 
 @dataclass
 class _Merged:
-    """Several files as one: what stands in an earlier file wins."""
+    """Several files as one: an earlier file wins."""
 
     current: str = ""
     contexts: dict[str, Any] = field(default_factory=dict)
@@ -49,12 +49,12 @@ def load(
     *,
     pod_first: bool = False,
 ) -> Context:
-    """The context of that name, or the current one, of that file, of those in KUBECONFIG or of ~/.kube/config.
+    """The context of that name, or the current one, in that file, those of KUBECONFIG, or ~/.kube/config.
 
-    In a pod it is the service account's where none of these files is there, and always with `pod_first`.
+    In a pod it is the service account's if none of these files exists, and always with `pod_first`.
 
     Raises:
-        ConfigError: there is none, or a file cannot be read.
+        ConfigError: there is no such context, or a file cannot be read.
     """
     files = list(_files(kubeconfig, environ))
     if (
@@ -76,40 +76,40 @@ def load(
     if not name:
         raise ConfigError(f"{where} names no current context; choose one with --context")
     if name not in merged.contexts:
-        known = ", ".join(sorted(merged.contexts)) or "none"
-        raise ConfigError(f'there is no context "{name}" in {where}; there is {known}')
-    found = merged.contexts[name]
-    cluster, user = found.get("cluster", ""), found.get("user", "")
+        names = ", ".join(sorted(merged.contexts)) or "none"
+        raise ConfigError(f'there is no context "{name}" in {where}; there is {names}')
+    entry = merged.contexts[name]
+    cluster, user = entry.get("cluster", ""), entry.get("user", "")
     if not (merged.clusters.get(cluster) or {}).get("server"):
         raise ConfigError(f'the cluster "{cluster}" of context "{name}" has no server in {where}')
     return Context(
-        name, merged.clusters[cluster], merged.users.get(user) or {}, found.get("namespace") or "default"
+        name, merged.clusters[cluster], merged.users.get(user) or {}, entry.get("namespace") or "default"
     )
 
 
 def _files(kubeconfig: Path | None, environ: Mapping[str, str]) -> Iterator[Path]:
-    """The files to be read, those of KUBECONFIG that do not exist left out. Source: kubectl."""
+    """The files to read, without those of KUBECONFIG that do not exist. Source: kubectl."""
     if kubeconfig is not None:
         yield kubeconfig.expanduser()
         return
-    said = [Path(each) for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each]
-    there = [each for each in said if each.exists()]
-    yield from there or said[:1] or [Path(environ.get("HOME") or Path.home()) / ".kube" / "config"]
+    paths = [Path(path) for path in environ.get("KUBECONFIG", "").split(os.pathsep) if path]
+    existing = [path for path in paths if path.exists()]
+    yield from existing or paths[:1] or [Path(environ.get("HOME") or Path.home()) / ".kube" / "config"]
 
 
 def _add(merged: _Merged, path: Path) -> None:
-    read = _read(path)
-    merged.current = merged.current or str(read.get("current-context") or "")
+    content = _read(path)
+    merged.current = merged.current or str(content.get("current-context") or "")
     for kind, into in (("context", merged.contexts), ("cluster", merged.clusters), ("user", merged.users)):
-        for each in read.get(f"{kind}s") or ():
-            into.setdefault(str(each.get("name")), _absolute(each.get(kind) or {}, kind, path.parent))
+        for entry in content.get(f"{kind}s") or ():
+            into.setdefault(str(entry.get("name")), _absolute(entry.get(kind) or {}, kind, path.parent))
 
 
 def _read(path: Path) -> Mapping[str, Any]:
     import yaml
 
     try:
-        read = yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - it is safe
+        content = yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - it is safe
     except FileNotFoundError:
         raise ConfigError(
             f"there is no kubeconfig {path}; name one with --kubeconfig or KUBECONFIG"
@@ -117,20 +117,20 @@ def _read(path: Path) -> Mapping[str, Any]:
     except (OSError, yaml.YAMLError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"the kubeconfig {path} cannot be read: {reason}") from None
-    if not isinstance(read, dict):
+    if not isinstance(content, dict):
         raise ConfigError(f"the kubeconfig {path} cannot be read: it holds no object")
-    return read
+    return content
 
 
 def _absolute(fields: Mapping[str, Any], kind: str, folder: Path) -> dict[str, Any]:
-    found = dict(fields)
+    values = dict(fields)
     for name in _FILES.get(kind, ()):
-        if found.get(name):
-            found[name] = str(folder.absolute() / found[name])
-    program = (found.get("exec") or {}).get("command", "")
+        if values.get(name):
+            values[name] = str(folder.absolute() / values[name])
+    program = (values.get("exec") or {}).get("command", "")
     if os.sep in program:
-        found["exec"] = {**found["exec"], "command": str(folder.absolute() / program)}
-    return found
+        values["exec"] = {**values["exec"], "command": str(folder.absolute() / program)}
+    return values
 
 
 def _of_pod(environ: Mapping[str, str]) -> Context:

@@ -1,4 +1,4 @@
-"""How an API server is trusted, and the certificate that says who we are."""
+"""The TLS context for an API server: how it is trusted, and our client certificate."""
 
 import ssl
 import tempfile
@@ -9,7 +9,7 @@ from statemachine.errors import ConfigError
 
 
 def tls(context: Context, credentials: Credentials) -> ssl.SSLContext:
-    """How the server is trusted, and our client certificate if there is one. Raises ConfigError."""
+    """The TLS context with the server's trust, and our client certificate if there is one. Raises ConfigError."""
     try:
         trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if context.cluster.get("insecure-skip-tls-verify"):
@@ -28,7 +28,7 @@ def tls(context: Context, credentials: Credentials) -> ssl.SSLContext:
 
 
 def _present(trust: ssl.SSLContext, pair: Pair) -> None:
-    """Python takes certificates from files only; this one is ours alone, and gone at once."""
+    """Loads a certificate. Python reads them from files only; this file is private, and deleted at once."""
     with tempfile.NamedTemporaryFile(prefix="jobledger-") as file:
         file.write(pair.certificate.rstrip() + b"\n" + pair.key)
         file.flush()

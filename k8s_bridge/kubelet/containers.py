@@ -1,8 +1,8 @@
-"""One container of a local pod: started once, watched, stopped, found again. The other side of `shim`.
+"""One container of a local pod: starts it once, watches, stops and adopts it. The other side of `shim`.
 
-All that is known lies in the container's folder, so a new jobledger sees exactly what the old one saw. Every
-decision is a file that can be made only once: who starts the container (`claim`), whether it became a process
-(`started`), how it ended (`exit`).
+The container's folder has its whole state, so a new jobledger reads exactly what the old one read. Every decision is
+a file that can be made only once: who starts the container (`claim`), whether it became a process (`started`), how it
+ended (`exit`).
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from k8s_bridge.kubelet.processes import Process
 from statemachine.errors import Refused
 
 MARKER = "JOBLEDGER_CONTAINER_ID"
-"""Environment variable of every process of a container: pod uid, slash, container name."""
+"""The environment variable of every process of a container: pod uid, slash, container name."""
 
 LOST = "ContainerStatusLost"
-"""Reason of a container that was started and whose end nobody has seen."""
+"""Reason of a container that was started and whose end is not recorded."""
 
 START_ERROR = "StartError"
 """Reason of a container that could not be started this time."""
@@ -36,7 +36,7 @@ _VOID = b"void"
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class ContainerLaunch:
     """A program to run: arguments, whole environment, working directory."""
 
     name: str
@@ -47,7 +47,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a container ended. `code` is None if nobody knows."""
+    """How a container ended. `code` is None if unknown."""
 
     code: int | None
     at: datetime
@@ -56,27 +56,27 @@ class Ended:
 
     @property
     def well(self) -> bool:
-        """With exit code 0."""
+        """The container ended with exit code 0."""
         return self.code == 0
 
 
 class ContainerFolder:
-    """A container as its folder tells it."""
+    """A container by its folder."""
 
     def __init__(self, folder: Path, log: Path, marker: str) -> None:
         self.folder, self.log, self.marker = folder, log, marker
 
     @property
     def claimed(self) -> bool:
-        """Somebody has, or had, the right to start it; nobody else ever gets it."""
+        """A shim has, or had, the right to start the container; no other ever gets it."""
         return (self.folder / "claim").exists()
 
     def shim(self) -> Process | None:
-        """The shim that claimed it."""
+        """The shim that claimed the container."""
         return Process.read(_text(self.folder / "claim"))
 
     def process(self) -> Process | None:
-        """The container's first process, if it ever was one."""
+        """The container's first process, if there ever was one."""
         return Process.read(_text(self.folder / "started"))
 
     def started_at(self) -> datetime | None:
@@ -85,7 +85,7 @@ class ContainerFolder:
         return datetime.fromtimestamp(float(parts[3]), UTC) if len(parts) > 3 else None
 
     def ended(self) -> Ended | None:
-        """How it ended; None as long as no record says so. A record that was torn by a crash says LOST."""
+        """How the container ended; None without a record. A record torn by a crash gives LOST."""
         path = self.folder / "exit"
         record = _text(path)
         if not record and not path.exists():
@@ -97,26 +97,26 @@ class ContainerFolder:
             return Ended(None, datetime.now(UTC), LOST, "the record of its end is unreadable")
 
     def settle(self, reason: str, message: str, code: int | None = None) -> Ended:
-        """The end is on record: this one, or the one that was there before."""
+        """Records the end, unless there is a record. Returns the recorded end."""
         number = "" if code is None else str(code)
         record = f"{number}\t{time.time():f}\t{reason}\t{message}".encode("utf-8", "replace")
         self._once("exit", record)
         return self.ended() or Ended(code, datetime.now(UTC), reason, message)
 
     def forbid(self) -> None:
-        """The container, if it is not a process yet, never becomes one."""
+        """Makes sure that a container which is not a process yet never becomes one."""
         if self._once("claim", _VOID):
             self.settle(NEVER, "stopped before it was started")
         else:
             self._once("started", _VOID)
 
-    def prepare(self, launch: Launch) -> None:
-        """Everything that the shim needs is in the folder. Raises Refused, OSError."""
+    def prepare(self, launch: ContainerLaunch) -> None:
+        """Writes what the shim needs to the folder. Raises Refused, OSError."""
         env = [f"{name}={value}" for name, value in launch.env.items()]
         parts = [launch.folder, str(self.log), self.marker, str(len(launch.argv)), *launch.argv, *env]
-        if any("\0" in each for each in parts):
+        if any("\0" in text for text in parts):
             raise Refused(422, "Invalid", f'container "{launch.name}": NUL in an argument or variable')
-        (self.folder / "run").write_bytes(b"".join(os.fsencode(each) + b"\0" for each in parts))
+        (self.folder / "run").write_bytes(b"".join(os.fsencode(text) + b"\0" for text in parts))
 
     def _once(self, name: str, content: bytes) -> bool:
         mine = self.folder / f"{name}.jobledger"
@@ -130,11 +130,13 @@ class ContainerFolder:
         return True
 
 
-async def run(container: ContainerFolder, launch: Launch | None, on_start: Callable[[], None]) -> Ended:
-    """How the container ended, after starting it unless that was done before.
+async def run(
+    container: ContainerFolder, launch: ContainerLaunch | None, on_start: Callable[[], None]
+) -> Ended:
+    """Starts the container, unless it was started before, and waits for its end.
 
     `launch` may be None for a container that has been claimed. `on_start` is called when its process runs.
-    Cancelling leaves the container alone.
+    Cancelling does not stop the container.
     """
     ended = container.ended()
     if ended is not None:
@@ -152,7 +154,7 @@ async def run(container: ContainerFolder, launch: Launch | None, on_start: Calla
 
 
 async def _start(container: ContainerFolder) -> str:
-    """The shim has done what it could; what it said when it could do nothing."""
+    """Runs the shim. Returns its error if it could not start the container."""
     read, write = os.pipe()
     try:
         arguments = [sys.executable, "-I", "-S", shim.__file__, str(container.folder)]
@@ -162,14 +164,14 @@ async def _start(container: ContainerFolder) -> str:
         return f"no process can be made: {error.strerror}"
     finally:
         os.close(write)
-    said = (await processes.closed(read)).decode("utf-8", "replace")
+    output = (await processes.closed(read)).decode("utf-8", "replace")
     if not container.claimed:
         await processes.gone(Process.of(pid))
-    return said or "the supervising process ended before it could claim the container"
+    return output or "the supervising process ended before it could claim the container"
 
 
 async def _adopt(container: ContainerFolder) -> None:
-    """Wait until a container that another jobledger started has come as far as running, or to its end."""
+    """Waits until a container that another jobledger started runs or has ended."""
     starter = container.shim()
     while starter is not None and starter.is_alive():
         if container.process() is not None or container.ended() is not None:
@@ -178,13 +180,13 @@ async def _adopt(container: ContainerFolder) -> None:
 
 
 async def _end(container: ContainerFolder) -> Ended:
-    """Wait for the record of the end; where its writer is gone, make out what can be known."""
+    """Waits for the record of the end; if its writer is gone, records what is known."""
     starter = container.shim()
     if starter is not None:
         await processes.gone(starter)
     if (ended := container.ended()) is not None:
         return ended
-    container.forbid()  # from here on, it is a process already or never will be
+    container.forbid()  # from here on, it is a process already or never becomes one
     first = container.process()
     if first is not None:
         await processes.gone(first)
@@ -193,8 +195,8 @@ async def _end(container: ContainerFolder) -> Ended:
 
 
 async def stop(container: ContainerFolder, grace: float) -> None:
-    """No process of the container is left: asked to end, and killed after `grace` seconds."""
-    with contextlib.suppress(OSError):  # without room for this, a shim has none for a start either
+    """Ends all processes of the container: sends SIGTERM, and SIGKILL after `grace` seconds."""
+    with contextlib.suppress(OSError):  # on a full disk a shim cannot start a container either
         container.forbid()
     first = container.process()
     if first is None or container.ended() is not None:

@@ -1,12 +1,12 @@
-"""Where the pods of a local cluster keep their things, under one data folder that only its owner can enter.
+"""The files of the pods of a local cluster, in one data folder that only its owner can enter.
 
-pods/<uid>/pod.json             whose it was: namespace, name, job, containers in order
-pods/<uid>/<container>.log      what the container wrote; stays when the pod is gone
-pods/<uid>/<container>.1.log    what it wrote after its first restart in the pod, and so on
+pods/<uid>/pod.json             the pod: namespace, name, job, containers in order
+pods/<uid>/<container>.log      the container's log; stays when the pod is gone
+pods/<uid>/<container>.1.log    the log after its first restart in the pod, and so on
 pods/<uid>/state/<container>/   see `shim`; stays too
 pods/<uid>/state/<container>/1/ the same of the run after its first restart, and so on
 pods/<uid>/volumes/<volume>/    goes with the pod
-volumes/<namespace>/<claim>/    persistent volume claims; nothing ever deletes them
+volumes/<namespace>/<claim>/    persistent volume claims; jobledger never deletes them
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from k8s_bridge.kubelet.containers import MARKER, ContainerFolder
-from k8s_bridge.kubelet.mounts import Mount, Roots, Volume
+from k8s_bridge.kubelet.mounts import LocalVolume, Mount, Roots
 from k8s_bridge.kubelet.shim import FOR_GOOD
 
 _UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
@@ -32,7 +32,7 @@ class NotMountable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Whose folder it is. `containers`: the main ones first, so that the first is the default for logs."""
+    """The pod of a folder. `containers`: the main ones first, so that the first is the default for logs."""
 
     namespace: str
     name: str
@@ -47,26 +47,26 @@ class DataFolder:
         self.root = root
 
     def open(self) -> None:
-        """The folder is there, for its owner only."""
-        for each in (self.root, self.root / "pods", self.root / "volumes"):
-            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Makes the folder, for its owner only."""
+        for folder in (self.root, self.root / "pods", self.root / "volumes"):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def pod(self, uid: str) -> "PodFolder":
         """The folder of the pod `uid`, made or not."""
         return PodFolder(self.root / "pods" / uid, uid)
 
     def existing(self, uid: str) -> "PodFolder | None":
-        """The folder of a pod that has, or had, one; whatever `uid` holds, never anything else."""
+        """The folder of a pod that has, or had, one; None for any other `uid`, which may be any text."""
         if not _UID.fullmatch(uid):
             return None
-        found = self.pod(uid)
-        return found if found.about() else None
+        folder = self.pod(uid)
+        return folder if folder.about() else None
 
     def all(self) -> Iterator["PodFolder"]:
         """The folders of all pods, those that are gone included."""
         with contextlib.suppress(OSError):
-            for each in (self.root / "pods").iterdir():
-                yield PodFolder(each, each.name)
+            for path in (self.root / "pods").iterdir():
+                yield PodFolder(path, path.name)
 
     def claims(self, namespace: str) -> str:
         """The folder for the persistent claims of a namespace."""
@@ -80,29 +80,29 @@ class PodFolder:
         self.path, self.uid = path, uid
 
     def make(self, about: About) -> None:
-        """Everything but the volumes is there. Raises OSError."""
+        """Makes everything but the volumes. Raises OSError."""
         for name in about.containers:
             (self.path / "state" / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         _write(self.path / "pod.json", json.dumps(asdict(about)).encode(), 0o600)
 
     def about(self) -> About | None:
-        """Whose folder it is; None if there is none."""
+        """The pod of the folder; None without a folder."""
         try:
-            found = json.loads((self.path / "pod.json").read_bytes())
-            return About(found["namespace"], found["name"], found["job"], tuple(found["containers"]))
+            fields = json.loads((self.path / "pod.json").read_bytes())
+            return About(fields["namespace"], fields["name"], fields["job"], tuple(fields["containers"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def restarts(self, name: str) -> int:
-        """How often the container has been started again; the number of its last run, which begin at 0."""
+        """The number of the container's restarts, which is the number of its last run: runs begin at 0."""
         try:
-            entries = [each.name for each in (self.path / "state" / name).iterdir()]
+            entries = [entry.name for entry in (self.path / "state" / name).iterdir()]
         except FileNotFoundError:
             return 0
-        return max((int(each) for each in entries if each.isdecimal()), default=0)
+        return max((int(entry) for entry in entries if entry.isdecimal()), default=0)
 
     def begin_again(self, name: str) -> None:
-        """The container has one more run, which nobody has claimed yet. Raises OSError."""
+        """Begins another run of the container, which no shim has claimed yet. Raises OSError."""
         self.container(name, self.restarts(name) + 1).folder.mkdir(mode=0o700)
 
     def container(self, name: str, run: int | None = None) -> ContainerFolder:
@@ -113,18 +113,18 @@ class PodFolder:
         return ContainerFolder(folder / str(number) if number else folder, self.log(name, number), marker)
 
     def log(self, container: str, run: int | None = None) -> Path:
-        """What a container writes: in its last run, or wrote in another."""
+        """The log of a container: of its last run, or of another."""
         number = self.restarts(container) if run is None else run
         return self.path / (f"{container}.{number}.log" if number else f"{container}.log")
 
     def roots(self, claims: str) -> Roots:
-        """Where the pod's volumes are."""
+        """The folders of the pod's volumes."""
         return Roots(str(self.path / "volumes"), claims)
 
     def make_volumes(
-        self, volumes: tuple[Volume, ...], mounts: tuple[Mount, ...], starting: Collection[str]
+        self, volumes: tuple[LocalVolume, ...], mounts: tuple[Mount, ...], starting: Collection[str]
     ) -> None:
-        """Every volume is there, with its files; of the mounts those of the containers that are `starting`.
+        """Makes every volume, with its files, and the mounts of the containers that are `starting`.
 
         Raises NotMountable, OSError.
         """
@@ -147,23 +147,23 @@ class PodFolder:
                 Path(mount.here).mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def drop_volumes(self) -> None:
-        """The pod's own volumes are gone; nothing else is."""
+        """Deletes the pod's own volumes, and nothing else."""
         shutil.rmtree(self.path / "volumes", ignore_errors=True)
 
     def drop(self) -> None:
-        """The folder is gone, logs and all."""
+        """Deletes the folder, with its logs."""
         shutil.rmtree(self.path, ignore_errors=True)
 
 
 def _drop_others(folder: Path, files: Collection[str]) -> None:
-    """Of the folder's files no others are left than `files`."""
-    for each in folder.rglob("*"):
-        if each.is_file() and str(each.relative_to(folder)) not in files:
-            each.unlink(missing_ok=True)
+    """Deletes the folder's files that are not in `files`."""
+    for path in folder.rglob("*"):
+        if path.is_file() and str(path.relative_to(folder)) not in files:
+            path.unlink(missing_ok=True)
 
 
-def _copy(volume: Volume, mount: Mount) -> None:
-    """The part of the volume that is mounted is at the mount's own place."""
+def _copy(volume: LocalVolume, mount: Mount) -> None:
+    """Copies the mounted part of the volume to the place of the mount."""
     for name, content in (volume.files or {}).items():
         if name == mount.part or name.startswith(f"{mount.part}/"):
             _put(Path(mount.here + name.removeprefix(mount.part)), content, volume.mode(name))
@@ -175,7 +175,7 @@ def _put(path: Path, content: bytes, mode: int) -> None:
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
-    """The file has this content, at no moment another or half of it. Raises OSError."""
+    """Writes the file's content atomically. Raises OSError."""
     new = path.with_name(f".{path.name}.new")
     handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with open(handle, "wb") as file:  # noqa: PTH123 - an open descriptor, so that the mode is right from the start
@@ -192,7 +192,7 @@ _CHECKS: dict[str, tuple[Callable[[int], bool], str]] = {
 }
 
 
-def _check_host_path(volume: Volume) -> None:
+def _check_host_path(volume: LocalVolume) -> None:
     path, kind = Path(volume.path), volume.check or ""
     test = _CHECKS.get(kind.removesuffix("OrCreate"))
     try:

@@ -1,4 +1,4 @@
-"""This machine as local pods see it: read once, at start."""
+"""This machine as local pods see it, read once at the start."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ _PASSED_ON = (
     "CUDA_VISIBLE_DEVICES",
     "SSL_CERT_FILE",
 )
-"""What processes get of jobledger's own environment: what programs need to be found and to run, no more."""
+"""The part of jobledger's own environment that processes get: what programs need to be found and to run."""
 
 
 def this_machine(folder: Path, python: str = "") -> Host:

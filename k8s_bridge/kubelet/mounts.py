@@ -1,8 +1,8 @@
-"""Volumes on one machine: a folder each, and what becomes of the paths at which they would be mounted. Pure.
+"""Volumes on one machine: a folder each, which replaces the paths at which they would be mounted. Pure.
 
-A process sees the machine's own file tree, so nothing can be mounted for it. Where a mount path is the folder
-itself (a hostPath of the same path, /dev/shm), all is well; elsewhere the path is replaced by the folder in
-working directory, command, arguments and environment, and the folder is offered as JOBLEDGER_MOUNT_<VOLUME>.
+A process sees the machine's own file tree, so a volume cannot be mounted for it. If a mount path is the folder itself
+(a hostPath of the same path, /dev/shm), it works as it is; otherwise the folder replaces the path in working
+directory, command, arguments and environment, and JOBLEDGER_MOUNT_<VOLUME> names the folder.
 """
 
 import re
@@ -28,12 +28,12 @@ class Roots:
 
 
 @dataclass(frozen=True, slots=True)
-class Volume:
+class LocalVolume:
     """A volume as a folder (or file) of this machine.
 
-    `files`: what it contains, for volumes made of ConfigMaps, Secrets and the like; `private` ones are their owner's
-    only, `shared` ones hold other files besides. `modes`: of the files that the manifest gives one. `check`: the
-    hostPath type that must hold before a container starts.
+    `files`: the content, for volumes of ConfigMaps, Secrets and the like; only the owner can read `private` ones,
+    `shared` ones have other files, too. `modes`: those of files that the manifest sets. `check`: the hostPath type
+    that must hold before a container starts.
     """
 
     name: str
@@ -45,16 +45,16 @@ class Volume:
     modes: Mapping[str, int] = field(default_factory=dict)
 
     def mode(self, file: str) -> int:
-        """The mode of a file. Its owner can read it; if it is `private`, nobody else can do anything with it."""
-        wanted = self.modes.get(file, 0o600 if self.private else 0o644) | 0o400
-        return wanted & 0o700 if self.private else wanted
+        """The mode of a file. Its owner can read it; with `private` other users have no rights to it."""
+        mode = self.modes.get(file, 0o600 if self.private else 0o644) | 0o400
+        return mode & 0o700 if self.private else mode
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A path of a container in the manifest, and what stands for it here.
+    """A path of a container in the manifest, and the path that replaces it here.
 
-    `part`: what of the volume was copied there when the container started, as nothing that comes later reaches it;
+    `part`: the part of the volume that was copied there when the container started, as later changes do not reach it;
     empty for a mount of the volume itself. Source: Kubernetes, ConfigMaps and Secrets mounted with subPath.
     """
 
@@ -67,23 +67,23 @@ class Mount:
 
     @property
     def moved(self) -> bool:
-        """The path itself leads somewhere else, or nowhere."""
+        """The path itself is another one here."""
         return self.path != self.here
 
 
-def volumes(pod: Manifest, roots: Roots, find: Lookup, has: Capacity) -> tuple[Volume, ...]:
+def volumes(pod: Manifest, roots: Roots, find: Lookup, has: Capacity) -> tuple[LocalVolume, ...]:
     """The pod's volumes, in its order. Raises NotYet (ConfigMap or Secret missing), Refused."""
     return tuple(
-        _volume(each, pod, roots, find, has) for each in (pod.get("spec") or {}).get("volumes") or ()
+        _volume(volume, pod, roots, find, has) for volume in (pod.get("spec") or {}).get("volumes") or ()
     )
 
 
 def unsupported(pod: Manifest) -> Iterator[str]:
-    """A sentence for every volume that this machine has no folder for."""
-    for each in (pod.get("spec") or {}).get("volumes") or ():
-        if not any(kind in each for kind in _SUPPORTED):
-            kinds = ", ".join(sorted(set(each) - {"name"})) or "nothing"
-            yield f'volume "{each.get("name")}": a local run has no {kinds}; use a hostPath or a claim'
+    """A sentence for every volume for which this machine has no folder."""
+    for volume in (pod.get("spec") or {}).get("volumes") or ():
+        if not any(kind in volume for kind in _SUPPORTED):
+            kinds = ", ".join(sorted(set(volume) - {"name"})) or "nothing"
+            yield f'volume "{volume.get("name")}": a local run has no {kinds}; use a hostPath or a claim'
 
 
 _SUPPORTED = (
@@ -98,37 +98,41 @@ _SUPPORTED = (
 )
 
 
-def _volume(raw: Mapping[str, Any], pod: Manifest, roots: Roots, find: Lookup, has: Capacity) -> Volume:
+def _volume(raw: Mapping[str, Any], pod: Manifest, roots: Roots, find: Lookup, has: Capacity) -> LocalVolume:
     name = str(raw.get("name"))
     own = f"{roots.pod}/{_folder(name)}"
     if "hostPath" in raw:
-        return Volume(name, str(raw["hostPath"].get("path")), check=str(raw["hostPath"].get("type") or ""))
+        return LocalVolume(
+            name, str(raw["hostPath"].get("path")), check=str(raw["hostPath"].get("type") or "")
+        )
     if "persistentVolumeClaim" in raw:
-        return Volume(name, f"{roots.claims}/{_folder(str(raw['persistentVolumeClaim'].get('claimName')))}")
+        return LocalVolume(
+            name, f"{roots.claims}/{_folder(str(raw['persistentVolumeClaim'].get('claimName')))}"
+        )
     if "emptyDir" in raw or "ephemeral" in raw:
-        return Volume(name, own)
+        return LocalVolume(name, own)
     sources = raw["projected"].get("sources") or () if "projected" in raw else (raw,)
     files: dict[str, bytes] = {}
     modes: dict[str, int] = {}
-    given = next(
-        (raw[each].get("defaultMode") for each in _GENERATED if isinstance(raw.get(each), Mapping)), None
+    default = next(
+        (raw[kind].get("defaultMode") for kind in _GENERATED if isinstance(raw.get(kind), Mapping)), None
     )
     for source in sources:
         of_source = _files(source, pod, find, has)
         files |= of_source
-        modes |= {each: mode for each in of_source if (mode := _modes(source).get(each, given)) is not None}
-    private = "secret" in raw or any("secret" in each for each in sources)
-    return Volume(name, own, files, private, modes=modes)
+        modes |= {file: mode for file in of_source if (mode := _modes(source).get(file, default)) is not None}
+    private = "secret" in raw or any("secret" in source for source in sources)
+    return LocalVolume(name, own, files, private, modes=modes)
 
 
 _GENERATED = ("configMap", "secret", "downwardAPI", "projected")
 
 
 def _modes(source: Mapping[str, Any]) -> dict[str, int]:
-    """The modes that single items ask for, by path."""
-    listed = [each for kind in _GENERATED for each in (source.get(kind) or {}).get("items") or ()]
+    """The modes of single items, by path."""
+    listed = [item for kind in _GENERATED for item in (source.get(kind) or {}).get("items") or ()]
     return {
-        str(each.get("path")).rstrip("/"): each["mode"] for each in listed if type(each.get("mode")) is int
+        str(item.get("path")).rstrip("/"): item["mode"] for item in listed if type(item.get("mode")) is int
     }
 
 
@@ -146,25 +150,25 @@ def _files(source: Mapping[str, Any], pod: Manifest, find: Lookup, has: Capacity
     return files
 
 
-def _items(source: Mapping[str, Any], found: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+def _items(source: Mapping[str, Any], files: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
     """All keys as files, or those under `items`, each at its path."""
     if not source.get("items"):
-        yield from found.items()
+        yield from files.items()
         return
     for item in source["items"]:
-        if item.get("key") in found:
-            yield _inside(str(item.get("path"))), found[item["key"]]
+        if item.get("key") in files:
+            yield _inside(str(item.get("path"))), files[item["key"]]
 
 
 def mounts(
     container: Mapping[str, Any],
-    known: Sequence[Volume],
+    volumes_of_pod: Sequence[LocalVolume],
     env: Mapping[str, str],
     is_folder: Callable[[str], bool],
 ) -> tuple[Mount, ...]:
     """The container's mounts, in its order. Raises Refused."""
-    by_name = {each.name: each for each in known}
-    found: list[Mount] = []
+    by_name = {volume.name: volume for volume in volumes_of_pod}
+    mounted: list[Mount] = []
     for raw in container.get("volumeMounts") or ():
         name, path = str(raw.get("name")), str(raw.get("mountPath")).rstrip("/") or "/"
         if name not in by_name:
@@ -178,15 +182,15 @@ def mounts(
         if path == _SHM and is_folder(_SHM):
             here = _SHM
         variable = f"JOBLEDGER_MOUNT_{_variable(name)}"
-        if any(each.variable == variable for each in found):
+        if any(mount.variable == variable for mount in mounted):
             variable += f"_{_variable(path.strip('/'))}"
-        found.append(Mount(name, path, here, variable, str(container.get("name")), part))
-    return tuple(found)
+        mounted.append(Mount(name, path, here, variable, str(container.get("name")), part))
+    return tuple(mounted)
 
 
-def rewriter(found: Sequence[Mount]) -> Callable[[str], str]:
-    """The function that puts folders in the place of mount paths, and of what lies below them."""
-    here = {each.path: each.here for each in found if each.moved and each.path != "/"}
+def rewriter(mounted: Sequence[Mount]) -> Callable[[str], str]:
+    """The function that replaces mount paths, and paths below them, by folders."""
+    here = {mount.path: mount.here for mount in mounted if mount.moved and mount.path != "/"}
     if not here:
         return lambda text: text
     paths = "|".join(re.escape(path) for path in sorted(here, key=len, reverse=True))
@@ -201,7 +205,7 @@ def _folder(name: str) -> str:
 
 
 def _inside(path: str) -> str:
-    """A relative path that stays below where it starts. Raises Refused."""
+    """A relative path that does not leave its start. Raises Refused."""
     if path.startswith("/") or ".." in path.split("/"):
         raise Refused(422, "Invalid", f'"{path}" must be a relative path without ".."')
     return path.rstrip("/")

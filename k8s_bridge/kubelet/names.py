@@ -1,8 +1,8 @@
 """Service names on one machine: every port of a job's Services is a port of 127.0.0.1. Pure.
 
-A pod that is a process has no name and no address of its own, so what a manifest says about Services is
-rewritten before the process sees it: `<service>:<port>`, pairs of variables such as MASTER_ADDR and
-MASTER_PORT, and the bare name wherever it stands as a word.
+A pod that is a process has no name and no address of its own, so references to Services in a manifest are rewritten
+before the process gets them: `<service>:<port>`, pairs of variables such as MASTER_ADDR and MASTER_PORT, and the name
+alone wherever it is a word.
 """
 
 import re
@@ -20,10 +20,10 @@ Entry = dict[str, Any]
 _HOSTS = ("_ADDR", "_HOST")
 
 
-class Names:
-    """The Services of a job, and what becomes of their names in text.
+class ServiceNames:
+    """The Services of a job, and the texts that replace their names.
 
-    `addresses`: what stands for a Service's name where that is not 127.0.0.1, because SSH has to tell them apart.
+    `addresses`: the addresses of Services, other than 127.0.0.1, that SSH has to distinguish.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Names:
         self._domain = domain
 
     def env(self, entries: Sequence[Entry]) -> tuple[list[Entry], Callable[[str], str]]:
-        """The entries, literal values rewritten, and the function that rewrites commands and arguments.
+        """The entries, with literal values rewritten, and the function that rewrites commands and arguments.
 
         That function also knows the variables that hold a Service's name, as in `$(MASTER_ADDR):29500`.
         """
@@ -76,12 +76,12 @@ class Names:
 
     def _aliases(self, entries: Sequence[Entry]) -> dict[str, str]:
         """Variables whose whole value is a Service's name → the name."""
-        found: dict[str, str] = {}
+        names: dict[str, str] = {}
         for entry in entries:
             match = self._whole and self._whole.fullmatch(str(entry.get("value") or ""))
             if match:
-                found[str(entry.get("name"))] = match[1]
-        return found
+                names[str(entry.get("name"))] = match[1]
+        return names
 
     def _rewriter(self, aliases: Mapping[str, str]) -> Callable[[str], str]:
         if not self._services:

@@ -1,4 +1,4 @@
-"""Runs the pods of a local cluster: hears what happens to objects, keeps a runner for every living pod."""
+"""Runs the pods of a local cluster: follows changes of objects, and keeps a runner for every living pod."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -17,7 +17,7 @@ from k8s_bridge.port import Change, Manifest, Ref, Verb
 from k8s_bridge.stored import controller, deletion_asked_at
 
 BOOT = "local.jobledger.dev/boot"
-"""Annotation on pods: the run of the machine in which the pod was created."""
+"""Annotation on pods: the boot of the machine in which the pod was created."""
 
 WORKDIR = "jobledger.dev/workdir"
 """Annotation on jobs and pods: the folder in which processes start that name none."""
@@ -50,7 +50,7 @@ class Kubelet:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def start(self) -> None:
-        """All pods that were kept are looked after; from now on every change is heard."""
+        """Takes over all pods that were kept, and follows every change from now on."""
         self._objects.subscribe(self._react)
         for service in self._objects.peek_all("Service"):
             self._pool.take(service["metadata"]["uid"], ports_of(service).values())
@@ -64,16 +64,16 @@ class Kubelet:
                 self._stop(pod)
 
     async def end(self, jobs: Collection[str]) -> None:
-        """No process of these jobs' pods runs any more. Nobody here looks after those pods from now on."""
-        ours = [each for each in self._runners.values() if controller(each.pod) in jobs]
-        tasks = [self._tasks[each.uid] for each in ours if each.uid in self._tasks]
+        """Ends all processes of these jobs' pods, and stops running these pods."""
+        ours = [runner for runner in self._runners.values() if controller(runner.pod) in jobs]
+        tasks = [self._tasks[runner.uid] for runner in ours if runner.uid in self._tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*(each.end() for each in ours))
+        await asyncio.gather(*(runner.end() for runner in ours))
 
     async def close(self) -> None:
-        """Nothing runs here any more; the pods do."""
+        """Ends all tasks; the pods live on."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -85,7 +85,7 @@ class Kubelet:
     # ---- what a new object needs -------------------------------------------------------------------------
 
     def prepare(self, new: Manifest) -> None:
-        """Be the scheduler, and whoever fills in what the server is to know. Raises Refused."""
+        """Does what scheduler and API server do with a new object. Raises Refused."""
         kind = new["kind"]
         if kind == "Pod":
             podspec.check(new)
@@ -100,7 +100,7 @@ class Kubelet:
     # ---- what runners need -------------------------------------------------------------------------------
 
     async def durable(self) -> None:
-        """All objects are kept."""
+        """Waits until all objects are durable."""
         await self._durable()
 
     def plan(self, pod: Manifest, folder: PodFolder) -> PodPlan:
@@ -112,38 +112,38 @@ class Kubelet:
         def find(kind: str, name: str) -> Manifest | None:
             return self._objects.peek(Ref("v1", kind, namespace, name))
 
-        found = podspec.plan(pod, self._host_for(pod), roots, dict(services(siblings)), find)
-        self._notice(pod, "mounts", notices.moved(found.mounts))
-        self._notice(pod, "ssh", notices.ssh(found.ssh))
-        return found
+        result = podspec.plan(pod, self._host_for(pod), roots, dict(services(siblings)), find)
+        self._notice(pod, "mounts", notices.moved(result.mounts))
+        self._notice(pod, "ssh", notices.ssh(result.ssh))
+        return result
 
     def report(self, ref: Ref, uid: str, status: Mapping[str, Any]) -> None:
-        """The pod's status is `status`."""
+        """Writes the pod's status."""
         self._objects.set_status(ref, uid, status)
 
     def finished(self, ref: Ref, uid: str) -> None:
-        """No process of the pod is left."""
+        """Notes that all processes of the pod are gone."""
         self._objects.terminated(ref, uid)
 
     # ---- inside ------------------------------------------------------------------------------------------
 
     def _react(self, change: Change) -> None:
-        found, kind, uid = change.object, change.object["kind"], change.object["metadata"]["uid"]
+        changed, kind, uid = change.object, change.object["kind"], change.object["metadata"]["uid"]
         if kind == "Pod":
             self._react_to_pod(change)
         elif kind == "Service":
             if change.verb is Verb.DELETED:
                 self._pool.give_back(uid)
             else:
-                self._pool.take(uid, ports_of(found).values())
-            self._look_again(change, controller(found))
+                self._pool.take(uid, ports_of(changed).values())
+            self._look_again(change, controller(changed))
         elif kind in ("ConfigMap", "Secret"):
             self._look_again(change)
         elif change.verb is Verb.ADDED:
-            self._notice(found, f"not-run-{kind}", notices.not_run(found))
+            self._notice(changed, f"not-run-{kind}", notices.not_run(changed))
 
     def _look_again(self, change: Change, job: str | None = None) -> None:
-        """Something that pods of the namespace, or of a job in it, are made of has changed."""
+        """Notes a change of an object that pods of the namespace, or of a job in it, depend on."""
         for runner in self._runners.values():
             same_job = job is None or job == controller(runner.pod)
             if same_job and runner.ref.namespace == Ref.of(change.object).namespace:
@@ -170,7 +170,7 @@ class Kubelet:
         task.add_done_callback(lambda _: self._tasks.pop(uid, None))
 
     def _stop(self, pod: Manifest) -> None:
-        """Stop the pod, with what is left of its grace period. Again only if that got shorter."""
+        """Stops the pod, within the rest of its grace period; again only if that became shorter."""
         meta = pod["metadata"]
         runner = self._runners.get(meta["uid"])
         if runner is None or runner.done:
@@ -182,15 +182,15 @@ class Kubelet:
             runner.stop(min(grace, max(0.0, grace - since.total_seconds())))
 
     def _host_for(self, pod: Manifest) -> Host:
-        """The machine, with what the pod or its job wishes of it."""
-        said: dict[str, str] = {}
+        """The machine, with the settings in annotations of the pod or its job."""
+        annotations: dict[str, str] = {}
         for owner in pod["metadata"].get("ownerReferences") or ():
             if owner.get("controller"):
                 namespace = pod["metadata"]["namespace"]
                 job = self._objects.peek(Ref(owner["apiVersion"], owner["kind"], namespace, owner["name"]))
-                said |= ((job or {}).get("metadata") or {}).get("annotations") or {}
-        said |= pod["metadata"].get("annotations") or {}
-        folder, python = said.get(WORKDIR), said.get(PYTHON)
+                annotations |= ((job or {}).get("metadata") or {}).get("annotations") or {}
+        annotations |= pod["metadata"].get("annotations") or {}
+        folder, python = annotations.get(WORKDIR), annotations.get(PYTHON)
         return replace(self._host, folder=folder or self._host.folder, python=python or self._host.python)
 
     def _notice(self, child: Manifest, topic: str, message: str) -> None:

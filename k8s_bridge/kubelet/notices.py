@@ -1,4 +1,4 @@
-"""What a local run does in its own way, said once a job as Kubernetes Events of reason LocalRun. Pure."""
+"""What a local run does in its own way, reported once a job in Kubernetes Events of reason LocalRun. Pure."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from k8s_bridge.kubelet.mounts import Mount
-from k8s_bridge.kubelet.ssh import Ssh
+from k8s_bridge.kubelet.ssh import PodSsh
 from k8s_bridge.port import JobEvent, Manifest, Ref
 from statemachine.kinds import KINDS
 
@@ -41,38 +41,38 @@ _CONTAINER_FIELDS = {
 
 
 def ignored(pod: Manifest) -> str:
-    """The sentence about what a local run ignores of `pod`; empty if there is nothing."""
-    found = list(dict.fromkeys(_ignored(pod.get("spec") or {})))
-    if not found:
+    """The sentence about the fields of `pod` that a local run ignores; empty if there are none."""
+    fields = list(dict.fromkeys(_ignored(pod.get("spec") or {})))
+    if not fields:
         return ""
-    return f"Pods run as processes of this machine; ignored here: {', '.join(found)}"
+    return f"Pods run as processes of this machine; ignored here: {', '.join(fields)}"
 
 
 def _ignored(spec: Mapping[str, Any]) -> Iterator[str]:
     everyone = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
-    for field, said in _CONTAINER_FIELDS.items():
-        if any(each.get(field) for each in everyone):
-            yield said
-    yield from (said for field, said in _POD_FIELDS.items() if spec.get(field))
-    if any(mount.get("readOnly") for each in everyone for mount in each.get("volumeMounts") or ()):
+    for field, name in _CONTAINER_FIELDS.items():
+        if any(container.get(field) for container in everyone):
+            yield name
+    yield from (name for field, name in _POD_FIELDS.items() if spec.get(field))
+    if any(mount.get("readOnly") for container in everyone for mount in container.get("volumeMounts") or ()):
         yield "readOnly of volume mounts"
 
 
 def moved(mounts: Sequence[Mount]) -> str:
     """The sentence about mount paths that are folders elsewhere; empty if there are none."""
-    found = {each.path: each for each in mounts if each.moved}
-    if not found:
+    moved_mounts = {mount.path: mount for mount in mounts if mount.moved}
+    if not moved_mounts:
         return ""
-    said = ", ".join(f"{each.path} is ${each.variable}" for each in found.values())
+    places = ", ".join(f"{mount.path} is ${mount.variable}" for mount in moved_mounts.values())
     return (
-        f"Nothing can be mounted for a process: {said}. Paths in command, args, workingDir and env were "
+        f"Nothing can be mounted for a process: {places}. Paths in command, args, workingDir and env were "
         "rewritten; one that stands in the program itself was not"
     )
 
 
-def ssh(found: Ssh | None) -> str:
+def ssh(pod_ssh: PodSsh | None) -> str:
     """The sentence about SSH between pods that are processes; empty for pods without it."""
-    if found is None:
+    if pod_ssh is None:
         return ""
     return (
         "SSH stays on this machine: each sshd listens on a port of 127.0.0.1, ssh and pdsh find it by the Service's "
@@ -81,7 +81,7 @@ def ssh(found: Ssh | None) -> str:
 
 
 def not_run(manifest: Manifest) -> str:
-    """The sentence about an object for which nothing is started; empty for any other."""
+    """The sentence about an object that a local run only stores; empty for any other."""
     kind = manifest["kind"]
     return f"{kind} objects are stored, but a local run {_NOT_RUN[kind]}" if kind in _NOT_RUN else ""
 
@@ -89,7 +89,7 @@ def not_run(manifest: Manifest) -> str:
 def notice(child: Manifest, topic: str, message: str, at: datetime) -> JobEvent | None:
     """The event about `topic` on the job that controls `child`.
 
-    None if none does, or there is nothing to say.
+    None without such a job, or without a message.
     """
     for owner in child["metadata"].get("ownerReferences") or ():
         if message and owner.get("controller"):

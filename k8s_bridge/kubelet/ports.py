@@ -1,4 +1,4 @@
-"""Ports of this machine for the ports of Services: chosen once, kept in an annotation of the Service."""
+"""Ports of this machine for the ports of Services, chosen once and kept in an annotation of the Service."""
 
 import json
 import socket
@@ -14,15 +14,15 @@ PORTS = "local.jobledger.dev/ports"
 """Annotation on Services: port of the Service → port of this machine, as JSON."""
 
 _FROM, _TO = 21_000, 32_000
-"""Below what Linux and macOS hand out to outgoing connections, which could take a chosen port before its
-server."""
+"""Below the ports that Linux and macOS give to outgoing connections, which could take a chosen port before its
+server does."""
 
 
 class PortPool:
-    """Gives out ports that nobody has, each to one Service only.
+    """Assigns free ports, each to one Service only.
 
-    `seed` says where to begin, so that two clusters of one machine do not both begin at the same place: a
-    port that is chosen is not listened on yet.
+    `seed` determines the first port, so that two clusters of one machine begin at different ones: no process listens
+    on a chosen port yet.
     """
 
     def __init__(self, seed: str) -> None:
@@ -30,22 +30,22 @@ class PortPool:
         self._next = _FROM + zlib.crc32(seed.encode()) % (_TO - _FROM)
 
     def assign(self, service: Manifest) -> None:
-        """The annotation of a new Service says a port for each of its ports."""
-        wanted = [each["port"] for each in (service.get("spec") or {}).get("ports") or () if _is_port(each)]
+        """Chooses a port for each port of a new Service, and writes them to its annotation."""
+        wanted = [port["port"] for port in (service.get("spec") or {}).get("ports") or () if _is_port(port)]
         meta = service["metadata"]
         chosen = {str(port): self._free() for port in wanted}
         meta["annotations"] = {**(meta.get("annotations") or {}), PORTS: json.dumps(chosen)}
 
     def take(self, uid: str, ports: Iterable[int]) -> None:
-        """The Service with this uid has these ports."""
+        """Notes that the Service with this uid has these ports."""
         self._owners.update(dict.fromkeys(ports, uid))
 
     def give_back(self, uid: str) -> None:
-        """The Service is gone."""
+        """Frees the ports of a Service that is gone."""
         self._owners = {port: owner for port, owner in self._owners.items() if owner != uid}
 
     def _free(self) -> int:
-        """A port that no Service has and nobody listens on. Raises Refused if there is none."""
+        """A port that no Service has and no process listens on. Raises Refused if there is none."""
         for _ in range(_FROM, _TO):
             port, self._next = self._next, self._next + 1 if self._next + 1 < _TO else _FROM
             if port not in self._owners and _bindable(port):
@@ -55,7 +55,7 @@ class PortPool:
 
 
 def ports_of(service: Manifest) -> dict[int, int]:
-    """Port of the Service → port of this machine; empty if the annotation was destroyed."""
+    """Port of the Service → port of this machine; empty if the annotation is unreadable."""
     text = (service["metadata"].get("annotations") or {}).get(PORTS)
     try:
         return {int(port): int(here) for port, here in json.loads(text or "{}").items()}
@@ -65,9 +65,9 @@ def ports_of(service: Manifest) -> dict[int, int]:
 
 def services(children: Iterable[Manifest]) -> Iterator[tuple[str, dict[int, int]]]:
     """Name and ports of every Service among `children`."""
-    for each in children:
-        if each["kind"] == "Service":
-            yield each["metadata"]["name"], ports_of(each)
+    for child in children:
+        if child["kind"] == "Service":
+            yield child["metadata"]["name"], ports_of(child)
 
 
 def _is_port(raw: Mapping[str, Any]) -> bool:

@@ -1,6 +1,6 @@
-"""Processes of this machine: which one is meant, whether it lives, when it is gone. All use of /proc is here.
+"""Processes of this machine: their identity, whether they live, and when they are gone. All use of /proc is here.
 
-Without /proc (macOS) a process is known by its number alone, and its end is found by asking again and again.
+Without /proc (macOS) a process is known by its number alone, and polling finds its end.
 """
 
 import asyncio
@@ -13,15 +13,15 @@ from pathlib import Path
 from k8s_bridge.kubelet import shim
 
 _POLL = 0.05
-"""Seconds between two looks at a process that cannot be waited for."""
+"""Seconds between two checks of a process that cannot be waited for."""
 
 _LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""What this Python itself may need to start."""
+"""Variables that this Python itself may need to start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process, told apart from later ones of the same number by its start and boot (`-`: not known)."""
+    """A process; its start and boot (`-`: unknown) distinguish it from later ones of the same number."""
 
     pid: int
     start: str
@@ -29,7 +29,7 @@ class Process:
 
     @classmethod
     def read(cls, record: str) -> "Process | None":
-        """The process that a record speaks of (`shim.identity`, more may follow).
+        """The process in a record (`shim.identity`, more may follow).
 
         None for `void` or garbage.
         """
@@ -41,11 +41,11 @@ class Process:
     @classmethod
     def of(cls, pid: int) -> "Process":
         """The process that has the number `pid` now."""
-        found = cls.read(shim.identity(pid).decode())
-        return found or cls(pid, "-", "-")
+        process = cls.read(shim.identity(pid).decode())
+        return process or cls(pid, "-", "-")
 
     def is_alive(self) -> bool:
-        """It exists and is not a zombie."""
+        """The process exists and is not a zombie."""
         if self.start != "-":
             now = Process.of(self.pid)
             return now == self and not _is_zombie(self.pid)
@@ -59,7 +59,7 @@ class Process:
 
 
 def boot_id() -> str:
-    """This run of the machine; `-` where that is not known. Processes do not outlive it."""
+    """The present boot of the machine; `-` if unknown. Processes do not outlive it."""
     return Process.of(os.getpid()).boot
 
 
@@ -71,7 +71,7 @@ def _is_zombie(pid: int) -> bool:
 
 
 def _reap(pid: int) -> bool:
-    """Whether `pid` was a child of ours that had ended; it is no zombie any more."""
+    """Reaps `pid` if it is a child of ours that has ended. Returns whether it was."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
@@ -79,7 +79,7 @@ def _reap(pid: int) -> bool:
 
 
 async def gone(process: Process) -> None:
-    """The process has ended, and is no zombie if it was a child of ours."""
+    """Waits for the end of the process, and reaps it if it is a child of ours."""
     if process.is_alive():
         await (_gone_by_pidfd(process) if hasattr(os, "pidfd_open") else _gone_by_polling(process))
     if process.start != "-" and Process.of(process.pid) == process:
@@ -105,26 +105,26 @@ async def _gone_by_pidfd(process: Process) -> None:
 
 
 async def _gone_by_polling(process: Process) -> None:
-    while process.is_alive():  # noqa: ASYNC110 - nobody tells
+    while process.is_alive():  # noqa: ASYNC110 - there is no notification
         await asyncio.sleep(_POLL)
 
 
 def signal_group(leader: Process, number: signal.Signals) -> None:
-    """Send a signal to the process group that `leader` leads, if it still does."""
+    """Sends a signal to the process group of `leader`, if that still lives."""
     if leader.is_alive():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(leader.pid, number)
 
 
 def kill_marked(marker: str) -> None:
-    """Every process with `marker` in its environment is killed."""
+    """Kills every process with `marker` in its environment."""
     for pid in shim.strays(marker.encode()):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
 
 
 async def closed(fd: int) -> bytes:
-    """What came through the pipe `fd` until its last writer closed it; `fd` is closed then."""
+    """The data of the pipe `fd` until its last writer closes it; then closes `fd`."""
     loop, readable = asyncio.get_running_loop(), asyncio.Event()
     parts: list[bytes] = []
     os.set_blocking(fd, False)
@@ -143,7 +143,7 @@ async def closed(fd: int) -> bytes:
 
 
 def spawn(arguments: list[str], notify: int) -> int:
-    """A new process of its own session, with descriptor 3 the pipe `notify` and no others; its number."""
+    """Starts a process in its own session, with the pipe `notify` as descriptor 3 and no others. Returns its pid."""
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
         (os.POSIX_SPAWN_DUP2, 0, 1),

@@ -1,4 +1,4 @@
-"""The programs of launch lines that a run on one machine has to know more of than their name: the kinds know them."""
+"""The programs of launch lines that a run on one machine treats specially, as the kinds declare them."""
 
 from typing import Final
 
@@ -7,4 +7,4 @@ from statemachine.kinds import KINDS
 PROGRAMS: Final = tuple(dict.fromkeys(program for kind in KINDS for program in kind.programs))
 
 HOME_FILES: Final = tuple(name for program in PROGRAMS for name in program.home_files)
-"""Files beside the directory of SSH keys that programs read."""
+"""Files beside the folder of SSH keys that programs read."""

@@ -1,7 +1,7 @@
 """Whether a container that has ended is started again in its pod, and after how long. Pure.
 
-As a kubelet does it: the first restart comes at once, the later ones after a back-off that doubles and is forgotten
-when a run was long. Source: Kubernetes, pod lifecycle, container restarts.
+As with a kubelet, the first restart comes at once, the later ones after a back-off that doubles, and begins anew
+after a long run. Source: Kubernetes, pod lifecycle, container restarts.
 """
 
 from collections.abc import Iterable
@@ -19,13 +19,13 @@ FIRST: Final = 10.0
 
 _MOST: Final = 300.0
 _ENOUGH: Final = 32
-"""Runs that are looked back at: no back-off can double more often."""
+"""The number of runs that count: no back-off can double more often."""
 
 _LONG: Final = timedelta(minutes=10)
-"""A run that lasted so long has nothing to do with the ends before it."""
+"""After a run that lasted so long the back-off begins anew."""
 
 
-class Run(NamedTuple):
+class ContainerRun(NamedTuple):
     """One run of a container: when its process started (None if it never did), and how it ended."""
 
     started_at: datetime | None
@@ -33,12 +33,12 @@ class Run(NamedTuple):
 
     @property
     def was_long(self) -> bool:
-        """It makes the back-off begin anew."""
+        """The back-off begins anew after this run."""
         return self.started_at is not None and self.ended.at - self.started_at >= _LONG
 
 
 def again(pod: Manifest, ended: Ended, *, init: bool) -> bool:
-    """A container of `pod` that ended so is started again."""
+    """A container of `pod` with this end is started again."""
     policy = (pod.get("spec") or {}).get("restartPolicy") or "Always"
     if ended.reason in (NEVER, CANNOT_START) or policy not in ("Always", "OnFailure"):
         return False
@@ -46,11 +46,11 @@ def again(pod: Manifest, ended: Ended, *, init: bool) -> bool:
 
 
 def restarts(pod: Manifest) -> bool:
-    """Containers of `pod` are started again in some case."""
+    """The pod's restartPolicy may start containers again."""
     return (pod.get("spec") or {}).get("restartPolicy") in (None, "Always", "OnFailure")
 
 
-def wait(newest_first: Iterable[Run], first: float = FIRST) -> float:
+def wait(newest_first: Iterable[ContainerRun], first: float = FIRST) -> float:
     """Seconds between the end of the last run and the next, of all runs `newest_first`; from 0 to 300."""
     short = 0
     for run in islice(newest_first, _ENOUGH):
@@ -58,5 +58,5 @@ def wait(newest_first: Iterable[Run], first: float = FIRST) -> float:
             break
         short += 1
     else:
-        short -= 1  # the first restart of all does not wait
+        short -= 1  # the very first restart does not wait
     return backoff(short, first=first, most=_MOST) if short > 0 else 0.0

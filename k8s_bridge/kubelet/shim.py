@@ -1,17 +1,17 @@
-"""Starts one container, waits for it, writes down how it ended. Run as `python -I -S shim.py FOLDER`.
+"""Starts one container, waits for it, and records its end. Run as `python -I -S shim.py FOLDER`.
 
-A program of its own, so that a container outlives the jobledger that started it and its end is not lost. It
-imports next to nothing: its start is part of every pod's start. `containers` is the other side; between them
-stand files in FOLDER, each made once and whole by linking it to its name, so that the first writer wins:
+It is a program of its own, so that a container outlives the jobledger that started it and its end is not lost. It
+imports almost nothing, as its start is part of every pod's start. `containers` is the other side; they share files in
+FOLDER, each made once and whole by linking it to its name, so that the first writer wins:
 
-    run       what to do, written before the shim starts, each part ended by NUL: working directory, log
+    run       the program, written before the shim starts, each part ended by NUL: working directory, log
               file, marker, number of arguments, the arguments, the environment
-    claim     who has the right to start the container: this shim, or `void` (nobody ever)
+    claim     the process with the right to start the container: this shim, or `void` (none ever)
     started   the container's process, written by itself before it becomes the program; or `void`
-    exit      how it ended: code, time, reason, message, separated by tabs; blanks may follow
+    exit      its end: code, time, reason, message, separated by tabs; blanks may follow
 
-Of all that may be killed here, at any moment, nothing leads to a second start: a claim is never taken back.
-File descriptor 3 is closed when the program runs (or never will), which is what the starter waits for.
+No SIGKILL, at any moment, leads to a second start: a claim is never taken back. File descriptor 3 is closed when the
+program runs (or never will): the starter waits for that.
 """
 
 import _signal  # type: ignore[import-not-found]  # what `signal` wraps, in a third of the time
@@ -38,17 +38,17 @@ FOR_GOOD = frozenset(
         errno.EPERM,
     )
 )
-"""What the system answers now, it will answer the next time: the same start fails again."""
+"""Errors that the next attempt would meet again: the same start fails the same way."""
 
 _NOTIFY = 3
 _RESERVED = 512
 _STOPPING = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM)
 _IGNORED = (*_STOPPING, _signal.SIGPIPE, _signal.SIGXFSZ)
-"""What the shim ignores, or Python does; a program must find it as usual."""
+"""Signals that the shim, or Python, ignores; a program must have their defaults."""
 
 
 def main() -> int:
-    """Be the shim of the container whose folder is the first argument."""
+    """Runs the shim of the container whose folder is the first argument."""
     os.chdir(sys.argv[1])
     os.set_inheritable(_NOTIFY, False)
     for number in _STOPPING:
@@ -58,7 +58,7 @@ def main() -> int:
         if not once("claim", identity(os.getpid())):
             return 0
         reserved = os.open("exit.reserved", os.O_WRONLY | os.O_CREAT, 0o600)
-        os.write(reserved, b" " * _RESERVED)  # a full disk must not swallow the end
+        os.write(reserved, b" " * _RESERVED)  # so that the end can be recorded on a full disk
     except OSError as error:
         os.write(_NOTIFY, f"the pod's folder cannot be used: {error.strerror}".encode())
         return 1
@@ -73,7 +73,7 @@ def main() -> int:
 
 
 def identity(pid: int) -> bytes:
-    """Process `pid` so that another one of the same number is not taken for it: number, start, boot."""
+    """The identity of process `pid`, unlike that of a later one of the same number: number, start, boot."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             start = file.read().rpartition(b")")[2].split()[19]
@@ -85,7 +85,7 @@ def identity(pid: int) -> bytes:
 
 
 def once(name: str, content: bytes) -> bool:
-    """File `name` is there, whole; True if it is ours, False if it was there before."""
+    """Makes the file `name`, whole. True if it is ours, False if it existed before."""
     mine = f"{name}.{os.getpid()}"
     with open(mine, "wb") as file:
         file.write(content)
@@ -100,14 +100,14 @@ def once(name: str, content: bytes) -> bool:
 
 def _read(name: str) -> tuple[str, str, bytes, list[bytes], dict[bytes, bytes]]:
     with open(name, "rb") as file:
-        folder, log, marker, count, *rest = file.read().split(b"\0")[:-1]
-    argv, env = rest[: int(count)], rest[int(count) :]
-    pairs = (each.partition(b"=") for each in env)
+        folder, log, marker, count, *parts = file.read().split(b"\0")[:-1]
+    argv, env = parts[: int(count)], parts[int(count) :]
+    pairs = (variable.partition(b"=") for variable in env)
     return os.fsdecode(folder), os.fsdecode(log), marker, argv, {key: value for key, _, value in pairs}
 
 
 def _become(folder: str, log: str, argv: list[bytes], env: dict[bytes, bytes]) -> None:
-    """The container's process: record itself, then be the program. Does not return."""
+    """The container's process: records itself, then becomes the program. Does not return."""
     home = os.getcwd()
     try:
         os.setsid()
@@ -131,7 +131,7 @@ def _redirect(log: str) -> None:
 
 
 def _execute(folder: str, argv: list[bytes], env: dict[bytes, bytes]) -> tuple[int, bytes, str]:
-    """Be the program. Returns only if that is impossible: the exit code a shell would give, the reason, and why."""
+    """Becomes the program. Returns only on failure: a shell's exit code, the reason, and a message."""
     name = os.fsdecode(argv[0])
     try:
         os.chdir(folder)
@@ -160,11 +160,11 @@ def _kind(error: OSError) -> bytes:
 def _candidates(program: bytes, env: dict[bytes, bytes]) -> list[bytes]:
     if b"/" in program:
         return [program]
-    return [(each or b".") + b"/" + program for each in env.get(b"PATH", b"/usr/bin:/bin").split(b":")]
+    return [(folder or b".") + b"/" + program for folder in env.get(b"PATH", b"/usr/bin:/bin").split(b":")]
 
 
 def _refuse(code: int, kind: bytes, message: str) -> None:
-    """The program did not start: that is the container's end. Does not return."""
+    """Records that the program did not start, as the container's end. Does not return."""
     try:
         text = message.replace("\t", " ").replace("\n", " ").encode("utf-8", "replace")
         once("exit", b"%d\t%f\t%s\t%s" % (code, time.time(), kind, text))
@@ -174,7 +174,7 @@ def _refuse(code: int, kind: bytes, message: str) -> None:
 
 
 def _wait(child: int, marker: bytes) -> tuple[float, int]:
-    """When and how the child ended. Nothing of the container is left."""
+    """Waits for the child, and ends all other processes of the container. Returns when and how it ended."""
     if hasattr(os, "waitid"):  # macOS has it since Python 3.13
         os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # unreaped, its number cannot be another's
         finished = time.time()
@@ -187,28 +187,28 @@ def _wait(child: int, marker: bytes) -> tuple[float, int]:
 
 
 def _kill_rest(child: int, marker: bytes) -> None:
-    """Nothing of the container is left but its first process, ended and not yet reaped.
+    """Kills all processes of the container but the first, which has ended and is not yet reaped.
 
-    Its process group first; then, where /proc tells, whoever left the group but has kept the environment.
+    First its process group; then, with /proc, processes that left the group but have kept the environment.
     """
     try:
         os.killpg(child, _signal.SIGKILL)
     except OSError:
         pass
     for _ in range(3):
-        found = [pid for pid in strays(marker) if pid != child]
-        for pid in found:
+        living = [pid for pid in strays(marker) if pid != child]
+        for pid in living:
             try:
                 os.kill(pid, _signal.SIGKILL)
             except OSError:
                 pass
-        if not found:
+        if not living:
             return
 
 
 def strays(marker: bytes) -> list[int]:
-    """The living processes with `marker` (`NAME=value`) in their environment; nothing without /proc."""
-    found = []
+    """The living processes with `marker` (`NAME=value`) in their environment; empty without /proc."""
+    pids = []
     try:
         names = os.listdir("/proc")
     except OSError:
@@ -218,14 +218,14 @@ def strays(marker: bytes) -> list[int]:
             try:
                 with open(f"/proc/{name}/environ", "rb") as file:
                     if marker in file.read().split(b"\0"):
-                        found.append(int(name))
+                        pids.append(int(name))
             except OSError:
                 continue
-    return found
+    return pids
 
 
 def _record(reserved: int, code: int, finished: float) -> None:
-    """Write the end down, unless the process has done so itself; into room that was taken before."""
+    """Records the end, unless the process has done so itself, in space that was reserved before."""
     started = os.path.exists("started")
     reason = b"Completed" if code == 0 else b"Error"
     message = b""

@@ -1,9 +1,9 @@
-"""SSH between local pods: a server of its own for each that has one, and a client that finds them. Pure.
+"""SSH between local pods: a server for each pod that starts one, and a client that finds them. Pure.
 
-A pod with the job's SSH keys gets a folder that is its HOME: the keys and a client's `config` in `.ssh`, wrappers
-for ssh, scp and sshd in `bin`, which come first on the PATH and hand the machine's own programs the right files.
-Each sshd listens on the port of 127.0.0.1 that stands for port 22 of its Service; the job's id_rsa is its host key
-too. Nothing of it takes root, and the machine's own sshd and ~/.ssh are left alone. Source: spec R15.
+A pod with the job's SSH keys gets a folder as its HOME: the keys and a client's `config` in `.ssh`, wrappers for ssh,
+scp and sshd in `bin`, which come first on the PATH and pass the right files to the machine's own programs. Each sshd
+listens on the port of 127.0.0.1 that stands for port 22 of its Service; the job's id_rsa is also its host key. It
+needs no root, and does not use the machine's own sshd and ~/.ssh. Source: spec R15.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from k8s_bridge.kubelet.mounts import Volume
+from k8s_bridge.kubelet.mounts import LocalVolume
 from k8s_bridge.kubelet.names import Ports
 from k8s_bridge.kubelet.programs import HOME_FILES
 from k8s_bridge.kubelet.values import ADDRESS
@@ -19,10 +19,10 @@ from k8s_bridge.port import Manifest
 
 _PORT: Final = 22
 _KEYS: Final = ("id_rsa", "authorized_keys")
-"""What makes a mounted Secret the keys of a job."""
+"""The files of a Secret that has the keys of a job."""
 
 _SBIN: Final = "/usr/local/sbin:/usr/sbin:/sbin"
-"""Where servers are, beside the PATH."""
+"""Folders of servers besides the PATH."""
 
 _SSHD: Final = re.compile(r"(?<![\w./-])(?!/(?:var/)?run/)(?:/[\w.-]+)+/sshd(?![\w./-])")
 _RUN: Final = re.compile(r"(?<![\w./-])/(?:var/)?run/sshd(?![\w.-])")
@@ -31,8 +31,8 @@ Which = Callable[[str, str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Ssh:
-    """SSH as a pod has it. `volume` holds the keys, mounted at `mounted_at` and really in `home`/.ssh.
+class PodSsh:
+    """The SSH of a pod. `volume` has the keys, which are mounted at `mounted_at` and are in `home`/.ssh here.
 
     `addresses`: Service → an address of this machine that stands for its name.
     """
@@ -49,10 +49,10 @@ class Ssh:
 
     def concerns(self, container: Mapping[str, Any]) -> bool:
         """The container has the keys."""
-        return any(each.get("name") == self.volume for each in container.get("volumeMounts") or ())
+        return any(mount.get("name") == self.volume for mount in container.get("volumeMounts") or ())
 
     def rewritten(self, text: str) -> str:
-        """`text` with the paths of the SSH server, and of what programs read beside the keys, as they are here."""
+        """`text` with this machine's paths of the SSH server, and of files beside the keys that programs read."""
         text = _RUN.sub(f"{self.home}/run", _SSHD.sub(f"{self.home}/bin/sshd", text))
         parent, _, last = self.mounted_at.rpartition("/")
         if last != ".ssh":
@@ -62,14 +62,14 @@ class Ssh:
         return file.sub(lambda match: f"{self.home}/{match[1]}", text) if names else text
 
     def env(self, env: Mapping[str, str]) -> dict[str, str]:
-        """What a process of this machine gets instead of, or beside, `env`.
+        """The variables that a process of this machine gets in place of, or besides, those in `env`.
 
-        What programs keep below the user's own home they find there: packages of Python, and caches.
+        Packages of Python and caches stay below the user's own home.
         """
-        found = {"HOME": self.home}
+        variables = {"HOME": self.home}
         if home := env.get("HOME"):
-            found |= {"PYTHONUSERBASE": f"{home}/.local", "XDG_CACHE_HOME": f"{home}/.cache"}
-        return found
+            variables |= {"PYTHONUSERBASE": f"{home}/.local", "XDG_CACHE_HOME": f"{home}/.cache"}
+        return variables
 
     def on_path(self, path: str) -> str:
         """`path` with the wrappers first."""
@@ -77,39 +77,39 @@ class Ssh:
 
     def off_path(self, path: str) -> str:
         """`path` without the wrappers."""
-        return ":".join(each for each in path.split(":") if each.rstrip("/") != f"{self.home}/bin")
+        return ":".join(folder for folder in path.split(":") if folder.rstrip("/") != f"{self.home}/bin")
 
 
 def needs_server(words: Sequence[str]) -> bool:
     """A command starts sshd."""
-    return any(_SSHD.search(each) for each in words)
+    return any(_SSHD.search(word) for word in words)
 
 
-def found(
-    pod: Manifest, known: Sequence[Volume], services: Mapping[str, Ports]
-) -> tuple[Ssh | None, tuple[Volume, ...]]:
-    """The SSH of a pod that has the keys of its job, and its volumes with them in their place."""
+def ssh_of(
+    pod: Manifest, volumes: Sequence[LocalVolume], services: Mapping[str, Ports]
+) -> tuple[PodSsh | None, tuple[LocalVolume, ...]]:
+    """The SSH of a pod with the keys of its job, and its volumes with the keys in their place."""
     spec = pod.get("spec") or {}
     everyone = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     keys = {
-        each.name: each for each in known if each.private and all(key in (each.files or ()) for key in _KEYS)
+        volume.name: volume for volume in volumes if volume.private and {*_KEYS} <= {*(volume.files or ())}
     }
-    for mount in (mount for each in everyone for mount in each.get("volumeMounts") or ()):
+    for mount in (mount for container in everyone for mount in container.get("volumeMounts") or ()):
         if mount.get("name") in keys and not mount.get("subPath"):
             volume = keys[mount["name"]]
             addresses = {name: _address(ports[_PORT]) for name, ports in services.items() if _PORT in ports}
-            ssh = Ssh(volume.name, str(mount.get("mountPath")).rstrip("/"), volume.path, addresses)
-            return ssh, tuple(_placed(each, ssh, pod, services) for each in known)
-    return None, tuple(known)
+            ssh = PodSsh(volume.name, str(mount.get("mountPath")).rstrip("/"), volume.path, addresses)
+            return ssh, tuple(_placed(volume, ssh, pod, services) for volume in volumes)
+    return None, tuple(volumes)
 
 
 def tools(
-    ssh: Ssh, pod: Manifest, services: Mapping[str, Ports], which: Which, session: Mapping[str, str]
-) -> Volume:
-    """The wrappers and the server's config; `session` is the environment of whoever comes over SSH.
+    ssh: PodSsh, pod: Manifest, services: Mapping[str, Ports], which: Which, session: Mapping[str, str]
+) -> LocalVolume:
+    """The wrappers and the server's config; `session` is the environment of SSH sessions.
 
-    The wrappers may be there already, first on the PATH of a session: one that took itself for the machine's own
-    program would execute itself for ever.
+    The PATH of a session may begin with the wrappers already: a wrapper that found itself as the machine's program
+    would execute itself for ever.
     """
     path = ssh.off_path(session.get("PATH", ""))
     files = {
@@ -125,7 +125,7 @@ def tools(
         files["bin/sshd"] = _SERVER.format(real=server, config=f"{ssh.home}/sshd_config").encode()
         files["sshd_config"] = _server_config(ssh, port, session).encode()
     modes = {name: 0o700 for name in files if name.startswith("bin/")}
-    return Volume(f"{ssh.volume}.home", ssh.home, files, private=True, shared=True, modes=modes)
+    return LocalVolume(f"{ssh.volume}.home", ssh.home, files, private=True, shared=True, modes=modes)
 
 
 def sshd(which: Which, path: str) -> str | None:
@@ -134,12 +134,12 @@ def sshd(which: Which, path: str) -> str | None:
 
 
 def _address(port: int) -> str:
-    """The loopback address that goes with a port: another for every Service of this machine."""
+    """The loopback address for a port, which differs for every Service of this machine."""
     return f"127.{port >> 8}.{port & 255}.1"
 
 
-def _placed(volume: Volume, ssh: Ssh, pod: Manifest, services: Mapping[str, Ports]) -> Volume:
-    """A volume as a pod with SSH has it: keys where a client looks for them, a hostfile whose hosts can be found."""
+def _placed(volume: LocalVolume, ssh: PodSsh, pod: Manifest, services: Mapping[str, Ports]) -> LocalVolume:
+    """The volume of a pod with SSH: keys where a client looks for them, a hostfile with addresses."""
     files = dict(volume.files or {})
     if volume.name == ssh.volume:
         namespace = str(pod["metadata"].get("namespace") or "default")
@@ -153,12 +153,12 @@ def _placed(volume: Volume, ssh: Ssh, pod: Manifest, services: Mapping[str, Port
 
 
 def _pem(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Ssh refuses a private key whose last line does not end."""
+    """The private key with a line end at its end, without which ssh refuses it."""
     key = files["id_rsa"]
     return {} if key.endswith(b"\n") else {"id_rsa": key + b"\n"}
 
 
-def _hosts(ssh: Ssh, services: Mapping[str, Ports], namespace: str) -> Iterator[str]:
+def _hosts(ssh: PodSsh, services: Mapping[str, Ports], namespace: str) -> Iterator[str]:
     for name, address in ssh.addresses.items():
         yield f"Host {name} {name}.{namespace} {name}.{namespace}.svc {address}\n"
         yield f"    HostName {ADDRESS}\n    Port {services[name][_PORT]}\n"
@@ -167,10 +167,10 @@ def _hosts(ssh: Ssh, services: Mapping[str, Ports], namespace: str) -> Iterator[
 
 
 def _hostfile(content: bytes, addresses: Mapping[str, str]) -> bytes:
-    """Each line's host as its address: no name of a Service can be looked up on this machine."""
+    """The hostfile with addresses as hosts: this machine cannot look up names of Services."""
     lines = content.decode("utf-8", "replace").splitlines(keepends=True)
     return "".join(
-        re.sub(r"^\S+", lambda host: addresses.get(host[0], host[0]), each) for each in lines
+        re.sub(r"^\S+", lambda host: addresses.get(host[0], host[0]), line) for line in lines
     ).encode()
 
 
@@ -198,7 +198,7 @@ exec sleep 2147483647
 """
 
 
-def _server_config(ssh: Ssh, port: int, session: Mapping[str, str]) -> str:
+def _server_config(ssh: PodSsh, port: int, session: Mapping[str, str]) -> str:
     lines = [
         f"ListenAddress {ADDRESS}:{port}",
         f'HostKey "{ssh.keys}/id_rsa"',
@@ -215,7 +215,7 @@ def _server_config(ssh: Ssh, port: int, session: Mapping[str, str]) -> str:
         "Subsystem sftp internal-sftp",
         f"SetEnv {' '.join(map(_quoted, session.items()))}",
     ]
-    return "".join(f"{each}\n" for each in lines)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _quoted(variable: tuple[str, str]) -> str:

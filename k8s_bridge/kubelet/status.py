@@ -1,4 +1,4 @@
-"""The status of a local pod, from what is known of its containers. Pure."""
+"""The status of a local pod, made from its containers. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from statemachine.observations import CANNOT_START
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Not started."""
+    """The container has not started."""
 
     reason: str = "PodInitializing"
     message: str = ""
@@ -22,7 +22,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Started, and has not ended."""
+    """The container has started, and has not ended."""
 
     since: datetime | None
 
@@ -31,16 +31,16 @@ State = Waiting | Running | Ended
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """The runs of a container before the one that its state speaks of: how many, and how the last one ended."""
+class PastRuns:
+    """The runs of a container before its present one: their number, and the end of the last."""
 
     restarts: int = 0
     last: Ended | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What is said about the pod as a whole."""
+class PodOutcome:
+    """The result of the pod as a whole."""
 
     phase: str
     reason: str = ""
@@ -48,7 +48,11 @@ class Verdict:
 
 
 def pod_status(
-    pod: Manifest, states: Mapping[str, State], past: Mapping[str, Past], verdict: Verdict, started_at: str
+    pod: Manifest,
+    states: Mapping[str, State],
+    past: Mapping[str, PastRuns],
+    verdict: PodOutcome,
+    started_at: str,
 ) -> dict[str, Any]:
     """`status` of `pod`; `states` and `past` by container name, init containers included."""
     spec = pod.get("spec") or {}
@@ -62,49 +66,49 @@ def pod_status(
         status["reason"] = verdict.reason
     if verdict.message:
         status["message"] = verdict.message
-    main = [each["name"] for each in spec.get("containers") or ()]
-    ready = verdict.phase == "Running" and all(isinstance(states.get(each), Running) for each in main)
+    main = [container["name"] for container in spec.get("containers") or ()]
+    ready = verdict.phase == "Running" and all(isinstance(states.get(name), Running) for name in main)
     status["conditions"] = [{"type": "Ready", "status": "True" if ready else "False"}]
     for field, listed in (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses")):
-        names = [each["name"] for each in spec.get(field) or ()]
+        names = [container["name"] for container in spec.get(field) or ()]
         if names:
             status[listed] = [
-                _container(name, states.get(name, Waiting()), past.get(name, Past())) for name in names
+                _container(name, states.get(name, Waiting()), past.get(name, PastRuns())) for name in names
             ]
     return status
 
 
-def verdict(ended: Mapping[str, Ended]) -> Verdict:
-    """What the ends of all containers, none of which is started again, make of the pod.
+def verdict(ended: Mapping[str, Ended]) -> PodOutcome:
+    """The result of a pod by the ends of all its containers, none of which is started again.
 
     Source: Kubernetes, pod lifecycle, pod phase.
     """
-    if all(each.well for each in ended.values()):
-        return Verdict("Succeeded")
-    for name, each in ended.items():
-        if each.reason in (LOST, START_ERROR, CANNOT_START):
-            return Verdict("Failed", each.reason, f'container "{name}": {each.message}')
-    return Verdict("Failed")
+    if all(end.well for end in ended.values()):
+        return PodOutcome("Succeeded")
+    for name, end in ended.items():
+        if end.reason in (LOST, START_ERROR, CANNOT_START):
+            return PodOutcome("Failed", end.reason, f'container "{name}": {end.message}')
+    return PodOutcome("Failed")
 
 
-def _container(name: str, state: State, past: Past) -> dict[str, Any]:
-    found: dict[str, Any] = {
+def _container(name: str, state: State, past: PastRuns) -> dict[str, Any]:
+    status: dict[str, Any] = {
         "name": name,
         "ready": isinstance(state, Running),
         "restartCount": past.restarts,
     }
     if past.last is not None:
-        found["lastState"] = {"terminated": _terminated(past.last)}
+        status["lastState"] = {"terminated": _terminated(past.last)}
     match state:
         case Running(since):
-            found["state"] = {"running": {"startedAt": stamp(since)} if since else {}}
+            status["state"] = {"running": {"startedAt": stamp(since)} if since else {}}
         case Ended(reason=reason) if reason == NEVER:
-            found["state"] = {"waiting": {"reason": "ContainerCreating", "message": state.message}}
+            status["state"] = {"waiting": {"reason": "ContainerCreating", "message": state.message}}
         case Ended():
-            found["state"] = {"terminated": _terminated(state)}
+            status["state"] = {"terminated": _terminated(state)}
         case Waiting(reason, message):
-            found["state"] = {"waiting": {"reason": reason} | ({"message": message} if message else {})}
-    return found
+            status["state"] = {"waiting": {"reason": reason} | ({"message": message} if message else {})}
+    return status
 
 
 def _terminated(ended: Ended) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Environment values that come from elsewhere: the pod itself, its resources, ConfigMaps, Secrets. Pure."""
+"""Environment values of other sources: the pod itself, its resources, ConfigMaps, Secrets. Pure."""
 
 import base64
 import binascii
@@ -27,7 +27,7 @@ class NotYet(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What this machine has: the limit of a container that has none."""
+    """The resources of this machine: the limits of a container without any."""
 
     cpus: int
     memory: int
@@ -36,11 +36,11 @@ class Capacity:
 def from_source(
     source: Mapping[str, Any], pod: Manifest, container: Mapping[str, Any], find: Lookup, has: Capacity
 ) -> str | None:
-    """The value that an entry's `valueFrom` means; None for an optional one that is not there.
+    """The value of an entry's `valueFrom`; None for an optional one that is missing.
 
     Raises:
         NotYet: a ConfigMap or Secret, or its key, is missing and not optional.
-        Refused: the reference makes no sense.
+        Refused: the reference is invalid.
     """
     if "fieldRef" in source:
         return field(pod, str(source["fieldRef"].get("fieldPath")))
@@ -53,14 +53,14 @@ def from_source(
 
 
 def from_objects(entries: Iterator[Mapping[str, Any]], find: Lookup) -> dict[str, str]:
-    """What a container's `envFrom` entries give; later ones win. Raises NotYet."""
+    """The variables of a container's `envFrom` entries; later ones win. Raises NotYet."""
     env: dict[str, str] = {}
     for entry in entries:
         for member, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
             if member in entry:
-                found = data(kind, entry[member], find)
+                values = data(kind, entry[member], find)
                 prefix = entry.get("prefix") or ""
-                env.update({prefix + key: value.decode("utf-8", "replace") for key, value in found.items()})
+                env.update({prefix + key: value.decode("utf-8", "replace") for key, value in values.items()})
     return {name: value for name, value in env.items() if name and "=" not in name and "\0" not in name}
 
 
@@ -91,18 +91,20 @@ def resource(pod: Manifest, container: Mapping[str, Any], ref: Mapping[str, Any]
     named = ref.get("containerName") or container.get("name")
     spec = pod.get("spec") or {}
     everyone = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    target = next((each for each in everyone if each.get("name") == named), container)
+    target = next(
+        (container_spec for container_spec in everyone if container_spec.get("name") == named), container
+    )
     which, _, name = str(ref.get("resource")).partition(".")
     resources = target.get("resources") or {}
-    found = quantity((resources.get(which) or {}).get(name))
-    if found is None and which == "requests":
-        found = quantity((resources.get("limits") or {}).get(name)) or Decimal(0)
-    if found is None:
-        found = Decimal({"cpu": has.cpus, "memory": has.memory}.get(name, 0))
+    amount = quantity((resources.get(which) or {}).get(name))
+    if amount is None and which == "requests":
+        amount = quantity((resources.get("limits") or {}).get(name)) or Decimal(0)
+    if amount is None:
+        amount = Decimal({"cpu": has.cpus, "memory": has.memory}.get(name, 0))
     divisor = quantity(ref.get("divisor") or "1")
     if which not in ("limits", "requests") or not divisor:
         raise Refused(422, "Invalid", f'resourceFieldRef "{ref.get("resource")}" is not supported')
-    return str(int((found / divisor).to_integral_value(ROUND_CEILING)))
+    return str(int((amount / divisor).to_integral_value(ROUND_CEILING)))
 
 
 def data(kind: str, ref: Mapping[str, Any], find: Lookup) -> dict[str, bytes]:
@@ -111,12 +113,12 @@ def data(kind: str, ref: Mapping[str, Any], find: Lookup) -> dict[str, bytes]:
     Raises NotYet.
     """
     name = str(ref.get("name") or ref.get("secretName") or "")
-    found = find(kind, name)
-    if found is None:
+    source = find(kind, name)
+    if source is None:
         if ref.get("optional"):
             return {}
         raise NotYet(f'{kind.lower()} "{name}" not found')
-    return contents(found)
+    return contents(source)
 
 
 def contents(manifest: Manifest) -> dict[str, bytes]:
@@ -124,15 +126,15 @@ def contents(manifest: Manifest) -> dict[str, bytes]:
     plain = manifest.get("data") or {}
     if manifest["kind"] == "Secret":
         return {key: _decoded(value) for key, value in plain.items()}
-    found = {key: str(value).encode() for key, value in plain.items()}
-    return found | {key: _decoded(value) for key, value in (manifest.get("binaryData") or {}).items()}
+    files = {key: str(value).encode() for key, value in plain.items()}
+    return files | {key: _decoded(value) for key, value in (manifest.get("binaryData") or {}).items()}
 
 
 def _keyed(ref: Mapping[str, Any], kind: str, find: Lookup) -> str | None:
     key = str(ref.get("key"))
-    found = data(kind, ref, find)
-    if key in found:
-        return found[key].decode("utf-8", "replace")
+    values = data(kind, ref, find)
+    if key in values:
+        return values[key].decode("utf-8", "replace")
     if ref.get("optional"):
         return None
     raise NotYet(f'{kind.lower()} "{ref.get("name")}" has no key "{key}"')

@@ -25,9 +25,9 @@ from k8s_bridge.watching import Watcher, is_watched
 from statemachine.errors import ClusterUnavailable, Missing
 
 _AT_ONCE = ("create", "patch", "delete", "emit")
-"""Writes that are durable when the call returns: wishes, and events, which are ticked off once they are written.
+"""Writes that are durable when the call returns: users' objects, and events, which are written only once.
 
-The others can be derived from the log, and are again.
+The controller derives the others from the log again.
 """
 
 
@@ -35,8 +35,8 @@ class LocalCluster(StoredCluster):
     """Jobs and their objects in the store, pods as process groups. Enter it before use.
 
     `store` is what `statemachine.log.store` opens; `data` the folder for everything that pods write.
-    `workdir` is where processes start that name no folder, `python` the Python for `python`, `python3` and
-    modules that are programs, where it is not the one on the PATH (annotations of a job win over both).
+    `workdir` is the folder of processes that name none, `python` the Python for `python`, `python3` and
+    modules that are programs, if it is not the one on the PATH (annotations of a job win over both).
     `restart_wait`: seconds of the first back-off before a container is started again in its pod.
     """
 
@@ -75,11 +75,13 @@ class LocalCluster(StoredCluster):
         self._open = False
 
     async def open(self) -> Self:
-        """What was kept is there again, and pods that live on are looked after."""
+        """Restores what was kept, and takes over pods that still run."""
         self._data.open()
         objects, events = await self._storage.load()
-        for each in sorted(objects, key=lambda stored: str(stored.object["metadata"]["creationTimestamp"])):
-            self.objects.restore(each)
+        for kept_object in sorted(
+            objects, key=lambda stored: str(stored.object["metadata"]["creationTimestamp"])
+        ):
+            self.objects.restore(kept_object)
         for event in events:
             self.kept_events.restore(event)
         self._storage.start()
@@ -88,7 +90,7 @@ class LocalCluster(StoredCluster):
         return self
 
     async def close(self) -> None:
-        """Nothing of the adapter runs any more; idempotent. Pods live on, and are found again."""
+        """Ends the adapter's tasks; idempotent. Pods live on, and the next process takes them over."""
         if self._open:
             self._open = False
             self.objects.drop_watches()
@@ -104,14 +106,14 @@ class LocalCluster(StoredCluster):
         if error is None:
             await self.close()
         else:
-            with contextlib.suppress(ClusterUnavailable):  # what went wrong before says more
+            with contextlib.suppress(ClusterUnavailable):  # the error before says more
                 await self.close()
 
     def watch(self) -> AsyncIterator[Change | Synced]:
-        """See the port. What is new is told once it is kept.
+        """See the port. The watch shows a new object once it is durable.
 
-        Else the log could know a pod that nobody else remembers when this process is killed: an attempt that never
-        ran, and of which nothing could be told.
+        Otherwise, if this process is killed, the log could know a pod that the store does not have: an attempt that
+        never ran, and whose end is unknown.
         """
         return _OnceKept(self.objects.watch(is_watched), self._durable)
 
@@ -125,9 +127,9 @@ class LocalCluster(StoredCluster):
         previous: bool = False,
         follow: bool = False,
     ) -> AsyncIterator[bytes]:
-        """What the pod's container wrote in its last run, in pieces; with `follow` until it ends for good.
+        """The log of the container's last run, in pieces; with `follow` until the container ends for good.
 
-        `previous`: what it wrote in the run before. Raises Missing.
+        `previous`: the log of the run before. Raises Missing.
         """
         ref = Ref("v1", "Pod", namespace, pod)
         return self._logs(ref, uid, container, previous=previous, follow=follow)
@@ -158,7 +160,7 @@ class LocalCluster(StoredCluster):
         await self._kubelet.end(jobs)
 
     def purge(self, job_uid: str) -> None:
-        """The logs of the job's pods that are gone are gone too."""
+        """Deletes the logs of the job's pods that are gone."""
         for folder in self._data.all():
             about = folder.about()
             if about and about.job == job_uid and not self._exists(about.namespace, about.name, folder.uid):
@@ -178,7 +180,7 @@ class LocalCluster(StoredCluster):
             await self._storage.flush()
 
     async def _durable(self) -> None:
-        """All objects are kept; waits for as long as the store cannot be written."""
+        """Waits until all objects are durable, for as long as the store cannot be written."""
         while True:
             try:
                 return await self._storage.flush()
@@ -210,15 +212,17 @@ class LocalCluster(StoredCluster):
             run += 1
 
     def _comes_again(self, ref: Ref, ended: Ended | None, container: str) -> bool:
-        """The pod's container that has `ended` will be started again."""
+        """The pod's container, which has `ended`, will be started again."""
         pod = self.objects.peek(ref)
         if pod is None or ended is None:
             return False
-        init = any(each["name"] == container for each in pod["spec"].get("initContainers") or ())
+        init = any(
+            container_spec["name"] == container for container_spec in pod["spec"].get("initContainers") or ()
+        )
         return again(pod, ended, init=init)
 
     def _run(self, ref: Ref, uid: str, container: str, *, previous: bool) -> tuple[str, int, PodFolder]:
-        """The container that is meant, the number of its last run or the one before, and the pod's folder.
+        """The name of the container, the number of its last run or the one before, and the pod's folder.
 
         Raises Missing.
         """
@@ -237,7 +241,7 @@ class LocalCluster(StoredCluster):
         if pod is not None and pod["metadata"]["uid"] == uid:
             spec = pod.get("spec") or {}
             everyone = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-            return tuple(each["name"] for each in everyone), self._data.pod(uid)
+            return tuple(container_spec["name"] for container_spec in everyone), self._data.pod(uid)
         about = folder.about() if folder else None
         if folder is None or about is None or (about.namespace, about.name) != (ref.namespace, ref.name):
             raise Missing(f'pod "{ref.name}" not found')
@@ -253,7 +257,7 @@ class LocalCluster(StoredCluster):
 
 
 class _OnceKept(AsyncIterator[Change | Synced]):
-    """A watch, open from now on, that hands out a new object after `durable`."""
+    """A watch, open from now on, that shows a new object after `durable`."""
 
     def __init__(self, items: Watcher, durable: Callable[[], Awaitable[None]]) -> None:
         self._items, self._durable = items, durable

@@ -1,4 +1,4 @@
-"""What local pods write: files, read while they grow."""
+"""Logs of local pods: files, read while they grow."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -8,17 +8,17 @@ from k8s_bridge.port import LogPart
 
 _PIECE = 1 << 16
 LOOK = 0.05
-"""Seconds between two looks at a file that may have grown: the standard library cannot be told."""
+"""Seconds between two reads of a file that may have grown: the standard library has no notification for that."""
 
 
 async def read(path: Path, has_ended: Callable[[], bool], *, follow: bool) -> AsyncIterator[bytes]:
-    """The file in pieces; with `follow` also what is added, until `has_ended` says that nothing will be.
+    """The file in pieces; with `follow` also what is added, until `has_ended`.
 
-    A file that is not there yet is an empty one.
+    A file that does not exist yet is empty.
     """
     at = 0
     while True:
-        ended = has_ended()  # before reading: what was written until then is read now
+        ended = has_ended()  # before the read, which has everything that was written until then
         while piece := _piece(path, at):
             at += len(piece)
             yield piece
@@ -39,7 +39,7 @@ def _piece(path: Path, at: int) -> bytes:
 def part(path: Path, start: int, length: int, *, ended: bool) -> LogPart:
     """Up to `length` bytes from `start` on; negative: from so many bytes before the end.
 
-    `ended` has to have been asked before, so that what was written until then is in the file.
+    `ended` has to be determined before the call, so that everything written until then is read.
     """
     try:
         with path.open("rb") as file:

@@ -28,22 +28,21 @@ CREATE TABLE IF NOT EXISTS local_events (id TEXT PRIMARY KEY, body TEXT NOT NULL
 
 
 class Store(Protocol):
-    """What is needed of the store: work on its connection, in one durable transaction, by its thread."""
+    """The store: does work on its connection, in one durable transaction, in its thread."""
 
     async def run(self, work: Callable[[sqlite3.Connection], T], /) -> T:
-        """What `work` gives; if it raises, nothing was changed."""
+        """The result of `work`; if it raises, nothing was changed."""
 
 
 Rows = Mapping[tuple[str, str], str | None]
-"""Table and key → body, None for a row that is to go."""
+"""Table and key → body, None for a row to delete."""
 
 
 class Storage:
-    """Rows that wait to be written, newest form only, and the task that writes them.
+    """Rows that wait to be written, in their newest form only, and the task that writes them.
 
-    What somebody waits for (`flush`) is written at once, everything that waits beside it in the same
-    transaction. The rest (statuses, which could be made out again from the pods' folders) may wait `lazy`
-    seconds.
+    `flush` has all waiting rows written at once, in one transaction. Without it rows (statuses, which the pods'
+    folders have, too) may wait `lazy` seconds.
     """
 
     def __init__(self, store: Store, lazy: float = 0.1) -> None:
@@ -57,27 +56,27 @@ class Storage:
         self._task: asyncio.Task[None] | None = None
 
     async def load(self) -> tuple[list[Stored], list[JobEvent]]:
-        """Everything that was kept."""
+        """Reads everything that was kept."""
         objects, events = await self._store.run(_read)
         return [_stored(body) for body in objects], [_event(body) for body in events]
 
     def start(self) -> None:
-        """Rows are being written from now on."""
+        """Starts the task that writes rows."""
         self._task = asyncio.create_task(self._work(), name="local-cluster-storage")
 
     def put_object(self, stored: Stored) -> None:
-        """The object is to be kept as it is now, or not any more."""
+        """Keeps the object as it is now, or drops it."""
         body = None if stored.gone else json.dumps({"seq": stored.status_seq, "object": stored.object})
         self._put(("local_objects", stored.uid), body)
 
     def put_event(self, event: JobEvent, kept: bool) -> None:
-        """The event is to be kept, or not any more."""
+        """Keeps the event, or drops it."""
         row = {**asdict(event), "about": event.about._asdict()}
         body = json.dumps(row, default=str) if kept else None
         self._put(("local_events", f"{event.about.namespace}/{event.name}"), body)
 
     async def flush(self) -> None:
-        """All rows put so far are durable. Raises ClusterUnavailable if they cannot be written now."""
+        """Waits until all rows put so far are durable. Raises ClusterUnavailable if they cannot be written now."""
         if self._written < self._added:
             asker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._askers.append((self._added, asker))
@@ -85,7 +84,7 @@ class Storage:
             await asker
 
     async def close(self) -> None:
-        """What waits is written, if it can be; the task is gone."""
+        """Writes what waits, if possible, and ends the task."""
         if self._task is None:
             return
         try:
@@ -128,14 +127,14 @@ class Storage:
                 self._answer(upto, None)
 
     def _failed(self, error: Exception) -> None:
-        if not self._fails:  # once is enough, however long it lasts
+        if not self._fails:  # logged once, however long it lasts
             fields = {"action": "retry", "error": str(error)}
             _log.warning("the objects of the local cluster cannot be written now", extra=fields)
         self._fails = True
 
     def _answer(self, upto: int, error: ClusterUnavailable | None) -> None:
-        answered = [each for each in self._askers if each[0] <= upto]
-        self._askers = [each for each in self._askers if each[0] > upto]
+        answered = [entry for entry in self._askers if entry[0] <= upto]
+        self._askers = [entry for entry in self._askers if entry[0] > upto]
         for _, asker in answered:
             if asker.done():
                 continue

@@ -199,9 +199,9 @@ def _judgement(diagnosis: Diagnosis, *, normal: bool) -> Said:
         return phrase("Nothing abnormal has happened.")
     if diagnosis.state.phase is Phase.FAILED:
         return ""
-    found = [draft for draft in diagnosis.drafts.all if draft.nature is Nature.ABNORMAL]
-    open_ = [each for each in found if each.over_at is None]
-    number = len(found)
+    abnormal = [draft for draft in diagnosis.drafts.all if draft.nature is Nature.ABNORMAL]
+    open_ = [draft for draft in abnormal if draft.over_at is None]
+    number = len(abnormal)
     thing = (
         phrase("1 abnormal incident") if number == 1 else phrase("{count} abnormal incidents", count=number)
     )

@@ -22,9 +22,9 @@ def changed(diagnosis: Diagnosis, entry: Entry, event: e.SpecChanged) -> None:
                 diagnosis.drafts.moved_by[replica] = draft
     paths = [path for path in event.changes if not path.endswith((".expectedReplicas", "pause.enabled"))]
     ignored = [
-        each.message
-        for each in entry.events
-        if isinstance(each, e.Announced) and each.reason == "PauseIgnored"
+        announced.message
+        for announced in entry.events
+        if isinstance(announced, e.Announced) and announced.reason == "PauseIgnored"
     ]
     if paths or ignored:
         changes = Several(tuple(_shown(path, event.changes[path]) for path in paths), "names")

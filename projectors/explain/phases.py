@@ -96,7 +96,9 @@ def _resume(diagnosis: Diagnosis, entry: Entry, at: datetime) -> None:
 
 def _end(diagnosis: Diagnosis, entry: Entry, event: e.PhaseEntered) -> None:
     messages = [
-        each.message for each in entry.events if isinstance(each, e.Announced) and each.level == "Warning"
+        announced.message
+        for announced in entry.events
+        if isinstance(announced, e.Announced) and announced.level == "Warning"
     ]
     invalid = event.trigger in (Trigger.FOUND_INVALID, Trigger.CHILD_REFUSED_FOR_GOOD)
     if event.phase is Phase.SUCCEEDED:

@@ -111,8 +111,8 @@ def _replica(diagnosis: Diagnosis, replica: ReplicaState) -> tuple[Said, str] | 
 
 def _containers(containers: tuple[Container, ...]) -> Said:
     waiting = [
-        phrase('container "{name}" waits: {reason}', name=each.name, reason=each.reason)
-        for each in containers
-        if each.state is ContainerStatus.WAITING and each.reason
+        phrase('container "{name}" waits: {reason}', name=container.name, reason=container.reason)
+        for container in containers
+        if container.state is ContainerStatus.WAITING and container.reason
     ]
     return phrase(" ({what})", what=Several(tuple(waiting), "clauses")) if waiting else ""

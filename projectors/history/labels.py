@@ -41,7 +41,7 @@ def meets(requirement: Requirement, place: Place) -> str:
     else:
         sought = [""] if requirement.values is None else map(_mark, requirement.values)
         places = [place(f"% {_mark(requirement.key)}{mark}%") for mark in sought]
-        condition = f"({' OR '.join(f'labels LIKE {each}' for each in places)})"
+        condition = f"({' OR '.join(f'labels LIKE {mark}' for mark in places)})"
     return f"NOT {condition}" if requirement.negated else condition
 
 

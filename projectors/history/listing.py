@@ -89,7 +89,7 @@ class _Condition:
         return " AND ".join(self.parts) or "1 = 1"
 
 
-class Listing:
+class JobListing:
     """The list in a database."""
 
     def __init__(self, database: Database) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from projectors.history.database import REACHED, Database, Row
 from projectors.history.known_labels import KnownLabels
-from projectors.history.listing import Listing
+from projectors.history.listing import JobListing
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.observations import ActorSource
 from statemachine.phases import Phase
@@ -86,7 +86,7 @@ class History:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.listing, self.known_labels = Listing(database), KnownLabels(database)
+        self.listing, self.known_labels = JobListing(database), KnownLabels(database)
 
     async def prepare(self) -> None:
         """The tables are there. Raises as `Database.prepare`."""

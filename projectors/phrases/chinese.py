@@ -160,7 +160,7 @@ CHINESE: Final[dict[str, str]] = {
     "The scale was changed from {before} to {after} replicas{by}.": "副本数量已{by}从 {before} 改为 {after}。",
     "The job was deleted{by}.": "Job 已{by}被删除。",
     "The job was deleted{by}, after it had ended.": "Job 在结束之后{by}被删除。",
-    # what was noticed
+    # what was observed
     "job, generation {generation}": "Job，第 {generation} 代",
     "job, generation {generation} by {actor}": "Job，第 {generation} 代，操作者 {actor}",
     "job, generation {generation}{by}": "Job，第 {generation} 代，{by}",

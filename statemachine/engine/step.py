@@ -20,7 +20,7 @@ from statemachine.evolve import fold
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.codec import encode, entry_hash
 from statemachine.log.entry import Entry
-from statemachine.log.port import DeadLetter, Draft, EventLog, Record
+from statemachine.log.port import DeadLetter, EntryDraft, EventLog, Record
 from statemachine.log.reader import Folded, Reader
 from statemachine.observations import ActorSource, JobObserved, Observation
 from statemachine.phases import Phase
@@ -52,8 +52,8 @@ class _Head(NamedTuple):
     source: Position
 
 
-class _Decided(NamedTuple):
-    draft: Draft
+class _Decision(NamedTuple):
+    draft: EntryDraft
     entry: Entry
     head: _Head
 
@@ -112,7 +112,7 @@ class Owner:
             return folded
         raise InvariantBroken(f"{_ATTEMPTS} conflicts in a row: two writers share this log")
 
-    async def _fold(self, records: Sequence[Record], decided: Sequence[_Decided]) -> None:
+    async def _fold(self, records: Sequence[Record], decided: Sequence[_Decision]) -> None:
         """Folds the appended records, and before them any that another owner has written."""
         if records and not self._log.is_exclusive and records[0].position != self.reader.position + 1:
             await self._catch_up()
@@ -126,9 +126,9 @@ class Owner:
         async for folded in self.reader.catch_up(self._log):
             self._unreturned.append(folded)
 
-    def _decide(self, batch: Sequence[Delivery]) -> tuple[list[_Decided], list[Failure]]:
+    def _decide(self, batch: Sequence[Delivery]) -> tuple[list[_Decision], list[Failure]]:
         heads: dict[JobUid, _Head] = {}
-        decided: list[_Decided] = []
+        decided: list[_Decision] = []
         failures: list[Failure] = []
         silent: list[Observation] = []
         self._repeats = 0
@@ -159,7 +159,7 @@ class Owner:
             return False
         return self._known_failures.is_said(failure) or any(map(failure.is_like, before))
 
-    def _fallback(self, head: _Head | None, delivery: Delivery, failure: Failure) -> _Decided | None:
+    def _fallback(self, head: _Head | None, delivery: Delivery, failure: Failure) -> _Decision | None:
         """The entry that reports the failure, if one can be written."""
         if head is None:  # the job's history cannot be folded
             return None
@@ -190,7 +190,7 @@ class Owner:
             raise Quarantined(f"the history of this job cannot be folded: {tracked.quarantined}")
         return _Head(tracked.state, tracked.seq, tracked.head, tracked.source)
 
-    def _decide_one(self, head: _Head, delivery: Delivery) -> _Decided | None:
+    def _decide_one(self, head: _Head, delivery: Delivery) -> _Decision | None:
         if 0 < delivery.place <= head.source:
             self._repeats += 1
             return None
@@ -199,7 +199,7 @@ class Owner:
 
     def _entry(
         self, head: _Head, delivery: Delivery, events: tuple[Event, ...], state: JobState, policy: int
-    ) -> _Decided:
+    ) -> _Decision:
         cause, place, trace = delivery
         entry = Entry(
             job=cause.job,
@@ -218,7 +218,7 @@ class Owner:
         if 0 < self._log.entry_limit < len(body):
             raise TooLarge(f"its entry has {len(body)} bytes, and the log takes {self._log.entry_limit}")
         after = _Head(state, entry.seq, entry_hash(body), place or head.source)
-        return _Decided(Draft(cause.job, entry.seq, body, trace=trace), entry, after)
+        return _Decision(EntryDraft(cause.job, entry.seq, body, trace=trace), entry, after)
 
 
 class TooLarge(InvariantBroken):

@@ -15,7 +15,7 @@ from statemachine.ids import JobUid, Seq
 from statemachine.log.codec import entry_hash
 from statemachine.log.entry import GENESIS
 from statemachine.log.partitions import Partitions
-from statemachine.log.port import DeadLetter, Draft, EventLog, ReadableLog, Record
+from statemachine.log.port import DeadLetter, EntryDraft, EventLog, ReadableLog, Record
 from statemachine.log.reader import read
 
 _BATCH: Final = 256
@@ -50,7 +50,7 @@ async def copy(source: ReadableLog, target: Partitions) -> Copied:
     there = await hashes(*target.logs)
     before = sum(map(len, there.values()))
     histories: Hashes = {}
-    pending: dict[int, list[Draft]] = {}
+    pending: dict[int, list[EntryDraft]] = {}
     async for batch in source.scan():
         for record in batch:
             if not _follows(record, histories):
@@ -62,7 +62,7 @@ async def copy(source: ReadableLog, target: Partitions) -> Copied:
                 _compare({record.job: own}, {record.job: copied[: len(own)]})
             else:
                 number = target.number_of(record.job)
-                draft = Draft(record.job, record.seq, record.body, moved=True)
+                draft = EntryDraft(record.job, record.seq, record.body, moved=True)
                 pending.setdefault(number, []).append(draft)
         await _write(target.logs, pending, least=_BATCH)
     await _write(target.logs, pending, least=1)
@@ -109,7 +109,7 @@ def _follows(record: Record, histories: Mapping[JobUid, Sequence[str]]) -> bool:
         return True  # the job's readable history ends here, in the copy as well
 
 
-async def _write(logs: Sequence[EventLog], pending: dict[int, list[Draft]], *, least: int) -> None:
+async def _write(logs: Sequence[EventLog], pending: dict[int, list[EntryDraft]], *, least: int) -> None:
     for number, drafts in pending.items():
         while len(drafts) >= least:
             batch = drafts[:_BATCH]

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from statemachine.ids import Position
-from statemachine.log.port import EventLog, Followed
+from statemachine.log.port import EventLog, NewRecords
 
 _SHORTEST: Final = 0.01
 _LONGEST: Final = 0.05
@@ -27,15 +27,15 @@ class Polling:
         return self._wait
 
 
-async def polled(log: EventLog, after: Position) -> AsyncIterator[Followed]:
+async def polled(log: EventLog, after: Position) -> AsyncIterator[NewRecords]:
     """`EventLog.follow` for a log that does not announce new records."""
     polling = Polling()
     while True:
         before = after
         async for batch in log.scan(after):
             after = batch[-1].position
-            yield Followed(batch, after)
+            yield NewRecords(batch, after)
         news = after != before
         if not news:
-            yield Followed((), after)
+            yield NewRecords((), after)
         await asyncio.sleep(polling.after(news=news))

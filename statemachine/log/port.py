@@ -14,7 +14,7 @@ from statemachine.ids import JobUid, Position, Seq
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class EntryDraft:
     """An encoded entry that is to be appended; `moved`: it was decided in another log.
 
     `trace`: the W3C trace context (`traceparent`) of its observation; empty without tracing.
@@ -43,7 +43,7 @@ class Record:
     trace: str = ""
 
 
-class Followed(NamedTuple):
+class NewRecords(NamedTuple):
     """What is new to a follower of a log: with `records` it knows everything up to `position`.
 
     `behind`: how many more records the log is known to have.
@@ -175,7 +175,7 @@ class EventLog(ReadableLog, Protocol):
     def refused_snapshots(self) -> int:
         """The number of snapshots read so far and not used, as no holder of the log's key has made them."""
 
-    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+    async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
         """All of `drafts` are durable, in this order, when this returns; or none is.
 
         Raises:
@@ -191,7 +191,7 @@ class EventLog(ReadableLog, Protocol):
         Raises OwnerLost and StoreUnusable as `append` does.
         """
 
-    def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
+    def follow(self, after: Position = 0) -> AsyncIterator[NewRecords]:
         """The records behind position `after`, as they come, for ever; now and then none, in quiet times.
 
         Raises LogUnavailable; then the caller may call it again.

@@ -11,7 +11,7 @@ from statemachine.errors import SeqConflict, StoreUnusable
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log import sqlite_snapshots
 from statemachine.log.polling import polled
-from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot, as_string
+from statemachine.log.port import DeadLetter, EntryDraft, NewRecords, Record, Saved, Snapshot, as_string
 from statemachine.log.seal import Seal, warn_of_refused
 from statemachine.log.store import SqliteStore
 
@@ -91,7 +91,7 @@ class SqliteLog:
     async def confirm_writer(self) -> None:
         """See EventLog: the store's lock excludes other writers."""
 
-    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+    async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
         """See EventLog."""
         if not self.store.is_owned and not self.store.read_only:
             raise StoreUnusable(f"store {self.store.path} is not this process's to append to")
@@ -116,7 +116,7 @@ class SqliteLog:
         """See ReadableLog."""
         return await self.store.read(partial(_first_records, text))
 
-    async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
+    async def follow(self, after: Position = 0) -> AsyncIterator[NewRecords]:
         """See EventLog."""
         async for followed in polled(self, after):
             yield followed
@@ -195,7 +195,7 @@ def _number(query: str, values: tuple[object, ...], db: sqlite3.Connection) -> i
     return (row[0] or 0) if row else 0
 
 
-def _append(drafts: Sequence[Draft], db: sqlite3.Connection) -> list[Record]:
+def _append(drafts: Sequence[EntryDraft], db: sqlite3.Connection) -> list[Record]:
     before = _number("SELECT max(position) FROM entries", (), db)
     records = []
     for position, draft in enumerate(drafts, before + 1):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from jobledger.telemetry.tally import Tally
 from statemachine.decide import decide
 from statemachine.evolve import fold
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.log.reader import Reader
 from tests.bench.histories import Moment, history
 from tests.bench.results import Result, rates
@@ -27,7 +27,7 @@ def fold_stored() -> Iterator[Result]:
     )
 
 
-def folding(drafts: Sequence[Draft]) -> Work:
+def folding(drafts: Sequence[EntryDraft]) -> Work:
     """Every entry is folded, once a call."""
     log = MemoryLog()
     asyncio.run(log.append(drafts))

@@ -27,7 +27,7 @@ from statemachine.evolve import fold
 from statemachine.ids import JobUid
 from statemachine.log.codec import encode, entry_hash
 from statemachine.log.entry import GENESIS, Entry
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from statemachine.observations import JobGone, JobObserved, Observation
@@ -66,7 +66,7 @@ async def _write(store: Path, jobs: int) -> None:
     await log.close()
 
 
-def _life(number: int) -> Iterator[Draft]:
+def _life(number: int) -> Iterator[EntryDraft]:
     uid = JobUid(f"00000000-0000-4000-8000-{number:012d}")
     state, head = JobState(uid), GENESIS
     begin = JobObserved(
@@ -84,7 +84,7 @@ def _life(number: int) -> Iterator[Draft]:
         events = decide(state, seen)
         entry = Entry(job=uid, seq=seq, prev=head, policy=POLICY, seen_at=seen.at, cause=seen, events=events)
         body = encode(entry)
-        yield Draft(uid, seq, body)
+        yield EntryDraft(uid, seq, body)
         state, head = fold(state, events), entry_hash(body)
     assert state.closed
 

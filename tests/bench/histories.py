@@ -9,7 +9,7 @@ from statemachine.evolve import fold
 from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.log.codec import encode, entry_hash
 from statemachine.log.entry import GENESIS, Entry
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.observations import (
     Container,
     ContainerStatus,
@@ -37,7 +37,7 @@ class Moment(NamedTuple):
 
     before: JobState
     seen: Observation
-    draft: Draft
+    draft: EntryDraft
 
 
 def job_spec(workers: int = 4) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def history(number: int) -> Iterator[Moment]:
         events = decide(state, seen)
         entry = Entry(job=uid, seq=seq, prev=head, policy=POLICY, seen_at=seen.at, cause=seen, events=events)
         body = encode(entry)
-        yield Moment(state, seen, Draft(uid, seq, body))
+        yield Moment(state, seen, EntryDraft(uid, seq, body))
         state, head = fold(state, events), entry_hash(body)
 
 

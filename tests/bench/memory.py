@@ -17,7 +17,7 @@ from statemachine.engine.clock import WallClock
 from statemachine.evolve import fold
 from statemachine.log.codec import encode, entry_hash
 from statemachine.log.entry import GENESIS, Entry
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.phases import Phase
 from statemachine.state import JobState
 from statemachine.status import status
@@ -67,7 +67,7 @@ async def _measure(jobs: int) -> tuple[float, float]:
     return held / jobs / 1000, left / jobs / 1000
 
 
-def _run_up(cluster: MemoryCluster, name: str) -> Iterator[Draft]:
+def _run_up(cluster: MemoryCluster, name: str) -> Iterator[EntryDraft]:
     """The entries of a job that runs, and its objects in the cluster."""
     stored = cluster.objects.create(job_manifest(name))
     state, head, seq = JobState(stored["metadata"]["uid"]), GENESIS, 0
@@ -79,7 +79,7 @@ def _run_up(cluster: MemoryCluster, name: str) -> Iterator[Draft]:
                 job=state.uid, seq=seq, prev=head, policy=POLICY, seen_at=seen.at, cause=seen, events=events
             )
             body = encode(entry)
-            yield Draft(state.uid, seq, body)
+            yield EntryDraft(state.uid, seq, body)
             state, head = fold(state, events), entry_hash(body)
     assert state.phase is Phase.RUNNING
     cluster.objects.patch_status(Ref.of(stored), state.uid, status(state), seq)

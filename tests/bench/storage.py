@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.log.sqlite import SqliteLog
 from tests.bench.histories import history
 from tests.bench.results import Result, stopwatch
@@ -24,7 +24,7 @@ def sqlite_append() -> Iterator[Result]:
     yield Result("append to SQLite", "entries/s", tuple(values), 5000, note=note)
 
 
-async def _append(drafts: list[Draft]) -> float:
+async def _append(drafts: list[EntryDraft]) -> float:
     with tempfile.TemporaryDirectory(prefix="jobledger-bench-") as folder:
         log = await SqliteLog.open(Path(folder) / "store.db")
         try:

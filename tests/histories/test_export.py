@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from statemachine.ids import Seq
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.log.sqlite import SqliteLog
 from tests.histories import export, lives
 from tests.histories.archive import read
@@ -17,7 +17,7 @@ from tests.support.scenario import Story, workers
 async def _stored(path: Path, stories: Sequence[Story]) -> None:
     log = await SqliteLog.open(path)
     for story in stories:
-        await log.append([Draft(story.uid, Seq(seq), body) for seq, body in enumerate(story.bodies, 1)])
+        await log.append([EntryDraft(story.uid, Seq(seq), body) for seq, body in enumerate(story.bodies, 1)])
     await log.close()
 
 

@@ -18,7 +18,7 @@ from jobledger.wiring.rebuilding import rebuild
 from projectors.history import History
 from statemachine.ids import JobUid
 from statemachine.log.partitions import Partitions
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.log.reader import Reader
 from tests.harness import program
 from tests.support.logs import history
@@ -127,7 +127,7 @@ class Pace:
         await self.goes_on.wait()
 
 
-async def write(partitions: Partitions, lives: list[list[Draft]], choices: Random, pace: Pace) -> None:
+async def write(partitions: Partitions, lives: list[list[EntryDraft]], choices: Random, pace: Pace) -> None:
     """All lives, a few entries at a time, with snapshots in between as an engine takes them."""
     readers = [Reader() for _ in partitions.logs]
     while lives := [each for each in lives if each]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from k8s_bridge.kubelet import processes, shim
-from k8s_bridge.kubelet.containers import NEVER, ContainerFolder, Ended, Launch
+from k8s_bridge.kubelet.containers import NEVER, ContainerFolder, ContainerLaunch, Ended
 
 linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
@@ -24,7 +24,7 @@ class Container:
         self.state = ContainerFolder(folder / "state", folder / "a.log", self.marker)
         self.state.folder.mkdir(parents=True)
         given = {"PATH": os.environ["PATH"], "JOBLEDGER_CONTAINER_ID": f"{folder.name}/a", **(env or {})}
-        self.state.prepare(Launch("a", argv, given, cwd))
+        self.state.prepare(ContainerLaunch("a", argv, given, cwd))
 
     def start(self) -> "subprocess.Popen[bytes]":
         """A shim for it; descriptor 3 is there, and nobody listens."""

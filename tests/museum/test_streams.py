@@ -14,7 +14,7 @@ from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode
 from statemachine.log.inbox import Post, posted
 from statemachine.log.kafka.address import Address
-from statemachine.log.port import Draft, EventLog, Record
+from statemachine.log.port import EntryDraft, EventLog, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from tests.museum.exhibit import exhibit, given, swap
@@ -31,7 +31,7 @@ class Log(MemoryLog):
         super().__init__()
         self.away = False
 
-    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+    async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
         """The entries are durable, if the log can be reached."""
         if self.away:
             raise LogUnavailable("the log is away")

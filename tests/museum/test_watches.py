@@ -204,7 +204,7 @@ async def nothing_vanished(_: Bridge, __: Synced) -> None:
 @exhibit(
     "argoproj/argo-workflows#4560",
     "Pods ran to their end and the controller never heard of it; the workflows went on as zombies.",
-    wrong=(swap(Bridge, "_tell_vanished", nothing_vanished),),
+    wrong=(swap(Bridge, "_report_vanished", nothing_vanished),),
 )
 @on_simulated_time
 async def test_argoproj_argo_workflows_4560_what_went_between_two_watches_is_reported() -> None:

@@ -23,7 +23,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "apiserver-delete-without-preconditions",
         _CLUSTER,
-        '            options["preconditions"] = wanted\n',
+        '            options["preconditions"] = preconditions\n',
         "            pass\n",
         _ON_WRITES,
     ),
@@ -83,14 +83,14 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "apiserver-refused-status-looks-like-a-race",
         _CLUSTER,
-        '        if found["metadata"]["resourceVersion"] == version:\n            raise error\n',
+        '        if job["metadata"]["resourceVersion"] == version:\n            raise error\n',
         "",
         _ON_WRITES,
     ),
     Mutant(
         "apiserver-job-of-another-uid",
         _CLUSTER,
-        '        if found["metadata"]["uid"] != uid:\n            raise Missing(f\'{ref.kind}',
+        '        if job["metadata"]["uid"] != uid:\n            raise Missing(f\'{ref.kind}',
         "        if False:\n            raise Missing(f'{ref.kind}",
         _ON_WRITES,
     ),
@@ -118,14 +118,14 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "apiserver-released-pod-stays-known",
         _CLUSTER,
-        'if "deletionTimestamp" in meta and not held:',
+        'if "deletionTimestamp" in meta and not is_held:',
         "if False:",
         _ON_WRITES,
     ),
     Mutant(
         "apiserver-held-pod-is-gone",
         _CLUSTER,
-        'if "deletionTimestamp" in meta and not held:',
+        'if "deletionTimestamp" in meta and not is_held:',
         'if "deletionTimestamp" in meta:',
         _ON_WRITES,
     ),
@@ -139,15 +139,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "apiserver-pod-of-a-known-job-is-an-orphan",
         _CLUSTER,
-        "if EVIDENCE in each.finalizers and each.job not in watching.versions",
-        "if EVIDENCE in each.finalizers",
+        "if EVIDENCE in child.finalizers and child.job not in watching.versions",
+        "if EVIDENCE in child.finalizers",
         (_AT + "test_orphans.py",),
     ),
     Mutant(
         "apiserver-pod-without-finalizer-is-an-orphan",
         _CLUSTER,
-        "if EVIDENCE in each.finalizers and each.job not in watching.versions",
-        "if each.job not in watching.versions",
+        "if EVIDENCE in child.finalizers and child.job not in watching.versions",
+        "if child.job not in watching.versions",
         (_AT + "test_orphans.py",),
     ),
     Mutant(
@@ -358,8 +358,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "watching-ends-without-a-word",
         _WATCHING,
-        "asyncio.ensure_future(self._items.put(found))",
-        "str(found)",
+        "asyncio.ensure_future(self._items.put(cause))",
+        "str(cause)",
         _ON_WATCHING,
     ),
     Mutant(

@@ -56,7 +56,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "watchers-vanished-not-told",
         _WATCHERS,
-        "await self._tell_gone(uid, synced.at)",
+        "await self._report_gone(uid, synced.at)",
         "pass",
         _ON_WATCHERS,
     ),
@@ -94,7 +94,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "watchers-record-of-a-known-job",
         _WATCHERS,
-        "        if known and self._listed is None:\n            return observation\n",
+        "        if is_known and self._listed is None:\n            return observation\n",
         "",
         _ON_WATCHERS,
     ),
@@ -130,15 +130,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "observe-end-of-a-deleted-pod-lost",
         _OBSERVE,
-        "found = (_end(change, known), pod(change, known))",
-        "found = (pod(change),)",
+        "observations = (_end(change, known), pod(change, known))",
+        "observations = (pod(change),)",
         _ON_OBSERVE,
     ),
     Mutant(
         "observe-end-after-the-deletion",
         _OBSERVE,
-        "found = (_end(change, known), pod(change, known))",
-        "found = (pod(change, known), _end(change, known))",
+        "observations = (_end(change, known), pod(change, known))",
+        "observations = (pod(change, known), _end(change, known))",
         _ON_OBSERVE,
     ),
     Mutant(
@@ -186,15 +186,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "observe-any-owner-controls",
         _OBSERVE,
-        'if each.get("controller") is True and is_job(each):',
-        "if is_job(each):",
+        'if owner.get("controller") is True and is_job(owner):',
+        "if is_job(owner):",
         _ON_OBSERVE,
     ),
     Mutant(
         "observe-owner-of-another-group",
         _OBSERVE,
-        'if each.get("controller") is True and is_job(each):',
-        'if each.get("controller") is True:',
+        'if owner.get("controller") is True and is_job(owner):',
+        'if owner.get("controller") is True:',
         _ON_OBSERVE,
     ),
     Mutant(
@@ -207,8 +207,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "observe-not-ready-is-ready",
         _OBSERVE,
-        'each.get("type") == "Ready" and each.get("status") == "True" for each',
-        'each.get("type") == "Ready" for each',
+        'condition.get("type") == "Ready" and condition.get("status") == "True" for condition',
+        'condition.get("type") == "Ready" for condition',
         _ON_OBSERVE,
     ),
     Mutant(
@@ -242,8 +242,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "observe-oldest-change",
         _OBSERVE,
-        "return max((each for each in times if each is not None), default=None)",
-        "return min((each for each in times if each is not None), default=None)",
+        "return max((time for time in times if time is not None), default=None)",
+        "return min((time for time in times if time is not None), default=None)",
         _ON_OBSERVE,
     ),
     Mutant(
@@ -365,7 +365,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "restarts-first-one-waits",
         _RESTARTS,
-        "        short -= 1  # the first restart of all does not wait\n",
+        "        short -= 1  # the very first restart does not wait\n",
         "        pass\n",
         _ON_RESTARTS,
     ),

@@ -11,7 +11,7 @@ import pytest
 from statemachine.errors import SeqConflict
 from statemachine.ids import JobUid, Position
 from statemachine.log.kafka.log import KafkaLog
-from statemachine.log.port import UNUSABLE, DeadLetter, Draft, EventLog, Record, Snapshot
+from statemachine.log.port import UNUSABLE, DeadLetter, EntryDraft, EventLog, Record, Snapshot
 from statemachine.log.sqlite import SqliteLog
 from tests.support.logs import JOB, OTHER, everything, history, records
 from tests.support.memory_log import MemoryLog
@@ -34,8 +34,8 @@ async def opened(request: pytest.FixtureRequest, tmp_path: Path) -> EventLog:
             return await KafkaLog.open(request.getfixturevalue("ledger_topics"), 1)
 
 
-def drafts(*pairs: tuple[JobUid, int]) -> list[Draft]:
-    return [Draft(job, seq, f"{job} {seq}".encode()) for job, seq in pairs]
+def drafts(*pairs: tuple[JobUid, int]) -> list[EntryDraft]:
+    return [EntryDraft(job, seq, f"{job} {seq}".encode()) for job, seq in pairs]
 
 
 def snapshot(job: JobUid, seq: int = 1) -> Snapshot:
@@ -70,7 +70,7 @@ async def test_an_append_of_nothing_changes_nothing(log: EventLog) -> None:
 
 async def test_any_bytes_come_back_as_they_were(log: EventLog) -> None:
     body = bytes(range(256)) + "é\u2028".encode()
-    await log.append([Draft(JOB, 1, body)])
+    await log.append([EntryDraft(JOB, 1, body)])
     assert (await records(log))[0].body == body
 
 
@@ -183,8 +183,11 @@ async def first_of(log: EventLog, text: str) -> list[Record] | None:
 async def test_a_job_is_found_by_a_string_in_its_first_entry_or_the_beginning_of_its_uid(
     log: EventLog,
 ) -> None:
-    named = [Draft(JOB, 1, b'{"name":"train"}'), Draft(OTHER, 1, b'{"name":"strain","of":"tr\xc3\xa4in"}')]
-    one, other, *_ = await log.append([*named, Draft(OTHER, 2, b'{"name":"train"}')])
+    named = [
+        EntryDraft(JOB, 1, b'{"name":"train"}'),
+        EntryDraft(OTHER, 1, b'{"name":"strain","of":"tr\xc3\xa4in"}'),
+    ]
+    one, other, *_ = await log.append([*named, EntryDraft(OTHER, 2, b'{"name":"train"}')])
     if not log.finds_jobs:
         assert await first_of(log, "train") is None
         return
@@ -195,7 +198,7 @@ async def test_a_job_is_found_by_a_string_in_its_first_entry_or_the_beginning_of
 
 
 async def test_no_job_is_found_that_way_where_nothing_but_a_snapshot_is_left_of_one(log: EventLog) -> None:
-    (record,) = await log.append([Draft(JOB, 1, b'{"name":"train"}')])
+    (record,) = await log.append([EntryDraft(JOB, 1, b'{"name":"train"}')])
     await log.save_snapshots(record.position, [snapshot(JOB)])
     assert not log.finds_jobs or await first_of(log, "train") == [record]
     await log.save_snapshots(record.position, [snapshot(OTHER)])

@@ -23,7 +23,7 @@ from statemachine.events import (
 )
 from statemachine.evolve import fold
 from statemachine.ids import JobUid, ReplicaName
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.log.sqlite import SqliteLog
 from statemachine.phases import Phase
 from statemachine.spec import Launch
@@ -55,7 +55,9 @@ CONTAINER = {
 }
 
 
-def job(uid: str, name: str, namespace: str = "team-a", *more: Sequence[Event], **spec: Any) -> list[Draft]:
+def job(
+    uid: str, name: str, namespace: str = "team-a", *more: Sequence[Event], **spec: Any
+) -> list[EntryDraft]:
     """A job of two workers."""
     first = admitted(name, namespace)[0]
     assert isinstance(first, JobAdmitted)

@@ -33,7 +33,7 @@ from statemachine.events import (
 from statemachine.ids import JobUid, replica_name
 from statemachine.log.codec import encode
 from statemachine.log.entry import GENESIS
-from statemachine.log.port import Draft, EventLog, Record
+from statemachine.log.port import EntryDraft, EventLog, Record
 from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from statemachine.log.store import SqliteStore
@@ -97,7 +97,7 @@ def view(projector: HistoryProjector) -> History:
     return projector.history
 
 
-def named(job: str, name: str, namespace: str = "team-a", *more: Sequence[Event]) -> list[Draft]:
+def named(job: str, name: str, namespace: str = "team-a", *more: Sequence[Event]) -> list[EntryDraft]:
     return chain(admitted(name, namespace), *more, job=JobUid(job))
 
 
@@ -343,7 +343,7 @@ async def test_a_projector_started_anew_goes_on_where_the_view_is(
 async def test_entries_that_no_reader_accepts_are_not_in_the_view(
     log: SqliteLog, projector: HistoryProjector, view: History
 ) -> None:
-    await log.append([*history(2), Draft(JOB, 3, b"torn"), *history(2, OTHER)])
+    await log.append([*history(2), EntryDraft(JOB, 3, b"torn"), *history(2, OTHER)])
     await projector.advance()
     assert [each.seq for each in await view.entries(JOB)] == [1, 2]
     assert await view.position() == 5
@@ -370,10 +370,10 @@ async def test_partitions_are_unrelated_in_their_positions_and_together_in_lists
     assert [each.place.partition for each in await view.list_jobs()] == [0, 1, 0]
 
 
-def begun(name: str, second: int) -> Draft:
+def begun(name: str, second: int) -> EntryDraft:
     """The first entry of a job that was noticed then."""
     job = JobUid(f"uid of {name}")
-    return Draft(job, 1, encode(entry(job, 1, GENESIS, admitted(name), at(second))))
+    return EntryDraft(job, 1, encode(entry(job, 1, GENESIS, admitted(name), at(second))))
 
 
 # ---- several, and again ----
@@ -452,7 +452,7 @@ async def test_wherever_view_and_snapshots_are_a_projector_goes_on_as_if_it_had_
     chance = Random(seed)
     log = MemoryLog()
     lives = {JobUid(f"u{number}"): life(f"u{number}", chance) for number in range(6)}
-    written: list[Draft] = []
+    written: list[EntryDraft] = []
     projector = HistoryProjector(log, database)
     while any(lives.values()):
         job = chance.choice([each for each, left in lives.items() if left])
@@ -462,7 +462,7 @@ async def test_wherever_view_and_snapshots_are_a_projector_goes_on_as_if_it_had_
             case 0:
                 forged(log, chance.choice(written))
             case 1:
-                forged(log, Draft(job, chance.randrange(1, 9), b"rubbish"))
+                forged(log, EntryDraft(job, chance.randrange(1, 9), b"rubbish"))
             case 2:
                 reader = Reader()
                 await reader.recover(log)
@@ -484,7 +484,7 @@ async def test_a_job_that_was_in_quarantine_before_a_start_still_is_after_it(
     database: Database, tmp_path: Path
 ) -> None:
     log, reader = MemoryLog(), Reader()
-    for draft in (Draft(JOB, 1, b"torn"), *history(2, OTHER)):
+    for draft in (EntryDraft(JOB, 1, b"torn"), *history(2, OTHER)):
         forged(log, draft)
     await reader.recover(log)
     await log.save_snapshots(reader.position, reader.unsaved())
@@ -497,7 +497,7 @@ async def test_a_job_that_was_in_quarantine_before_a_start_still_is_after_it(
     assert found == await from_the_beginning(log, tmp_path)
 
 
-def life(uid: str, chance: Random) -> list[Draft]:
+def life(uid: str, chance: Random) -> list[EntryDraft]:
     steps = [accepted(start) for start in range(1, chance.randrange(2, 9))]
     end = (
         [said("over"), (JobClosed(),), *([said("late")] * chance.randrange(2))] if chance.randrange(2) else []
@@ -505,7 +505,7 @@ def life(uid: str, chance: Random) -> list[Draft]:
     return chain(admitted(uid), *steps, *end, job=JobUid(uid))
 
 
-def forged(log: MemoryLog, draft: Draft) -> None:
+def forged(log: MemoryLog, draft: EntryDraft) -> None:
     """Any bytes under any number, as whoever has the right to write to a topic could put there."""
     log._records.append(Record(len(log._records) + 1, draft.job, draft.seq, draft.body))
 

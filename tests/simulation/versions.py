@@ -18,7 +18,7 @@ from statemachine.evolve import fold
 from statemachine.ids import JobUid, Seq
 from statemachine.log.codec import decode, decode_events, encode
 from statemachine.log.entry import Entry
-from statemachine.log.port import Draft, Record
+from statemachine.log.port import EntryDraft, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import JobObserved, TimerFired
 from statemachine.state import JobState, ReplicaPhase
@@ -75,7 +75,8 @@ class VersionsWorld(ProjectedWorld):
     async def keep_running(self) -> None:
         """See World. Before the first start the log and the cluster are as they were left."""
         drafts = [
-            Draft(self.history.observed.job, Seq(n), body) for n, body in enumerate(self.history.bodies, 1)
+            EntryDraft(self.history.observed.job, Seq(n), body)
+            for n, body in enumerate(self.history.bodies, 1)
         ]
         await self.log.append(drafts)
         self.fault("older_history", f"the log begins with {self.history.name}")
@@ -197,7 +198,7 @@ async def _newer(world: World, fault: str) -> None:
     if fault == "newer_event":
         world.unreadable.add(job)
         body = body.replace(b'"events":[', b'"events":[{"type":"ItRained","v":1},')
-    await world.log.append([Draft(job, Seq(tracked.seq + 1), body)])
+    await world.log.append([EntryDraft(job, Seq(tracked.seq + 1), body)])
 
 
 def _body(world: World, job: JobUid, seq: Seq, prev: str) -> bytes:

@@ -20,7 +20,7 @@ from statemachine.errors import ClusterError, ClusterUnavailable, Conflict, Expi
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.kinds import KINDS
 from statemachine.log.polling import polled
-from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot
+from statemachine.log.port import DeadLetter, EntryDraft, NewRecords, Record, Saved, Snapshot
 from tests.support.fate import Fate, Passages
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.memory_log import MemoryLog
@@ -266,7 +266,7 @@ class FaultyLog:
         """See EventLog."""
         await self._log.confirm_writer()
 
-    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+    async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
         """See EventLog."""
         await self._meet("before append")
         records = await self._log.append(drafts)
@@ -292,7 +292,7 @@ class FaultyLog:
         await self._meet("before scan")
         return await self._log.first_records(text)
 
-    async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
+    async def follow(self, after: Position = 0) -> AsyncIterator[NewRecords]:
         """See EventLog."""
         async for followed in polled(self, after):
             yield followed

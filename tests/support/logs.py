@@ -7,7 +7,7 @@ from statemachine.events import Announced, ChildrenAccepted, Event, JobAdmitted,
 from statemachine.ids import JobUid, Position, Seq, replica_name
 from statemachine.log.codec import encode, entry_hash
 from statemachine.log.entry import GENESIS, Entry
-from statemachine.log.port import Draft, EventLog, Record
+from statemachine.log.port import EntryDraft, EventLog, Record
 from statemachine.observations import JobObserved, TimerFired
 from statemachine.phases import Phase, Trigger
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
@@ -84,22 +84,24 @@ def _observed(job: JobUid, when: datetime) -> JobObserved:
     )
 
 
-def chain(*steps: Sequence[Event], job: JobUid = JOB, after: Seq = 0, prev: str = GENESIS) -> list[Draft]:
+def chain(
+    *steps: Sequence[Event], job: JobUid = JOB, after: Seq = 0, prev: str = GENESIS
+) -> list[EntryDraft]:
     """Entries that follow each other, one a step, behind entry `after`, whose hash is `prev`."""
     drafts = []
     for seq, events in enumerate(steps, after + 1):
         body = encode(entry(job, seq, prev, events))
         prev = entry_hash(body)
-        drafts.append(Draft(job, seq, body))
+        drafts.append(EntryDraft(job, seq, body))
     return drafts
 
 
-def history(length: int, job: JobUid = JOB) -> list[Draft]:
+def history(length: int, job: JobUid = JOB) -> list[EntryDraft]:
     """A history of `length` entries: admitted, then one more start accepted at each."""
     return chain(admitted(), *(accepted(start) for start in range(1, length)), job=job)
 
 
-def placed(drafts: Sequence[Draft], after: Position = 0) -> list[Record]:
+def placed(drafts: Sequence[EntryDraft], after: Position = 0) -> list[Record]:
     """The records that a log makes of `drafts`, behind position `after`."""
     return [Record(place, each.job, each.seq, each.body) for place, each in enumerate(drafts, after + 1)]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.log.sqlite import SqliteLog
 from tests.support.scenario import Story, workers
 
@@ -33,9 +33,9 @@ def long_life(entries: int = ENTRIES) -> Story:
     return story
 
 
-def drafts(story: Story) -> Sequence[Draft]:
+def drafts(story: Story) -> Sequence[EntryDraft]:
     """The life as it is appended to a log."""
-    return [Draft(story.uid, seq, body) for seq, body in enumerate(story.bodies, 1)]
+    return [EntryDraft(story.uid, seq, body) for seq, body in enumerate(story.bodies, 1)]
 
 
 async def write(story: Story, store: Path) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from statemachine.errors import SeqConflict
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.polling import polled
-from statemachine.log.port import DeadLetter, Draft, Followed, Record, Saved, Snapshot, as_string
+from statemachine.log.port import DeadLetter, EntryDraft, NewRecords, Record, Saved, Snapshot, as_string
 
 BATCH = 1000
 """Records that `scan` returns at once."""
@@ -49,7 +49,7 @@ class MemoryLog:
     async def confirm_writer(self) -> None:
         """See EventLog: many write."""
 
-    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+    async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
         """See EventLog."""
         keys: set[tuple[JobUid, Seq]] = set()
         for draft in drafts:
@@ -63,7 +63,7 @@ class MemoryLog:
     def _last_seq(self, job: JobUid) -> Seq:
         return max((record.seq for record in self._of_job.get(job, ())), default=0)
 
-    def _add(self, draft: Draft) -> Record:
+    def _add(self, draft: EntryDraft) -> Record:
         record = Record(len(self._records) + 1, draft.job, draft.seq, draft.body, draft.moved)
         self._records.append(record)
         self._of_job.setdefault(draft.job, []).append(record)
@@ -89,7 +89,7 @@ class MemoryLog:
         named = as_string(text)
         return [record for record in firsts if named in record.body or record.job.startswith(text)]
 
-    async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
+    async def follow(self, after: Position = 0) -> AsyncIterator[NewRecords]:
         """See EventLog."""
         async for followed in polled(self, after):
             yield followed

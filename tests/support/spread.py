@@ -11,7 +11,7 @@ from typing import Final
 from statemachine.errors import LogUnavailable
 from statemachine.ids import Position
 from statemachine.log.inbox import MemoryInbox, Taken
-from statemachine.log.port import Draft, Followed, Record
+from statemachine.log.port import EntryDraft, NewRecords, Record
 from statemachine.observations import Observation
 from tests.support.faults import FaultyLog, Life
 from tests.support.memory_log import MemoryLog
@@ -42,7 +42,7 @@ class TellingLog(MemoryLog):
         super().__init__()
         self.bell = Bell()
 
-    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+    async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
         """See EventLog."""
         records = await super().append(drafts)
         self.bell.ring()
@@ -56,14 +56,14 @@ class FollowedLog(FaultyLog):
         super().__init__(log, life)
         self._bell = log.bell
 
-    async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
+    async def follow(self, after: Position = 0) -> AsyncIterator[NewRecords]:
         """See EventLog. The end of the log is compared first: a ring in between is not missed."""
         while True:
             async for batch in self.scan(after):
                 after = batch[-1].position
-                yield Followed(batch, after)
+                yield NewRecords(batch, after)
             if await self.end() == after:
-                yield Followed((), after)
+                yield NewRecords((), after)
                 if await self._log.end() == after:
                     await self._bell.wait()
             await asyncio.sleep(self._weather.chance.uniform(0, _BETWEEN_LOOKS))

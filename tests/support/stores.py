@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.log.sqlite import SqliteLog
 from tests.support.logs import history
 
 
-async def filled(path: Path, *drafts: Draft) -> None:
+async def filled(path: Path, *drafts: EntryDraft) -> None:
     """A closed store with these entries."""
     log = await SqliteLog.open(path)
     await log.append(drafts or history(3))
@@ -28,7 +28,7 @@ def by_hand(path: Path, statement: str, *values: object) -> None:
 WRITE = """
 import asyncio, sys
 from pathlib import Path
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.log.sqlite import SqliteLog
 
 async def main():
@@ -36,7 +36,7 @@ async def main():
     number = await log.end()
 
     async def one(job, seq):
-        record = (await log.append([Draft(job, seq, b"%d" % seq * 200)]))[0]
+        record = (await log.append([EntryDraft(job, seq, b"%d" % seq * 200)]))[0]
         sys.stdout.write(f"{record.position} {job} {seq}\\n" if sys.argv[2] == "whole" else f"{record.position}\\n")
         sys.stdout.flush()
 

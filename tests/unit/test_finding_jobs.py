@@ -9,7 +9,7 @@ from jobledger.lives.history import History, find
 from jobledger.lives.rendering import Form, why_answer
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.partitions import Merged, Partitions
-from statemachine.log.port import Draft, Record
+from statemachine.log.port import EntryDraft, Record
 from statemachine.log.reader import Reader
 from tests.support.logs import accepted, admitted, at, chain
 from tests.support.memory_log import MemoryLog
@@ -33,7 +33,7 @@ class Counted(MemoryLog):
             yield batch
 
 
-def lives() -> list[Draft]:
+def lives() -> list[EntryDraft]:
     return [
         *chain(admitted("train", when=at(1)), accepted(1), job=OLD),
         *chain(admitted("train", when=at(9)), accepted(1), accepted(2), job=NEW),
@@ -41,7 +41,7 @@ def lives() -> list[Draft]:
     ]
 
 
-async def filled(log: MemoryLog, drafts: Sequence[Draft]) -> MemoryLog:
+async def filled(log: MemoryLog, drafts: Sequence[EntryDraft]) -> MemoryLog:
     await log.append(drafts)
     return log
 

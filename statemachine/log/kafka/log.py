@@ -23,7 +23,7 @@ from statemachine.log.kafka.reading import Partition
 from statemachine.log.kafka.records import Message, entry_row, record_of
 from statemachine.log.kafka.snapshots import Snapshots
 from statemachine.log.kafka.writing import Stamping, Writer, unstamped
-from statemachine.log.port import UNUSABLE, DeadLetter, Draft, Followed, Record, Saved, Snapshot
+from statemachine.log.port import UNUSABLE, DeadLetter, EntryDraft, NewRecords, Record, Saved, Snapshot
 from statemachine.log.seal import Seal
 
 log = logging.getLogger(__name__)
@@ -135,7 +135,7 @@ class KafkaLog:
 
     # ---- entries -------------------------------------------------------------------------------------------------
 
-    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+    async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
         """See EventLog: one transaction.
 
         A seq is taken if it is not behind the last one appended here. One that was only found by reading is
@@ -149,7 +149,7 @@ class KafkaLog:
         writer = self._writing()
         return await self._whole(self._append(writer, drafts)) if drafts else ()
 
-    async def _append(self, writer: Writer, drafts: Sequence[Draft]) -> Sequence[Record]:
+    async def _append(self, writer: Writer, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
         async with self._appending:
             self._refuse_taken(drafts)
             rows = [entry_row(each) for each in drafts]
@@ -173,7 +173,7 @@ class KafkaLog:
         """See EventLog: a transaction without records, which brokers refuse to a writer that is not the last."""
         await self._whole(self._writing().settle(self._events.topic))
 
-    def _refuse_taken(self, drafts: Sequence[Draft]) -> None:
+    def _refuse_taken(self, drafts: Sequence[EntryDraft]) -> None:
         keys: set[tuple[JobUid, Seq]] = set()
         for each in drafts:
             last = self._last(each.job)
@@ -205,12 +205,12 @@ class KafkaLog:
         """See ReadableLog: there is no index by job."""
         return None
 
-    async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
+    async def follow(self, after: Position = 0) -> AsyncIterator[NewRecords]:
         """See EventLog. Raises StoreUnusable if the topic is not there, or ends before `after`."""
         self._check_open()
         async with aclosing(self._events.follow(after)) as batches:
             async for batch, position, end in batches:
-                yield Followed(self._records(batch), position, max(0, end - position))
+                yield NewRecords(self._records(batch), position, max(0, end - position))
 
     async def end(self) -> Position:
         """See EventLog."""

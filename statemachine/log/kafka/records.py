@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Protocol
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.codec import ENTRY_VERSION
 from statemachine.log.kafka.layout import RECORD_LIMIT
-from statemachine.log.port import DeadLetter, Draft, Record, Snapshot
+from statemachine.log.port import DeadLetter, EntryDraft, Record, Snapshot
 
 COVERED: Final = b" covered"
 CLOSED: Final = b" closed "
@@ -73,7 +73,7 @@ class Covered:
 # ---- entries -----------------------------------------------------------------------------------------------------
 
 
-def entry_row(draft: Draft) -> Row:
+def entry_row(draft: EntryDraft) -> Row:
     """The record of an entry. Headers tell what it is without its being read."""
     headers = [("type", b"entry"), ("v", b"%d" % ENTRY_VERSION), ("seq", b"%d" % draft.seq)]
     if draft.moved:

@@ -18,7 +18,7 @@ from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.clients import producer, started, stopped
 from statemachine.log.kafka.layout import EVENTS, OBSERVATIONS
 from statemachine.log.kafka.records import entry_row
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.state import JobState
 
 BARE: Final = "bare"
@@ -101,4 +101,4 @@ class Bare:
         )
         made = encode(entry)
         self._jobs[seen.job] = (after, entry.seq, entry_hash(made))
-        return entry_row(Draft(seen.job, entry.seq, made))
+        return entry_row(EntryDraft(seen.job, entry.seq, made))

@@ -18,7 +18,7 @@ from statemachine.log.kafka.clients import producer, started, stopped
 from statemachine.log.kafka.layout import OBSERVATIONS
 from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.kafka.partitioner import partition_of
-from statemachine.log.port import Draft, Snapshot
+from statemachine.log.port import EntryDraft, Snapshot
 from statemachine.observations import Observation
 from tests.bench.kafka.lives import LongLife, uid
 from tests.harness import Kafka
@@ -110,7 +110,7 @@ async def write_long_lives(
 
 
 async def _write(log: KafkaLog, life: LongLife, jobs: Sequence[JobUid], *, snapshots: bool) -> None:
-    waiting: list[Draft] = []
+    waiting: list[EntryDraft] = []
     states: list[Snapshot] = []
     for job in jobs:
         for draft in life.drafts(job):

@@ -10,7 +10,7 @@ from statemachine.evolve import fold
 from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.log.codec import encode, encode_state, entry_hash
 from statemachine.log.entry import GENESIS, Entry
-from statemachine.log.port import Draft, Snapshot
+from statemachine.log.port import EntryDraft, Snapshot
 from statemachine.observations import (
     Container,
     ContainerStatus,
@@ -72,17 +72,17 @@ class LongLife(NamedTuple):
             state, head = fold(state, events), entry_hash(body)
         return cls(entries, encode_state(state), next(observations))
 
-    def drafts(self, job: JobUid) -> Iterator[Draft]:
+    def drafts(self, job: JobUid) -> Iterator[EntryDraft]:
         """The same life, of another job."""
         old, new, head = _MODEL.encode(), job.encode(), GENESIS
         for seq, (body, before) in enumerate(self.entries, 1):
             own = body.replace(old, new)
             if before:
                 own = own.replace(before.encode(), head.encode(), 1)
-            yield Draft(job, seq, own)
+            yield EntryDraft(job, seq, own)
             head = entry_hash(own)
 
-    def snapshot(self, last: Draft) -> Snapshot:
+    def snapshot(self, last: EntryDraft) -> Snapshot:
         """The state that the job has after its last entry."""
         body = self.state.replace(_MODEL.encode(), last.job.encode())
         return Snapshot(last.job, last.seq, entry_hash(last.body), STATE_VERSION, body)

@@ -12,7 +12,7 @@ import pytest
 from projectors.verify import Verdict, Verification
 from statemachine.ids import JobUid
 from statemachine.log.codec import decode
-from statemachine.log.port import Draft, Record, Snapshot
+from statemachine.log.port import EntryDraft, Record, Snapshot
 from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from statemachine.upcasters import UPCASTERS, Raw
@@ -196,7 +196,7 @@ CODES = {"valid": 0, "warning": 0, "invalid": 1}
 
 async def _stored(path: Path, log: Records) -> None:
     store = await SqliteLog.open(path)
-    await store.append([Draft(record.job, record.seq, record.body) for record in log])
+    await store.append([EntryDraft(record.job, record.seq, record.body) for record in log])
     await store.close()
 
 

@@ -17,7 +17,7 @@ from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.kafka.outbox import KafkaOutbox
 from statemachine.log.kafka.partitioner import partition_of
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from tests.harness import wait_for
@@ -188,7 +188,7 @@ def test_a_job_with_events_of_the_future_is_set_aside_and_the_others_are_decided
 
     async def foresee() -> None:
         log = await KafkaLog.open(ledger_topics, partition_of(strange, LEDGER_PARTITIONS))
-        await log.append([Draft(strange, 1, future)])
+        await log.append([EntryDraft(strange, 1, future)])
         await log.close()
 
     async def letters() -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.outbox import KafkaOutbox
-from statemachine.log.port import Draft, Record
+from statemachine.log.port import EntryDraft, Record
 from statemachine.log.sqlite import SqliteLog
 from statemachine.observations import JobGone
 from tests.harness import Kafka, program
@@ -22,7 +22,7 @@ def cli(*words: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def write(path: Path, drafts: list[Draft]) -> None:
+def write(path: Path, drafts: list[EntryDraft]) -> None:
     async def work() -> None:
         log = await SqliteLog.open(path)
         await log.append(drafts)

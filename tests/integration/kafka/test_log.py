@@ -18,7 +18,7 @@ from statemachine.log.kafka import clients
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.layout import RECORD_LIMIT
 from statemachine.log.kafka.log import KafkaLog
-from statemachine.log.port import DeadLetter, Draft, EventLog, Record, Snapshot
+from statemachine.log.port import DeadLetter, EntryDraft, EventLog, Record, Snapshot
 from statemachine.log.reader import Reader
 from tests.harness.broker import Kafka
 from tests.harness.fixtures import ledger_topics_on
@@ -76,8 +76,8 @@ async def admin(address: Address) -> AsyncIterator[Any]:
         await client.close()
 
 
-def numbered(first: int, last: int, job: JobUid = JOB) -> list[Draft]:
-    return [Draft(job, seq, b"%d" % seq) for seq in range(first, last + 1)]
+def numbered(first: int, last: int, job: JobUid = JOB) -> list[EntryDraft]:
+    return [EntryDraft(job, seq, b"%d" % seq) for seq in range(first, last + 1)]
 
 
 def seqs(found: Sequence[Record]) -> list[int]:
@@ -466,7 +466,7 @@ async def test_foreign_records_among_dead_letters_are_dead_letters(
 async def test_an_entry_larger_than_a_record_can_be_is_refused_and_nothing_else_stops(again: Open) -> None:
     log = await again()
     with pytest.raises(StoreUnusable, match=f"entry 2 of job {JOB} has {RECORD_LIMIT} bytes"):
-        await log.append([Draft(JOB, 1, b"x"), Draft(JOB, 2, b"x" * RECORD_LIMIT)])
+        await log.append([EntryDraft(JOB, 1, b"x"), EntryDraft(JOB, 2, b"x" * RECORD_LIMIT)])
     await log.append(numbered(1, 1))
     assert seqs(await records(log)) == [1]
 
@@ -474,7 +474,7 @@ async def test_an_entry_larger_than_a_record_can_be_is_refused_and_nothing_else_
 async def test_an_entry_as_large_as_a_record_can_be_is_read_again(again: Open) -> None:
     log = await again()
     body = bytes(range(256)) * (RECORD_LIMIT // 256 - 16)
-    await log.append([Draft(JOB, 1, b"x"), Draft(JOB, 2, body), Draft(JOB, 3, b"y")])
+    await log.append([EntryDraft(JOB, 1, b"x"), EntryDraft(JOB, 2, body), EntryDraft(JOB, 3, b"y")])
     found = await asyncio.wait_for(first_of(await again(read_only=True), 3), 90)
     assert [each.body for each in found] == [b"x", body, b"y"]
 

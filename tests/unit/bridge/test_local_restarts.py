@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from k8s_bridge.kubelet.containers import LOST, NEVER, Ended
-from k8s_bridge.kubelet.restarts import Run, again, wait
+from k8s_bridge.kubelet.restarts import ContainerRun, again, wait
 from k8s_bridge.port import Manifest
 from tests.unit.bridge.words import AT, pod
 
@@ -38,9 +38,9 @@ def test_the_pods_policy_says_who_is_started_again(
     assert (again(found, end, init=False), again(found, end, init=True)) == (main, init)
 
 
-def runs(*minutes: float) -> list[Run]:
+def runs(*minutes: float) -> list[ContainerRun]:
     """Runs that lasted so long, the first one first; given the last one first."""
-    return [Run(AT - timedelta(minutes=each), ended(1)) for each in reversed(minutes)]
+    return [ContainerRun(AT - timedelta(minutes=each), ended(1)) for each in reversed(minutes)]
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_the_wait_doubles_and_is_forgotten_after_a_long_run(
 
 
 def test_a_container_that_never_became_a_process_had_a_short_run() -> None:
-    assert wait([Run(None, ended(127)), Run(None, ended(127))], first=3.0) == 3.0
+    assert wait([ContainerRun(None, ended(127)), ContainerRun(None, ended(127))], first=3.0) == 3.0

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from k8s_bridge.kubelet import notices
-from k8s_bridge.kubelet.mounts import Roots, Volume
+from k8s_bridge.kubelet.mounts import LocalVolume, Roots
 from k8s_bridge.kubelet.podspec import Host, PodPlan, plan
 from k8s_bridge.kubelet.values import Capacity
 from k8s_bridge.port import Manifest
@@ -67,7 +67,7 @@ def words(*said: str, **more: Any) -> list[str]:
     return list(planned("run", *said, **more).main[0].argv[1:])
 
 
-def volume(found: PodPlan, name: str) -> Volume:
+def volume(found: PodPlan, name: str) -> LocalVolume:
     return next(each for each in found.volumes if each.name == name)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from k8s_bridge.kubelet import notices
-from k8s_bridge.kubelet.containers import Launch
+from k8s_bridge.kubelet.containers import ContainerLaunch
 from k8s_bridge.kubelet.expansion import expanded
 from k8s_bridge.kubelet.mounts import Roots
 from k8s_bridge.kubelet.podspec import Host, PodPlan, check, encode_secret, plan
@@ -55,7 +55,7 @@ def planned(
     return plan(raw, host, ROOTS, services, lambda kind, name: by_name.get((kind, name)))
 
 
-def launched(container: dict[str, Any], **more: Any) -> Launch:
+def launched(container: dict[str, Any], **more: Any) -> ContainerLaunch:
     return planned(container, **more).main[0]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from jobledger.cli import run_command
 from statemachine.ids import JobUid
-from statemachine.log.port import DeadLetter, Draft
+from statemachine.log.port import DeadLetter, EntryDraft
 from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from tests.support.scenario import START, Story, workers
@@ -59,7 +59,7 @@ def write(path: Path, *stories: Story, broken: str = "", snapshots: bool = True)
         for story in stories:
             for seq, body in enumerate(story.bodies, 1):
                 damaged = story.name == broken and seq == 2
-                await log.append([Draft(story.uid, seq, b"{damaged" if damaged else body)])
+                await log.append([EntryDraft(story.uid, seq, b"{damaged" if damaged else body)])
         if snapshots:
             reader = Reader()
             await reader.recover(log)

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from jobledger.publishing.source import Source
 from projectors.contract.envelope import structured
 from statemachine.log.partitions import Partitions
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from tests.contract.lives import PUBLICATION
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import Story, workers
 from tests.unit.contract.made import of_story
 
 
-def drafts(story: Story, after: int = 0) -> Sequence[Draft]:
-    return [Draft(story.uid, seq, body) for seq, body in enumerate(story.bodies, 1) if seq > after]
+def drafts(story: Story, after: int = 0) -> Sequence[EntryDraft]:
+    return [EntryDraft(story.uid, seq, body) for seq, body in enumerate(story.bodies, 1) if seq > after]
 
 
 async def test_a_log_of_several_partitions_is_followed_as_it_grows() -> None:

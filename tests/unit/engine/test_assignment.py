@@ -15,7 +15,7 @@ from statemachine.errors import Hole, LogUnavailable, OwnerLost
 from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode, encode_observation
 from statemachine.log.inbox import Post, posted
-from statemachine.log.port import DeadLetter, Draft, Record, Saved, Snapshot
+from statemachine.log.port import DeadLetter, EntryDraft, Record, Saved, Snapshot
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation, TimerFired
 from tests.support.logs import records
@@ -34,7 +34,7 @@ class Log(MemoryLog):
         self.appends: list[int] = []
         self.opened = self.closed = 0
 
-    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+    async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
         if self.takes:
             await asyncio.sleep(self.takes)
         if self.broken:

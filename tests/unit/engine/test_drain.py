@@ -10,7 +10,7 @@ from statemachine.engine.embedded import Engine
 from statemachine.engine.step import Owner
 from statemachine.errors import LogUnavailable
 from statemachine.log.inbox import Inbox, MemoryInbox, Post, Taken
-from statemachine.log.port import Draft, Record
+from statemachine.log.port import EntryDraft, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from tests.support.logs import JOB, records
@@ -24,7 +24,7 @@ class FullLog(MemoryLog):
 
     full = False
 
-    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+    async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
         if self.full:
             raise LogUnavailable("no space is left")
         return await super().append(drafts)

@@ -12,7 +12,7 @@ from statemachine.engine.embedded import Engine
 from statemachine.engine.step import Owner
 from statemachine.errors import LogUnavailable
 from statemachine.ids import JobUid, Position
-from statemachine.log.port import Draft, Record, Snapshot
+from statemachine.log.port import EntryDraft, Record, Snapshot
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from statemachine.phases import Phase
@@ -32,7 +32,7 @@ class Log(MemoryLog):
         self.sizes: list[int] = []
         self.saves = 0
 
-    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+    async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
         self._refuse()
         self.sizes.append(len(drafts))
         return await super().append(drafts)
@@ -104,7 +104,7 @@ async def test_who_ends_waits_for_what_was_observed() -> None:
 @on_simulated_time
 async def test_timers_that_the_log_knows_of_are_set_at_the_start() -> None:
     story, log = Story(workers(1, runPolicy={"activeDeadlineSeconds": 40})).submit(), Log()
-    await log.append([Draft(story.uid, seq, body) for seq, body in enumerate(story.bodies, 1)])
+    await log.append([EntryDraft(story.uid, seq, body) for seq, body in enumerate(story.bodies, 1)])
     async with running(log) as (_, reader):
         await asyncio.sleep(39)
         assert not reader.tracked(UID).state.is_final

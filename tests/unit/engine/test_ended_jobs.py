@@ -9,7 +9,7 @@ from statemachine.engine.clock import LoopClock
 from statemachine.engine.step import Delivery, Owner
 from statemachine.ids import JobUid
 from statemachine.log.codec import encode_state
-from statemachine.log.port import Draft, EventLog
+from statemachine.log.port import EntryDraft, EventLog
 from statemachine.log.reader import Reader, closed_in
 from statemachine.log.sqlite import SqliteLog
 from statemachine.observations import Observation
@@ -153,7 +153,7 @@ async def test_what_somebody_writes_behind_the_end_of_a_job_is_skipped_by_all_re
     log = MemoryLog()
     made = await ended(log)
     last = made.reader.forgotten[ENDED]
-    await log.append([Draft(ENDED, last + 1, b"not an entry")])
+    await log.append([EntryDraft(ENDED, last + 1, b"not an entry")])
     whole = Reader()
     await whole.recover(log)
     assert [each async for each in made.reader.catch_up(log)] == []

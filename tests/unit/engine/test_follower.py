@@ -11,7 +11,7 @@ from statemachine.errors import LogUnavailable
 from statemachine.ids import Position
 from statemachine.log.codec import decode_observation
 from statemachine.log.inbox import MemoryInbox
-from statemachine.log.port import Followed, Record
+from statemachine.log.port import NewRecords, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from tests.support.logs import JOB, OTHER, history
@@ -130,9 +130,9 @@ def test_news_is_read_within_fifty_milliseconds_however_long_it_was_quiet() -> N
 
 def test_what_is_known_to_be_in_a_log_and_was_not_read_yet_is_told_of_each() -> None:
     class Ahead(MemoryLog):
-        async def follow(self, after: Position = 0) -> AsyncIterator[Followed]:
+        async def follow(self, after: Position = 0) -> AsyncIterator[NewRecords]:
             for behind in (5, 3, 0):
-                yield Followed((), after, behind)
+                yield NewRecords((), after, behind)
                 await asyncio.sleep(1)
 
     async def story() -> None:

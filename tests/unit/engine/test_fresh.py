@@ -11,7 +11,7 @@ from statemachine.engine.embedded import Engine
 from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import LogUnavailable
 from statemachine.ids import JobUid
-from statemachine.log.port import Draft, Record
+from statemachine.log.port import EntryDraft, Record
 from statemachine.log.reader import Reader
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import UID, Story, workers
@@ -26,7 +26,7 @@ class SlowLog(MemoryLog):
         super().__init__()
         self.answers, self.written, self.is_down = asyncio.Event(), asyncio.Event(), False
 
-    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+    async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
         if self.is_down:
             self.written.set()
             raise LogUnavailable("the log does not answer")

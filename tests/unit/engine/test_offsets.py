@@ -14,7 +14,7 @@ from statemachine.errors import LogUnavailable
 from statemachine.ids import JobUid, Position
 from statemachine.log.inbox import posted
 from statemachine.log.kafka.address import Address
-from statemachine.log.port import Draft, EventLog, Record
+from statemachine.log.port import EntryDraft, EventLog, Record
 from statemachine.observations import Observation
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
@@ -159,7 +159,7 @@ def test_a_topic_that_ends_before_what_was_read_was_made_anew() -> None:
 
 def test_a_feed_that_waits_for_room_is_not_stuck() -> None:
     class Slow(MemoryLog):
-        async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+        async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
             await asyncio.sleep(3600)
             return await super().append(drafts)
 

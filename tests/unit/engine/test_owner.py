@@ -8,7 +8,7 @@ from statemachine.engine.clock import LoopClock
 from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import LogUnavailable
 from statemachine.log.codec import decode
-from statemachine.log.port import Draft, Record
+from statemachine.log.port import EntryDraft, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from statemachine.phases import Phase
@@ -82,7 +82,7 @@ async def test_entries_that_another_writer_put_in_between_are_folded_in_their_pl
 
 async def test_a_log_that_cannot_be_written_changes_nothing() -> None:
     class Full(MemoryLog):
-        async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+        async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
             raise LogUnavailable("disk full")
 
     owner = Owner(Full(), Reader(), LoopClock(START))
@@ -143,7 +143,7 @@ async def test_a_job_in_quarantine_gets_no_entries_and_loses_no_observation() ->
     log = MemoryLog()
     seen = causes(life("u1"))
     await Owner(log, Reader(), LoopClock(START)).take(placeless(seen[:1]))
-    await log.append([Draft(seen[0].job, 2, b"not an entry")])
+    await log.append([EntryDraft(seen[0].job, 2, b"not an entry")])
     reader = Reader()
     await reader.recover(log)
     await Owner(log, reader, LoopClock(START)).take(placeless([*seen[1:3], *causes(life("u2"))]))

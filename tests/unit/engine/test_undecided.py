@@ -17,7 +17,7 @@ from statemachine.events import Announced, Event
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of as real
 from statemachine.log.life import records_of, steps_of
-from statemachine.log.port import DeadLetter, Draft, Record
+from statemachine.log.port import DeadLetter, EntryDraft, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import JobGone, Observation, PodObserved, Recorded
 from statemachine.phases import Phase
@@ -155,7 +155,7 @@ class Letterbox(MemoryLog):
         super().__init__()
         self.shut = ""
 
-    async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+    async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
         self._refuse("entries")
         return await super().append(drafts)
 

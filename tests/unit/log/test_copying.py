@@ -10,7 +10,7 @@ from statemachine.log.codec import encode
 from statemachine.log.copying import NotTheSame, copy
 from statemachine.log.entry import GENESIS
 from statemachine.log.partitions import Merged, Partitions
-from statemachine.log.port import DeadLetter, Draft, Record
+from statemachine.log.port import DeadLetter, EntryDraft, Record
 from statemachine.log.reader import Reader
 from tests.support.logs import JOB, OTHER, START, entry, history, records
 from tests.support.logs import said as announced
@@ -49,7 +49,7 @@ async def test_a_copy_that_was_broken_off_goes_on() -> None:
     class Failing(MemoryLog):
         appends = 0
 
-        async def append(self, drafts: Sequence[Draft]) -> Sequence[Record]:
+        async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
             self.appends += 1
             if self.appends == 2:
                 raise LogUnavailable("no space is left")
@@ -65,7 +65,9 @@ async def test_a_copy_that_was_broken_off_goes_on() -> None:
 
 async def test_a_target_with_another_history_is_named() -> None:
     source, target = await filled(), two()
-    await target.logs[0].append([Draft(JOB, 1, history(1)[0].body), Draft(JOB, 2, b"something else")])
+    await target.logs[0].append(
+        [EntryDraft(JOB, 1, history(1)[0].body), EntryDraft(JOB, 2, b"something else")]
+    )
     with pytest.raises(NotTheSame, match=f"job {JOB}: entry 2 is not the same"):
         await copy(source, target)
     assert len(await records(target.logs[0])) == 2, "nothing is written on top of it"
@@ -80,7 +82,9 @@ async def test_a_target_with_another_history_is_named() -> None:
 async def test_what_no_reader_believes_is_left_behind_and_what_ends_a_history_is_not() -> None:
     source, target = MemoryLog(), Partitions([MemoryLog()])
     first, second = history(2)
-    await source.append([first, Draft(JOB, 3, b"from nowhere"), Draft(OTHER, 1, b"not an entry"), second])
+    await source.append(
+        [first, EntryDraft(JOB, 3, b"from nowhere"), EntryDraft(OTHER, 1, b"not an entry"), second]
+    )
     await copy(source, target)
     assert [(each.job, each.seq) for each in await records(target.logs[0])] == [
         (JOB, 1),
@@ -99,7 +103,7 @@ async def test_what_no_reader_believes_is_left_behind_and_what_ends_a_history_is
 async def test_places_of_the_first_log_mean_nothing_in_the_other() -> None:
     source, target = MemoryLog(), two()
     placed = entry(JOB, 1, GENESIS, announced("hello")).model_copy(update={"source": 17})
-    await source.append([Draft(JOB, 1, encode(placed))])
+    await source.append([EntryDraft(JOB, 1, encode(placed))])
     await copy(source, target)
     left, right = Reader(), Reader()
     await left.recover(source)

@@ -24,7 +24,7 @@ from statemachine.log.kafka.records import (
     snapshot_row,
     trace_of,
 )
-from statemachine.log.port import UNUSABLE, DeadLetter, Draft, Record, Snapshot
+from statemachine.log.port import UNUSABLE, DeadLetter, EntryDraft, Record, Snapshot
 from statemachine.log.reader import Reader
 from tests.support.logs import JOB, history
 
@@ -49,12 +49,12 @@ def foreign(key: bytes | None, value: bytes | None, *headers: tuple[str, bytes |
 
 
 def test_an_entry_comes_back_at_the_position_behind_its_offset() -> None:
-    draft = Draft(JOB, 12, b'{"v":1}')
+    draft = EntryDraft(JOB, 12, b'{"v":1}')
     assert record_of(arrived(entry_row(draft), 41)) == Record(42, JOB, 12, draft.body)
 
 
 def test_an_entry_says_what_it_is_in_its_headers() -> None:
-    assert entry_row(Draft(JOB, 3, b"")).headers == [("type", b"entry"), ("v", b"1"), ("seq", b"3")]
+    assert entry_row(EntryDraft(JOB, 3, b"")).headers == [("type", b"entry"), ("v", b"1"), ("seq", b"3")]
 
 
 ENTRY = ("type", b"entry")
@@ -149,7 +149,7 @@ def test_what_is_covered_comes_back() -> None:
 @pytest.mark.parametrize("moved", [True, False])
 @pytest.mark.parametrize("trace", ["", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"])
 def test_an_entry_that_was_moved_or_traced_says_so(moved: bool, trace: str) -> None:
-    row = entry_row(Draft(JOB, 3, b"{}", moved, trace))
+    row = entry_row(EntryDraft(JOB, 3, b"{}", moved, trace))
     found = record_of(arrived(row))
     assert (found.seq, found.moved, found.trace) == (3, moved, trace)
     assert ("traceparent" in dict(row.headers)) == bool(trace)

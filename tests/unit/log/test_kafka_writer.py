@@ -13,7 +13,7 @@ from statemachine.log.kafka.layout import RECORD_LIMIT
 from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.kafka.records import Row
 from statemachine.log.kafka.writing import Writer
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from tests.support.logs import JOB, OTHER
 from tests.unit.log.brokers import Broker, FakeProducer
 
@@ -200,8 +200,8 @@ async def test_a_closed_writer_says_so(opened: Open) -> None:
 
 async def test_the_position_of_an_entry_is_the_offset_behind_it(broker: Broker, opened: Open) -> None:
     log = KafkaLog(ADDRESS, 0, await opened())
-    first = await log.append([Draft(JOB, 1, b"a"), Draft(OTHER, 1, b"b")])
-    second = await log.append([Draft(JOB, 2, b"c")])
+    first = await log.append([EntryDraft(JOB, 1, b"a"), EntryDraft(OTHER, 1, b"b")])
+    second = await log.append([EntryDraft(JOB, 2, b"c")])
     assert [each.position for each in (*first, *second)] == [each.offset + 1 for each in broker.records]
     assert [(each.job, each.seq, each.body) for each in second] == [(JOB, 2, b"c")]
 
@@ -211,36 +211,36 @@ async def test_of_an_append_with_a_taken_number_nothing_reaches_the_brokers(
     broker: Broker, opened: Open, drafts: list[tuple[str, int]]
 ) -> None:
     log = KafkaLog(ADDRESS, 0, await opened())
-    await log.append([Draft(JOB, 1, b"a"), Draft(JOB, 2, b"b")])
+    await log.append([EntryDraft(JOB, 1, b"a"), EntryDraft(JOB, 2, b"b")])
     before = list(broker.calls)
     with pytest.raises(SeqConflict):
-        await log.append([Draft(job, seq, b"x") for job, seq in drafts])  # type: ignore[arg-type]
+        await log.append([EntryDraft(job, seq, b"x") for job, seq in drafts])  # type: ignore[arg-type]
     assert broker.calls == before
 
 
 async def test_an_entry_that_no_record_can_hold_does_not_end_the_writer(broker: Broker, opened: Open) -> None:
     log = KafkaLog(ADDRESS, 0, await opened())
     with pytest.raises(StoreUnusable, match="a record of"):
-        await log.append([Draft(JOB, 1, b"x" * RECORD_LIMIT)])
+        await log.append([EntryDraft(JOB, 1, b"x" * RECORD_LIMIT)])
     assert broker.calls == []
-    await log.append([Draft(JOB, 1, b"small")])
+    await log.append([EntryDraft(JOB, 1, b"small")])
     assert values(broker) == [b"small"]
 
 
 async def test_an_append_whose_caller_is_cancelled_is_made_all_the_same(broker: Broker, opened: Open) -> None:
     log = KafkaLog(ADDRESS, 0, await opened())
-    appending = asyncio.create_task(log.append([Draft(JOB, 1, b"a")]))
+    appending = asyncio.create_task(log.append([EntryDraft(JOB, 1, b"a")]))
     await asyncio.sleep(0)
     appending.cancel()
     with pytest.raises(asyncio.CancelledError):
         await appending
-    await log.append([Draft(JOB, 2, b"b")])
+    await log.append([EntryDraft(JOB, 2, b"b")])
     assert values(broker) == [b"a", b"b"]
 
 
 async def test_a_log_whose_writer_was_fenced_appends_nothing(broker: Broker, opened: Open) -> None:
     zombie, successor = [KafkaLog(ADDRESS, 0, await opened()) for _ in range(2)]
     with pytest.raises(OwnerLost):
-        await zombie.append([Draft(JOB, 1, b"of a zombie")])
-    await successor.append([Draft(JOB, 1, b"of the owner")])
+        await zombie.append([EntryDraft(JOB, 1, b"of a zombie")])
+    await successor.append([EntryDraft(JOB, 1, b"of the owner")])
     assert values(broker) == [b"of the owner"]

@@ -10,7 +10,7 @@ from statemachine.evolve import fold
 from statemachine.ids import JobUid, Position, ReplicaName, Seq
 from statemachine.log.codec import decode, encode, entry_hash
 from statemachine.log.entry import GENESIS
-from statemachine.log.port import UNUSABLE, Draft, Record, Snapshot
+from statemachine.log.port import UNUSABLE, EntryDraft, Record, Snapshot
 from statemachine.log.reader import SHOWN, Folded, Reader
 from statemachine.state import STATE_VERSION, JobState
 from tests.support.logs import JOB, OTHER, accepted, admitted, chain, history, placed, said
@@ -34,7 +34,7 @@ def rewritten(record: Record) -> Record:
     return replace(record, body=encode(old.model_copy(update={"actor": "mallory"})))
 
 
-def unfoldable(job: JobUid = JOB) -> list[Draft]:
+def unfoldable(job: JobUid = JOB) -> list[EntryDraft]:
     """Two entries; the second speaks of a replica that the job does not have."""
     from statemachine.events import ReplicaRequested
 
@@ -206,7 +206,7 @@ def test_an_unreadable_record_of_the_past_does_no_harm() -> None:
 # ---- snapshots and recovery ----
 
 
-async def log_with(*drafts: Draft) -> MemoryLog:
+async def log_with(*drafts: EntryDraft) -> MemoryLog:
     log = MemoryLog()
     await log.append(drafts)
     return log

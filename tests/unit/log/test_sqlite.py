@@ -10,7 +10,7 @@ import pytest
 
 from statemachine.errors import InvariantBroken, SeqConflict, StoreInUse, StoreUnusable
 from statemachine.ids import JobUid
-from statemachine.log.port import DeadLetter, Draft
+from statemachine.log.port import DeadLetter, EntryDraft
 from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from statemachine.log.store import SqliteStore
@@ -109,7 +109,7 @@ async def test_a_store_is_free_again_when_its_writer_has_been_killed(path: Path)
         process.kill()
         process.wait()
         log = await SqliteLog.open(path)
-        await log.append([Draft(JOB, 1, b"mine")])
+        await log.append([EntryDraft(JOB, 1, b"mine")])
         await log.close()
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from statemachine.errors import LogUnavailable, StoreFull, StoreUnusable
 from statemachine.ids import JobUid
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from statemachine.log.store import SqliteStore
@@ -251,7 +251,7 @@ async def test_a_corrupt_record_quarantines_its_job_and_no_other(path: Path) -> 
 
 
 async def test_a_damaged_file_says_what_to_do(path: Path) -> None:
-    await filled(path, *(Draft(JOB, seq, b"x" * 900) for seq in range(1, 200)))
+    await filled(path, *(EntryDraft(JOB, seq, b"x" * 900) for seq in range(1, 200)))
     with path.open("r+b") as file:
         file.seek(4096 * 5)
         file.write(b"\xde\xad" * 2048 * 20)
@@ -266,7 +266,7 @@ async def test_a_full_disk_loses_nothing_and_is_worth_another_try(log: SqliteLog
     pages = await log.store.run(lambda db: int(db.execute("PRAGMA page_count").fetchone()[0]))
     await log.store.read(lambda db: db.execute(f"PRAGMA max_page_count = {pages + 5}").fetchone())
     with pytest.raises(LogUnavailable, match="no space") as refused:
-        await log.append([Draft(JOB, 3, b"x" * 100_000)])
+        await log.append([EntryDraft(JOB, 3, b"x" * 100_000)])
     assert refused.value.retryable
     assert len(await records(log)) == 2
     await log.store.read(lambda db: db.execute("PRAGMA max_page_count = 100000").fetchone())
@@ -277,9 +277,9 @@ async def test_a_full_disk_loses_nothing_and_is_worth_another_try(log: SqliteLog
 async def test_an_append_that_does_not_fit_does_not_fail_those_beside_it(log: SqliteLog) -> None:
     pages = await log.store.run(lambda db: int(db.execute("PRAGMA page_count").fetchone()[0]))
     await log.store.read(lambda db: db.execute(f"PRAGMA max_page_count = {pages + 10}").fetchone())
-    small = [log.append([Draft(JobUid(f"job-{number}"), 1, b"x")]) for number in range(6)]
+    small = [log.append([EntryDraft(JobUid(f"job-{number}"), 1, b"x")]) for number in range(6)]
     results = await asyncio.gather(
-        *small[:3], log.append([Draft(JOB, 1, b"x" * 200_000)]), *small[3:], return_exceptions=True
+        *small[:3], log.append([EntryDraft(JOB, 1, b"x" * 200_000)]), *small[3:], return_exceptions=True
     )
     assert [isinstance(each, LogUnavailable) for each in results] == [False] * 3 + [True] + [False] * 3
     assert len(await records(log)) == 6

@@ -31,7 +31,7 @@ from projectors.kube_events import KubeEvents
 from projectors.status import Status
 from statemachine.errors import Refused
 from statemachine.ids import JobUid
-from statemachine.log.port import DeadLetter, Draft
+from statemachine.log.port import DeadLetter, EntryDraft
 from statemachine.log.sqlite import SqliteLog
 from statemachine.observations import PodObserved
 from tests.support.memory_log import MemoryLog
@@ -326,7 +326,7 @@ def test_no_verb_prints_what_an_older_log_holds(
     async def work() -> None:
         log = await SqliteLog.open(path)
         for seq, body in enumerate(planted_messages.bodies, 1):
-            await log.append([Draft(planted_messages.uid, seq, body)])
+            await log.append([EntryDraft(planted_messages.uid, seq, body)])
         letter = json.dumps({"type": "JobObserved", "spec": JOB["spec"]}).encode()
         await log.add_dead_letter(DeadLetter(START, planted_messages.uid, letter, f"bad: --token={MARK}-1"))
         await log.close()
@@ -374,7 +374,7 @@ class One:
 async def test_events_and_statuses_of_an_older_log_quote_no_secret(planted_messages: Story) -> None:
     log, cluster, states = MemoryLog(), Taking(), One(planted_messages)
     await log.append(
-        [Draft(planted_messages.uid, n, body) for n, body in enumerate(planted_messages.bodies, 1)]
+        [EntryDraft(planted_messages.uid, n, body) for n, body in enumerate(planted_messages.bodies, 1)]
     )
     await KubeEvents(log, states, cluster).advance()  # type: ignore[arg-type]
     await Status(states, cluster).visit(planted_messages.uid)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from k8s_bridge.port import EVIDENCE, Manifest, Ref
 from statemachine.engine.clock import LoopClock
 from statemachine.ids import ATTEMPT, JobUid
 from statemachine.log.inbox import MemoryInbox
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.phases import Phase
 from statemachine.state import JobState
 from tests.support.controllers import controller_of
@@ -166,7 +166,7 @@ def test_a_log_that_was_restored_goes_on_with_the_pods_that_there_are() -> None:
         await world.stop()
         world.log = MemoryLog()
         for each in old:
-            await world.log.append([Draft(each.job, each.seq, each.body)])
+            await world.log.append([EntryDraft(each.job, each.seq, each.body)])
         await world.start()
         assert world.uids == uids
         assert world.state.phase is Phase.RUNNING

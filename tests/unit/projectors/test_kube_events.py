@@ -9,7 +9,7 @@ from k8s_bridge.port import Cluster, JobEvent
 from projectors.kube_events import READER, KubeEvents
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
 from statemachine.ids import JobUid, Seq
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.state import JobState
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import UID, Story, workers
@@ -64,7 +64,9 @@ def story() -> Story:
 @pytest.fixture
 async def log(story: Story) -> MemoryLog:
     found = MemoryLog()
-    await found.append([Draft(story.uid, Seq(seq), body) for seq, body in enumerate(story.bodies, start=1)])
+    await found.append(
+        [EntryDraft(story.uid, Seq(seq), body) for seq, body in enumerate(story.bodies, start=1)]
+    )
     return found
 
 
@@ -81,7 +83,9 @@ def projector(log: MemoryLog, cluster: Taking, state: JobState | None) -> KubeEv
 async def test_an_event_is_about_the_object_under_the_kind_that_it_has(cluster: Taking, behind: bool) -> None:
     story = Story({"worker": {"replicas": 1, "template": POD}}, kind="DeepspeedJob").submit()
     log = MemoryLog()
-    await log.append([Draft(story.uid, Seq(seq), body) for seq, body in enumerate(story.bodies, start=1)])
+    await log.append(
+        [EntryDraft(story.uid, Seq(seq), body) for seq, body in enumerate(story.bodies, start=1)]
+    )
     await projector(log, cluster, None if behind else story.state).advance()
     assert {each.about.kind for each in cluster.events.values()} == {"DeepspeedJob"}
 
@@ -116,7 +120,7 @@ async def test_events_of_a_job_that_is_not_folded_yet_are_about_it_all_the_same(
 async def test_who_takes_over_again_does_not_repeat_what_somebody_else_has_said_meanwhile(
     story: Story, cluster: Taking
 ) -> None:
-    drafts = [Draft(story.uid, Seq(seq), body) for seq, body in enumerate(story.bodies, start=1)]
+    drafts = [EntryDraft(story.uid, Seq(seq), body) for seq, body in enumerate(story.bodies, start=1)]
     log = MemoryLog()
     await log.append(drafts[:1])
     events = projector(log, cluster, story.state)

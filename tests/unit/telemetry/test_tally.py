@@ -14,7 +14,7 @@ from jobledger.telemetry.tally import Tally
 from statemachine.errors import LogUnavailable
 from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode
-from statemachine.log.port import Draft, Record
+from statemachine.log.port import EntryDraft, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Container, ContainerStatus
 from statemachine.phases import Phase
@@ -51,9 +51,9 @@ def stories() -> list[Story]:
     return [restarted, failed, refused, invalid, vanished, paused]
 
 
-def bodies(told: Sequence[Story]) -> list[Draft]:
+def bodies(told: Sequence[Story]) -> list[EntryDraft]:
     return [
-        Draft(story.uid, entry.seq, body)
+        EntryDraft(story.uid, entry.seq, body)
         for story in told
         for entry, body in zip(story.entries, story.bodies, strict=True)
     ]
@@ -164,7 +164,7 @@ def _hostile() -> list[Record]:
     good = chain(admitted(), accepted(1), accepted(2), accepted(3))
     forged = chain([entered(Phase.FAILED)], after=2, prev="f" * 64)
     other = chain(admitted(), accepted(1), accepted(2), job=OTHER)
-    unreadable = Draft(OTHER, 3, b'{"v":1,"events":[{"type":"PhaseEntered"}]}')
+    unreadable = EntryDraft(OTHER, 3, b'{"v":1,"events":[{"type":"PhaseEntered"}]}')
     return placed([*good[:2], *forged, good[2], good[1], good[2], *other[:2], unreadable, other[2], good[3]])
 
 
@@ -190,7 +190,7 @@ def test_in_any_order_it_believes_what_a_reader_believes(chosen: list[int]) -> N
 
 def test_an_entry_that_is_written_another_way_is_believed_all_the_same() -> None:
     first, second = chain(admitted(), accepted(1))
-    spaced = Draft(JOB, 2, json.dumps(json.loads(second.body)).encode())
+    spaced = EntryDraft(JOB, 2, json.dumps(json.loads(second.body)).encode())
     tally = counted(placed([first, spaced]))
     assert (tally.entries, tally.skipped) == (2, 0)
 

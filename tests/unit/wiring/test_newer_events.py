@@ -11,7 +11,7 @@ import pytest
 from jobledger.wiring.roles import Role
 from k8s_bridge.port import Manifest, Ref
 from statemachine.log.codec import entry_hash
-from statemachine.log.port import Draft
+from statemachine.log.port import EntryDraft
 from statemachine.phases import Phase
 from tests.support.logs import records
 from tests.support.simulated import on_simulated_time
@@ -27,7 +27,7 @@ async def newer_entry(world: World, uid: str) -> None:
     body = head.replace(b'"seq":%d,' % last.seq, b'"seq":%d,' % (last.seq + 1))
     before = body[body.index(b'"prev":"') :].split(b'"')[3]
     body = body.replace(before, entry_hash(last.body).encode()) + NEWER
-    await world.log.append([Draft(last.job, last.seq + 1, body)])
+    await world.log.append([EntryDraft(last.job, last.seq + 1, body)])
 
 
 async def as_it_is(world: World, job: Manifest) -> tuple[Manifest, list[Manifest]]:
