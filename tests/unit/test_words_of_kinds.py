@@ -33,6 +33,9 @@ FIELD = (
 ALLOWED = {
     ("statemachine/upcasters.py", "tensorboard"): "events of earlier releases have the name",
     ("statemachine/upcasters.py", "podgroup"): "events of earlier releases have the name",
+    ("projectors/contract/catalogue.py", "podgroup"): "the published contract calls a job's gang so",
+    ("projectors/contract/of_jobs.py", "podgroup"): "the published contract calls a job's gang so",
+    ("projectors/contract/model/jobs.py", "podgroup"): "the published contract calls a job's gang so",
     ("jobledger/settings/model.py", "torchrun"): "tells users for which programs the setting is",
     ("jobledger/settings/sections.py", "t9k"): "a setting that users have set by this name",
     ("jobledger/console/frame.py", "t9k"): "the setting's value",
