@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI, Response
 
-from jobledger.api.models import Discovery, Problem, answers
+from jobledger.api.models import Discovery, ProblemView, answers
 from jobledger.console.frame import Console, url
 from jobledger.web.problems import MEDIA_TYPE
 
@@ -29,7 +29,7 @@ class Described(FastAPI):
         return self.openapi_schema
 
     def _completed(self, document: dict[str, Any]) -> dict[str, Any]:
-        problem = Problem.model_json_schema(ref_template=f"{_SCHEMAS}{{model}}")
+        problem = ProblemView.model_json_schema(ref_template=f"{_SCHEMAS}{{model}}")
         parts = document["components"]
         parts["schemas"] |= problem.pop("$defs") | {"Problem": problem}
         for name in (

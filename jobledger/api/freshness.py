@@ -21,7 +21,7 @@ _SAMPLES: Final = 64
 
 _ANSWERS: Final[dict[str, Any]] = {
     "response_model": None,
-    "responses": {status: {"model": models.Freshness} for status in (200, 503)},
+    "responses": {status: {"model": models.FreshnessView} for status in (200, 503)},
 }
 
 

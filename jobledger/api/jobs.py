@@ -60,7 +60,7 @@ def routes(console: Console) -> APIRouter:
 def _reading(router: APIRouter, console: Console) -> None:
     app = console.app
 
-    @router.get("/jobs", **answers(models.Jobs))
+    @router.get("/jobs", **answers(models.JobsView))
     async def jobs(
         caller: Asking,
         selector: Selected,
@@ -91,12 +91,12 @@ def _reading(router: APIRouter, console: Console) -> None:
         still = still_permitted(caller, "watch", namespace or "", name=name, kinds=kinds)
         return watch_response(watched, console.closing, request, still)
 
-    @router.get(JOB, **answers(models.Job))
+    @router.get(JOB, **answers(models.JobView))
     async def job(job: Job) -> dict[str, Any]:
         """A job with its status; by uid also one that is gone."""
         return job
 
-    @router.get(JOB + "/history", **answers(models.History))
+    @router.get(JOB + "/history", **answers(models.HistoryView))
     async def history(job: Job) -> dict[str, Any]:
         """The job's entries as they are written in the log, oldest first: cause and events of each."""
         items = await app.history(job["metadata"]["uid"])
@@ -109,7 +109,7 @@ def _reading(router: APIRouter, console: Console) -> None:
 
 
 def _writing(router: APIRouter, app: App) -> None:
-    @router.post("/jobs", **answers(models.Jobs, 201), openapi_extra=_MANIFESTS)
+    @router.post("/jobs", **answers(models.JobsView, 201), openapi_extra=_MANIFESTS)
     async def submit(request: Request, caller: Asking, actor: Actor) -> dict[str, Any]:
         """All objects of the body (one manifest, a List, or YAML documents) are created, or none is."""
         manifests = read(await body_of(request), "the request").usable()
@@ -117,13 +117,13 @@ def _writing(router: APIRouter, app: App) -> None:
         created = await app.submit(manifests, actor)
         return {"apiVersion": "v1", "kind": "List", "items": created}
 
-    @router.patch(JOB, **answers(models.Job), openapi_extra=_PATCH)
+    @router.patch(JOB, **answers(models.JobView), openapi_extra=_PATCH)
     async def patch(request: Request, job: Job, caller: Asking, actor: Actor) -> dict[str, Any]:
         """A merge patch (RFC 7396) of the job."""
         await demand(caller, over(job, "patch"))
         return await app.patch(job, await _merge(request), actor)
 
-    @router.delete(JOB, **answers(models.Job, 202))
+    @router.delete(JOB, **answers(models.JobView, 202))
     async def delete(
         job: Job,
         caller: Asking,
@@ -139,21 +139,21 @@ def _writing(router: APIRouter, app: App) -> None:
 
 
 def _verbs(router: APIRouter, app: App) -> None:
-    @router.post(JOB + "/pause", **answers(models.Job))
+    @router.post(JOB + "/pause", **answers(models.JobView))
     async def pause(job: Job, caller: Asking, actor: Actor, response: Response) -> dict[str, Any]:
         """The job is wished to be paused. Of a job in a queue of Kueue's the header Warning says what that means."""
         await demand(caller, over(job, "patch"))
         _warn(response, job, app)
         return await app.pause(job, True, actor)
 
-    @router.post(JOB + "/resume", **answers(models.Job))
+    @router.post(JOB + "/resume", **answers(models.JobView))
     async def resume(job: Job, caller: Asking, actor: Actor, response: Response) -> dict[str, Any]:
         """The job is wished to go on. Of a job in a queue of Kueue's the header Warning says what that means."""
         await demand(caller, over(job, "patch"))
         _warn(response, job, app)
         return await app.pause(job, False, actor)
 
-    @router.post(JOB + "/scale", **answers(models.Job))
+    @router.post(JOB + "/scale", **answers(models.JobView))
     async def scale(
         job: Job, caller: Asking, actor: Actor, replicas: Annotated[int, Body(embed=True, ge=0, strict=True)]
     ) -> dict[str, Any]:

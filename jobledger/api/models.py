@@ -51,7 +51,7 @@ class Violation(Model):
     name: str = ""
 
 
-class Problem(Model):
+class ProblemView(Model):
     """An error (RFC 9457), with a `code` for programs."""
 
     type: str
@@ -62,7 +62,7 @@ class Problem(Model):
     problems: list[Violation] = []
 
 
-class Job(Model):
+class JobView(Model):
     """A job object as Kubernetes shows it, with the status that the log says."""
 
     api_version: str
@@ -72,12 +72,12 @@ class Job(Model):
     status: Object = {}
 
 
-class Jobs(Model):
+class JobsView(Model):
     """Job objects, or all objects that were created."""
 
     api_version: Literal["v1"]
     kind: Literal["List"]
-    items: list[Job]
+    items: list[JobView]
 
 
 class Event(Model):
@@ -96,13 +96,13 @@ class Events(Model):
     items: list[Event]
 
 
-class History(Model):
+class HistoryView(Model):
     """The job's entries as they are written in the log, oldest first."""
 
     items: list[Object]
 
 
-class Entry(Model):
+class EntryView(Model):
     """An entry in words: what was noticed, who did it and how that is known, what was decided, phases around it."""
 
     seq: int
@@ -121,7 +121,7 @@ class Entry(Model):
 class Entries(Model):
     """A page of the job's entries, oldest first; `doubt` says why they cannot be read to their end."""
 
-    items: list[Entry]
+    items: list[EntryView]
     total: int
     page: int
     size: int
@@ -135,7 +135,7 @@ class Sum(Model):
     limit: float | None
 
 
-class Restarts(Model):
+class RestartsView(Model):
     """Restarts that were granted, and how many may be."""
 
     count: int
@@ -170,12 +170,12 @@ class Summary(Model):
     spec: Object
     status: Object
     sums: dict[str, Sum]
-    restarts: Restarts
+    restarts: RestartsView
     commands: Commands
     actions: list[str]
 
 
-class Row(Model):
+class RowView(Model):
     """A job as the list shows it. `cpu` and `memory` are requests and limits, `conditions` their fields in a row."""
 
     uid: str
@@ -208,7 +208,7 @@ class Row(Model):
 class Rows(Model):
     """A page of the list."""
 
-    items: list[Row]
+    items: list[RowView]
     total: int
     page: int
     size: int
@@ -225,7 +225,7 @@ class ContainerSpec(Model):
     others: list[str]
 
 
-class Replica(Model):
+class ReplicaView(Model):
     """A replica with its pod of now; `seen` is what containers were doing last."""
 
     name: str
@@ -247,10 +247,10 @@ class Replica(Model):
 class Replicas(Model):
     """All replicas of a job."""
 
-    items: list[Replica]
+    items: list[ReplicaView]
 
 
-class Line(Model):
+class LineView(Model):
     """A line of a panel: points are seconds since 1970, and the value."""
 
     name: str
@@ -258,7 +258,7 @@ class Line(Model):
     points: list[list[float]]
 
 
-class Panel(Model):
+class PanelView(Model):
     """What is measured over time beside request and limit; `error` says what kept it from its lines."""
 
     name: str
@@ -268,7 +268,7 @@ class Panel(Model):
     start: int
     end: int
     step: int
-    lines: list[Line]
+    lines: list[LineView]
     lines_in_all: int
     error: str
 
@@ -280,10 +280,10 @@ class Metrics(Model):
     range: str
     by: str
     sums: dict[str, Sum]
-    panels: list[Panel]
+    panels: list[PanelView]
 
 
-class Finding(Model):
+class FindingView(Model):
     """What is wrong with a field."""
 
     path: str
@@ -302,7 +302,7 @@ class Validated(Model):
     """What all rules say of a manifest, and its canonical form; None for what describes no job."""
 
     manifest: Object | None
-    errors: list[Finding]
+    errors: list[FindingView]
     warnings: list[Warned]
 
 
@@ -321,7 +321,7 @@ class Claims(Model):
     items: list[Claim]
 
 
-class Queue(Model):
+class QueueView(Model):
     """A queue of the T9k scheduler."""
 
     name: str
@@ -330,10 +330,10 @@ class Queue(Model):
 class Queues(Model):
     """The queues of the namespace; none where the scheduler is not installed, or not used."""
 
-    items: list[Queue]
+    items: list[QueueView]
 
 
-class Freshness(Model):
+class FreshnessView(Model):
     """How far the read model is behind the log."""
 
     status: Literal["ok", "behind"]
