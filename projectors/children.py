@@ -1,7 +1,7 @@
-"""Makes the child objects follow the log: the view that everything else is about.
+"""Makes the child objects follow the log.
 
-A visit compares what should exist with what does and acts, in order, one job at a time. What the cluster
-refuses comes back as an observation, so that the state machine decides what follows (spec R3, R5 T4–T6).
+A visit compares desired and live children, and writes the difference, in order, one job at a time. A refusal of the
+cluster comes back as an observation, so that the state machine decides what follows (spec R3, R5 T4–T6).
 """
 
 import asyncio
@@ -49,46 +49,46 @@ from statemachine.rules.timers import RETRY
 from statemachine.state import JobState
 
 _RETRYABLE: Final = frozenset({403, 404, 408, 409, 429})
-"""Statuses that a later attempt may not meet: quota, a kind not installed yet, a name in use. Source: spec
+"""Statuses that a later write may not get: quota, a kind not installed yet, a name in use. Source: spec
 T5, R13."""
 
 _LOOK_AGAIN: Final = 1.0
-"""Seconds until leftovers that nobody will report on are looked for again."""
+"""Seconds until the next look for leftovers that no watch will report."""
 
 _OPTIONAL_AGAIN: Final = 60.0
 
 _UNHEARD_AGAIN: Final = 10.0
-"""Seconds until children that the log may not have heard of are looked for again. One that goes while the watches
-begin anew was never shown, so nothing tells that it went. A look at what is there costs no request."""
+"""Seconds until the next look for children that the log may not have. A child that vanishes while the watches begin
+anew was never shown, so no watch shows its deletion. A look at the index costs no request."""
 
 _REPORTED_WITHIN: Final = timedelta(seconds=10)
-"""How long a watch may take to tell of a pod that we have made and that is gone; after that we tell it."""
+"""How long a watch may take to report a pod of ours that is gone; after that the projector reports it."""
 
 _FIRST_BATCH: Final = 8
-"""Creates side by side at first, then twice as many: what is refused once need not be refused a thousand times.
+"""Creates at the same time at first, then twice as many: a refusal need not be repeated a thousand times.
 
-One at first of a kind that was refused in the namespace and not accepted since, as batch Job always begins.
+The first batch is one of a kind that was last refused in the namespace, as batch Job always begins.
 Source: Kubernetes, Job controller, slow start.
 """
 
 
 class Done(Enum):
-    """How a write went."""
+    """The outcome of a write."""
 
     DONE = auto()
     MADE = auto()
-    """The object is there, but may go again before anybody hears of it."""
+    """The object exists, but may vanish before a watch shows it."""
     REFUSED = auto()
-    """So nothing more is created."""
+    """The cluster refused: no more objects are created."""
     OPTIONAL_REFUSED = auto()
-    """And nothing waits for it."""
+    """The cluster refused an object that the job does not depend on."""
     NOT_THERE = auto()
-    """The object is another by now, or is gone: look again."""
+    """The object is gone, or another one: the job is visited again."""
 
 
 @dataclass(slots=True)
 class _Made:
-    """A pod that we have made and the log has not heard of; `missing_since` it is not there any more."""
+    """A pod of ours that the log does not have yet; `missing_since` it does not exist any more."""
 
     attempt: int
     uid: PodUid
@@ -96,7 +96,7 @@ class _Made:
 
 
 _CLOSED: Final = partial(JobState, deleted=True, closed=True)
-"""All that has to be known of a forgotten job: what still belongs to it is to go, in whatever namespace it is."""
+"""The state of a forgotten job: all its objects have to be deleted, in any namespace."""
 
 
 _UNCONCERNING: Final = (
@@ -124,15 +124,14 @@ _LEISURELY: Final = (
     e.ReplicaUpdated,
     e.TimerCleared,
 )
-"""Events that by themselves ask for nothing that anybody waits for. What does comes with others."""
+"""Events that by themselves need no urgent write; urgent ones come with others."""
 
 
 class Children:
     """The level projector of child objects.
 
-    `evidence` says whether pods get the evidence finalizer; `generators` make up what `Child.generates` names;
-    `confirming` knows whether the job object is what the state says; `env_values` knows values that the log has
-    references to.
+    `evidence` says whether pods get the evidence finalizer; `generators` make the data that `Child.generates` names;
+    `confirming` compares the job object with the state; `env_values` resolves the references to values in the log.
     """
 
     name = "children"
@@ -154,20 +153,20 @@ class Children:
         self._env_values = env_values or EnvValues()
         self._confirming = confirming or Confirming(cluster, clock, self._env_values)
         self._values: dict[JobUid, Mapping[str, str]] = {}
-        """Of jobs that are just visited: what references in their pods stand for."""
+        """For jobs under a visit, the values of the references in their pods."""
         self._made: dict[JobUid, dict[ReplicaName, _Made]] = {}
         self._refusing: set[tuple[str, str]] = set()
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
-        """Some event changes what should exist, or lets a finalizer go."""
-        return any(not isinstance(each, _UNCONCERNING) for each in events)
+        """Some event changes the desired children, or the need for a finalizer."""
+        return any(not isinstance(event, _UNCONCERNING) for event in events)
 
     def is_urgent(self, events: Sequence[e.Event]) -> bool:
-        """Pods are waited for; that a finished one is let go is not."""
-        return any(not isinstance(each, _LEISURELY) for each in events)
+        """Pods are urgent; the release of a finished one is not."""
+        return any(not isinstance(event, _LEISURELY) for event in events)
 
     async def visit(self, job: JobUid) -> float | None:
-        """The job's children are as its latest state says, as far as the cluster lets them be."""
+        """Brings the job's children to what its latest state says, as far as the cluster accepts that."""
         try:
             return await self._visit(job)
         finally:
@@ -182,9 +181,9 @@ class Children:
         self._forget_reported(state)
         if state.deleted:
             self._confirming.forget(job)
-        observed = [each.uid for each in state.replicas.values() if each.uid]
+        observed = [replica.uid for replica in state.replicas.values() if replica.uid]
         live = await self._cluster.children(state.namespace, job, observed)
-        # not older than what is there: a pod of it may be gone by now
+        # the state must not be older than `live`: a pod of the older one may be gone
         state = self._states.state(job) or state
         writes = list(diff(state, desired(state), live))
         if any(map(_makes, writes)):
@@ -197,20 +196,20 @@ class Children:
             writes = list(diff(state, wished, live))
         unconfirmed = any(map(_makes, writes)) and not self._confirming.has(state)
         if unconfirmed:
-            writes = [each for each in writes if not _makes(each)]
+            writes = [write for write in writes if not _makes(write)]
         dones = set(
-            await self._all(state, _by_object(each for each in writes if not isinstance(each, Create)))
+            await self._all(state, _by_object(write for write in writes if not isinstance(write, Create)))
         )
-        for batch in self._batches(state.namespace, [each for each in writes if isinstance(each, Create)]):
-            made = await self._all(state, [[each] for each in batch])
-            dones.update(each for each in made if isinstance(each, Done))
-            refused = [each for each in made if isinstance(each, WriteRefused)]
+        for batch in self._batches(state.namespace, [write for write in writes if isinstance(write, Create)]):
+            outcomes = await self._all(state, [[create] for create in batch])
+            dones.update(outcome for outcome in outcomes if isinstance(outcome, Done))
+            refused = [outcome for outcome in outcomes if isinstance(outcome, WriteRefused)]
             if refused:
                 self._refusing.add((state.namespace, batch[0].child.kind))
-            elif Done.MADE in made:
+            elif Done.MADE in outcomes:
                 self._refusing.discard((state.namespace, batch[0].child.kind))
-            if refused:  # one is told: the others were refused for the same reason, or will be again
-                await self._observe(min(refused, key=lambda each: each.retryable))
+            if refused:  # one is reported: the others have the same reason, or will be refused again
+                await self._observe(min(refused, key=lambda refusal: refusal.retryable))
                 dones.add(Done.REFUSED if not batch[0].child.optional else Done.OPTIONAL_REFUSED)
             if Done.REFUSED in dones:
                 break
@@ -218,55 +217,55 @@ class Children:
         if not unconfirmed:
             return again
         later = self._confirming.again(job)
-        # without a write `again` is but the look for what the watches missed: each visit reads the job object
+        # without a write `again` is only the look for missed children, and each visit reads the job object
         return later if again is None or not dones else min(again, later)
 
     async def _left_in_quarantine(self, job: JobUid) -> bool:
-        """Nothing can be decided about the job, and its object is gone: what it owns is to go, as with any owner."""
-        found = self._states.quarantined(job)
-        if found is None or not found.state.name:
+        """The job is in quarantine and its object is gone: its children have to be deleted, as with any owner."""
+        quarantine = self._states.quarantined(job)
+        if quarantine is None or not quarantine.state.name:
             return False
-        state = found.state
+        state = quarantine.state
         try:
-            there = await self._cluster.get(
+            job_object = await self._cluster.get(
                 Ref(state.api_version, state.object_kind, state.namespace, state.name)
             )
         except Missing:
             return True
-        return bool(there["metadata"]["uid"] != job)
+        return bool(job_object["metadata"]["uid"] != job)
 
     def _batches(self, namespace: str, creates: Sequence[Create]) -> Iterator[Sequence[Create]]:
-        """Creates of one kind side by side, kinds in their order (spec R4)."""
-        for kind, each in groupby(creates, key=lambda create: create.child.kind):
-            waiting = list(each)
+        """Batches of creates of one kind, kinds in their order (spec R4)."""
+        for kind, creates_of_kind in groupby(creates, key=lambda create: create.child.kind):
+            pending = list(creates_of_kind)
             size = 1 if (namespace, kind) in self._refusing else _FIRST_BATCH
-            while waiting:
-                yield waiting[:size]
-                waiting = waiting[size:]
+            while pending:
+                yield pending[:size]
+                pending = pending[size:]
                 size *= 2
 
-    async def _still_there(self, wished: Sequence[Child], live: Sequence[Manifest]) -> Sequence[Manifest]:
-        """`live` without generated objects that are gone: nobody watches them, and new pods could not start."""
-        generated = {(child.kind, child.name) for child in wished if child.generates}
-        left: list[Manifest] = []
-        for each in live:
-            if (each["kind"], each["metadata"]["name"]) in generated:
+    async def _still_there(self, children: Sequence[Child], live: Sequence[Manifest]) -> Sequence[Manifest]:
+        """`live` without generated objects that are gone: no watch shows them, and new pods could not start."""
+        generated = {(child.kind, child.name) for child in children if child.generates}
+        remaining: list[Manifest] = []
+        for manifest in live:
+            if (manifest["kind"], manifest["metadata"]["name"]) in generated:
                 with suppress(Missing):
-                    await self._cluster.get(Ref.of(each))
-                    left.append(each)
+                    await self._cluster.get(Ref.of(manifest))
+                    remaining.append(manifest)
             else:
-                left.append(each)
-        return left
+                remaining.append(manifest)
+        return remaining
 
     async def _all(self, state: JobState, groups: Sequence[Sequence[Write]]) -> list[Done | WriteRefused]:
-        """Each group is written in order, all groups side by side; how that went.
+        """Writes each group in order, and all groups at the same time. Returns the outcomes.
 
-        One that fails does not keep the others from being tried.
+        A failure of one does not stop the others.
         """
         if len(groups) == 1:
             return await self._in_order(state, groups[0])
         answers = await asyncio.gather(
-            *(self._in_order(state, each) for each in groups), return_exceptions=True
+            *(self._in_order(state, group) for group in groups), return_exceptions=True
         )
         dones: list[Done | WriteRefused] = []
         for answer in answers:
@@ -288,8 +287,8 @@ class Children:
         match write:
             case Create(child) if not self._is_awaited(state.uid, child):
                 return Done.DONE
-            case Create(child) if (made := self._made_before(state, child)) is not None:
-                return await self._say_gone(state, child, made)
+            case Create(child) if (before := self._made_before(state, child)) is not None:
+                return await self._say_gone(state, child, before)
             case Create(child):
                 return await self._create(state, child)
             case Update(child, uid, merge):
@@ -303,9 +302,9 @@ class Children:
             case Hold():
                 return Done.NOT_THERE
             case TakeBack(ref, uid, labels):
-                found = await self._cluster.get(ref)
-                is_it = found["metadata"]["uid"] == uid and not is_controlled(found)
-                return await self._take_back(state, found, labels=labels) if is_it else Done.NOT_THERE
+                pod = await self._cluster.get(ref)
+                is_it = pod["metadata"]["uid"] == uid and not is_controlled(pod)
+                return await self._take_back(state, pod, labels=labels) if is_it else Done.NOT_THERE
             case SayTaken(replica, attempt, uid):
                 gone = PodGone(job=state.uid, at=self._clock.now(), replica=replica, attempt=attempt, uid=uid)
                 await self._observe(gone)
@@ -314,60 +313,60 @@ class Children:
         return Done.DONE
 
     async def _say_absent(self, state: JobState, replica: ReplicaName, attempt: int) -> None:
-        """No pod of the attempt exists, asked of the cluster itself: what is known of children may be late.
+        """Reports that no pod of the attempt exists, after a read from the cluster, as the index may be late.
 
         A pod of that name may be another job's: one that has been deleted and created again has the same names.
         """
         pod = kind_of(state.api_version, state.kind).pod_name(state, replica)
         try:
-            found = await self._cluster.get(Ref("v1", "Pod", state.namespace, pod))
+            live = await self._cluster.get(Ref("v1", "Pod", state.namespace, pod))
         except Missing:
-            found = None
-        if found is not None and _is_controlled_by(found, state.uid) and attempt_of(found) >= attempt:
-            raise Missing(f"pod {pod} was late")  # it will be in the next look at the children
+            live = None
+        if live is not None and _is_controlled_by(live, state.uid) and attempt_of(live) >= attempt:
+            raise Missing(f"pod {pod} was late")  # the next look at the children will have it
         await self._observe(PodGone(job=state.uid, at=self._clock.now(), replica=replica, attempt=attempt))
 
     def _forget_reported(self, state: JobState) -> None:
-        """The log has heard of pods that we have made, or waits for them no more."""
+        """Drops pods of ours that the log has, or does not wait for any more."""
         made = self._made.get(state.uid, {})
-        for name, each in list(made.items()):
+        for name, pod in list(made.items()):
             replica = state.replicas.get(name)
-            if replica is None or replica.uid or replica.attempt != each.attempt:
+            if replica is None or replica.uid or replica.attempt != pod.attempt:
                 del made[name]
         if not made:
             self._made.pop(state.uid, None)
 
     def _made_before(self, state: JobState, child: Child) -> _Made | None:
-        """The pod of this attempt that we have made, and that is gone: a second one of it would be its twin."""
+        """The pod of this attempt that was made before and is gone: a second one would be a duplicate."""
         made = self._made.get(state.uid, {}).get(child.replica) if child.replica else None
         return made if made is not None and made.attempt == child.attempt else None
 
     async def _say_gone(self, state: JobState, child: Child, made: _Made) -> Done:
-        """The watches tell it, and how it ended if they know; when they do not, nobody else will.
+        """Reports that a pod of ours is gone if no watch does in time; a watch may know its end, too.
 
-        Unless it is there, and only its owner references or labels are not: then it is the job's again.
+        If the pod exists and only its owner references or labels are gone, the projector restores them.
         """
         now = self._clock.now()
         made.missing_since = made.missing_since or now
         if now - made.missing_since < _REPORTED_WITHIN:
             return Done.NOT_THERE
         with suppress(Missing):
-            found = await self._cluster.get(Ref(child.api_version, child.kind, state.namespace, child.name))
-            if found["metadata"]["uid"] == made.uid:
+            pod = await self._cluster.get(Ref(child.api_version, child.kind, state.namespace, child.name))
+            if pod["metadata"]["uid"] == made.uid:
                 manifest = child.build()
-                if not is_controlled(found):
-                    return await self._take_back(state, found, labels=manifest["metadata"]["labels"])
-                if _is_controlled_by(found, state.uid):
-                    await self._make_visible(found, manifest)
+                if not is_controlled(pod):
+                    return await self._take_back(state, pod, labels=manifest["metadata"]["labels"])
+                if _is_controlled_by(pod, state.uid):
+                    await self._make_visible(pod, manifest)
                     return Done.NOT_THERE
         gone = PodGone(job=state.uid, at=now, replica=child.replica, attempt=made.attempt, uid=made.uid)
         await self._observe(gone)
         return Done.NOT_THERE
 
     def _is_awaited(self, job: JobUid, child: Child) -> bool:
-        """The job's state as it is now still waits for this very pod.
+        """The job's present state still waits for this very pod.
 
-        Writes take time: it may have been seen meanwhile, or nobody may want it any more.
+        Writes take time: the pod may have been observed, or may not be desired any more.
         """
         state = self._states.state(job)
         if state is None or not child.replica:
@@ -386,14 +385,14 @@ class Children:
                 manifest = await self._with_values(state, manifest, child.expand)
             stored = await self._cluster.create(manifest)
         except Conflict as error:
-            found = await self._cluster.get(Ref.of(manifest))
-            if _is_controlled_by(found, state.uid):
-                await self._make_visible(found, manifest)
-                return Done.NOT_THERE if attempt_of(found) < child.attempt else Done.DONE
-            if child.replica and may_be_taken_back(found, manifest):
-                return await self._take_back(state, found, child.attempt)
+            live = await self._cluster.get(Ref.of(manifest))
+            if _is_controlled_by(live, state.uid):
+                await self._make_visible(live, manifest)
+                return Done.NOT_THERE if attempt_of(live) < child.attempt else Done.DONE
+            if child.replica and may_be_taken_back(live, manifest):
+                return await self._take_back(state, live, child.attempt)
             return self._refusal(state, child, 409, str(error), name_taken=True)
-        except Unresolved as error:  # somebody may put the values back: it is tried again
+        except Unresolved as error:  # a user may put the values back: it is tried again
             return self._refusal(state, child, 409, str(error))
         except Refused as error:
             return self._refusal(state, child, error.status, error.message)
@@ -407,33 +406,33 @@ class Children:
     async def _take_back(
         self,
         state: JobState,
-        found: Manifest,
+        pod: Manifest,
         attempt: int = 0,
         *,
         labels: Mapping[str, str] | None = None,
     ) -> Done:
-        taken = await take_back(self._cluster, state, found, attempt, labels=labels, evidence=self._evidence)
+        taken = await take_back(self._cluster, state, pod, attempt, labels=labels, evidence=self._evidence)
         return Done.NOT_THERE if taken else Done.DONE
 
     async def _report(self, ref: Ref, uid: str) -> Done:
-        """What the watches would say of the object as it stands."""
-        found = await self._cluster.get(ref)
-        if found["metadata"]["uid"] == uid:
-            for seen in observe(Change(Verb.MODIFIED, found, self._clock.now())):
-                await self._observe(seen)
+        """Observes the present object, as a watch would."""
+        live = await self._cluster.get(ref)
+        if live["metadata"]["uid"] == uid:
+            for observation in observe(Change(Verb.MODIFIED, live, self._clock.now())):
+                await self._observe(observation)
         return Done.NOT_THERE
 
     async def _generate(self, child: Child, manifest: Manifest) -> None:
-        """The manifest has what is made up for it. Raises Conflict: there is one, and nothing has to be made."""
+        """Adds generated data to the manifest. Raises Conflict if the object exists, and needs no data."""
         with suppress(Missing):
-            found = Ref.of(await self._cluster.get(Ref.of(manifest)))
-            raise Conflict(f'{found.kind} "{found.name}" already exists', exists=True)
+            ref = Ref.of(await self._cluster.get(Ref.of(manifest)))
+            raise Conflict(f'{ref.kind} "{ref.name}" already exists', exists=True)
         manifest["data"] = dict(await self._generators[child.generates]())
 
     async def _with_values(
         self, state: JobState, manifest: Manifest, expand: Callable[[str], str] | None = None
     ) -> Manifest:
-        """The manifest with the values of variables that the log does not have. Raises Unresolved, Missing."""
+        """The manifest with values in place of the log's references. Raises Unresolved, Missing."""
         if state.uid not in self._values:
             ref = Ref(state.api_version, state.object_kind, state.namespace, state.name)
             job = await self._cluster.get(ref)
@@ -449,13 +448,13 @@ class Children:
             manifest["metadata"]["finalizers"] = [*manifest["metadata"].get("finalizers", ()), EVIDENCE]
         return manifest
 
-    async def _make_visible(self, found: Manifest, wished: Manifest) -> None:
-        """A child that the watches do not show, as it lost its labels, has them again."""
-        labels = wished["metadata"].get("labels") or {}
-        has = found["metadata"].get("labels") or {}
+    async def _make_visible(self, live: Manifest, desired_manifest: Manifest) -> None:
+        """Restores the labels of a child, without which no watch shows it."""
+        labels = desired_manifest["metadata"].get("labels") or {}
+        has = live["metadata"].get("labels") or {}
         if lost := {key: value for key, value in labels.items() if has.get(key) != value}:
             await self._cluster.patch(
-                Ref.of(found), {"metadata": {"labels": lost}}, uid=found["metadata"]["uid"]
+                Ref.of(live), {"metadata": {"labels": lost}}, uid=live["metadata"]["uid"]
             )
 
     async def _update(self, state: JobState, child: Child, uid: str, merge: Mapping[str, Any]) -> Done:
@@ -504,25 +503,25 @@ class Children:
 
 
 def _makes(write: Write) -> bool:
-    """Something comes to belong to the job that did not."""
+    """The write gives the job an object that it did not have."""
     return isinstance(write, Create | TakeBack)
 
 
 def _needs_the_latest(write: Write) -> bool:
-    """It would do harm if the log said more by now than the state knows.
+    """The write does harm if the log has entries that the state does not.
 
-    A pod that is not there may have been, which the log knew before it could vanish.
+    A pod that does not exist may have existed: the log has that before the pod can vanish.
     """
     return isinstance(write, Create | Report) or (isinstance(write, Delete) and write.doubtful)
 
 
-def _is_controlled_by(found: Manifest, job: JobUid) -> bool:
-    owners = found["metadata"].get("ownerReferences") or ()
+def _is_controlled_by(manifest: Manifest, job: JobUid) -> bool:
+    owners = manifest["metadata"].get("ownerReferences") or ()
     return any(owner.get("controller") and owner.get("uid") == job for owner in owners)
 
 
 def _by_object(writes: Iterable[Write]) -> list[list[Write]]:
-    """Writes to one object together and in order."""
+    """The writes, grouped by object and in order."""
     groups: dict[object, list[Write]] = {}
     for write in writes:
         groups.setdefault(write.uid if isinstance(write, Delete | Release) else id(write), []).append(write)
@@ -530,11 +529,11 @@ def _by_object(writes: Iterable[Write]) -> list[list[Write]]:
 
 
 def _come_back(state: JobState, dones: Collection[Done | WriteRefused]) -> float | None:
-    """After how many seconds to visit the job again without a reason."""
+    """After how many seconds the queue has to visit the job again without a new entry."""
     if Done.NOT_THERE in dones:
         return _LOOK_AGAIN
     if Done.REFUSED in dones:
-        # a timer is set only for what an active job still waits for, and the rest was not made either
+        # only an active job has a timer for its refused writes; and the other objects were not made either
         return _LOOK_AGAIN if state.phase.is_active and state.refusals < SAID_TIMES else _OPTIONAL_AGAIN
     if Done.OPTIONAL_REFUSED in dones:
         return _OPTIONAL_AGAIN
@@ -542,11 +541,11 @@ def _come_back(state: JobState, dones: Collection[Done | WriteRefused]) -> float
 
 
 def _waits_for_a_report(state: JobState) -> bool:
-    """A child was asked for that the log has not heard of; one that is refused has a timer, which ends in a visit."""
+    """The log waits for a report of a child. A refused write has a timer, which ends in a visit."""
     if RETRY in state.timers:
         return False
     planned = state.plan.children if state.plan is not None and not state.deleted else ()
-    known = [state.child(child.kind, child.name) for child in planned]
-    if any(child is None or not child.uid for child in known):
+    children = [state.child(child.kind, child.name) for child in planned]
+    if any(child is None or not child.uid for child in children):
         return True
-    return any(each.has_pod and not each.uid for each in state.replicas.values())
+    return any(replica.has_pod and not replica.uid for replica in state.replicas.values())

@@ -1,8 +1,8 @@
 """Desired and live children → the writes that bring one to the other, in order. Pure.
 
-What a stale projector must never do shows here: a pod of a later attempt than the state knows of is left alone, a pod
-that was observed is not created again for its attempt, only uids are deleted, never names, and what the state may be
-too old to want is marked as doubtful.
+A stale projector must do no harm: it leaves pods of later attempts than the state has alone, does not create an
+observed pod again for its attempt, deletes by uid and never by name, and marks deletions as doubtful that a newer
+state may not want.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,9 +19,9 @@ from statemachine.rules.timers import RETRY
 from statemachine.state import JobState, ReplicaState
 
 MANAGED: Final = frozenset(
-    ("Pod", "Service", "ConfigMap", "Secret", *(each.kind for kind in KINDS for each in kind.owns))
+    ("Pod", "Service", "ConfigMap", "Secret", *(owned.kind for kind in KINDS for owned in kind.owns))
 )
-"""The kinds that jobledger creates; whatever else a job owns is not touched."""
+"""The kinds that jobledger creates; other objects of a job are not touched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class Delete:
     ref: Ref
     uid: str
     version: str = ""
-    """Set where the object may have been taken from the job meanwhile: then it is not ours to delete."""
+    """Set if the object may have been taken from the job: then it is not ours to delete."""
     doubtful: bool = False
-    """It may have been asked for since this state: no attempt tells."""
+    """The object may have been asked for after this state: it has no attempt to tell that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Nothing more can be learnt from the pod: its evidence finalizer may go."""
+    """The log has the pod's end, or there will be none: its evidence finalizer is removed."""
 
     ref: Ref
     uid: str
@@ -62,7 +62,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class SayAbsent:
-    """A pod that was asked for and then dismissed seems never to have been made."""
+    """A pod that was asked for and then dismissed was probably never made."""
 
     replica: ReplicaName
     attempt: int
@@ -70,16 +70,16 @@ class SayAbsent:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The log has yet to hear of the pod, or of its end: until then it stays."""
+    """The pod stays until the log has it, or its end."""
 
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
 class TakeBack:
-    """The job's pod has no controller any more: somebody took its owner references away (spec R3).
+    """The job's pod has lost its controller: its owner references were removed (spec R3).
 
-    `labels` are those of the pod that is wished for; None, if none is.
+    `labels` are those of the desired pod; None without one.
     """
 
     ref: Ref
@@ -89,7 +89,7 @@ class TakeBack:
 
 @dataclass(frozen=True, slots=True)
 class SayTaken:
-    """The pod outlives its job, which was deleted with its children left as orphans: to the job it is gone."""
+    """The pod outlives its job, which was deleted with its children orphaned: for the job it is gone."""
 
     replica: ReplicaName
     attempt: int
@@ -98,7 +98,7 @@ class SayTaken:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The log does not know of the object, although a watch may have reported it: it is reported once more."""
+    """The log does not have the object, although a watch may have reported it: it is reported again."""
 
     ref: Ref
     uid: str
@@ -107,61 +107,65 @@ class Report:
 Write = Hold | TakeBack | SayTaken | Report | Create | Update | Delete | Release | SayAbsent
 
 
-def diff(state: JobState, desired: Iterable[Child], live: Sequence[Manifest]) -> Iterator[Write]:
-    """What is to be written, deletions first. `live` are the objects that the job's uid controls.
+def diff(state: JobState, wanted_children: Iterable[Child], live: Sequence[Manifest]) -> Iterator[Write]:
+    """The writes, deletions first. `live` are the objects that the job's uid controls.
 
-    While the retry timer of a refused write runs (spec T5) nothing is created. A job that has ended keeps what
-    it has; only what is optional is still made.
+    While the retry timer of a refused write runs (spec T5) nothing is created. For a job that has ended only optional
+    children are still created.
     """
-    wanted = list(desired)
-    there = {(each["kind"], each["metadata"]["name"]): each for each in live}
-    keep = {(child.kind, child.name): child for child in wanted}
-    by_uid = {each.uid: each for each in state.replicas.values() if each.uid}
-    for key, manifest in there.items():
+    children = list(wanted_children)
+    by_name = {(manifest["kind"], manifest["metadata"]["name"]): manifest for manifest in live}
+    desired_by_name = {(child.kind, child.name): child for child in children}
+    by_uid = {replica.uid: replica for replica in state.replicas.values() if replica.uid}
+    for key, manifest in by_name.items():
         if key[0] == "Pod":
-            yield from _pod(state, by_uid, manifest, keep.get(key))
-        elif key not in keep and key[0] in MANAGED and not _is_deleting(manifest):
+            yield from _pod(state, by_uid, manifest, desired_by_name.get(key))
+        elif key not in desired_by_name and key[0] in MANAGED and not _is_deleting(manifest):
             yield _delete(state, manifest, doubtful=not state.deleted)
-    yield from _never_made(state, there.values())
+    yield from _never_made(state, by_name.values())
     blocked = RETRY in state.timers
-    for child in wanted:
-        found = there.get((child.kind, child.name))
-        if found is None:
+    for child in children:
+        live_child = by_name.get((child.kind, child.name))
+        if live_child is None:
             if not blocked and _may_create(state, child):
                 yield Create(child)
-        elif child.mutable and (merge := _difference(child.build(), found)):
-            yield Update(child, _uid(found), merge)
-        elif child.mutable and _is_mistaken(state, found):
-            yield Report(Ref.of(found), _uid(found))
+        elif child.mutable and (merge := _difference(child.build(), live_child)):
+            yield Update(child, _uid(live_child), merge)
+        elif child.mutable and _is_mistaken(state, live_child):
+            yield Report(Ref.of(live_child), _uid(live_child))
 
 
-def _is_mistaken(state: JobState, found: Manifest) -> bool:
-    """The log does not have the child as it stands, and no watch has to report that again.
+def _is_mistaken(state: JobState, manifest: Manifest) -> bool:
+    """The log does not have the present child, and no watch has to report that again.
 
-    A spec that was changed and changed back changes no object. A late report of the child before, or of an earlier
-    status, is not to be told from news.
+    A spec that was changed and changed back changes no object. A late report of an earlier child or status cannot be
+    distinguished from a new one.
     """
-    kind, name = found["kind"], found["metadata"]["name"]
-    known = state.child(kind, name)
+    kind, name = manifest["kind"], manifest["metadata"]["name"]
+    last = state.child(kind, name)
     planned = state.plan.children if state.plan else ()
-    if known is None or not any((child.kind, child.name) == (kind, name) for child in planned):
+    if last is None or not any((child.kind, child.name) == (kind, name) for child in planned):
         return False
-    return known.outdated or (known.uid, known.facts) != (_uid(found), facts_of(found))
+    return last.outdated or (last.uid, last.facts) != (_uid(manifest), facts_of(manifest))
 
 
 def _pod(
-    state: JobState, by_uid: Mapping[PodUid, ReplicaState], manifest: Manifest, wished: Child | None
+    state: JobState, by_uid: Mapping[PodUid, ReplicaState], manifest: Manifest, desired_child: Child | None
 ) -> Iterator[Write]:
     uid = PodUid(_uid(manifest))
-    known = by_uid.get(uid)
-    if known is None:
+    replica_of_pod = by_uid.get(uid)
+    if replica_of_pod is None:
         replica, attempt = _replica(state, manifest), attempt_of(manifest)
-    else:  # whatever has been written on the pod since
-        replica, attempt = known, known.attempt
+    else:  # labels and annotations may have been edited since
+        replica, attempt = replica_of_pod, replica_of_pod.attempt
         if not is_controlled(manifest):
-            labels = wished.build()["metadata"]["labels"] if wished is not None else None
+            labels = desired_child.build()["metadata"]["labels"] if desired_child is not None else None
             gone = state.deleted
-            yield SayTaken(known.name, attempt, uid) if gone else TakeBack(Ref.of(manifest), uid, labels)
+            yield (
+                SayTaken(replica_of_pod.name, attempt, uid)
+                if gone
+                else TakeBack(Ref.of(manifest), uid, labels)
+            )
             return
     if replica is not None and attempt > replica.attempt and not state.deleted:
         ref = Ref.of(manifest)
@@ -169,7 +173,7 @@ def _pod(
             yield Report(ref, uid)
         return
     retired = replica is None or attempt < replica.attempt or not _may_be_current(replica, uid)
-    stays = wished is not None and not retired
+    stays = desired_child is not None and not retired
     doubtful = replica is None and not state.deleted
     spared = replica is not None and replica.spared and not retired
     if spared and _will_be_told(manifest):
@@ -180,45 +184,45 @@ def _pod(
         if stays or _is_deleting(manifest) or _is_not_understood(state)
         else [_delete(state, manifest, doubtful=doubtful, as_seen=spared)]
     )
-    held = EVIDENCE in manifest["metadata"].get("finalizers", ())
+    is_held = EVIDENCE in manifest["metadata"].get("finalizers", ())
     releases: list[Write] = []
-    if held and not retired and _is_unheard_of(state, replica, manifest):
+    if is_held and not retired and _is_unheard_of(state, replica, manifest):
         releases = [Hold(uid)]
-    elif held and (retired or _end_is_known(replica, manifest)):
+    elif is_held and (retired or _end_is_known(replica, manifest)):
         releases = [Release(Ref.of(manifest), uid)]
-    # let go first, and the deletion is the end of it at once; but that would change the version it depends on
+    # a released pod vanishes at its deletion; but the release changes the version that a deletion may depend on
     yield from [*deletes, *releases] if state.deleted else [*releases, *deletes]
 
 
 def _is_not_understood(state: JobState) -> bool:
-    """The job was refused: pods that it has were made before that, by somebody who understood its spec."""
+    """The job was refused: another controller, which understood its spec, made its pods before."""
     return state.plan is None and not state.deleted
 
 
 def _delete(state: JobState, manifest: Manifest, *, doubtful: bool, as_seen: bool = False) -> Delete:
-    """Of a job that is gone only what still is its own: its children may have been left as orphans.
+    """The deletion of an object. For a job that is gone it depends on the version, as children may be orphaned.
 
-    With `as_seen` only the object as it was seen: a pod that has ended since is to stay.
+    With `as_seen` it depends on the version, too: a pod that has ended since must stay.
     """
     version = str(manifest["metadata"].get("resourceVersion", "")) if state.deleted or as_seen else ""
     return Delete(Ref.of(manifest), _uid(manifest), version, doubtful)
 
 
 def _may_be_current(replica: ReplicaState, uid: PodUid) -> bool:
-    """The log knows of this pod, or of none yet; it may also say that there is none any more."""
+    """The log has this pod, or none yet; not if its pod is gone."""
     return replica.has_pod and replica.uid in ("", uid)
 
 
 def _is_unheard_of(state: JobState, replica: ReplicaState | None, manifest: Manifest) -> bool:
-    """Once the pod has vanished, nothing would tell that it was made, and it would be made again."""
+    """The log does not have the pod: if it vanished now, it would be created again."""
     waits = replica is not None and replica.has_pod and not replica.uid
     return waits and not state.is_final and not state.deleted and _nobody_runs_it(manifest)
 
 
 def _end_is_known(replica: ReplicaState | None, manifest: Manifest) -> bool:
-    """The end is in the log; or there will be none: the pod never got a node, or somebody removes it by force.
+    """The log has the end, or there will be none: the pod never got a node, or is removed by force.
 
-    The grace period of a pod that has ended is 0 whoever deletes it: its end is on the way into the log.
+    The grace period of an ended pod is 0 for any client that deletes it: its end is on the way to the log.
     """
     if replica is None or replica.ended:
         return True
@@ -232,7 +236,7 @@ def _end_is_known(replica: ReplicaState | None, manifest: Manifest) -> bool:
 
 
 def _nobody_runs_it(manifest: Manifest) -> bool:
-    """The kubelet has said that nothing of the pod runs any more, or somebody has deleted it by force.
+    """The kubelet has reported that the pod's processes are gone, or the pod was deleted by force.
 
     Source: Kubernetes, pod termination: the last step is a deletion with a grace period of 0.
     """
@@ -241,30 +245,31 @@ def _nobody_runs_it(manifest: Manifest) -> bool:
 
 
 def _will_be_told(manifest: Manifest) -> bool:
-    """The pod has ended, and the watches can tell how: of one that does not say its attempt they cannot."""
+    """The pod has ended, and a watch reports how; that needs the pod's attempt."""
     ended = manifest.get("status", {}).get("phase") in ("Succeeded", "Failed")
     return ended and attempt_of(manifest) > 0
 
 
 def _never_made(state: JobState, live: Iterable[Manifest]) -> Iterator[Write]:
-    unseen = [each for each in state.replicas.values() if each.leaving and not each.uid and each.has_pod]
+    replicas = state.replicas.values()
+    unseen = [replica for replica in replicas if replica.leaving and not replica.uid and replica.has_pod]
     if unseen:
-        pods = (each for each in live if each["kind"] == "Pod")
-        made = {(name, attempt_of(each)) for each in pods if (name := _replica_name(each))}
+        pods = (manifest for manifest in live if manifest["kind"] == "Pod")
+        existing = {(name, attempt_of(pod)) for pod in pods if (name := _replica_name(pod))}
         for replica in unseen:
-            if (replica.name, replica.attempt) not in made:
+            if (replica.name, replica.attempt) not in existing:
                 yield SayAbsent(replica.name, replica.attempt)
 
 
 def _may_create(state: JobState, child: Child) -> bool:
-    """A pod that has been observed and is not there any more has vanished: that is for the watcher to say."""
+    """The child may be created: not a pod that was observed, as the bridge reports that it has vanished."""
     if state.terminating or (state.is_final and not child.optional):
         return False
     return not child.replica or not state.replicas[child.replica].uid
 
 
 def _difference(built: Manifest, live: Manifest) -> dict[str, Any]:
-    """The parts of `built` beside metadata that `live` has otherwise."""
+    """The parts of `built`, apart from metadata, that differ in `live`."""
     skip = ("apiVersion", "kind", "metadata", "status")
     return {key: value for key, value in built.items() if key not in skip and live.get(key) != value}
 
@@ -279,7 +284,7 @@ def _replica(state: JobState, manifest: Manifest) -> ReplicaState | None:
 
 
 def attempt_of(manifest: Manifest) -> int:
-    """The attempt that the pod was made for; 0 if what it says is no number."""
+    """The attempt that the pod was made for; 0 without a number."""
     return ids.attempt_of(manifest["metadata"].get("annotations", {})) or 0
 
 

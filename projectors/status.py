@@ -1,9 +1,8 @@
-"""Makes `.status` of the job objects follow the log: a patch for every change of phase or conditions.
+"""Makes `.status` of job objects follow the log: a patch for every change of phase or conditions.
 
-A watch of the job misses none of these, however fast they follow each other; of counts that change alone only the
-latest are written, and a status that is there already is not. What has piled up while the API server was away is
-bounded: of more than `MOST_KEPT` changes the oldest are never written. Neither are those that a process which has
-ended had not come to: the next one begins with the latest status.
+A watch of the job shows all of these, however fast they follow each other. If only counts change, the latest are
+written, and an equal status is not written again. The backlog of an outage is bounded: of more than `MOST_KEPT`
+changes the oldest are never written. A new process begins with the latest status.
 """
 
 import asyncio
@@ -24,13 +23,13 @@ from statemachine.state import JobState
 from statemachine.status import status
 
 _LOOK_AGAIN: Final = 5.0
-"""Seconds until a status that is not what was written last is set right: the report may be an old one."""
+"""Seconds until a status that differs from the last one written is corrected: the report may be an old one."""
 
 _MOMENT: Final = 1.0
-"""Seconds from a change to the next write of what has changed since without being one: counts of replicas."""
+"""Seconds from a change to the next write of counts of replicas, which are no change."""
 
 _MISSING_AGAIN: Final = 30.0
-"""Seconds until a job that is not there, and that nobody has said to be gone, is looked for again."""
+"""Seconds until the next look for a job object that is missing without a report of its deletion."""
 
 _REWRITES: Final = 3
 """How often in a row the same status is written over one that the cluster shows instead."""
@@ -59,11 +58,11 @@ class Status:
         self._written: dict[JobUid, bytes] = {}
         self._shown: dict[JobUid, bytes] = {}
         self._strayed: dict[JobUid, float] = {}
-        """Since when (loop time) a job shows another status than the one written last."""
+        """Since when (loop time) a job object has another status than the last one written."""
         self._rewrites: dict[JobUid, int] = {}
         self._changes: dict[JobUid, deque[_Change]] = {}
         self._seqs: dict[JobUid, Seq] = {}
-        """The entry after which the status was written last."""
+        """The entry of the status that was written last."""
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
         """Some event shows in the status."""
@@ -74,18 +73,18 @@ class Status:
         return any(isinstance(each, e.PhaseEntered | e.ConditionsChanged) for each in events)
 
     def changed(self, job: JobUid, seq: Seq, before: JobState, after: JobState) -> None:
-        """The entry `seq` made `after` of `before`: a visit will show that in its turn, if users may wait for it."""
+        """Notes that the entry `seq` turned `before` into `after`: a visit writes what users can wait for."""
         if seq <= self._seqs.get(job, 0) or after.deleted:
             return
         if _waited_for(before) != _waited_for(after):
             self._changes.setdefault(job, deque(maxlen=MOST_KEPT)).append(_Change(seq, after))
 
     def begin_anew(self) -> None:
-        """Somebody else may have written for a while: only the latest status is known to be still to come."""
+        """Drops pending changes: another process may have written them, but for the latest status."""
         self._changes.clear()
 
     def shown(self, job: JobUid, status: Mapping[str, Any]) -> float | None:
-        """The job object has this status; after how many seconds to visit the job if it is not ours, else None."""
+        """Notes the job object's status. Returns the seconds until a visit if it is not ours, else None."""
         digest = self._shown[job] = digest_of(status)
         written = self._written.get(job)
         if written is None:
@@ -98,7 +97,7 @@ class Status:
         return _LOOK_AGAIN
 
     async def visit(self, job: JobUid) -> float | None:
-        """The job object's status is the log's, by way of every change; a job that is gone has none."""
+        """Brings the job object's status to the log's, by way of every change; a job that is gone has none."""
         changed = bool(self._changes.get(job)) and self._of(job) is not None
         if changed and (wait := await self._visit_changes(job)) is not None:
             return wait
@@ -125,7 +124,7 @@ class Status:
         return None if state is None or state.deleted else state
 
     async def _visit_changes(self, job: JobUid) -> float | None:
-        """What the job has been meanwhile was written; else seconds until that is tried again."""
+        """Writes the pending changes of the job. Returns the seconds until a failed write is tried again."""
         changes = self._changes.get(job)
         while changes:
             change = changes[0]
@@ -136,7 +135,7 @@ class Status:
                     if wait is not None:
                         return wait
             except Refused:
-                _drop(changes, change)  # the ones after it may be taken
+                _drop(changes, change)  # the cluster may take the next ones
                 raise
             _drop(changes, change)
         self._changes.pop(job, None)
@@ -145,7 +144,7 @@ class Status:
     async def _write(self, job: JobUid, state: JobState, wished: dict[str, Any], seq: Seq) -> float | None:
         """The job object has the status `wished`, that of `state`; seconds until a missing one is asked for again."""
         digest = digest_of(wished)
-        # noted before the write: the watch may show its effect before the answer is here
+        # noted before the write: the watch may show its effect before the response arrives
         self._written[job] = digest
         before, self._seqs[job] = self._seqs.get(job, Seq(0)), seq
         self._strayed.pop(job, None)
@@ -162,9 +161,9 @@ class Status:
         return None
 
     def _until_rewrite(self, job: JobUid) -> float | None:
-        """Seconds until a status that is shown in the place of ours is no late report any more.
+        """Seconds until a status that differs from ours cannot be a late report any more.
 
-        None if ours is shown, and if it was written again and again in vain.
+        None if the object has ours, and if several rewrites did not help.
         """
         since = self._strayed.get(job)
         if since is None or self._rewrites.get(job, 0) >= _REWRITES:
@@ -179,12 +178,12 @@ class Status:
 
 
 def _waited_for(state: JobState) -> object:
-    """What users wait for: phase and conditions, whenever they were updated and whatever they say of it."""
+    """What users wait for: phase and conditions, without their times and messages."""
     return state.phase, [(each.type, each.status, each.reason) for each in state.conditions]
 
 
 def _drop(changes: deque[_Change], change: _Change) -> None:
-    """It is dealt with; it may have been pushed out meanwhile."""
+    """Removes a change that is done; newer ones may have pushed it out."""
     if changes and changes[0] is change:
         changes.popleft()
 
@@ -204,6 +203,6 @@ def _made_of(same: Same) -> dict[str, Any]:
 
 
 def digest_of(status: Mapping[str, Any]) -> bytes:
-    """Equal for equal statuses: a hundredth of what keeping that of every job would take."""
+    """A digest of a status: it takes a hundredth of the memory of a status."""
     text = json.dumps(status, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).digest()

@@ -19,7 +19,7 @@ MUTANTS: Final = (
     ),
     _of(
         "absent-without-asking",
-        "        if found is not None and _is_controlled_by(found, state.uid) and attempt_of(found) >= attempt:",
+        "        if live is not None and _is_controlled_by(live, state.uid) and attempt_of(live) >= attempt:",
         "        if False:",
     ),
 )

@@ -17,7 +17,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "children-with-the-state-of-before-the-list",
         _CHILDREN,
-        "        # not older than what is there: a pod of it may be gone by now\n"
+        "        # the state must not be older than `live`: a pod of the older one may be gone\n"
         "        state = self._states.state(job) or state\n",
         "",
         _ON_CALLS,
@@ -46,7 +46,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "children-made-unconfirmed",
         _CHILDREN,
-        "writes = [each for each in writes if not _makes(each)]",
+        "writes = [write for write in writes if not _makes(write)]",
         "writes = list(writes)",
         _ON_CONFIRMING,
     ),
@@ -75,14 +75,14 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "children-report-the-refusal-that-may-pass",
         _CHILDREN,
-        "min(refused, key=lambda each: each.retryable)",
-        "max(refused, key=lambda each: each.retryable)",
+        "min(refused, key=lambda refusal: refusal.retryable)",
+        "max(refused, key=lambda refusal: refusal.retryable)",
         _ON_CALLS,
     ),
     Mutant(
         "children-quarantined-job-of-an-old-name-keeps-pods",
         _CHILDREN,
-        'return bool(there["metadata"]["uid"] != job)',
+        'return bool(job_object["metadata"]["uid"] != job)',
         "return False",
         _ON_CALLS,
     ),
@@ -103,7 +103,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "children-labels-not-put-back",
         _CHILDREN,
-        "                await self._make_visible(found, manifest)\n                return Done.NOT_THERE if",
+        "                await self._make_visible(live, manifest)\n                return Done.NOT_THERE if",
         "                return Done.NOT_THERE if",
         _ON_CALLS,
     ),
@@ -117,7 +117,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "children-take-a-pod-of-another-controller",
         _CHILDREN,
-        "if child.replica and may_be_taken_back(found, manifest):",
+        "if child.replica and may_be_taken_back(live, manifest):",
         "if child.replica:",
         _ON_ADOPTION,
     ),
@@ -194,22 +194,22 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "children-report-of-another-object",
         _CHILDREN,
-        'if found["metadata"]["uid"] == uid:\n            for seen in',
-        "if True:\n            for seen in",
+        'if live["metadata"]["uid"] == uid:\n            for observation in',
+        "if True:\n            for observation in",
         _ON_CALLS,
     ),
     Mutant(
         "children-take-back-what-is-controlled-by-now",
         _CHILDREN,
-        'found["metadata"]["uid"] == uid and not is_controlled(found)',
-        'found["metadata"]["uid"] == uid',
+        'pod["metadata"]["uid"] == uid and not is_controlled(pod)',
+        'pod["metadata"]["uid"] == uid',
         _ON_CALLS,
     ),
     Mutant(
         "children-secret-made-twice",
         _CHILDREN,
-        "with suppress(Missing):\n            found = Ref.of(",
-        "with suppress(Missing, Conflict):\n            found = Ref.of(",
+        "with suppress(Missing):\n            ref = Ref.of(",
+        "with suppress(Missing, Conflict):\n            ref = Ref.of(",
         _ON_CALLS,
     ),
     Mutant(

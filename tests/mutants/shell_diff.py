@@ -13,8 +13,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "diff-deletes-what-others-made",
         _DIFF,
-        "elif key not in keep and key[0] in MANAGED and",
-        "elif key not in keep and",
+        "elif key not in desired_by_name and key[0] in MANAGED and",
+        "elif key not in desired_by_name and",
         _ON_DIFF,
     ),
     Mutant(
@@ -55,8 +55,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "diff-believes-a-late-report-of-a-tensorboard",
         _DIFF,
-        "return known.outdated or (known.uid, known.facts) != (_uid(found), facts_of(found))",
-        "return known.outdated",
+        "return last.outdated or (last.uid, last.facts) != (_uid(manifest), facts_of(manifest))",
+        "return last.outdated",
         _ON_DIFF,
     ),
     Mutant(
@@ -118,7 +118,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "diff-pod-without-report-let-go",
         _DIFF,
-        "if held and not retired and _is_unheard_of(state, replica, manifest):",
+        "if is_held and not retired and _is_unheard_of(state, replica, manifest):",
         "if False:",
         _ON_DIFF,
     ),

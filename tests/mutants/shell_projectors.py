@@ -32,7 +32,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "status-refused-change-blocks",
         _STATUS,
-        "                _drop(changes, change)  # the ones after it may be taken\n",
+        "                _drop(changes, change)  # the cluster may take the next ones\n",
         "",
         _ON_STATUS,
     ),
