@@ -66,11 +66,11 @@ class Status:
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
         """Some event shows in the status."""
-        return any(not isinstance(each, _NOT_SHOWN) for each in events)
+        return any(not isinstance(event, _NOT_SHOWN) for event in events)
 
     def is_urgent(self, events: Sequence[e.Event]) -> bool:
         """A phase or condition is shown at once; counts of replicas may wait, one write for several changes."""
-        return any(isinstance(each, e.PhaseEntered | e.ConditionsChanged) for each in events)
+        return any(isinstance(event, e.PhaseEntered | e.ConditionsChanged) for event in events)
 
     def changed(self, job: JobUid, seq: Seq, before: JobState, after: JobState) -> None:
         """Notes that the entry `seq` turned `before` into `after`: a visit writes what users can wait for."""
@@ -105,18 +105,18 @@ class Status:
         if state is None:
             self._forget(job)
             return None
-        wished = _published(state)
-        digest = digest_of(wished)
+        desired = _published(state)
+        digest = digest_of(desired)
         if changed and self._written.get(job, digest) != digest:
             return _MOMENT
         if job not in self._written and self._shown.get(job) == digest:
             self._written[job] = digest
         if self._written.get(job) == digest:
-            left = self._until_rewrite(job)
-            if left is None or left > 0:
-                return left
+            remaining = self._until_rewrite(job)
+            if remaining is None or remaining > 0:
+                return remaining
             self._rewrites[job] = self._rewrites.get(job, 0) + 1
-        return await self._write(job, state, wished, self._states.seq(job))
+        return await self._write(job, state, desired, self._states.seq(job))
 
     def _of(self, job: JobUid) -> JobState | None:
         """The latest state of a job that has a status."""
@@ -128,10 +128,10 @@ class Status:
         changes = self._changes.get(job)
         while changes:
             change = changes[0]
-            wished = _published(change.state)
+            desired = _published(change.state)
             try:
-                if self._written.get(job, self._shown.get(job)) != digest_of(wished):
-                    wait = await self._write(job, change.state, wished, change.seq)
+                if self._written.get(job, self._shown.get(job)) != digest_of(desired):
+                    wait = await self._write(job, change.state, desired, change.seq)
                     if wait is not None:
                         return wait
             except Refused:
@@ -141,16 +141,16 @@ class Status:
         self._changes.pop(job, None)
         return None
 
-    async def _write(self, job: JobUid, state: JobState, wished: dict[str, Any], seq: Seq) -> float | None:
-        """The job object has the status `wished`, that of `state`; seconds until a missing one is asked for again."""
-        digest = digest_of(wished)
+    async def _write(self, job: JobUid, state: JobState, desired: dict[str, Any], seq: Seq) -> float | None:
+        """Writes the status `desired`, that of `state`. Returns the seconds until a missing job is read again."""
+        digest = digest_of(desired)
         # noted before the write: the watch may show its effect before the response arrives
         self._written[job] = digest
         before, self._seqs[job] = self._seqs.get(job, Seq(0)), seq
         self._strayed.pop(job, None)
         ref = Ref(state.api_version, state.object_kind, state.namespace, state.name)
         try:
-            await self._cluster.patch_status(ref, job, wished, seq)
+            await self._cluster.patch_status(ref, job, desired, seq)
         except Missing:
             self._written.pop(job, None)
             return _MISSING_AGAIN
@@ -171,15 +171,17 @@ class Status:
         return since + _LOOK_AGAIN - asyncio.get_running_loop().time()
 
     def _forget(self, job: JobUid) -> None:
-        for known in (self._written, self._shown, self._strayed, self._rewrites):
-            known.pop(job, None)
+        for kept in (self._written, self._shown, self._strayed, self._rewrites):
+            kept.pop(job, None)
         self._changes.pop(job, None)
         self._seqs.pop(job, None)
 
 
 def _waited_for(state: JobState) -> object:
     """What users wait for: phase and conditions, without their times and messages."""
-    return state.phase, [(each.type, each.status, each.reason) for each in state.conditions]
+    return state.phase, [
+        (condition.type, condition.status, condition.reason) for condition in state.conditions
+    ]
 
 
 def _drop(changes: deque[_Change], change: _Change) -> None:
@@ -197,9 +199,11 @@ def _published(state: JobState) -> dict[str, Any]:
 def _made_of(same: Same) -> dict[str, Any]:
     """A visit asks for that of one state again: when it shows what has changed, and when it compares the last."""
     state: JobState = same.held
-    wished = status(state)
-    conditions = wished.get("conditions")
-    return {**wished, "conditions": redacted(conditions, secrets_of(state.spec))} if conditions else wished
+    published = status(state)
+    conditions = published.get("conditions")
+    return (
+        {**published, "conditions": redacted(conditions, secrets_of(state.spec))} if conditions else published
+    )
 
 
 def digest_of(status: Mapping[str, Any]) -> bytes:
