@@ -94,7 +94,7 @@ def replica(
     type_, index = split_replica(name)
     held = state.replicas[name]
     asked_anew = bool(attempt) and attempt != held.attempt
-    shown = PodUid(uid) or ("" if asked_anew else held.uid)
+    shown = PodUid(uid) or held.uid
     where = node or ("" if asked_anew else held.node or _reported_node(page, name, shown))
     pod = parts.Pod(name=page.kind.pod_name(page.after, name), uid=shown or None, node=where or None)
     return parts.Replica(name=name, type=type_, index=index, attempt=attempt or held.attempt, pod=pod)

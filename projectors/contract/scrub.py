@@ -161,7 +161,7 @@ def values_for_programs(tree: object, given: bool = False) -> Iterator[str]:
 
 def _says_which(key: object, tree: Mapping[str, Any]) -> bool:
     """The field is the name of a variable, or where its value comes from: none of that is a value."""
-    return key in {"name", "valueFrom"} and "name" in tree and bool(tree.keys() & {"value", "valueFrom"})
+    return key in {"name", "valueFrom"} and bool(tree.keys() & {"value", "valueFrom"})
 
 
 def strict(tree: Any, given: bool = False) -> Any:

@@ -29,12 +29,14 @@ def test_a_restart_names_replica_pod_cause_and_what_it_cost() -> None:
     assert data["budget"] == {"spent": 1, "limit": 3, "before": 3, "after": 2}
 
 
-def test_a_new_attempt_has_no_pod_yet() -> None:
-    story = Story(workers(1, runPolicy={"backoffLimit": 3})).submit().all_pods("Running")
-    story.pod("worker-0", "Failed", exit_code=1).gone("worker-0")
-    first, second = data_of(of_story(story), "replica.requested")
+def test_a_new_attempt_has_no_pod_and_no_node_yet() -> None:
+    story = Story(workers(1, runPolicy={"backoffLimit": 3})).submit().pod("worker-0", "Running", node="n1")
+    story.pod("worker-0", "Failed", exit_code=1, node="n1").gone("worker-0")
+    events = of_story(story)
+    first, second = data_of(events, "replica.requested")
     assert [data["replica"]["attempt"] for data in (first, second)] == [1, 2]
-    assert second["replica"]["pod"]["uid"] is None
+    assert (second["replica"]["pod"]["uid"], second["replica"]["pod"]["node"]) == (None, None)
+    assert data_of(events, "replica.failed")[0]["replica"]["pod"]["node"] == "n1"
 
 
 def test_a_phase_says_where_the_job_comes_from_and_how_its_replicas_are() -> None:
