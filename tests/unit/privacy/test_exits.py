@@ -222,6 +222,7 @@ OF_THE_LEDGER: Final = {
     "why": (["why", "train"], ["why", "train", "-o", "yaml"]),
     "replay": (["replay", "train"], ["replay", "--verify"], ["replay", "--verify", "-o", "json"]),
     "dead-letters": (["dead-letters", "list", "-o", "yaml"], ["dead-letters", "show", "1"]),
+    "events": (["events", "tail"], ["events", "tail", "-o", "jsonl"], ["events", "export", "--to", "-"]),
     "validate": (["validate", "FILE"],),
 }
 NO_EXIT: Final = {
@@ -244,8 +245,9 @@ def test_every_verb_of_the_command_line_is_looked_at() -> None:
     assert verbs == {*AGAINST_A_SERVER, *OF_THE_LEDGER, *NO_EXIT}
 
 
-WRITES_BY_ITSELF: Final = {"common", "dead_letters", "render", "logs", "screen", "__init__"}
-"""Modules that print without `common.say`: edges themselves, what `NO_EXIT` explains, `dead-letters show --raw`."""
+WRITES_BY_ITSELF: Final = {"common", "dead_letters", "events", "render", "logs", "screen", "__init__"}
+"""Modules that print without `common.say`: edges themselves, what `NO_EXIT` explains, `dead-letters show --raw`, and
+lines of public events, whose bytes stay as they were made, without secrets."""
 
 
 def test_verbs_print_through_one_edge() -> None:
