@@ -36,11 +36,6 @@ class Credentials:
 
     def __init__(self, context: Context) -> None:
         self._context, self._user = context, context.user
-        if self._user.get("auth-provider"):
-            raise ConfigError(
-                f'context "{context.name}" logs in through an auth-provider, which is not supported; '
-                "use the credential plugin of your provider (users[].user.exec)"
-            )
 
     def headers(self) -> list[tuple[str, str]]:
         """The headers with the user, and an impersonated one; a certificate needs no Authorization."""
@@ -68,6 +63,8 @@ class Credentials:
         """The bearer token; empty if the user has none. Raises ConfigError."""
         if path := self._user.get("tokenFile"):
             return self._file(path, "token").decode(errors="replace").strip()
+        if self._user.get("auth-provider"):
+            return _of_provider(self._context)
         return str(self._user.get("token") or self._from_program.get("token") or "").strip()
 
     @cached_property
@@ -110,6 +107,37 @@ class Credentials:
         """The status of the ExecCredential that the user's credential program prints."""
         config = self._user.get("exec")
         return _run(config, self._context) if config else {}
+
+
+def _of_provider(context: Context) -> str:
+    """The token of an auth-provider (OIDC, for example), refreshed by the client library: only it still has them."""
+    try:
+        from kubernetes.client import Configuration
+        from kubernetes.config import load_kube_config_from_dict
+    except ImportError:
+        raise ConfigError(
+            f'context "{context.name}" logs in through an auth-provider; install `jobledger[kubernetes]` for it'
+        ) from None
+    config = {
+        "current-context": "it",
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+        "clusters": [{"name": "it", "cluster": dict(context.cluster)}],
+        "users": [{"name": "it", "user": dict(context.user)}],
+    }
+    configuration = Configuration()
+    try:
+        load_kube_config_from_dict(config, client_configuration=configuration)  # type: ignore[no-untyped-call]
+    except Exception as error:  # noqa: BLE001 - the library passes on whatever its HTTP clients raise
+        reason = " ".join(str(error).split())
+        raise ConfigError(f'the auth-provider of context "{context.name}" gave no token: {reason}') from None
+    token = str(configuration.api_key.get("BearerToken") or "").removeprefix("Bearer ").strip()
+    if not token:
+        name = (context.user["auth-provider"] or {}).get("name")
+        raise ConfigError(
+            f'the auth-provider "{name}" of context "{context.name}" gave no token; '
+            "use the credential plugin of your provider (users[].user.exec)"
+        )
+    return token
 
 
 def _run(config: Mapping[str, Any], context: Context) -> Mapping[str, Any]:

@@ -74,7 +74,7 @@ def test_it_starts_and_has_nothing_left_to_compile(
 
 def test_it_holds_no_installer_no_compiler_and_no_test_of_ours(packages: Path) -> None:
     there = {each.name for each in packages.iterdir()}
-    assert {"jobledger", "projectors", "k8s_bridge", "statemachine", "aiohttp", "opentelemetry"} <= there
+    assert {"jobledger", "projectors", "k8s_bridge", "statemachine", "kubernetes", "opentelemetry"} <= there
     assert not {"pip", "setuptools", "wheel", "tests", "deploy", "pytest"} & there
 
 
@@ -88,6 +88,12 @@ def test_bytecode_is_there_and_depends_on_contents_alone(packages: Path) -> None
     source = packages / "jobledger" / "settings" / "model.py"
     compiled = Path(importlib.util.cache_from_source(str(source)))
     assert compiled.read_bytes()[4:8] == (0b01).to_bytes(4, "little")
+
+
+def test_what_no_role_imports_is_not_compiled(packages: Path) -> None:
+    models = packages / "kubernetes" / "client" / "models"
+    assert models.is_dir()
+    assert [path.name.partition(".")[0] for path in models.rglob("*.pyc")] == ["__init__"]
 
 
 def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:

@@ -112,7 +112,8 @@ def test_a_program_that_is_not_there_says_how_to_get_it() -> None:
 @pytest.mark.parametrize(
     ("user", "says"),
     [
-        ({"auth-provider": {"name": "gcp"}}, "auth-provider"),
+        ({"auth-provider": {"name": "azure"}}, 'the auth-provider "azure" of context .* credential plugin'),
+        ({"auth-provider": {"name": "gcp"}}, "the auth-provider of context .* gave no token: "),
         ({"tokenFile": "/nowhere/token"}, "the token of context"),
         ({"client-certificate": "/nowhere", "client-key": "/nowhere"}, "the client-certificate of context"),
         ({"client-certificate-data": "ä", "client-key-data": "ä"}, "is not base64"),
@@ -121,3 +122,29 @@ def test_a_program_that_is_not_there_says_how_to_get_it() -> None:
 def test_what_cannot_be_used_is_a_sentence(user: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         _ = of(user).headers(), of(user).pair
+
+
+def oidc(expires: int) -> dict[str, Any]:
+    """A user who logs in by OIDC, with a token until then (seconds since 1970), and an issuer that is away."""
+    claims = base64.urlsafe_b64encode(json.dumps({"exp": expires}).encode()).decode().rstrip("=")
+    config = {"id-token": f"e30.{claims}.c2ln", "idp-issuer-url": "https://127.0.0.1:1", "refresh-token": "r"}
+    return {"auth-provider": {"name": "oidc", "config": {**config, "client-id": "c", "client-secret": "s"}}}
+
+
+def test_the_token_of_an_auth_provider_is_used_while_it_holds() -> None:
+    user = oidc(32_503_680_000)
+    token = user["auth-provider"]["config"]["id-token"]
+    assert of(user).headers() == [("Authorization", f"Bearer {token}")]
+
+
+def test_an_auth_provider_that_is_away_is_a_sentence() -> None:
+    with pytest.raises(ConfigError, match=r"the auth-provider of context .* gave no token: "):
+        of(oidc(1)).headers()
+
+
+def test_without_the_client_library_an_auth_provider_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "kubernetes.config", None)
+    with pytest.raises(ConfigError, match=r"install `jobledger\[kubernetes\]`"):
+        of(oidc(1)).headers()
