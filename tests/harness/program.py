@@ -53,7 +53,7 @@ def start(
     how: dict[str, Any] = {**options, "text": text}
     real = how.pop("real", False) or os.environ.get("JOBLEDGER_REAL_STARTS") == "1"
     command = [sys.executable, "-m", how.pop("module", "jobledger"), *arguments]
-    if real or not _forks(options.get("env"), arguments):
+    if real or not _forks(options.get("env")):
         return subprocess.Popen[Any](command, **how)
     return Forked(_servers.one(), command, **how)
 
@@ -79,14 +79,10 @@ def run(
 
 # ---- which programs are forked -----------------------------------------------------------------------------------
 
-_INSTEAD: Final = {"KUBECONFIG": "--kubeconfig"}
-"""Variables that are read early and do not matter to a program with this option."""
 
-
-def _forks(env: Mapping[str, str] | None, arguments: tuple[str, ...]) -> bool:
+def _forks(env: Mapping[str, str] | None) -> bool:
     """No variable matters that the fork server has read with another value."""
-    differing = _servers.one().differs(os.environ if env is None else env)
-    return not {name for name in differing if _INSTEAD.get(name) not in arguments}
+    return not _servers.one().differs(os.environ if env is None else env)
 
 
 class _Servers:
