@@ -253,7 +253,9 @@ def test_a_variable_that_was_read_already_demands_a_real_start(started: START, n
     assert not is_forked(started(PARENT, variables={name: "1"}))
 
 
-@pytest.mark.parametrize("name", ["COLUMNS", "NO_COLOR", "TERM", "PATH", "JOBLEDGER_STORE", "PYTHONPATH", "KUBECONFIG"])
+@pytest.mark.parametrize(
+    "name", ["COLUMNS", "NO_COLOR", "TERM", "PATH", "JOBLEDGER_STORE", "PYTHONPATH", "KUBECONFIG"]
+)
 def test_other_variables_do_not(started: START, name: str, tmp_path: Path) -> None:
     assert is_forked(started(PARENT, variables={name: str(tmp_path)}))
 

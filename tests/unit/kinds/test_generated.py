@@ -19,7 +19,8 @@ def checkout(tmp_path: Path) -> Path:
     by_hand = [
         *(generate.ROOT / "docs").rglob("_*.md"),
         generate.ROOT / "deploy" / "monitoring" / "alerts.yaml",
-        *(generate.ROOT / each for each in (switching.VALUES, switching.SCHEMA)),
+        *(generate.ROOT / name for name in (switching.VALUES, switching.SCHEMA)),
+        *(generate.ROOT / "projectors" / "contract" / "released").rglob("*.json*"),
     ]
     for path in by_hand:
         copy = tmp_path / path.relative_to(generate.ROOT)
