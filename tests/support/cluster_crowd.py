@@ -17,8 +17,10 @@ from functools import partial
 from threading import Lock
 from typing import Any, Final, Self
 
+from statemachine.ids import JobUid
 from statemachine.status import status
 from tests.harness import ControlPlane, wait_for
+from tests.simulation.histories import Story
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_hands import Hands
 from tests.support.cluster_jobs import job, replica_type
@@ -110,15 +112,13 @@ class Crowd:
             self._meddle(while_=lambda: _none_failed(running) and not all(each.done() for each in running))
             for each in running:
                 each.result()
+        self._meddle_more()
         self._let_end()
         pods, jobs = self.pods.seen(), self.jobs.seen()
         self._clear()
         self._judge(pods, jobs)
         print(f"there were {self.toll}")  # noqa: T201
-        restarts = (
-            self.size["JOBS"] // 2
-        )  # people end three pods a job, two of five so that they are to be restarted
-        much = {ACTS: 3 * self.size["JOBS"], RESTARTS: restarts, LOST: self.size["JOBS"] // 4, **least}
+        much = {ACTS: 3 * self.size["JOBS"], **self._enough(), **least}
         assert list(self.toll.short_of(much)) == [], "too little happened to show anything"
 
     def kill_api_servers(self, lasts: float) -> None:
@@ -181,6 +181,31 @@ class Crowd:
                 self.toll.add(ACTS)
             time.sleep(chance.uniform(0.0, 6.0 / self.size["JOBS"]))
 
+    def _enough(self) -> dict[str, int]:
+        """What the log has to tell of the pods that people end and delete."""
+        return {RESTARTS: self.size["JOBS"] // 2, LOST: self.size["JOBS"] // 4}
+
+    def _meddle_more(self) -> None:
+        """People end and delete pods that run until the log tells enough of both, as long as a job is left.
+
+        In the fire most jobs may have been paused, and few pods have been there to act on.
+        """
+        chance, enough = self.size.chance("latecomers"), self._enough()
+        acts = {RESTARTS: self._end_by_kill, LOST: self.hands.delete_pod}
+        for _ in range(int(self._patience)):
+            counts = _counts(self.ledger.stories())
+            missing = [act for what, act in acts.items() if counts[what] < enough[what]]
+            if not missing or not self._are_jobs_left():
+                return
+            unfinished = self._let_run()
+            pods = [pod for pod in self.pods.living() if pod.job in unfinished and pod.is_running]
+            for act in missing if pods else ():
+                act(chance.choice(pods))
+            time.sleep(1.0)
+
+    def _end_by_kill(self, pod: PodRecord) -> None:
+        self.hands.end(pod, KILL)
+
     def _are_jobs_left(self) -> bool:
         return any(not job.is_final for job in self.jobs.living())
 
@@ -215,16 +240,20 @@ class Crowd:
 
     def _help_to_end(self) -> list[str]:
         self._check_recorders()
-        self.plane.bring_back()
-        self._wake_nodes()
-        unfinished = {each.uid: each for each in self.jobs.living() if not each.is_final}
-        for each in unfinished.values():
-            if each.is_paused:
-                self.hands.pause(each, False)
+        unfinished = self._let_run()
         for pod in self.pods.living():
             if pod.job in unfinished and pod.replica == "worker-0" and pod.is_running:
                 self.hands.end(pod, 0)
         return [f"{each.name}: {self._pods_of(each.uid)}, {each.status}" for each in unfinished.values()]
+
+    def _let_run(self) -> dict[JobUid, JobRecord]:
+        """Nothing of the control plane is down, and no job is paused; gives those that have not ended, by uid."""
+        self.plane.bring_back()
+        self._wake_nodes()
+        unfinished = {record.uid: record for record in self.jobs.living() if not record.is_final}
+        for paused in [record for record in unfinished.values() if record.is_paused]:
+            self.hands.pause(paused, False)
+        return unfinished
 
     def _wake_nodes(self) -> None:
         """Whoever plays the nodes begins anew if it has overlooked a pod, which is no fault of ours."""
@@ -278,9 +307,14 @@ class Crowd:
         assert unjust_verdicts(pods, stories) == []
         assert changed_minds(jobs) == []
         self.toll.add(PODS, len(pods))
-        self.toll.add(RESTARTS, sum(story.state.spent for story in stories.values()))
-        self.toll.add(LOST, lost(stories))
+        for what, number in _counts(stories).items():
+            self.toll.add(what, number)
         logging.getLogger(__name__).info(account(pods, jobs, stories))
+
+
+def _counts(stories: dict[JobUid, Story]) -> dict[str, int]:
+    """What the log tells of the pods that people end and delete."""
+    return {RESTARTS: sum(story.state.spent for story in stories.values()), LOST: lost(stories)}
 
 
 def _none_failed(running: Iterable[Future[None]]) -> bool:
