@@ -29,6 +29,7 @@ _ON_KEYS: Final = (_AT + "test_keys.py",)
 _ON_HISTORY: Final = (_AT + "test_history.py",)
 _ON_HEALTH: Final = ("tests/unit/test_health.py",)
 _ON_HTTP: Final = (_API + "test_app.py", _API + "test_http.py")
+_ON_PLUGIN: Final = ("tests/unit/plugin/test_cluster.py",)
 _ON_GUARDS: Final = (_API + "test_http.py", _API + "test_cluster_guard.py")
 _ON_LIMITS: Final = (_API + "test_limits.py",)
 _ON_REVIEWS: Final = (_API + "test_reviews.py",)
@@ -227,7 +228,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_HTTP,
     ),
     Mutant("wishes-ended-job-paused", _WISHES, "    if phase in FINAL:\n", "    if False:\n", _ON_HTTP),
-    Mutant("wishes-deleted-job-changed", _WISHES, "    if is_gone(job):\n", "    if False:\n", _ON_HTTP),
+    Mutant("wishes-deleted-job-changed", _WISHES, "    if is_gone(job):\n", "    if False:\n", _ON_PLUGIN),
     Mutant("guard-any-host", _GUARDS, "if host_name(host.lower()) not in LOCAL:", "if False:", _ON_GUARDS),
     Mutant(
         "guard-any-origin",

@@ -199,10 +199,10 @@ async def test_a_uid_goes_before_a_name(log: SqliteLog, projector: HistoryProjec
 async def test_jobs_are_listed_newest_first_whatever_their_clocks_say(
     log: SqliteLog, projector: HistoryProjector, view: History
 ) -> None:
-    later = chain(admitted("late", when=START + timedelta(days=1)), job=JobUid("u1"))
-    await log.append([*later, *named("u2", "early")])
+    first = encode(entry(JobUid("u1"), 1, GENESIS, admitted("first"), START + timedelta(days=1)))
+    await log.append([EntryDraft(JobUid("u1"), 1, first), *named("u2", "second")])
     await projector.advance()
-    assert [each.name for each in await view.list_jobs()] == ["early", "late"]
+    assert [job.name for job in await view.list_jobs()] == ["second", "first"]
 
 
 async def test_lists_can_be_narrowed(log: SqliteLog, projector: HistoryProjector, view: History) -> None:
@@ -402,6 +402,27 @@ async def test_whoever_comes_back_after_another_has_gone_on_writes_nothing_twice
     sleeper.forget()
     await sleeper.advance()
     assert await contents(History(database)) == await from_the_beginning(log, tmp_path)
+
+
+async def test_entries_that_the_database_did_not_take_are_written_at_the_next_try(
+    log: SqliteLog,
+    database: Database,
+    projector: HistoryProjector,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def away(*_: object) -> None:
+        raise ViewUnavailable("the database is away")
+
+    await log.append(history(3))
+    await projector.advance()
+    await log.append(history(6)[3:])
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "change", away)
+        with pytest.raises(ViewUnavailable):
+            await projector.advance()
+    await projector.advance()
+    assert await contents(projector.history) == await from_the_beginning(log, tmp_path)
 
 
 async def test_a_view_that_is_emptied_under_a_projector_is_made_again_from_the_first_entry(

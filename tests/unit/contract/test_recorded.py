@@ -10,8 +10,12 @@ from projectors.contract.catalogue import CATALOGUE, TYPES, short_name
 from projectors.contract.envelope import problem, structured
 from projectors.contract.schemas import schema
 from projectors.contract.stream import Publisher
+from statemachine.log.codec import entry_hash
 from statemachine.log.port import Record
+from statemachine.phases import Phase
 from tests.contract.lives import PUBLICATION, Life, events_of, lives, recorded
+from tests.support.logs import chain, entered, placed
+from tests.support.newer import newer_cause
 from tests.support.scenario import Story, workers
 from tests.support.seeds import chance
 from tests.unit.contract.made import of_story
@@ -93,3 +97,14 @@ def test_an_entry_that_cannot_be_read_holds_its_job_alone() -> None:
     events = list(publisher.all(iter([*first[:2], broken, *first[3:], *others])))
     assert publisher.held == {first[0].job: 3}
     assert events == [*Publisher(PUBLICATION).all(iter([*first[:2]])), *of_story(second)]
+
+
+def test_an_entry_whose_cause_is_of_a_newer_release_holds_all_that_follows_it_in_its_job() -> None:
+    publisher = Publisher(PUBLICATION)
+    first, second, _ = newer_cause()
+    third = chain([entered(Phase.RUNNING)], after=2, prev=entry_hash(second.body))
+    records = placed([first, second, *third])
+    events = list(publisher.all(iter(records)))
+    assert publisher.held == {records[0].job: 2}
+    assert events == list(Publisher(PUBLICATION).all(iter(records[:1])))
+    assert events

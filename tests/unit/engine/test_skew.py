@@ -157,6 +157,7 @@ def test_nothing_is_fired_while_nobody_has_told_the_time() -> None:
         await scene.within(60)
         assert scene.fired == []
         assert scene.check.trouble == ""
+        assert 30 < scene.asked <= 60, "a clock that nobody confirms is checked about once a second"
         scene.is_there = True
         await scene.within(60)
         assert len(scene.fired) == 1

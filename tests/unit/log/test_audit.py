@@ -57,6 +57,14 @@ def test_a_repeated_entry_is_a_flaw_and_the_rest_is_not() -> None:
     ]
 
 
+def test_an_entry_that_names_the_one_before_it_under_a_wrong_number_is_a_flaw() -> None:
+    first, second = placed(history(2))
+    raw = decode(second.body).model_copy(update={"seq": 5})
+    assert flaws(first, replace(second, seq=5, body=encode(raw))) == [
+        (2, "the job is at entry 1: what lies between is missing or was refused")
+    ]
+
+
 def test_a_late_writers_branch_is_one_flaw_and_the_history_goes_on() -> None:
     good = history(5)
     late = chain(said("late"), said("later"), said("last"), after=2, prev=entry_hash(good[1].body))

@@ -194,6 +194,7 @@ def test_what_is_no_entry_is_unreadable_with_a_reason_and_its_bytes(body: bytes,
         with pytest.raises(EntryUnreadable) as refused:
             read(body)
         assert reason in refused.value.reason
+        assert "lifted" not in refused.value.reason, "it has the present version"
         assert refused.value.body == body
 
 

@@ -124,3 +124,14 @@ async def test_dead_letters_go_along_once_each_to_the_partition_of_their_job() -
         assert (await copy(source, target)).letters == 3
     found = [[replace(each, id=0) for each in await log.dead_letters()] for log in target.logs]
     assert found == [letters[2:], letters[:2]]
+
+
+async def test_of_two_equal_dead_letters_the_one_that_a_broken_copy_lacks_goes_along() -> None:
+    source, target = MemoryLog(), two()
+    letter = DeadLetter(START, OTHER, b"\xff", "no")
+    await source.add_dead_letter(letter)
+    await copy(source, target)
+    await source.add_dead_letter(letter)
+    for _ in range(2):
+        assert (await copy(source, target)).letters == 2
+    assert len(await target.logs[1].dead_letters()) == 2

@@ -430,6 +430,16 @@ async def test_the_next_status_knows_the_version_that_this_one_made(
     assert tested == ["3", "11"]
 
 
+async def test_a_response_that_is_older_than_what_the_watch_brought_does_not_set_the_version_back(
+    server: Server, cluster: ApiServerCluster
+) -> None:
+    server.on("PATCH", STATUS_PATH, Answer(body=child(JOB, "j-1", 2)), Answer(body=child(JOB, "j-1", 11)))
+    for seq in (5, 6):
+        await cluster.patch_status(REF, "j-1", {"phase": "Running"}, seq)
+    tested = [request.body[1]["value"] for request in server.asked("PATCH", STATUS_PATH)]
+    assert tested == ["3", "3"]
+
+
 async def test_a_status_of_a_lower_seq_sends_nothing(server: Server, cluster: ApiServerCluster) -> None:
     server.on("PATCH", STATUS_PATH, Answer(body=child(JOB, "j-1", 11)))
     await cluster.patch_status(REF, "j-1", {"phase": "Running"}, 5)
