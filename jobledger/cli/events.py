@@ -84,7 +84,8 @@ def tail(
 ) -> None:
     """Print public events of the log in its order, and with --follow those that come.
 
-    Works without a server. Labels are compared as they were then.
+    Works without a server. Labels are compared as they were then. Exit code 1 if the log has no job that JOB names;
+    with --follow the command says so and waits for one.
     """
     import asyncio
 
@@ -103,17 +104,24 @@ def tail(
 async def _tail(
     settings: "Settings", url: str | None, wanted: "Wanted", form: Form, *, follow: bool, late: bool
 ) -> int:
+    from jobledger.publishing.filters import Sought
     from jobledger.publishing.source import source_of
 
+    missing, sought = "", Sought(wanted)
     async with source_of(settings, url) as source:
         async for published in source.published(follow=follow):
-            if published is None:
-                late = False
-                sys.stdout.flush()
-            elif not late:
-                for event in wanted.of(published):
+            if published is not None:
+                sought.take(published)
+                for event in () if late else wanted.of(published):
                     _print(event, form)
-        return _held(source.publisher.held)
+                continue
+            late = False
+            sys.stdout.flush()
+            missing = sought.missing(source.publisher.held, follows=follow)
+            if missing:
+                common.warn(f"jobledger: {missing}")
+        held = _held(source.publisher.held)
+    return FAILED if missing else held
 
 
 def _print(event: "PublicEvent", form: Form) -> None:

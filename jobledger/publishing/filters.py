@@ -1,10 +1,11 @@
 """Which public events somebody wants. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
+from jobledger.errors import nearest
 from jobledger.settings.values import duration
 from k8s_bridge.selectors import Selector
 from projectors.contract.catalogue import CATALOGUE, short_name
@@ -29,11 +30,17 @@ class Wanted(NamedTuple):
         """Those of the entry that are wanted."""
         return [event for event in published.events if self._has(event)] if self._covers(published) else ()
 
+    def names(self, published: PublishedEntry) -> bool:
+        """The entry is of a job of the name and namespace that are wanted, whatever else is."""
+        state = published.state
+        return (not self.namespace or state.namespace == self.namespace) and (
+            not self.job or self._names(state.namespace, state.name, state.uid)
+        )
+
     def _covers(self, published: PublishedEntry) -> bool:
         entry, state = published.entry, published.state
         return (
-            (not self.namespace or state.namespace == self.namespace)
-            and (not self.job or self._names(state.namespace, state.name, state.uid))
+            self.names(published)
             and (self.since is None or entry.seen_at >= self.since)
             and (self.until is None or entry.seen_at < self.until)
             and all(requirement.is_met_by(state.labels) for requirement in self.selector.requirements)
@@ -42,11 +49,47 @@ class Wanted(NamedTuple):
     def _names(self, namespace: str, name: str, uid: str) -> bool:
         where, slash, of = self.job.rpartition("/")
         is_named = name == of and (not slash or namespace == where)
-        return is_named or (len(self.job) >= _SHORTEST_UID and uid.startswith(self.job))
+        return is_named or self.begins(uid)
+
+    def begins(self, uid: str) -> bool:
+        """The job that is wanted is named by the beginning of this uid."""
+        return len(self.job) >= _SHORTEST_UID and uid.startswith(self.job)
 
     def _has(self, event: PublicEvent) -> bool:
         name = short_name(str(event.attributes["type"]))
         return not self.types or any(fnmatchcase(name, pattern) for pattern in self.types)
+
+
+class Sought:
+    """Says whether the log has a job that `wanted` names, from all entries that are given to it."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._is_open = bool(wanted.job)
+        self._others: set[str] = set()
+
+    def take(self, published: PublishedEntry) -> None:
+        """One more entry, whether or not its events are wanted."""
+        if self._is_open and self._wanted.names(published):
+            self._is_open = False
+            self._others.clear()
+        elif self._is_open:
+            self._others |= {published.state.name, f"{published.state.namespace}/{published.state.name}"}
+
+    def missing(self, held: Iterable[str], *, follows: bool) -> str:
+        """A sentence where the log ends without the job; empty if it has it, or said so before.
+
+        A job is there as well if its uid is among the `held`, of which nothing can be published.
+        """
+        if not self._is_open or any(map(self._wanted.begins, held)):
+            return ""
+        self._is_open = False
+        where = f' in namespace "{self._wanted.namespace}"' if self._wanted.namespace else ""
+        if follows:
+            return f'the log has no job "{self._wanted.job}"{where} yet; events follow once there is one'
+        near = nearest(self._wanted.job, sorted(self._others))
+        hint = f'did you mean "{near}"?' if near else "`jobledger get -A` lists all jobs"
+        return f'the log has no job "{self._wanted.job}"{where}; {hint}'
 
 
 def types_of(patterns: Sequence[str]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from jobledger.publishing.filters import Sought, Wanted
 from statemachine.log.identity import identity
 from tests.unit.cli_offline.conftest import SECRET, Ask, job, write
 
@@ -63,6 +64,41 @@ def test_a_span_of_time_is_written_alone(ask: Ask, tmp_path: Path) -> None:
 def test_events_are_chosen(ask: Ask, more: tuple[str, ...], subjects: set[str]) -> None:
     lines = ask("events", "tail", "-o", "jsonl", *more).out.splitlines()
     assert {json.loads(line)["subject"] for line in lines} == subjects
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (("quoter",), 'no job "quoter"; did you mean "quota"?'),
+        (("quota", "-n", "other"), 'no job "quota" in namespace "other"; '),
+        (("other/quota",), 'no job "other/quota"; did you mean "demo/quota"?'),
+        (("0123456789",), 'no job "0123456789"; `jobledger get -A` lists all jobs'),
+        (("ccc",), 'no job "ccc"; '),
+    ],
+)
+def test_a_job_that_the_log_does_not_have_is_named(ask: Ask, more: tuple[str, ...], sentence: str) -> None:
+    said = ask("events", "tail", *more)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith(f"jobledger: the log has {sentence}")
+
+
+@pytest.mark.parametrize(
+    "more", [("-l", "team=a"), ("--after", "2030-01-01T00:00:00Z"), ("--type", "job.expired")]
+)
+def test_a_job_without_an_event_that_is_wanted_is_no_mistake(ask: Ask, more: tuple[str, ...]) -> None:
+    assert ask("events", "tail", "quota", *more) == (0, "", "")
+
+
+def test_a_log_that_is_followed_is_said_once_to_have_no_such_job_yet() -> None:
+    sought = Sought(Wanted("quota", namespace="demo"))
+    sentence = 'the log has no job "quota" in namespace "demo" yet; events follow once there is one'
+    assert [sought.missing((), follows=True) for _ in range(2)] == [sentence, ""]
+
+
+def test_a_job_that_is_held_is_in_the_log_though_nothing_of_it_is_published() -> None:
+    sought = Sought(Wanted("cccc"))
+    assert not sought.missing(["cccc-3333"], follows=False)
+    assert sought.missing(["dddd-3333"], follows=False)
 
 
 def test_events_are_listed_for_people(ask: Ask) -> None:
