@@ -12,6 +12,7 @@ from jobledger.api import (
     alias,
     alias_changes,
     choices,
+    contract,
     discovery,
     freshness,
     jobs,
@@ -69,6 +70,7 @@ def create(
     kept = Lives(app)
     for router in (
         discovery.routes(console),
+        contract.routes(),
         jobs.routes(console),
         validation.routes(console),
         parts.routes(console, kept),

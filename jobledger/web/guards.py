@@ -62,6 +62,9 @@ OPEN: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 TOKEN_HEADER: Final = "X-Jobledger-Token"  # noqa: S105 - the name of a header
 """Stands for `Authorization`, which the API server takes away when it proxies to a service."""
 
+CONTRACT: Final = "/v1/contract/"
+"""Below it nobody needs a token either: schemas of the public contract, the same on every server of a release."""
+
 _LONGEST: Final = 32 << 10
 """Bytes of a token. Those of large organisations, with every group in them, have some ten thousand."""
 
@@ -74,7 +77,7 @@ class ClusterGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
-        if scope["type"] == "http" and scope["path"] not in OPEN:
+        if scope["type"] == "http" and not _is_open(scope["path"]):
             try:
                 _introduce(scope, await self._reviews.caller(token(Headers(scope=scope))))
             except (Unauthenticated, ClusterUnavailable) as error:
@@ -85,6 +88,10 @@ class ClusterGuard:
                 await problem(403, "forbidden", wrong)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN or path.startswith(CONTRACT)
 
 
 def _foreign(headers: Headers) -> str:

@@ -77,6 +77,15 @@ def test_the_wheel_holds_everything_that_the_console_shows(wheel: Path) -> None:
     assert {str(each.relative_to(ROOT)) for each in needed} <= names
 
 
+def test_the_wheel_holds_the_schemas_of_every_contract_that_was_released(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    needed = {
+        str(path.relative_to(ROOT)) for path in ROOT.glob("projectors/contract/released/*/schemas/*.json")
+    }
+    assert len(needed) > 10
+    assert needed <= names
+
+
 def test_a_job_runs_from_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
     """The packages of this environment stand in for the network; jobledger itself comes from the wheel."""
     target = tmp_path / "site"

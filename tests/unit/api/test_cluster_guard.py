@@ -123,6 +123,16 @@ async def test_health_needs_no_token() -> None:
         assert not fake.asked
 
 
+async def test_the_public_contract_needs_no_token_and_nothing_around_it_is_open() -> None:
+    async with cluster() as (client, _, fake):
+        nobody = {"X-Jobledger-Token": ""}
+        assert (await client.get("/v1/contract/1.0/job.failed.json", headers=nobody)).status_code == 200
+        assert (await client.get("/v1/contract/1.0/job.no.json", headers=nobody)).status_code == 404
+        assert not fake.asked
+        for path in ("/v1/contract", "/v1/contracts/1.0/job.failed.json", "/v1"):
+            detail(await client.get(path, headers=nobody), 401, "unauthenticated")
+
+
 async def test_a_page_of_a_browser_gets_nowhere_without_a_token_whatever_host_it_names() -> None:
     async with cluster() as (client, _, _):
         headers = {"X-Jobledger-Token": "", "Origin": "http://evil.example", "Host": "localhost"}
@@ -132,7 +142,9 @@ async def test_a_page_of_a_browser_gets_nowhere_without_a_token_whatever_host_it
 # ---- what they may -----------------------------------------------------------------------------------------
 
 
-OF_NO_JOB = {*OPEN, "/v1", "/v1/healthz", "/v1/jobs/validate"}
+SCHEMA = "/v1/contract/{version}/{name}.json"
+
+OF_NO_JOB = {*OPEN, "/v1", "/v1/healthz", "/v1/jobs/validate", SCHEMA}
 """What says nothing of any job but the one that the request brings: whoever has a token may ask."""
 
 

@@ -57,6 +57,7 @@ VALUES: Final = {
     "file": "console.js",
     "path": "jobs",
     "language": "en",
+    "version": "1.0",
 }
 """What stands in paths."""
 

@@ -1,0 +1,52 @@
+"""`/v1/contract`: the JSON schemas that the attribute `dataschema` of public events names.
+
+They come from the files that were frozen with every version and are part of the package, byte for byte, so a reader
+of old events gets the schema of then. They name no job, and need no token. Why: ADR 0035.
+"""
+
+from importlib.resources import files
+from typing import Final
+
+from fastapi import APIRouter
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from jobledger.api import models
+from jobledger.web.guards import CONTRACT
+from projectors.contract.catalogue import VERSION
+
+MEDIA_TYPE: Final = "application/schema+json"
+
+_A_DAY: Final = {"Cache-Control": "public, max-age=86400"}
+"""For caches on the way. What was frozen does not change; a day lets mistakes of a proxy pass."""
+
+
+def schemas(version: str) -> dict[str, bytes]:
+    """Type → JSON schema, of the contract's `version`; empty if there is no such version."""
+    folder = files("projectors.contract") / "released"
+    if version not in {there.name for there in folder.iterdir() if there.is_dir()}:
+        return {}
+    there = (folder / version / "schemas").iterdir()
+    return {path.name.removesuffix(".json"): path.read_bytes() for path in there}
+
+
+def routes() -> APIRouter:
+    """`/v1/contract/VERSION/NAME.json`."""
+    router = APIRouter(prefix=CONTRACT.removesuffix("/"))
+    kept: dict[str, dict[str, bytes]] = {}
+
+    @router.get("/{version}/{name}.json", response_class=Response, **models.text(MEDIA_TYPE))
+    def schema(version: str, name: str) -> Response:
+        """The JSON schema of the data of a type of public event, as a version of the contract has it."""
+        known = kept.get(version) or schemas(version)
+        if not known:
+            raise HTTPException(
+                404, f'the contract has no version "{version}"; this server has up to {VERSION}'
+            )
+        kept[version] = known
+        if name not in known:
+            sentence = f'version {version} of the contract has no type "{name}"'
+            raise HTTPException(404, f"{sentence}; `jobledger events schema` lists all")
+        return Response(known[name], media_type=MEDIA_TYPE, headers=_A_DAY)
+
+    return router
