@@ -31,13 +31,13 @@ def with_variables(value: Any, change: Change) -> Any:
     """A copy of plain data in which literal values of all `env` lists, wherever they are, are changed."""
     if isinstance(value, Mapping):
         return {
-            key: [_changed(each, change) for each in inner]
+            key: [_changed(variable, change) for variable in inner]
             if key == "env" and isinstance(inner, list)
             else with_variables(inner, change)
             for key, inner in value.items()
         }
     if isinstance(value, list | tuple):
-        return [with_variables(each, change) for each in value]
+        return [with_variables(item, change) for item in value]
     return value
 
 

@@ -14,20 +14,20 @@ POLICY: Final = 7
 differently."""
 
 
-def decide(state: JobState, seen: Observation) -> tuple[Event, ...]:
-    """What `seen` means for the job, in log order; empty if it changes nothing."""
-    return decided(state, seen)[0]
+def decide(state: JobState, observation: Observation) -> tuple[Event, ...]:
+    """What `observation` means for the job, in log order; empty if it changes nothing."""
+    return decided(state, observation)[0]
 
 
-def decided(state: JobState, seen: Observation) -> tuple[tuple[Event, ...], JobState]:
-    """What `seen` means for the job, and the state that this leads to."""
-    if state.closed or (state.phase is Phase.NEW and not isinstance(seen, JobObserved)):
+def decided(state: JobState, observation: Observation) -> tuple[tuple[Event, ...], JobState]:
+    """What `observation` means for the job, and the state that this leads to."""
+    if state.closed or (state.phase is Phase.NEW and not isinstance(observation, JobObserved)):
         return (), state
-    said = seen if isinstance(seen, JobObserved) else state
+    said = observation if isinstance(observation, JobObserved) else state
     kind = kind_of(said.api_version, said.kind)
     events: list[Event] = []
     for rule in kind.lifecycle:
-        for event in rule(kind, state, seen):
+        for event in rule(kind, state, observation):
             state = evolve(state, event)
             events.append(event)
     return tuple(events), state

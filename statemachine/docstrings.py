@@ -16,8 +16,8 @@ from textwrap import dedent
 def field_docs(declared: type) -> Mapping[str, str]:
     """The docstring of each field of the class that has one, its own or an inherited one, as one line."""
     docs: dict[str, str] = {}
-    for each in reversed(declared.__mro__):
-        docs |= _own(each) if "__annotations__" in vars(each) else {}
+    for base in reversed(declared.__mro__):
+        docs |= _own(base) if "__annotations__" in vars(base) else {}
     return docs
 
 

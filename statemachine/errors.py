@@ -65,9 +65,9 @@ class SeqConflict(LogError):
 
     retryable = True
 
-    def __init__(self, job: str, seq: int, found: int) -> None:
-        super().__init__(f"job {job}: entry {seq} refused, the log is at {found}")
-        self.job, self.seq, self.found = job, seq, found
+    def __init__(self, job: str, seq: int, last: int) -> None:
+        super().__init__(f"job {job}: entry {seq} refused, the log is at {last}")
+        self.job, self.seq, self.found = job, seq, last
 
 
 class LogUnavailable(LogError):
@@ -98,9 +98,9 @@ class Hole(LogError):
 
     retryable = True
 
-    def __init__(self, partition: int, expected: int, found: int) -> None:
-        super().__init__(f"partition {partition}: observation {found} came where {expected} should have")
-        self.partition, self.expected, self.found = partition, expected, found
+    def __init__(self, partition: int, expected: int, place: int) -> None:
+        super().__init__(f"partition {partition}: observation {place} came where {expected} should have")
+        self.partition, self.expected, self.found = partition, expected, place
 
 
 class StoreInUse(LogError):
@@ -184,5 +184,5 @@ class InvariantBroken(JobledgerError):
 
 def first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """What went wrong first, out of groups in groups: the rest followed from it."""
-    found = group.exceptions[0]
-    return first(found) if isinstance(found, BaseExceptionGroup) else found
+    failure = group.exceptions[0]
+    return first(failure) if isinstance(failure, BaseExceptionGroup) else failure

@@ -138,10 +138,10 @@ def machine() -> Machine:
 def _targets(held: Machine) -> Mapping[tuple[Phase, Trigger], Phase]:
     """What the Machine says for every (phase, trigger) that it allows, looked up once."""
     return {
-        (phase, trigger): Phase(found[0].dest) if found[0].dest else phase
+        (phase, trigger): Phase(transitions[0].dest) if transitions[0].dest else phase
         for trigger in Trigger
         for phase in Phase
-        if (found := held.get_transitions(trigger.value, phase.value))
+        if (transitions := held.get_transitions(trigger.value, phase.value))
     }
 
 

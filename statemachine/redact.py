@@ -51,8 +51,8 @@ _PAIR: Final = re.compile(
 """An entry of `env` inside of a text: in JSON, in YAML, or as an API server's error shows it."""
 
 _PLAIN: Final = tuple(
-    re.compile(each, flags)
-    for each, flags in (
+    re.compile(pattern, flags)
+    for pattern, flags in (
         (r"""://[^/\s:@'"]*:(?P<value>[^/\s'"]+)@""", 0),  # the password of an address
         (r"""https?://(?P<value>[^/\s:@'"<]{16,})@""", 0),  # a token in its place
         (
@@ -97,7 +97,7 @@ def redacted(value: Any, *beside: Any) -> Any:
     """
     if isinstance(value, list | tuple):
         return (
-            [redacted(each, *beside) for each in value] if _of_maps(value) else Redactor(*beside).tree(value)
+            [redacted(item, *beside) for item in value] if _of_maps(value) else Redactor(*beside).tree(value)
         )
     if isinstance(value, Mapping) and _of_maps(items := value.get("items")):
         rest = {name: inner for name, inner in value.items() if name != "items"}
@@ -106,7 +106,7 @@ def redacted(value: Any, *beside: Any) -> Any:
 
 
 def _of_maps(value: Any) -> bool:
-    return isinstance(value, list | tuple) and any(isinstance(each, Mapping) for each in value)
+    return isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value)
 
 
 def redacted_text(text: str, *beside: Any) -> str:
@@ -163,9 +163,9 @@ class Redactor:
     def __init__(self, *known: Any) -> None:
         values: set[str] = set()
         self._known: re.Pattern[str] | None = None
-        for each in known:
-            values |= each if isinstance(each, Secrets) else _found_in(each)
-        if long := sorted(filter(_is_telling, values), key=lambda each: (-len(each), each)):
+        for source in known:
+            values |= source if isinstance(source, Secrets) else _found_in(source)
+        if long := sorted(filter(_is_telling, values), key=lambda secret: (-len(secret), secret)):
             self._known = re.compile("|".join(map(re.escape, long)))
 
     def tree(self, value: Any) -> Any:
@@ -185,10 +185,10 @@ def _is_telling(value: str) -> bool:
 
 
 class _Walk:
-    """One walk over plain data: `again` hides known values in a text, `found` is told every secret."""
+    """One walk over plain data: `again` hides known values in a text, `report` is called with every secret."""
 
-    def __init__(self, again: Callable[[str], str], found: Callable[[str], object]) -> None:
-        self._again, self._found = again, found
+    def __init__(self, again: Callable[[str], str], report: Callable[[str], object]) -> None:
+        self._again, self._report = again, report
 
     def tree(self, value: Any, key: str = "") -> Any:
         if isinstance(value, str):
@@ -206,37 +206,37 @@ class _Walk:
         name = value.get("name")
         pair = isinstance(name, str) and is_secret(name, value.get("value"))
         return {
-            each: self._hidden(inner)
-            if each in held or (pair and each == "value") or judge(str(each), inner)
-            else self.tree(inner, str(each))
-            for each, inner in value.items()
+            name: self._hidden(inner)
+            if name in held or (pair and name == "value") or judge(str(name), inner)
+            else self.tree(inner, str(name))
+            for name, inner in value.items()
         }
 
     def _hidden(self, value: Any) -> Any:
         """The mark for every text in `value`."""
         if isinstance(value, Mapping):
-            return {each: self._hidden(inner) for each, inner in value.items()}
+            return {name: self._hidden(inner) for name, inner in value.items()}
         if isinstance(value, list | tuple):
-            return [self._hidden(each) for each in value]
+            return [self._hidden(item) for item in value]
         if value is None or value == "" or isinstance(value, bool):
             return value
-        self._found(str(value))
+        self._report(str(value))
         return REDACTED
 
     def _items(self, items: list[Any] | tuple[Any, ...], key: str) -> Iterator[Any]:
         """The items of a list: in an argument list a flag says what the next item is."""
         flag = ""
-        for each in items:
-            if not isinstance(each, str):
+        for item in items:
+            if not isinstance(item, str):
                 flag = ""
-                yield self.tree(each, key)
+                yield self.tree(item, key)
                 continue
-            if flag and not each.startswith("--") and not _NO_SECRET.match(each):
-                yield self._hidden(each)
+            if flag and not item.startswith("--") and not _NO_SECRET.match(item):
+                yield self._hidden(item)
             else:
-                yield self._item(each)
-            is_flag = each.startswith("-") and "=" not in each and " " not in each
-            flag = each if is_flag and is_secret_key(each.lstrip("-")) else ""
+                yield self._item(item)
+            is_flag = item.startswith("-") and "=" not in item and " " not in item
+            flag = item if is_flag and is_secret_key(item.lstrip("-")) else ""
 
     def _item(self, item: str) -> str:
         name, equals, value = item.partition("=")
@@ -273,11 +273,11 @@ class _Walk:
     def _cut(self, match: re.Match[str]) -> str:
         start = match.start("value") - match.start()
         before, value = match[0][:start], match["value"]
-        quote = found[0] if (found := _QUOTE.match(value)) else ""
+        quote = opening[0] if (opening := _QUOTE.match(value)) else ""
         bare = value.removeprefix(quote).removesuffix(quote) if quote else value
         if not bare.strip("{[") or _NO_SECRET.match(bare):
             return match[0]
-        self._found(bare)
+        self._report(bare)
         return f"{before}{quote}{REDACTED}{quote}"
 
     def _plain(self, match: re.Match[str]) -> str:
@@ -285,7 +285,7 @@ class _Walk:
         bare = value.strip("\"'\\")
         if not bare or _NO_SECRET.match(bare):
             return match[0]
-        self._found(bare)
+        self._report(bare)
         return f"{match[0][:start]}{REDACTED}{match[0][start + len(value) :]}"
 
 
@@ -304,7 +304,7 @@ def _json(text: str) -> Any:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        found = json.loads(text)
+        tree = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict | list) else None
+    return tree if isinstance(tree, dict | list) else None

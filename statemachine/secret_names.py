@@ -72,7 +72,7 @@ def is_secret(name: str, value: object = "") -> bool:
 @lru_cache(maxsize=4096)
 def is_secret_key(name: str) -> bool:
     """The flag, field or key `name` has a secret for its value."""
-    words = [each.lower() for each in _WORD.findall(name)]
+    words = [word.lower() for word in _WORD.findall(name)]
     while words and (words[-1].isdigit() or words[-1] == "value"):
         words.pop()
     if not words or _HARMLESS_LAST.fullmatch(words[-1]):

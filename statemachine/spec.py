@@ -111,7 +111,7 @@ class Plan(Wire):
     def holds(self, replica: ReplicaName) -> bool:
         """The replica belongs to the current scale."""
         type_, index = split_replica(replica)
-        return any(each.type == type_ and index < each.scale for each in self.types)
+        return any(replica_type.type == type_ and index < replica_type.scale for replica_type in self.types)
 
     @property
     def leading(self) -> ReplicaName:
@@ -132,9 +132,9 @@ class Plan(Wire):
     def type_of(self, replica: ReplicaName) -> ReplicaType:
         """The replica type that `replica` belongs to."""
         type_ = split_replica(replica)[0]
-        return next(each for each in self.types if each.type == type_)
+        return next(replica_type for replica_type in self.types if replica_type.type == type_)
 
     @property
     def scale(self) -> int:
         """Number of replicas over all types."""
-        return sum(each.scale for each in self.types)
+        return sum(replica_type.scale for replica_type in self.types)

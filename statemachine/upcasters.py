@@ -80,7 +80,8 @@ OBSERVATIONS: Mapping[str, Upcaster] = {
 """Type of an observation of an earlier release → what it is today. Observations have no versions of their own."""
 
 VERSIONS: Mapping[str, int] = {
-    each.model_fields["type"].default: each.model_fields["v"].default for each in get_args(get_args(Event)[0])
+    event.model_fields["type"].default: event.model_fields["v"].default
+    for event in get_args(get_args(Event)[0])
 }
 """Event type → the version that `events.py` knows."""
 
@@ -102,7 +103,7 @@ def upcast(
     lifted = _lift({**entry, "type": ENTRY}, {**versions, ENTRY: version}, registry)
     lifted.pop("type")
     events = lifted.get("events")
-    if not isinstance(events, list) or not all(isinstance(each, dict) for each in events):
+    if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
         raise NotLifted("its events are not a list of objects")
     cause = {"cause": lift_observation(lifted["cause"])} if "cause" in lifted else {}
     return {**lifted, **cause, "events": [_lift(event, versions, registry) for event in events]}

@@ -61,17 +61,17 @@ _BY_NAME = {(names.api_version, names.kind): kind for kind in KINDS for names in
 
 
 def _spellings() -> dict[str, tuple[Names, ...]]:
-    found: dict[str, tuple[Names, ...]] = {}
+    spellings: dict[str, tuple[Names, ...]] = {}
     for kind in KINDS:
         served = (kind.names, *kind.aliases)
-        for each in served:
-            for word in (each.kind.lower(), each.plural, each.singular, *each.short):
-                found.setdefault(word, served)
-    return found
+        for names in served:
+            for word in (names.kind.lower(), names.plural, names.singular, *names.short):
+                spellings.setdefault(word, served)
+    return spellings
 
 
 _SPELLED = _spellings()
-_ALIASES = {each.kind: (each,) for kind in KINDS for each in kind.aliases}
+_ALIASES = {alias.kind: (alias,) for kind in KINDS for alias in kind.aliases}
 
 
 class UnknownKind(SpecInvalid):
@@ -84,10 +84,10 @@ def kind_of(api_version: str, kind: str) -> Kind:
     Raises:
         UnknownKind: there is no such kind; the problem names the nearest that there is.
     """
-    found = _BY_NAME.get((api_version, kind))
-    if found is None:
+    known = _BY_NAME.get((api_version, kind))
+    if known is None:
         raise UnknownKind([_unknown(api_version, kind)])
-    return found
+    return known
 
 
 def replica_of(labels: Mapping[str, object]) -> ReplicaName | None:
@@ -114,18 +114,18 @@ def names_of(api_version: str, kind: str) -> Names:
     Raises:
         UnknownKind: there is no such kind.
     """
-    found = kind_of(api_version, kind)
-    return next(each for each in (found.names, *found.aliases) if each.kind == kind)
+    known = kind_of(api_version, kind)
+    return next(names for names in (known.names, *known.aliases) if names.kind == kind)
 
 
 def _unknown(api_version: str, kind: str) -> Problem:
-    versions = [each.names.api_version for each in KINDS if each.names.kind == kind]
+    versions = [known.names.api_version for known in KINDS if known.names.kind == kind]
     if versions:
-        supported = ", ".join(shown(each) for each in versions)
+        supported = ", ".join(shown(version) for version in versions)
         return Problem(
             "", "apiVersion", f"Unsupported value: {shown(api_version)}: supported values: {supported}"
         )
-    near = difflib.get_close_matches(kind.lower(), [each.lower() for each in KNOWN], n=1, cutoff=0.5)
-    hint = next((f'; did you mean "{each}"?' for each in KNOWN if each.lower() in near), "")
-    supported = ", ".join(shown(each) for each in KNOWN)
+    near = difflib.get_close_matches(kind.lower(), [name.lower() for name in KNOWN], n=1, cutoff=0.5)
+    hint = next((f'; did you mean "{name}"?' for name in KNOWN if name.lower() in near), "")
+    supported = ", ".join(shown(name) for name in KNOWN)
     return Problem("", "kind", f"Unsupported value: {shown(kind)}: supported values: {supported}{hint}")

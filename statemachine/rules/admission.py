@@ -30,51 +30,51 @@ from statemachine.state import JobState
 _BEGINS_HERE: Final = "The ledger of this job begins here; what was before is not known."
 
 
-def admission(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def admission(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """New jobs are admitted or refused, newer generations change the spec or are ignored."""
-    match seen:
+    match observation:
         case JobObserved() if state.phase is Phase.NEW:
-            yield from _first_seen(kind, state, seen)
+            yield from _first_seen(kind, state, observation)
         case _:
-            yield from changes(kind, state, seen)
+            yield from changes(kind, state, observation)
 
 
-def changes(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def changes(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """What becomes of a known job: newer generations change the spec or are ignored, labels change, it is deleted."""
-    match seen:
+    match observation:
         case JobObserved() if state.phase is Phase.NEW:
             return
         case JobObserved() if not state.deleted:
-            yield from adopted_end(state, seen)
-            yield from terminating(state, seen)
-            if seen.generation > state.generation and seen.terminating_since is None:
-                yield from _updated(kind, state, seen)
-            yield from relabelled(state, seen)
+            yield from adopted_end(state, observation)
+            yield from terminating(state, observation)
+            if observation.generation > state.generation and observation.terminating_since is None:
+                yield from _updated(kind, state, observation)
+            yield from relabelled(state, observation)
         case JobGone() if state.phase is not Phase.NEW and not state.deleted:
-            yield JobDeleted(at=seen.at, actor=seen.actor)
+            yield JobDeleted(at=observation.at, actor=observation.actor)
         case _:
             return
 
 
-def terminating(state: JobState, seen: JobObserved) -> Iterator[Event]:
+def terminating(state: JobState, observation: JobObserved) -> Iterator[Event]:
     """Its deletion was asked for, and a finalizer holds it."""
-    if seen.terminating_since is not None and not state.terminating:
-        yield JobTerminating(at=seen.terminating_since, actor=seen.actor)
+    if observation.terminating_since is not None and not state.terminating:
+        yield JobTerminating(at=observation.terminating_since, actor=observation.actor)
 
 
-def adopted_end(state: JobState, seen: JobObserved) -> Iterator[Event]:
+def adopted_end(state: JobState, observation: JobObserved) -> Iterator[Event]:
     """The job has ended, says its status: that the log does not know it shows that the log was lost, or begins late.
 
     A status is written only of what is in the log.
     """
-    if seen.recorded is None or not seen.recorded.phase or state.is_final:
+    if observation.recorded is None or not observation.recorded.phase or state.is_final:
         return
-    failed = seen.recorded.phase == "Failed"
+    failed = observation.recorded.phase == "Failed"
     trigger = Trigger.FOUND_FAILED if failed else Trigger.FOUND_SUCCEEDED
     if state.phase is not Phase.NEW:
-        yield from adopted(seen.recorded)
-    end = entered(state, trigger, "adopted", seen)
-    yield end.model_copy(update={"at": seen.recorded.completed_at or seen.at})
+        yield from adopted(observation.recorded)
+    end = entered(state, trigger, "adopted", observation)
+    yield end.model_copy(update={"at": observation.recorded.completed_at or observation.at})
 
 
 def adopted(recorded: Recorded) -> Iterator[Event]:
@@ -83,47 +83,49 @@ def adopted(recorded: Recorded) -> Iterator[Event]:
     yield Announced(reason="Adopted", message=_BEGINS_HERE)
 
 
-def relabelled(state: JobState, seen: JobObserved) -> Iterator[Event]:
+def relabelled(state: JobState, observation: JobObserved) -> Iterator[Event]:
     """The labels are others than those known. A job of an older generation is old news: its labels are, too."""
-    if seen.generation >= state.generation and seen.labels != state.labels:
-        yield LabelsChanged(labels=seen.labels)
+    if observation.generation >= state.generation and observation.labels != state.labels:
+        yield LabelsChanged(labels=observation.labels)
 
 
-def _first_seen(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
-    found = kind.admit(seen.name, seen.spec, uid=state.uid, runs=seen.recorded is not None)
-    yield admitted(kind, seen, found)
-    yield from relabelled(state, seen)
-    if seen.recorded is None:
-        yield Announced(reason="Created", message=f"A {kind.names.kind} has been created: {seen.name}")
+def _first_seen(kind: Kind, state: JobState, observation: JobObserved) -> Iterator[Event]:
+    verdict = kind.admit(
+        observation.name, observation.spec, uid=state.uid, runs=observation.recorded is not None
+    )
+    yield admitted(kind, observation, verdict)
+    yield from relabelled(state, observation)
+    if observation.recorded is None:
+        yield Announced(reason="Created", message=f"A {kind.names.kind} has been created: {observation.name}")
     else:
-        yield from adopted(seen.recorded)
-    yield from noticed(found)
-    yield from terminating(state, seen)
-    if seen.recorded is not None and seen.recorded.phase:
-        yield from adopted_end(state, seen)
-    elif found.plan is None:
-        yield from _refused(state, seen, found)
-    elif found.plan.paused:
-        yield entered(state, Trigger.ADMITTED_PAUSED, "T2", seen)
-        yield ConditionsChanged(at=seen.at, conditions=words.WHEN_PAUSED)
+        yield from adopted(observation.recorded)
+    yield from noticed(verdict)
+    yield from terminating(state, observation)
+    if observation.recorded is not None and observation.recorded.phase:
+        yield from adopted_end(state, observation)
+    elif verdict.plan is None:
+        yield from _refused(state, observation, verdict)
+    elif verdict.plan.paused:
+        yield entered(state, Trigger.ADMITTED_PAUSED, "T2", observation)
+        yield ConditionsChanged(at=observation.at, conditions=words.WHEN_PAUSED)
         yield Announced(reason="Paused", message=words.PAUSED_MESSAGE)
     else:
-        yield entered(state, Trigger.ADMITTED, "T1", seen)
+        yield entered(state, Trigger.ADMITTED, "T1", observation)
 
 
-def admitted(kind: Kind, seen: JobObserved, found: Admission) -> JobAdmitted:
+def admitted(kind: Kind, observation: JobObserved, verdict: Admission) -> JobAdmitted:
     """The first event of every job."""
     return JobAdmitted(
-        api_version=seen.api_version,
+        api_version=observation.api_version,
         kind=kind.names.kind,
-        object_kind="" if seen.kind == kind.names.kind else seen.kind,
-        namespace=seen.namespace,
-        name=seen.name,
-        generation=seen.generation,
-        at=seen.at,
-        spec=found.spec,
-        plan=_with_service(seen, found.plan),
-        settings=seen.settings,
+        object_kind="" if observation.kind == kind.names.kind else observation.kind,
+        namespace=observation.namespace,
+        name=observation.name,
+        generation=observation.generation,
+        at=observation.at,
+        spec=verdict.spec,
+        plan=_with_service(observation, verdict.plan),
+        settings=observation.settings,
     )
 
 
@@ -137,16 +139,16 @@ def _with_service(job: JobObserved, plan: Plan | None) -> Plan | None:
     return plan.model_copy(update={"service": ""})
 
 
-def _refused(state: JobState, seen: JobObserved, found: Admission) -> Iterator[Event]:
-    text = joined(found.problems)
-    yield entered(state, Trigger.FOUND_INVALID, "T3", seen)
-    yield ConditionsChanged(at=seen.at, conditions=words.when_invalid(text))
+def _refused(state: JobState, observation: JobObserved, verdict: Admission) -> Iterator[Event]:
+    text = joined(verdict.problems)
+    yield entered(state, Trigger.FOUND_INVALID, "T3", observation)
+    yield ConditionsChanged(at=observation.at, conditions=words.when_invalid(text))
     yield Announced(reason="InvalidSpec", message=text, level="Warning")
 
 
-def noticed(found: Admission, *, but: str = "") -> Iterator[Event]:
+def noticed(verdict: Admission, *, but: str = "") -> Iterator[Event]:
     """What users are warned of, but for notices of one reason."""
-    for notice in found.notices:
+    for notice in verdict.notices:
         if notice.reason != but:
             yield Announced(reason=notice.reason, message=notice.message, level="Warning")
 
@@ -156,22 +158,22 @@ def joined(problems: tuple[Problem, ...]) -> str:
     return "; ".join(map(str, problems))
 
 
-def _updated(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
+def _updated(kind: Kind, state: JobState, observation: JobObserved) -> Iterator[Event]:
     """A newer generation. What may not change is reported once, and again only when it differs (spec R2)."""
     if state.plan is None:
-        yield UpdateIgnored(generation=seen.generation, problems=state.ignored)
+        yield UpdateIgnored(generation=observation.generation, problems=state.ignored)
         return
-    found, problems = judged_update(kind, state, seen.spec)
-    if problems or found.plan is None:
-        yield UpdateIgnored(generation=seen.generation, problems=problems)
+    verdict, problems = judged_update(kind, state, observation.spec)
+    if problems or verdict.plan is None:
+        yield UpdateIgnored(generation=observation.generation, problems=problems)
         if problems != state.ignored:
             yield Announced(reason="InvalidUpdate", message=joined(problems), level="Warning")
         return
-    frozen = tuple(Problem("G17", path, _FROZEN) for path in found.frozen)
-    if found.changes:
-        yield from _accepted(kind, state, seen, found.plan, found)
-    if not found.changes or frozen:
-        yield UpdateIgnored(generation=seen.generation, problems=frozen)
+    frozen = tuple(Problem("G17", path, _FROZEN) for path in verdict.frozen)
+    if verdict.changes:
+        yield from _accepted(kind, state, observation, verdict.plan, verdict)
+    if not verdict.changes or frozen:
+        yield UpdateIgnored(generation=observation.generation, problems=frozen)
     for problem in frozen:
         if problem not in state.ignored:
             message = f"{problem.path} {problem.text}"
@@ -186,10 +188,10 @@ def judged_update(
     return update, (*update.problems, *_too_late(kind, state, update))
 
 
-def _too_late(kind: Kind, state: JobState, found: Admission) -> Iterator[Problem]:
+def _too_late(kind: Kind, state: JobState, verdict: Admission) -> Iterator[Problem]:
     """What may change only until the job is finished (spec R2)."""
     if state.is_final:
-        for path in kind.fixed_when_finished(found.changes or {}):
+        for path in kind.fixed_when_finished(verdict.changes or {}):
             yield Problem("G17", "", f"{path} is immutable")
 
 
@@ -197,13 +199,13 @@ _FROZEN = "cannot be changed after creation; delete and create the job again"
 
 
 def _accepted(
-    kind: Kind, state: JobState, seen: JobObserved, after: Plan, found: Admission
+    kind: Kind, state: JobState, observation: JobObserved, after: Plan, verdict: Admission
 ) -> Iterator[Event]:
-    changes = dict(found.changes or {})
+    changes = dict(verdict.changes or {})
     before = state.running_plan
     after = after.model_copy(update={"service": before.service})  # its pods know no other
-    yield SpecChanged(generation=seen.generation, changes=changes, spec=found.spec, plan=after)
-    yield from noticed(found, but=UNKNOWN_FIELD)
+    yield SpecChanged(generation=observation.generation, changes=changes, spec=verdict.spec, plan=after)
+    yield from noticed(verdict, but=UNKNOWN_FIELD)
     if before.scale != after.scale:
         numbers = kind.scale_of(before), kind.scale_of(after)
         message = "Scale changed from {} to {} replicas".format(*numbers)

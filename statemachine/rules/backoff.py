@@ -52,7 +52,7 @@ def wait(state: JobState, before: int) -> timedelta:
     return timedelta(seconds=min(pace.base * 2.0 ** min(before - 2, 60), pace.most))
 
 
-def delays(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def delays(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The wait of a replica is over, or nobody waits any more."""
-    if BACKOFF in state.timers and (is_due(state, seen, BACKOFF) or not state.phase.is_active):
+    if BACKOFF in state.timers and (is_due(state, observation, BACKOFF) or not state.phase.is_active):
         yield TimerCleared(timer=BACKOFF)

@@ -13,51 +13,61 @@ _DISRUPTED |= {"EvictionByEvictionAPI", "DeletionByTaintManager", "UnexpectedAdm
 _NODE_LOST = frozenset({"NodeLost", "NodeShutdown", "Terminated", "Shutdown", "DeletionByPodGC"})
 
 
-def of_failure(kind: Kind, job: JobState, seen: PodObserved, rule: str) -> Cause:
-    """Why the pod in `seen` failed; `rule` is the spec rule by which that is judged.
+def of_failure(kind: Kind, job: JobState, observation: PodObserved, rule: str) -> Cause:
+    """Why the pod in `observation` failed; `rule` is the spec rule by which that is judged.
 
     Source: spec R4 (which exit code counts), design.md (cause classes).
     """
-    container = exit_container(kind, job, seen)
+    container = exit_container(kind, job, observation)
     return Cause(
-        kind=_classify(seen, container, training_ended=training(kind, job, seen) in seen.own_ends),
+        kind=_classify(
+            observation, container, training_ended=training(kind, job, observation) in observation.own_ends
+        ),
         rule=rule,
-        pod_uid=seen.uid,
-        node=seen.node,
+        pod_uid=observation.uid,
+        node=observation.node,
         container=container.name if container else "",
         exit_code=container.exit_code if container else None,
-        reason=seen.disruption or seen.reason or (container.reason if container else ""),
-        message=seen.message,
+        reason=observation.disruption or observation.reason or (container.reason if container else ""),
+        message=observation.message,
     )
 
 
-def exit_container(kind: Kind, job: JobState, seen: PodObserved) -> Container | None:
+def exit_container(kind: Kind, job: JobState, observation: PodObserved) -> Container | None:
     """The container whose exit code is the replica's; None if the pod failed without any (infrastructure).
 
     The training container's, unless that is 0 or missing; then the first non-zero one, init containers first.
     """
-    main = training(kind, job, seen)
-    ordered = sorted(seen.containers, key=lambda each: (each.name != main or each.init, not each.init))
+    main = training(kind, job, observation)
+    ordered = sorted(
+        observation.containers,
+        key=lambda container: (container.name != main or container.init, not container.init),
+    )
     return next(
-        (each for each in ordered if each.state is ContainerStatus.TERMINATED and each.exit_code), None
+        (
+            container
+            for container in ordered
+            if container.state is ContainerStatus.TERMINATED and container.exit_code
+        ),
+        None,
     )
 
 
-def training(kind: Kind, job: JobState, seen: PodObserved) -> str:
-    """The name of the training container of the pod in `seen`."""
-    return kind.training_container(job, split_replica(seen.replica)[0])
+def training(kind: Kind, job: JobState, observation: PodObserved) -> str:
+    """The name of the training container of the pod in `observation`."""
+    return kind.training_container(job, split_replica(observation.replica)[0])
 
 
-def _classify(seen: PodObserved, container: Container | None, *, training_ended: bool) -> CauseClass:
-    if seen.reason == CANNOT_START:
+def _classify(observation: PodObserved, container: Container | None, *, training_ended: bool) -> CauseClass:
+    if observation.reason == CANNOT_START:
         return CauseClass.REFUSED_BY_API
     if container and container.reason == "OOMKilled":
         return CauseClass.OUT_OF_MEMORY
-    if seen.reason in _NODE_LOST or seen.disruption in _NODE_LOST:
+    if observation.reason in _NODE_LOST or observation.disruption in _NODE_LOST:
         return CauseClass.NODE_LOST
-    if seen.disruption or seen.reason in _DISRUPTED:
+    if observation.disruption or observation.reason in _DISRUPTED:
         return CauseClass.DISRUPTED
-    if seen.deleting and not training_ended:
+    if observation.deleting and not training_ended:
         return CauseClass.DELETED_BY_SOMEONE
     return CauseClass.APPLICATION_EXIT if container else CauseClass.EVIDENCE_LOST
 

@@ -27,7 +27,7 @@ def is_held_back(state: JobState, replica: ReplicaState) -> bool:
     """The pod of `replica` is not asked for yet: it is the driver, and not every worker is Running and Ready."""
     if state.running_plan.launch is not Launch.WHEN_READY or replica.name != driver_of(state):
         return False
-    return not all(_waits(each) for each in state.members if each.name != replica.name)
+    return not all(_waits(other) for other in state.members if other.name != replica.name)
 
 
 def _waits(worker: ReplicaState) -> bool:
@@ -41,7 +41,7 @@ def early_end(state: JobState) -> ReplicaState | None:
     if not driver_of(state) or is_driven(state):
         return None
     over = (ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED)
-    return next((each for each in state.members if each.phase in over and not each.leaving), None)
+    return next((replica for replica in state.members if replica.phase in over and not replica.leaving), None)
 
 
 def only_serves(state: JobState, replica: ReplicaState) -> bool:

@@ -25,51 +25,53 @@ from statemachine.spec import CleanUpPolicy, Plan
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
 
-def outcome(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def outcome(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The primary decides: its success is the job's, so is its failure without a restart (T8, T9)."""
     if not allows(state.phase, Trigger.SUCCESS_MET):
         return
     primary = state.replicas[state.running_plan.primary]
     if primary.phase is ReplicaPhase.SUCCEEDED and not primary.leaving:
-        yield from succeeded(state, seen)
+        yield from succeeded(state, observation)
     elif primary.lost_for_good:
         limit = state.running_plan.backoff_limit
         reason, message = "Failed", words.EXIT_MESSAGE
         if primary.exhausted:
             reason, message = "BackoffLimitExceeded", words.limit_message(limit)
-        yield from failed(state, seen, reason, message, _cause(kind, state, seen, primary))
+        yield from failed(state, observation, reason, message, _cause(kind, state, observation, primary))
     elif (worker := early_end(state)) is not None:
-        yield from _early_end(kind, state, seen, worker)
+        yield from _early_end(kind, state, observation, worker)
 
 
-def succeeded(state: JobState, seen: Observation) -> Iterator[Event]:
+def succeeded(state: JobState, observation: Observation) -> Iterator[Event]:
     """The job has succeeded (T8)."""
-    yield entered(state, Trigger.SUCCESS_MET, "T8", seen)
-    yield ConditionsChanged(at=seen.at, conditions=words.WHEN_SUCCEEDED)
+    yield entered(state, Trigger.SUCCESS_MET, "T8", observation)
+    yield ConditionsChanged(at=observation.at, conditions=words.WHEN_SUCCEEDED)
     yield Announced(reason="Succeeded", message=words.DONE_MESSAGE)
 
 
 def failed(
-    state: JobState, seen: Observation, reason: str, message: str, cause: Cause | None
+    state: JobState, observation: Observation, reason: str, message: str, cause: Cause | None
 ) -> Iterator[Event]:
     """The job has failed for this `reason` (T9)."""
-    yield entered(state, Trigger.FAILURE_MET, "T9", seen, cause)
-    yield from _failed(seen, reason, message)
+    yield entered(state, Trigger.FAILURE_MET, "T9", observation, cause)
+    yield from _failed(observation, reason, message)
 
 
-def _cause(kind: Kind, state: JobState, seen: Observation, replica: ReplicaState) -> Cause | None:
-    match seen:
+def _cause(kind: Kind, state: JobState, observation: Observation, replica: ReplicaState) -> Cause | None:
+    match observation:
         case PodObserved():
-            return causes.of_failure(kind, state, seen, "T9")
+            return causes.of_failure(kind, state, observation, "T9")
         case PodGone():
-            return causes.of_loss(replica._replace(uid=seen.uid))
+            return causes.of_loss(replica._replace(uid=observation.uid))
         case _:
             return None
 
 
-def _early_end(kind: Kind, state: JobState, seen: Observation, worker: ReplicaState) -> Iterator[Event]:
+def _early_end(
+    kind: Kind, state: JobState, observation: Observation, worker: ReplicaState
+) -> Iterator[Event]:
     """A worker that is not there for the driver is the end of the job (T9)."""
-    cause, pod = _cause(kind, state, seen, worker), kind.pod_name(state, worker.name)
+    cause, pod = _cause(kind, state, observation, worker), kind.pod_name(state, worker.name)
     if worker.phase is ReplicaPhase.FAILED and cause is not None:
         message = words.replica_message(pod, cause)
     else:
@@ -83,21 +85,21 @@ def _early_end(kind: Kind, state: JobState, seen: Observation, worker: ReplicaSt
         )
         message = words.early_end_message(pod, split_replica(state.running_plan.driver)[0])
         said = words.true(words.REPLICA_FAILURE, "ReplicaFailed", message)
-        yield ConditionsChanged(at=seen.at, conditions=(said,))
-    yield from failed(state, seen, "Failed", message, cause)
+        yield ConditionsChanged(at=observation.at, conditions=(said,))
+    yield from failed(state, observation, "Failed", message, cause)
 
 
-def deadline(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def deadline(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The job was active for too long (T10)."""
-    if is_due(state, seen, DEADLINE) and allows(state.phase, Trigger.DEADLINE_PASSED):
+    if is_due(state, observation, DEADLINE) and allows(state.phase, Trigger.DEADLINE_PASSED):
         message = words.deadline_message(state.running_plan.active_deadline_seconds)
         cause = Cause(kind=CauseClass.DEADLINE, rule="T10", message=message)
-        yield entered(state, Trigger.DEADLINE_PASSED, "T10", seen, cause)
-        yield from _failed(seen, "DeadlineExceeded", message)
+        yield entered(state, Trigger.DEADLINE_PASSED, "T10", observation, cause)
+        yield from _failed(observation, "DeadlineExceeded", message)
 
 
-def _failed(seen: Observation, reason: str, message: str) -> Iterator[Event]:
-    yield ConditionsChanged(at=seen.at, conditions=words.when_failed(reason, message))
+def _failed(observation: Observation, reason: str, message: str) -> Iterator[Event]:
+    yield ConditionsChanged(at=observation.at, conditions=words.when_failed(reason, message))
     yield Announced(reason="Failed", message=message, level="Warning")
 
 
@@ -140,5 +142,5 @@ def _goes_however_it_ends(plan: Plan, replica: ReplicaState) -> bool:
 
 def closing(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
     """The job is gone and so are its pods: nothing more will be said."""
-    if state.deleted and not state.closed and not any(each.has_pod for each in state.replicas.values()):
+    if state.deleted and not state.closed and not any(replica.has_pod for replica in state.replicas.values()):
         yield JobClosed()

@@ -7,7 +7,9 @@ from statemachine.state import JobState
 
 
 def entered(
-    state: JobState, trigger: Trigger, rule: str, seen: Observation, cause: Cause | None = None
+    state: JobState, trigger: Trigger, rule: str, observation: Observation, cause: Cause | None = None
 ) -> PhaseEntered:
     """The phase that `trigger` leads to from the present one, by this `rule` of the table. Source: spec R5."""
-    return PhaseEntered(phase=step(state.phase, trigger), trigger=trigger, rule=rule, at=seen.at, cause=cause)
+    return PhaseEntered(
+        phase=step(state.phase, trigger), trigger=trigger, rule=rule, at=observation.at, cause=cause
+    )

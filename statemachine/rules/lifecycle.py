@@ -20,27 +20,31 @@ def is_up(state: JobState) -> bool:
     if plan.driver:
         return state.replicas[plan.driver].started
     if plan.min_running is None:
-        return all(each.started for each in state.members)
-    up = [each.name for each in state.members if each.phase is ReplicaPhase.RUNNING and not each.leaving]
+        return all(replica.started for replica in state.members)
+    up = [
+        replica.name
+        for replica in state.members
+        if replica.phase is ReplicaPhase.RUNNING and not replica.leaving
+    ]
     return plan.primary in up and len(up) >= plan.min_running
 
 
-def lost_and_found(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def lost_and_found(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The status of the primary, or of all replicas, is lost (T16), or known again (T17)."""
     if not state.phase.is_active:
         return
     lost = _lost(state)
     if lost and allows(state.phase, Trigger.STATUS_LOST):
-        yield entered(state, Trigger.STATUS_LOST, "T16", seen)
+        yield entered(state, Trigger.STATUS_LOST, "T16", observation)
         message = words.unknown_message(kind.pod_name(state, lost.name))
         unknown = Condition(type=words.RUNNING, status="Unknown", reason="StatusUnknown", message=message)
-        yield ConditionsChanged(at=seen.at, conditions=(unknown,))
+        yield ConditionsChanged(at=observation.at, conditions=(unknown,))
     elif not lost and state.phase is Phase.UNKNOWN:
-        known = entered(state, _known_trigger(state), "T17", seen)
+        known = entered(state, _known_trigger(state), "T17", observation)
         yield known
         conditions = words.known_again(known.phase)
         removed = () if conditions else (words.RUNNING,)
-        yield ConditionsChanged(at=seen.at, conditions=conditions, removed=removed)
+        yield ConditionsChanged(at=observation.at, conditions=conditions, removed=removed)
 
 
 def _lost(state: JobState) -> ReplicaState | None:
@@ -58,15 +62,15 @@ def _known_trigger(state: JobState) -> Trigger:
     return Trigger.STATUS_KNOWN_RESUMING if state.resumed else Trigger.STATUS_KNOWN_PENDING
 
 
-def running(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def running(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """All replicas up: Running (T7)."""
     if allows(state.phase, Trigger.REPLICAS_UP) and is_up(state):
-        yield entered(state, Trigger.REPLICAS_UP, "T7", seen)
-        yield ConditionsChanged(at=seen.at, conditions=(words.RUNNING_TRUE,))
+        yield entered(state, Trigger.REPLICAS_UP, "T7", observation)
+        yield ConditionsChanged(at=observation.at, conditions=(words.RUNNING_TRUE,))
         yield Announced(reason="Running", message=words.NORMAL_MESSAGE)
 
 
-def recovered(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def recovered(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """Every restarted replica runs again and none has failed for good: no replica failure any more (T13)."""
     if not allows(state.phase, Trigger.REPLICAS_RECOVERED):
         return
@@ -74,4 +78,4 @@ def recovered(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event
     if condition is None or condition.status != "True":
         return
     if not any(replica.hurt for replica in state.members):
-        yield ConditionsChanged(at=seen.at, conditions=(words.NO_REPLICA_FAILURE,))
+        yield ConditionsChanged(at=observation.at, conditions=(words.NO_REPLICA_FAILURE,))

@@ -19,34 +19,36 @@ from statemachine.spec import Plan
 from statemachine.state import JobState
 
 
-def pause(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def pause(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The wish to pause is followed whenever it may be; so is its end."""
     if state.plan is None or state.deleted:
         return
     if state.plan.paused and allows(state.phase, Trigger.PAUSE_WISHED):
-        yield from _pause(state, seen)
+        yield from _pause(state, observation)
     elif not state.plan.paused and allows(state.phase, Trigger.PAUSE_ENDED):
-        yield entered(state, Trigger.PAUSE_ENDED, "T15", seen)
-        yield ConditionsChanged(at=seen.at, conditions=words.WHEN_RESUMING)
+        yield entered(state, Trigger.PAUSE_ENDED, "T15", observation)
+        yield ConditionsChanged(at=observation.at, conditions=words.WHEN_RESUMING)
         yield Announced(reason="Resuming", message=words.RESUMING_MESSAGE)
 
 
-def _pause(state: JobState, seen: Observation) -> Iterator[Event]:
+def _pause(state: JobState, observation: Observation) -> Iterator[Event]:
     yield from all_dismissed(state)
-    yield entered(state, Trigger.PAUSE_WISHED, "T14", seen)
-    yield ConditionsChanged(at=seen.at, conditions=(words.RUNNING_PAUSED,))
+    yield entered(state, Trigger.PAUSE_WISHED, "T14", observation)
+    yield ConditionsChanged(at=observation.at, conditions=(words.RUNNING_PAUSED,))
     yield Announced(reason="Paused", message=words.PAUSED_MESSAGE)
 
 
-def paused(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def paused(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """Paused=True says that no replica runs on: every pod is gone, or its deletion was accepted (R6)."""
     if state.phase is not Phase.PAUSED or state.deleted:
         return
     condition = state.condition(words.PAUSED)
     if condition is not None and condition.status == "True":
         return
-    if not any(each.has_pod and not (each.deleting or each.ended) for each in state.replicas.values()):
-        yield ConditionsChanged(at=seen.at, conditions=(words.PAUSED_TRUE,))
+    if not any(
+        replica.has_pod and not (replica.deleting or replica.ended) for replica in state.replicas.values()
+    ):
+        yield ConditionsChanged(at=observation.at, conditions=(words.PAUSED_TRUE,))
 
 
 def all_dismissed(state: JobState) -> Iterator[Event]:

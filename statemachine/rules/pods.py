@@ -52,79 +52,81 @@ _PROGRESS: Final = {
 }
 
 
-def pods(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def pods(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """Reports of current pods become events; reports of retired pods are dropped."""
-    match seen:
+    match observation:
         case PodObserved():
-            replica = state.replicas.get(seen.replica)
-            for event in _adoption(kind, state, replica, seen):
+            replica = state.replicas.get(observation.replica)
+            for event in _adoption(kind, state, replica, observation):
                 yield event
                 state = evolve(state, event)
-            replica = state.replicas.get(seen.replica)
-            if replica and not replica.ended and _is_current(replica, seen):
-                yield from _observed(kind, state, replica, seen)
+            replica = state.replicas.get(observation.replica)
+            if replica and not replica.ended and _is_current(replica, observation):
+                yield from _observed(kind, state, replica, observation)
         case PodGone():
-            replica = state.replicas.get(seen.replica)
-            if replica and _is_its_end(replica, seen):
-                yield from _gone(kind, state, replica, seen)
+            replica = state.replicas.get(observation.replica)
+            if replica and _is_its_end(replica, observation):
+                yield from _gone(kind, state, replica, observation)
         case _:
             return
 
 
 def _adoption(
-    kind: Kind, state: JobState, replica: ReplicaState | None, seen: PodObserved
+    kind: Kind, state: JobState, replica: ReplicaState | None, observation: PodObserved
 ) -> Iterator[Event]:
     """The pod is of a later attempt than the log knows of, which was lost: the earlier one of its name is gone."""
-    if replica is None or seen.attempt <= replica.attempt or state.deleted:
+    if replica is None or observation.attempt <= replica.attempt or state.deleted:
         return
-    if seen.pod != kind.pod_name(state, replica.name):
+    if observation.pod != kind.pod_name(state, replica.name):
         return
-    yield ReplicaAdopted(replica=replica.name, attempt=seen.attempt)
+    yield ReplicaAdopted(replica=replica.name, attempt=observation.attempt)
     if state.phase is Phase.PAUSED:
-        cause = causes.of_deletion(replica._replace(uid=seen.uid), "R11")
+        cause = causes.of_deletion(replica._replace(uid=observation.uid), "R11")
         yield ReplicaDismissed(replica=replica.name, why="pause", counted=True, cause=cause)
 
 
-def _is_current(replica: ReplicaState, seen: PodObserved) -> bool:
+def _is_current(replica: ReplicaState, observation: PodObserved) -> bool:
     if not replica.has_pod:
         return False
     if not replica.uid:
-        return seen.attempt == replica.attempt
-    return seen.uid == replica.uid and not _is_older_than_unknown(replica, seen)
+        return observation.attempt == replica.attempt
+    return observation.uid == replica.uid and not _is_older_than_unknown(replica, observation)
 
 
-def _is_older_than_unknown(replica: ReplicaState, seen: PodObserved) -> bool:
+def _is_older_than_unknown(replica: ReplicaState, observation: PodObserved) -> bool:
     """Into Unknown and out of it a pod may go any number of times, so only time tells a late report there."""
-    if replica.unknown_at is None or seen.phase in _OVER:
+    if replica.unknown_at is None or observation.phase in _OVER:
         return False
-    around = replica.phase is ReplicaPhase.UNKNOWN or seen.phase is PodPhase.UNKNOWN
-    return around and not is_later(seen, replica.unknown_at, replica.unknown_written)
+    around = replica.phase is ReplicaPhase.UNKNOWN or observation.phase is PodPhase.UNKNOWN
+    return around and not is_later(observation, replica.unknown_at, replica.unknown_written)
 
 
-def _is_its_end(replica: ReplicaState, seen: PodGone) -> bool:
+def _is_its_end(replica: ReplicaState, observation: PodGone) -> bool:
     if not replica.has_pod:
         return False
     if replica.uid:
-        return seen.uid == replica.uid
-    return seen.attempt == replica.attempt and bool(seen.uid or replica.leaving)
+        return observation.uid == replica.uid
+    return observation.attempt == replica.attempt and bool(observation.uid or replica.leaving)
 
 
-def _observed(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
-    containers = merged(replica.containers, seen.containers)
+def _observed(
+    kind: Kind, state: JobState, replica: ReplicaState, observation: PodObserved
+) -> Iterator[Event]:
+    containers = merged(replica.containers, observation.containers)
     if not replica.uid:
-        yield ReplicaCreated(replica=replica.name, uid=seen.uid, containers=containers)
-        replica = replica.moved(Move.CREATED, uid=seen.uid, containers=containers)
-    event = _event(kind, state, replica, seen, containers)
+        yield ReplicaCreated(replica=replica.name, uid=observation.uid, containers=containers)
+        replica = replica.moved(Move.CREATED, uid=observation.uid, containers=containers)
+    event = _event(kind, state, replica, observation, containers)
     if event is not None:
         yield event
         if isinstance(event, _ENDS):
             return
         ready = isinstance(event, ReplicaStarted) and event.ready
         replica = replica._replace(containers=containers, ready=ready or replica.ready)
-    deleting, ready = seen.deleting or replica.deleting, seen.ready or replica.ready
+    deleting, ready = observation.deleting or replica.deleting, observation.ready or replica.ready
     if (containers, ready, deleting) != (replica.containers, replica.ready, replica.deleting):
         yield ReplicaUpdated(
-            replica=replica.name, uid=seen.uid, containers=containers, ready=ready, deleting=deleting
+            replica=replica.name, uid=observation.uid, containers=containers, ready=ready, deleting=deleting
         )
 
 
@@ -132,13 +134,17 @@ _ENDS: Final = (ReplicaSucceeded, ReplicaFailed, ReplicaEnded)
 
 
 def _event(
-    kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved, containers: tuple[Container, ...]
+    kind: Kind,
+    state: JobState,
+    replica: ReplicaState,
+    observation: PodObserved,
+    containers: tuple[Container, ...],
 ) -> Event | None:
     """The event that takes the replica to where the pod is; None if it is there, or beyond, already."""
-    move = news(_report(kind, state, replica, seen), replica.pod, replica.wish)
+    move = news(_report(kind, state, replica, observation), replica.pod, replica.wish)
     if move is None:
         return None
-    name, uid = replica.name, seen.uid
+    name, uid = replica.name, observation.uid
     match move:
         case Move.CREATED:
             return ReplicaCreated(replica=name, uid=uid, containers=containers)
@@ -147,47 +153,47 @@ def _event(
                 replica=name,
                 uid=uid,
                 containers=containers,
-                node=seen.node,
-                ready=seen.ready or replica.ready,
-                at=seen.at,
+                node=observation.node,
+                ready=observation.ready or replica.ready,
+                at=observation.at,
             )
         case Move.UNREACHABLE:
-            written = seen.written_at
+            written = observation.written_at
             return ReplicaUnreachable(
-                replica=name, uid=uid, containers=containers, at=seen.at, written_at=written
+                replica=name, uid=uid, containers=containers, at=observation.at, written_at=written
             )
         case Move.SUCCEEDED:
             return ReplicaSucceeded(replica=name, uid=uid, containers=containers)
         case Move.FAILED:
-            cause = causes.of_failure(kind, state, seen, "R4")
+            cause = causes.of_failure(kind, state, observation, "R4")
             return ReplicaFailed(replica=name, uid=uid, containers=containers, cause=cause)
         case Move.ENDED:
             cause = causes.of_deletion(replica, "R5")
             return ReplicaEnded(replica=name, uid=uid, containers=containers, cause=cause)
         case Move.TAKEN:
-            cause = causes.of_failure(kind, state, seen, "T18")
+            cause = causes.of_failure(kind, state, observation, "T18")
             return ReplicaEnded(replica=name, uid=uid, containers=containers, cause=cause)
         case _:
             return None
 
 
-def _report(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Report:
+def _report(kind: Kind, state: JobState, replica: ReplicaState, observation: PodObserved) -> Report:
     """What is reported: a pod that ends by its deletion has neither succeeded nor failed."""
-    if seen.phase in _OVER:
+    if observation.phase in _OVER:
         if replica.leaving and not replica.spared:
             return Report.ENDED
-        may_succeed = seen.phase is PodPhase.SUCCEEDED and not only_serves(state, replica)
-        if seen.deleting and not may_succeed and not _is_own_end(kind, state, replica, seen):
+        may_succeed = observation.phase is PodPhase.SUCCEEDED and not only_serves(state, replica)
+        if observation.deleting and not may_succeed and not _is_own_end(kind, state, replica, observation):
             return Report.ENDED if replica.leaving else Report.TAKEN
-    return _REPORTS[seen.phase]
+    return _REPORTS[observation.phase]
 
 
-def _is_own_end(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> bool:
+def _is_own_end(kind: Kind, state: JobState, replica: ReplicaState, observation: PodObserved) -> bool:
     """The training had ended when somebody asked for the pod's deletion (spec R8, T18 against T11).
 
     Times are whole seconds. A deletion that the log had heard of while the pod ran came before the end.
     """
-    return causes.training(kind, state, seen) in seen.own_ends and not replica.deleting
+    return causes.training(kind, state, observation) in observation.own_ends and not replica.deleting
 
 
 def merged(before: tuple[Container, ...], after: tuple[Container, ...]) -> tuple[Container, ...]:
@@ -195,11 +201,11 @@ def merged(before: tuple[Container, ...], after: tuple[Container, ...]) -> tuple
 
     One that the kubelet has started again in its pod is further than it was before, whatever it does now.
     """
-    known = {(each.init, each.name): each for each in before}
-    for each in after:
-        old = known.get((each.init, each.name))
-        if old is None or _progress(each) >= _progress(old):
-            known[each.init, each.name] = each
+    known = {(container.init, container.name): container for container in before}
+    for container in after:
+        old = known.get((container.init, container.name))
+        if old is None or _progress(container) >= _progress(old):
+            known[container.init, container.name] = container
     return tuple(known.values())
 
 
@@ -207,20 +213,20 @@ def _progress(container: Container) -> tuple[int, int]:
     return container.restarts, _PROGRESS[container.state]
 
 
-def _gone(kind: Kind, state: JobState, replica: ReplicaState, seen: PodGone) -> Iterator[Event]:
+def _gone(kind: Kind, state: JobState, replica: ReplicaState, observation: PodGone) -> Iterator[Event]:
     if replica.leaving or replica.phase in _ENDED:
-        yield ReplicaReleased(replica=replica.name, uid=seen.uid)
+        yield ReplicaReleased(replica=replica.name, uid=observation.uid)
         return
     vanished = allows(state.phase, Trigger.REPLICA_VANISHED)
     for_good = vanished and is_driven(state)
     cause = causes.of_loss(replica)
-    yield ReplicaLost(replica=replica.name, uid=seen.uid, cause=cause, for_good=for_good)
+    yield ReplicaLost(replica=replica.name, uid=observation.uid, cause=cause, for_good=for_good)
     pod = kind.pod_name(state, replica.name)
     if for_good:
         message = words.lost_message(pod)
         yield Announced(reason="ReplicaFailed", message=message, level="Warning")
         failed = words.true(words.REPLICA_FAILURE, "ReplicaFailed", message)
-        yield ConditionsChanged(at=seen.at, conditions=(failed,))
+        yield ConditionsChanged(at=observation.at, conditions=(failed,))
     elif vanished:
         again = "" if state.terminating else " and is created again"
         message = f"Replica {pod} was deleted{again}"

@@ -25,59 +25,61 @@ _NUMBERS: Final = re.compile(r"\d+\S*")
 """What is missing changes with each job that starts or ends; to say so once is enough."""
 
 
-def queue(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def queue(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """Another standing, reason, quota, or an eviction is news while the job has not ended."""
-    if not isinstance(seen, WorkloadObserved) or state.plan is None or state.deleted or state.is_final:
+    if not isinstance(observation, WorkloadObserved) or state.plan is None or state.deleted or state.is_final:
         return
     known = state.queue
-    if not seen.uid and (known is None or known.uid != seen.gone_uid or known.standing == "gone"):
+    if not observation.uid and (
+        known is None or known.uid != observation.gone_uid or known.standing == "gone"
+    ):
         return  # an earlier one is gone
-    if known is not None and _is_older(known, seen):
+    if known is not None and _is_older(known, observation):
         return
-    event = _event(known, seen)
+    event = _event(known, observation)
     if known is None or event.eviction is not None or _shape(known) != _shape(event):
         yield event
 
 
-def _is_older(known: QueueState, seen: WorkloadObserved) -> bool:
+def _is_older(known: QueueState, observation: WorkloadObserved) -> bool:
     """A late report: all that it tells of the Workload is from before the eviction that is known.
 
     Kueue keeps the condition `Evicted`, so what is newer has that one, of that time or later.
     """
-    if seen.uid != known.uid or known.evicted_at is None:
+    if observation.uid != known.uid or known.evicted_at is None:
         return False
-    times = [each.changed_at for each in seen.conditions if each.changed_at is not None]
+    times = [condition.changed_at for condition in observation.conditions if condition.changed_at is not None]
     return not times or max(times) < known.evicted_at
 
 
-def _event(known: QueueState | None, seen: WorkloadObserved) -> QueueChanged:
-    standing, said = _standing(seen)
-    evicted = _condition(seen, "Evicted")
+def _event(known: QueueState | None, observation: WorkloadObserved) -> QueueChanged:
+    standing, said = _standing(observation)
+    evicted = _condition(observation, "Evicted")
     return QueueChanged(
-        at=seen.at,
-        workload=seen.name,
-        uid=seen.uid or seen.gone_uid,
-        queue=seen.queue or (known.queue if known else ""),
-        cluster_queue=seen.cluster_queue,
-        flavors=seen.flavors,
+        at=observation.at,
+        workload=observation.name,
+        uid=observation.uid or observation.gone_uid,
+        queue=observation.queue or (known.queue if known else ""),
+        cluster_queue=observation.cluster_queue,
+        flavors=observation.flavors,
         standing=standing,
         reason=said.reason if said else "",
         message=said.message if said else "",
         evicted_at=evicted.changed_at if evicted else known.evicted_at if known else None,
         evicted=_is_true(evicted),
-        eviction=_eviction(known, seen),
+        eviction=_eviction(known, observation),
     )
 
 
-def _standing(seen: WorkloadObserved) -> tuple[Standing, WorkloadCondition | None]:
+def _standing(observation: WorkloadObserved) -> tuple[Standing, WorkloadCondition | None]:
     """How the job stands, and the condition that says why."""
-    reserved, admitted = _condition(seen, "QuotaReserved"), _condition(seen, "Admitted")
-    if not seen.uid:
+    reserved, admitted = _condition(observation, "QuotaReserved"), _condition(observation, "Admitted")
+    if not observation.uid:
         return "gone", None
-    if _is_true(finished := _condition(seen, "Finished")):
+    if _is_true(finished := _condition(observation, "Finished")):
         return "finished", finished
-    if not seen.active:
-        return "deactivated", _condition(seen, "Evicted") or reserved
+    if not observation.active:
+        return "deactivated", _condition(observation, "Evicted") or reserved
     if _is_true(admitted) and _is_true(reserved):
         return "admitted", None
     if _is_true(reserved):
@@ -85,12 +87,12 @@ def _standing(seen: WorkloadObserved) -> tuple[Standing, WorkloadCondition | Non
     return "waiting", reserved
 
 
-def _eviction(known: QueueState | None, seen: WorkloadObserved) -> Eviction | None:
+def _eviction(known: QueueState | None, observation: WorkloadObserved) -> Eviction | None:
     """The eviction that the Workload tells of and the log does not know.
 
     One that happened and was made good while nobody looked is known by what Kueue keeps of it.
     """
-    evicted, preempted = _condition(seen, "Evicted"), _condition(seen, _PREEMPTED)
+    evicted, preempted = _condition(observation, "Evicted"), _condition(observation, _PREEMPTED)
     if evicted is None or (known is not None and known.evicted_at == evicted.changed_at):
         return None
     past = evicted.message.startswith(_AGAIN)
@@ -107,8 +109,8 @@ def _eviction(known: QueueState | None, seen: WorkloadObserved) -> Eviction | No
     )
 
 
-def _condition(seen: WorkloadObserved, type_: str) -> WorkloadCondition | None:
-    return next((each for each in seen.conditions if each.type == type_), None)
+def _condition(observation: WorkloadObserved, type_: str) -> WorkloadCondition | None:
+    return next((condition for condition in observation.conditions if condition.type == type_), None)
 
 
 def _is_true(condition: WorkloadCondition | None) -> bool:

@@ -20,23 +20,25 @@ from statemachine.spec import RestartPolicy
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
 
-def restart(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
-    """Judges the replica that `seen` showed to have ended, once."""
-    if not isinstance(seen, PodObserved) or not allows(state.phase, Trigger.RESTART_GRANTED):
+def restart(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
+    """Judges the replica that `observation` showed to have ended, once."""
+    if not isinstance(observation, PodObserved) or not allows(state.phase, Trigger.RESTART_GRANTED):
         return
-    replica = state.replicas.get(seen.replica)
-    if replica is None or replica.uid != seen.uid or replica.judged or replica.leaving:
+    replica = state.replicas.get(observation.replica)
+    if replica is None or replica.uid != observation.uid or replica.judged or replica.leaving:
         return
     match replica.phase:
         case ReplicaPhase.FAILED:
-            yield from _failed(kind, state, replica, seen)
+            yield from _failed(kind, state, replica, observation)
         case ReplicaPhase.SUCCEEDED if replica.name != state.running_plan.primary:
-            yield from _succeeded(kind, state, replica, seen)
+            yield from _succeeded(kind, state, replica, observation)
         case _:
             return
 
 
-def _succeeded(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
+def _succeeded(
+    kind: Kind, state: JobState, replica: ReplicaState, observation: PodObserved
+) -> Iterator[Event]:
     """Exit 0 under Always costs budget too; without budget the replica simply stays Succeeded (spec R8)."""
     plan = state.running_plan
     if plan.type_of(replica.name).restart_policy is not RestartPolicy.ALWAYS:
@@ -44,8 +46,8 @@ def _succeeded(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObse
     cause = Cause(
         kind=CauseClass.APPLICATION_EXIT,
         rule="R8 Always",
-        pod_uid=seen.uid,
-        node=seen.node,
+        pod_uid=observation.uid,
+        node=observation.node,
         exit_code=0,
     )
     budget = kind.budget(state, replica.name)
@@ -53,26 +55,26 @@ def _succeeded(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObse
         yield denied(replica, cause, budget, exhausted=budget.is_spent)
     else:
         yield granted(state, replica, cause, budget, after_success=True)
-        yield _announced(seen, cause, budget)
+        yield _announced(observation, cause, budget)
 
 
-def _failed(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
+def _failed(kind: Kind, state: JobState, replica: ReplicaState, observation: PodObserved) -> Iterator[Event]:
     policy, budget = state.running_plan.type_of(replica.name).restart_policy, kind.budget(state, replica.name)
-    cause = causes.of_failure(kind, state, seen, f"R8 {policy}")
+    cause = causes.of_failure(kind, state, observation, f"R8 {policy}")
     asked = _policy_restarts(kind, policy, cause)
     if asked and not budget.is_spent and not state.terminating:
         yield granted(state, replica, cause, budget)
-        yield _announced(seen, cause, budget)
+        yield _announced(observation, cause, budget)
     else:
         yield denied(replica, cause, budget, exhausted=asked and budget.is_spent)
         yield Announced(
-            reason="ReplicaFailed", message=words.replica_message(seen.pod, cause), level="Warning"
+            reason="ReplicaFailed", message=words.replica_message(observation.pod, cause), level="Warning"
         )
-    yield ConditionsChanged(at=seen.at, conditions=(_failure(seen, cause),))
+    yield ConditionsChanged(at=observation.at, conditions=(_failure(observation, cause),))
 
 
-def _failure(seen: PodObserved, cause: Cause) -> Condition:
-    return words.true(words.REPLICA_FAILURE, "ReplicaFailed", words.replica_message(seen.pod, cause))
+def _failure(observation: PodObserved, cause: Cause) -> Condition:
+    return words.true(words.REPLICA_FAILURE, "ReplicaFailed", words.replica_message(observation.pod, cause))
 
 
 def _policy_restarts(kind: Kind, policy: RestartPolicy, cause: Cause) -> bool:
@@ -110,6 +112,6 @@ def granted(
     )
 
 
-def _announced(seen: PodObserved, cause: Cause, budget: Budget) -> Announced:
-    message = words.restart_message(seen.pod, cause, budget.used + 1, budget.limit)
+def _announced(observation: PodObserved, cause: Cause, budget: Budget) -> Announced:
+    message = words.restart_message(observation.pod, cause, budget.used + 1, budget.limit)
     return Announced(reason="ReplicaRestart", message=message, level="Warning")

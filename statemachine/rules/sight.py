@@ -5,14 +5,14 @@ from datetime import datetime
 from statemachine.observations import PodObserved, PodPhase
 
 
-def is_later(seen: PodObserved, noticed_at: datetime, written_at: datetime | None) -> bool:
-    """`seen` tells of a later time than a report that was noticed and written then.
+def is_later(observation: PodObserved, noticed_at: datetime, written_at: datetime | None) -> bool:
+    """`observation` tells of a later time than a report that was noticed and written then.
 
     The API server's clock decides, for ours may have been put back in between. Ours does within a second of it, and
     where it says no times. One write has one time, so an Unknown of the same time is the same Unknown.
     """
-    if written_at is None or seen.written_at is None:
-        return seen.at > noticed_at
-    if seen.written_at != written_at:
-        return seen.written_at > written_at
-    return seen.phase is not PodPhase.UNKNOWN and seen.at > noticed_at
+    if written_at is None or observation.written_at is None:
+        return observation.at > noticed_at
+    if observation.written_at != written_at:
+        return observation.written_at > written_at
+    return observation.phase is not PodPhase.UNKNOWN and observation.at > noticed_at

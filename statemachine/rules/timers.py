@@ -30,17 +30,17 @@ def later(begin: datetime, seconds: int) -> datetime:
     return begin + timedelta(seconds=min(seconds, LONGEST // timedelta(seconds=1)))
 
 
-def is_due(state: JobState, seen: Observation, timer: str) -> bool:
-    """`seen` is the firing of this timer as it is set now."""
+def is_due(state: JobState, observation: Observation, timer: str) -> bool:
+    """`observation` is the firing of this timer as it is set now."""
     return (
-        isinstance(seen, TimerFired)
-        and seen.timer == timer
-        and state.timers.get(timer) == seen.due_at
-        and seen.at >= seen.due_at
+        isinstance(observation, TimerFired)
+        and observation.timer == timer
+        and state.timers.get(timer) == observation.due_at
+        and observation.at >= observation.due_at
     )
 
 
-def readability(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def readability(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The primary's status unreadable for a minute is the primary's status lost (T16).
 
     A pod that leaves keeps the phase it had, as with every report; one that has ended leaves, or ended its job. Its
@@ -51,36 +51,38 @@ def readability(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Eve
     primary = state.replicas.get(state.running_plan.primary)
     if primary is None:
         return
-    match seen:
+    match observation:
         case PodUnreadable(replica=primary.name, uid=primary.uid) if (
             primary.phase is not ReplicaPhase.UNKNOWN
             and UNREADABLE not in state.timers
-            and _is_another_loss(state, seen)
+            and _is_another_loss(state, observation)
         ):
-            yield TimerSet(timer=UNREADABLE, due_at=seen.at + UNREADABLE_FOR, written_at=seen.written_at)
+            yield TimerSet(
+                timer=UNREADABLE, due_at=observation.at + UNREADABLE_FOR, written_at=observation.written_at
+            )
         case PodObserved(replica=primary.name, uid=primary.uid) if (
-            seen.phase is not PodPhase.UNKNOWN and _is_news(state, seen)
+            observation.phase is not PodPhase.UNKNOWN and _is_news(state, observation)
         ):
             yield TimerCleared(timer=UNREADABLE)
-        case TimerFired() if is_due(state, seen, UNREADABLE):
+        case TimerFired() if is_due(state, observation, UNREADABLE):
             yield TimerCleared(timer=UNREADABLE)
             if primary.uid and not primary.leaving and not _is_lost_since(state, primary):
                 yield ReplicaUnreachable(
                     replica=primary.name,
                     uid=primary.uid,
                     containers=primary.containers,
-                    at=seen.at,
+                    at=observation.at,
                     written_at=state.unread_written,
                 )
 
 
-def _is_another_loss(state: JobState, seen: PodUnreadable) -> bool:
+def _is_another_loss(state: JobState, observation: PodUnreadable) -> bool:
     """Not a repeat of the last such report: once the status could be read, nothing would say so a second time.
 
     One write has one time. Where the API server says none, a repeat cannot be told, and counts.
     """
     last = state.unread_written
-    return last is None or seen.written_at is None or seen.written_at > last
+    return last is None or observation.written_at is None or observation.written_at > last
 
 
 def _is_lost_since(state: JobState, primary: ReplicaState) -> bool:
@@ -91,10 +93,10 @@ def _is_lost_since(state: JobState, primary: ReplicaState) -> bool:
     return unread is None or unknown is None or unknown >= unread
 
 
-def _is_news(state: JobState, seen: PodObserved) -> bool:
+def _is_news(state: JobState, observation: PodObserved) -> bool:
     """The status was read after it could not be: a repeat of an older report is no news."""
     due_at = state.timers.get(UNREADABLE)
-    return due_at is not None and is_later(seen, due_at - UNREADABLE_FOR, state.unread_written)
+    return due_at is not None and is_later(observation, due_at - UNREADABLE_FOR, state.unread_written)
 
 
 def deadline_timer(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:

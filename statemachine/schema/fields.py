@@ -127,10 +127,10 @@ def replica_count(least: int, asked: int | None = None) -> Any:
 
     The model takes any int32 from `least` on: it reads jobs that were admitted before there were such bounds.
     """
-    told: dict[str, Any] = {"format": "int32", "maximum": MOST_REPLICAS} | (
+    extras: dict[str, Any] = {"format": "int32", "maximum": MOST_REPLICAS} | (
         {} if asked is None else {"minimum": asked}
     )
-    return Field(ge=least, le=INT32_MAX, json_schema_extra=told)
+    return Field(ge=least, le=INT32_MAX, json_schema_extra=extras)
 
 
 Number = Annotated[int, Field(ge=-INT32_MAX - 1, le=INT32_MAX, json_schema_extra={"format": "int32"})]

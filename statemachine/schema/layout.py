@@ -57,10 +57,10 @@ class Layout:
 
     def admitted_training(self, slot: Slot) -> tuple[int, Container]:
         """Index and container that trains, of a template that was admitted: G5 sees to it that there is one."""
-        found = self.training(slot)
-        if found is None:
+        training = self.training(slot)
+        if training is None:
             raise InvariantBroken(f"{slot.path} has no container")
-        return found
+        return training
 
     def port(self, slot: Slot | None, names: Sequence[str]) -> int | None:
         """The port that the training container declares under one of these names, the best first."""

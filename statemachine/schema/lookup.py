@@ -47,16 +47,16 @@ def text(tree: object, path: str) -> str:
 def texts(tree: object, path: str) -> Sequence[str]:
     """The strings in the list at `path`."""
     value = find(tree, path)
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def items(tree: object, path: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The objects in the list at `path`, with their indexes."""
     value = find(tree, path)
     if isinstance(value, list):
-        for index, each in enumerate(value):
-            if type(each) is dict or isinstance(each, Mapping):
-                yield index, each
+        for index, item in enumerate(value):
+            if type(item) is dict or isinstance(item, Mapping):
+                yield index, item
 
 
 def entries(tree: object, path: str) -> Mapping[str, Any]:

@@ -23,8 +23,8 @@ _PATH: Final = re.compile(r"(?P<path>[A-Za-z0-9.\[\]]+): (?P<text>.*)", re.DOTAL
 
 def problem(rule: str, sentence: str) -> Problem:
     """A problem from its whole sentence: `<path>: <text>` is taken apart, anything else stays whole."""
-    found = _PATH.fullmatch(sentence)
-    return Problem(rule, found["path"], found["text"]) if found else Problem(rule, "", sentence)
+    match = _PATH.fullmatch(sentence)
+    return Problem(rule, match["path"], match["text"]) if match else Problem(rule, "", sentence)
 
 
 def shown(value: object) -> str:
@@ -45,8 +45,8 @@ def parsed(model: type[S], spec: object, root: str = "spec") -> tuple[S | None, 
     try:
         return model.model_validate(spec), []
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=True)
-        return None, [Problem("", _path(root, each["loc"]), _sentence(each)) for each in found]
+        errors = error.errors(include_url=False, include_context=True)
+        return None, [Problem("", _path(root, fault["loc"]), _sentence(fault)) for fault in errors]
 
 
 def _path(root: str, loc: Sequence[int | str]) -> str:
@@ -92,25 +92,25 @@ _TYPES: Final = {
 
 def _choices(expected: str) -> str:
     """`'a', 'b' or 'c'` as `"a", "b", "c"`."""
-    return ", ".join(f'"{each}"' for each in re.findall(r"'([^']*)'", expected))
+    return ", ".join(f'"{choice}"' for choice in re.findall(r"'([^']*)'", expected))
 
 
-def by_rule(found: Iterable[Problem], rules: Iterable[Rule]) -> list[Problem]:
+def by_rule(problems: Iterable[Problem], rules: Iterable[Rule]) -> list[Problem]:
     """Layer S problems with the ids, and the texts if any, of the rules whose fields they are in."""
     owners = {path: rule for rule in rules if rule.layer is Layer.SCHEMA for path in rule.fields}
-    return [_owned(each, owners.get(re.sub(r"\[[0-9]+\]", "[*]", each.path))) for each in found]
+    return [_owned(broken, owners.get(re.sub(r"\[[0-9]+\]", "[*]", broken.path))) for broken in problems]
 
 
-def _owned(found: Problem, rule: Rule | None) -> Problem:
+def _owned(broken: Problem, rule: Rule | None) -> Problem:
     if rule is None:
-        return found
+        return broken
     own = problem(rule.id, rule.text).text
-    return Problem(rule.id, found.path, found.text if own == GENERIC else own)
+    return Problem(rule.id, broken.path, broken.text if own == GENERIC else own)
 
 
-def in_field_order(model: type[SpecPart], found: Iterable[Problem]) -> tuple[Problem, ...]:
+def in_field_order(model: type[SpecPart], problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """The problems without repetition, `metadata` first, then in the order of the model's fields (R2)."""
-    return tuple(sorted(dict.fromkeys(found), key=lambda each: _rank(model, str(each))))
+    return tuple(sorted(dict.fromkeys(problems), key=lambda problem: _rank(model, str(problem))))
 
 
 def _rank(model: type[SpecPart], sentence: str) -> tuple[int, ...]:

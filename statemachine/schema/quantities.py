@@ -33,10 +33,10 @@ def quantity(value: object) -> Decimal | None:
     """The number that `value` stands for (`500m`, `4Gi`, `1e3`, 2); None if it is no quantity."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    found = _NUMBER.fullmatch(str(value).strip(" \t\r\n"))
-    if found is None:
+    match = _NUMBER.fullmatch(str(value).strip(" \t\r\n"))
+    if match is None:
         return None
-    digits = Decimal(found["digits"])
-    if found["power"]:
-        return _EXACT.scaleb(digits, int(found["power"]))
-    return _EXACT.multiply(digits, _SUFFIXES[found["suffix"]]) if found["suffix"] else digits
+    digits = Decimal(match["digits"])
+    if match["power"]:
+        return _EXACT.scaleb(digits, int(match["power"]))
+    return _EXACT.multiply(digits, _SUFFIXES[match["suffix"]]) if match["suffix"] else digits

@@ -30,7 +30,9 @@ def _desired(name: str, old: str, new: str) -> Mutant:
 MUTANTS: Final = (
     _decide("closed-jobs", "if state.closed or (", "if ("),
     _decide(
-        "pods-before-their-job", "state.phase is Phase.NEW and not isinstance(seen, JobObserved)", "False"
+        "pods-before-their-job",
+        "state.phase is Phase.NEW and not isinstance(observation, JobObserved)",
+        "False",
     ),
     _decide("rules-see-the-first-state", "            state = evolve(state, event)\n", ""),
     _evolve("row-not-counted", "event.attempt, event.row + 1))", "event.attempt, event.row))"),

@@ -45,8 +45,8 @@ MUTANTS: Final = (
     _of(
         "life",
         "failure-wins",
-        "        yield from succeeded(state, seen)\n        return\n",
-        "        yield from succeeded(state, seen)\n",
+        "        yield from succeeded(state, observation)\n        return\n",
+        "        yield from succeeded(state, observation)\n",
         _LIFE,
     ),
     _of(

@@ -102,8 +102,8 @@ MUTANTS: Final = (
     _of(
         "common.kind",
         "fixed-by-beginning",
-        'f"{path}.".startswith(f"{each}.")',
-        "path.startswith(each)",
+        'f"{path}.".startswith(f"{fixed}.")',
+        "path.startswith(fixed)",
         _UPDATES,
     ),
     _of(

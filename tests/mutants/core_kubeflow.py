@@ -71,14 +71,14 @@ MUTANTS: Final = (
     _of(
         "creation",
         "autoscaler-is-told-each-time",
-        "if state.phase.is_active and creation.is_news(state, seen):",
+        "if state.phase.is_active and creation.is_news(state, observation):",
         "if state.phase.is_active:",
     ),
     _of(
         "creation",
         "running-job-fails-of-a-refusal",
-        "if not seen.retryable and state.phase in STARTING:",
-        "if not seen.retryable:",
+        "if not observation.retryable and state.phase in STARTING:",
+        "if not observation.retryable:",
     ),
     _of(
         "creation",
@@ -114,8 +114,8 @@ MUTANTS: Final = (
     _of(
         "ending",
         "early-expiry",
-        "is_due(state, seen, EXPIRY) and seen.at >= wished",
-        "is_due(state, seen, EXPIRY)",
+        "is_due(state, observation, EXPIRY) and observation.at >= wished",
+        "is_due(state, observation, EXPIRY)",
         equivalent="each decision sets the timer to the time that is wished for, so none is due before it",
     ),
     _of(
@@ -172,7 +172,7 @@ MUTANTS: Final = (
         "(plan.holds(replica.name) or occupies(replica))",
         "plan.holds(replica.name)",
     ),
-    _of("tally", "running-ones-have-not-succeeded", "found.values() if succeeded else ()", "()"),
+    _of("tally", "running-ones-have-not-succeeded", "tally.values() if succeeded else ()", "()"),
     _of(
         "restarts",
         "twice",
@@ -193,13 +193,13 @@ MUTANTS: Final = (
     _of(
         "gang_admission",
         "gone-of-another-group",
-        "(known is None or known.uid != seen.gone_uid)",
+        "(known is None or known.uid != observation.gone_uid)",
         "known is None",
     ),
     _of(
         "gang_admission",
         "deleted-group-lets-in",
-        "    if seen.uid and not state.phase.is_active:\n        return  # it is being deleted\n",
+        "    if observation.uid and not state.phase.is_active:\n        return  # it is being deleted\n",
         "",
     ),
     _of(
@@ -227,7 +227,7 @@ MUTANTS: Final = (
         "str(index)",
         tests=_OBJECTS,
     ),
-    _of("env", "world-without-processes", "str(total(spec) * each)", "str(total(spec))", tests=_OBJECTS),
+    _of("env", "world-without-processes", "str(total(spec) * per_node)", "str(total(spec))", tests=_OBJECTS),
     _of(
         "env",
         "user-wins",
@@ -246,15 +246,15 @@ MUTANTS: Final = (
     _of(
         "ports",
         "declared-port-is-not-read",
-        "return next((port for port in found if port), DEFAULT_PORT)",
+        "return next((port for port in ports if port), DEFAULT_PORT)",
         "return DEFAULT_PORT",
         tests=_OBJECTS,
     ),
     _of(
         "ports",
         "one-number-twice",
-        "found.setdefault((value, protocol), port)",
-        "found.setdefault((value, text(each, 'name')), port)",
+        "ports.setdefault((value, protocol), port)",
+        "ports.setdefault((value, text(each, 'name')), port)",
         tests=_OBJECTS,
     ),
     _of("elastic", "empty-keys", "if not key or wrong is not None:", "if wrong is not None:", tests=_RULES),

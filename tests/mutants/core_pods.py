@@ -48,8 +48,8 @@ MUTANTS: Final = (
     _of(
         "lifecycle",
         "leaving-replicas-are-up",
-        "ReplicaPhase.RUNNING and not each.leaving]",
-        "ReplicaPhase.RUNNING]",
+        "if replica.phase is ReplicaPhase.RUNNING and not replica.leaving\n",
+        "if replica.phase is ReplicaPhase.RUNNING\n",
     ),
     _of(
         "lifecycle",
@@ -66,8 +66,8 @@ MUTANTS: Final = (
     _of(
         "pause",
         "paused-before-deletions",
-        "each.has_pod and not (each.deleting or each.ended)",
-        "each.has_pod and each.phase is None",
+        "replica.has_pod and not (replica.deleting or replica.ended)",
+        "replica.has_pod and replica.phase is None",
     ),
     _of(
         "pause", "retry-outlives-a-pause", "for timer in (RETRY, UNREADABLE):", "for timer in (UNREADABLE,):"
@@ -108,7 +108,7 @@ MUTANTS: Final = (
     _of(
         "pods",
         "any-name-is-adopted",
-        "    if seen.pod != kind.pod_name(state, replica.name):\n        return\n",
+        "    if observation.pod != kind.pod_name(state, replica.name):\n        return\n",
         "",
     ),
     _of(
@@ -120,34 +120,34 @@ MUTANTS: Final = (
     _of(
         "pods",
         "any-uid-is-current",
-        "return seen.uid == replica.uid and not _is_older",
+        "return observation.uid == replica.uid and not _is_older",
         "return not _is_older",
     ),
-    _of("pods", "any-attempt-is-current", "return seen.attempt == replica.attempt\n", "return True\n"),
-    _of("pods", "late-unknown-counts", "and not _is_older_than_unknown(replica, seen)", ""),
-    _of("pods", "never-seen-is-gone", "bool(seen.uid or replica.leaving)", "True"),
+    _of("pods", "any-attempt-is-current", "return observation.attempt == replica.attempt\n", "return True\n"),
+    _of("pods", "late-unknown-counts", "and not _is_older_than_unknown(replica, observation)", ""),
+    _of("pods", "never-seen-is-gone", "bool(observation.uid or replica.leaving)", "True"),
     _of(
         "pods",
         "old-pod-takes-the-new-one-along",
-        "    if replica.uid:\n        return seen.uid == replica.uid\n    return seen",
-        "    return seen",
+        "    if replica.uid:\n        return observation.uid == replica.uid\n    return observation",
+        "    return observation",
     ),
     _of(
         "pods",
         "ready-is-taken-back",
-        "seen.deleting or replica.deleting, seen.ready or replica.ready",
-        "seen.deleting or replica.deleting, seen.ready",
+        "observation.deleting or replica.deleting, observation.ready or replica.ready",
+        "observation.deleting or replica.deleting, observation.ready",
     ),
     _of(
         "pods",
         "deletion-is-taken-back",
-        "seen.deleting or replica.deleting, seen.ready",
-        "seen.deleting, seen.ready",
+        "observation.deleting or replica.deleting, observation.ready",
+        "observation.deleting, observation.ready",
     ),
     _of(
         "pods",
         "deleted-first-fails",
-        "seen.phase is PodPhase.SUCCEEDED and not only_serves",
+        "observation.phase is PodPhase.SUCCEEDED and not only_serves",
         "not only_serves",
     ),
     _of(
@@ -159,10 +159,10 @@ MUTANTS: Final = (
     _of(
         "pods",
         "own-end-after-a-known-deletion",
-        "in seen.own_ends and not replica.deleting",
-        "in seen.own_ends",
+        "in observation.own_ends and not replica.deleting",
+        "in observation.own_ends",
     ),
-    _of("pods", "containers-go-back", "_progress(each) >= _progress(old)", "True"),
+    _of("pods", "containers-go-back", "_progress(container) >= _progress(old)", "True"),
     _of(
         "pods",
         "restarts-in-place-are-late-news",
@@ -177,7 +177,7 @@ MUTANTS: Final = (
     ),
     _of("pods", "ended-pod-is-lost", "if replica.leaving or replica.phase in _ENDED:", "if replica.leaving:"),
     _of("queue", "numbers-are-news", '_NUMBERS.sub("", known.message)', "known.message"),
-    _of("queue", "gone-of-another-workload", "known.uid != seen.gone_uid or", ""),
+    _of("queue", "gone-of-another-workload", "known.uid != observation.gone_uid or", ""),
     _of(
         "queue",
         "eviction-is-told-twice",
@@ -187,7 +187,7 @@ MUTANTS: Final = (
     _of("queue", "late-report-is-news", "not times or max(times) < known.evicted_at", "not times"),
     _of("queue", "late-first-report-is-news", "not times or max(times) <", "bool(times) and max(times) <"),
     _of("queue", "the-same-moment-is-late", "max(times) < known", "max(times) <= known"),
-    _of("queue", "late-report-of-another-workload", "seen.uid != known.uid or known", "known"),
+    _of("queue", "late-report-of-another-workload", "observation.uid != known.uid or known", "known"),
     _of(
         "queue",
         "admitted-without-quota",
@@ -230,23 +230,28 @@ MUTANTS: Final = (
     _of(
         "sight",
         "same-time-is-later",
-        "return seen.at > noticed_at\n    if",
-        "return seen.at >= noticed_at\n    if",
+        "return observation.at > noticed_at\n    if",
+        "return observation.at >= noticed_at\n    if",
     ),
-    _of("sight", "our-clock-decides", "return seen.written_at > written_at", "return seen.at > noticed_at"),
+    _of(
+        "sight",
+        "our-clock-decides",
+        "return observation.written_at > written_at",
+        "return observation.at > noticed_at",
+    ),
     _of(
         "sight",
         "unknown-is-later-in-the-same-second",
-        "seen.phase is not PodPhase.UNKNOWN and seen.at > noticed_at",
-        "seen.at > noticed_at",
+        "observation.phase is not PodPhase.UNKNOWN and observation.at > noticed_at",
+        "observation.at > noticed_at",
     ),
     _of(
         "timers",
         "moved-timer-is-due",
-        "and state.timers.get(timer) == seen.due_at",
+        "and state.timers.get(timer) == observation.due_at",
         "and timer in state.timers",
     ),
-    _of("timers", "early-timer-is-due", "        and seen.at >= seen.due_at\n", ""),
+    _of("timers", "early-timer-is-due", "        and observation.at >= observation.due_at\n", ""),
     _of(
         "timers",
         "longest-is-no-bound",
@@ -254,12 +259,12 @@ MUTANTS: Final = (
         "min(seconds, 2 * LONGEST // timedelta(seconds=1))",
     ),
     _of("timers", "unreadable-begins-again", "            and UNREADABLE not in state.timers\n", ""),
-    _of("timers", "repeated-loss-counts", "            and _is_another_loss(state, seen)\n", ""),
+    _of("timers", "repeated-loss-counts", "            and _is_another_loss(state, observation)\n", ""),
     _of(
         "timers",
         "unknown-pods-are-readable",
-        "seen.phase is not PodPhase.UNKNOWN and _is_news(state, seen)",
-        "_is_news(state, seen)",
+        "observation.phase is not PodPhase.UNKNOWN and _is_news(state, observation)",
+        "_is_news(state, observation)",
     ),
     _of("timers", "ended-primary-is-lost", "primary.uid and not primary.leaving and", "primary.uid and"),
     _of("timers", "leaving-primary-is-lost", "not primary.leaving and not", "not primary.ended and not"),
@@ -268,7 +273,7 @@ MUTANTS: Final = (
     _of(
         "timers",
         "late-report-is-news",
-        "due_at is not None and is_later(seen, due_at - UNREADABLE_FOR, state.unread_written)",
+        "due_at is not None and is_later(observation, due_at - UNREADABLE_FOR, state.unread_written)",
         "due_at is not None",
     ),
     _of(

@@ -179,7 +179,7 @@ MUTANTS: Final = (
     _t9k(
         "tensorboard",
         "old-board-takes-the-new-one-away",
-        'known.uid not in ("", seen.gone_uid)',
+        'known.uid not in ("", observation.gone_uid)',
         'known.uid == ""',
         _LIFE,
     ),
@@ -244,8 +244,8 @@ MUTANTS: Final = (
     _t9k(
         "ssh",
         "below-the-directory-is-free",
-        'f"{normpath(path)}/".startswith(f"{each}/")',
-        "normpath(path) == each",
+        'f"{normpath(path)}/".startswith(f"{taken}/")',
+        "normpath(path) == taken",
         _COLOSSAL,
     ),
     _t9k(
@@ -256,6 +256,10 @@ MUTANTS: Final = (
         _COLOSSAL,
     ),
     _t9k(
-        "general", "debug-of-nobody", "if each and each not in known]", "if each and each in known]", _RULES
+        "general",
+        "debug-of-nobody",
+        "if mentioned and mentioned not in known]",
+        "if mentioned and mentioned in known]",
+        _RULES,
     ),
 )

@@ -62,7 +62,7 @@ def children(state: JobState, spec: ColossalAISpec) -> Iterator[Child]:
     if job.scheduler is not None:
         yield pod_group(state, job.scheduler, worker(spec).replicas)
     yield ssh_secret(state)
-    yield hostfile(state, lambda: (each.pod for each in job.workers))
+    yield hostfile(state, lambda: (worker.pod for worker in job.workers))
     yield from services(state, job.workers, lambda: PORTS)
     for member in job.workers:
         yield replica_pod(state, member, partial(_worker, job, member))

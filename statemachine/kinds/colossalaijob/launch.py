@@ -53,7 +53,7 @@ def torch_options(args: Sequence[str]) -> Iterator[TorchArg]:
 
 def launch_args(processes: int, master: str, torch_args: Sequence[str], script: Sequence[str]) -> list[str]:
     """The arguments of `colossalai`: options, then the training script with its arguments."""
-    extra = ",".join(each.rendered for each in torch_options(torch_args))
+    extra = ",".join(arg.rendered for arg in torch_options(torch_args))
     return [
         "run",
         f"--nproc_per_node={processes}",

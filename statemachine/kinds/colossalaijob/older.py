@@ -39,13 +39,13 @@ class _Move:
 
 def modern(raw: Mapping[str, Any]) -> Rewritten:
     """The spec in its present form. One that mixes the forms, or lacks half of one, is left to CA1."""
-    found = _by_type(raw)
-    if found is None:
+    by_type = _by_type(raw)
+    if by_type is None:
         return Rewritten(raw)
     move = _Move()
     _torch_config(move, raw["torchConfig"])
-    _workers(move, *found[WORKER])
-    _launcher(move, *found[LAUNCHER])
+    _workers(move, *by_type[WORKER])
+    _launcher(move, *by_type[LAUNCHER])
     rest = {name: value for name, value in raw.items() if name not in OLD}
     return Rewritten({**rest, **move.parts}, tuple(move.notices), move.renamed)
 
@@ -60,7 +60,7 @@ def _by_type(raw: Mapping[str, Any]) -> dict[str, tuple[str, Mapping[str, Any]]]
     ]
     if sorted(type_ for type_, *_ in listed) != sorted(TYPES) or len(listed) != len(raw["replicaSpecs"]):
         return None
-    return {type_: (path, each) for type_, path, each in listed}
+    return {type_: (path, item) for type_, path, item in listed}
 
 
 def _torch_config(move: _Move, config: Mapping[str, Any]) -> None:

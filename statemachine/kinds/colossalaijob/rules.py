@@ -63,8 +63,8 @@ _RESOURCES = Rule(
 
 def _launcher_contents(draft: Draft) -> Iterator[Problem]:
     launcher = entries(draft.spec, "launcher")
-    for each in (*of_container("spec.launcher", launcher, ()), *nul("spec.launcher", launcher)):
-        yield Problem("G20", *each)
+    for fault in (*of_container("spec.launcher", launcher, ()), *nul("spec.launcher", launcher)):
+        yield Problem("G20", *fault)
 
 
 _LAUNCHER = Rule(
@@ -143,9 +143,11 @@ _STRANGE = Rule(
 
 
 def _torch_args(draft: Draft) -> Iterator[Problem]:
-    for each in torch_options(texts(draft.spec, "worker.torchArgs")):
-        if not each.expressible:
-            yield Problem("CA5", f"spec.worker.torchArgs[{each.index}]", "cannot be passed to colossalai run")
+    for option in torch_options(texts(draft.spec, "worker.torchArgs")):
+        if not option.expressible:
+            yield Problem(
+                "CA5", f"spec.worker.torchArgs[{option.index}]", "cannot be passed to colossalai run"
+            )
 
 
 _TORCH_ARGS = Rule(

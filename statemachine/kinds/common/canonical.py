@@ -118,7 +118,7 @@ def _value(shape: FieldShape, value: Any, path: str, reading: Reading) -> Any:
     if shape.part is None:
         return value
     if shape.many and isinstance(value, list):
-        return [_item(shape.part, each, f"{path}[{index}]", reading) for index, each in enumerate(value)]
+        return [_item(shape.part, item, f"{path}[{index}]", reading) for index, item in enumerate(value)]
     return _item(shape.part, value, path, reading) if not shape.many else value
 
 

@@ -53,15 +53,15 @@ def contents(layout: Layout, added: Callable[[Draft, Slot], Added] = lambda *_: 
 def _wrong(slot: Slot, added: Added) -> Iterator[Found]:
     root = slot.path.removesuffix(".spec")
     yield from labels_and_annotations(f"{root}.metadata", entries(slot.template, "metadata"))
-    found = list(_containers(slot))
+    containers = list(_containers(slot))
     if added.containers is not None:
         yield from _repeated(
-            [(f"{path}.name", text(container, "name")) for path, container in found], added.containers
+            [(f"{path}.name", text(container, "name")) for path, container in containers], added.containers
         )
     volumes = [(f"{slot.path}.volumes[{at}]", item) for at, item in items(slot.template, "spec.volumes")]
-    yield from _repeated([(f"{path}.name", text(each, "name")) for path, each in volumes], ())
-    known = {text(each, "name") for _, each in volumes}.union(added.volumes)
-    for path, container in found:
+    yield from _repeated([(f"{path}.name", text(volume, "name")) for path, volume in volumes], ())
+    known = {text(volume, "name") for _, volume in volumes}.union(added.volumes)
+    for path, container in containers:
         yield from of_container(path, container, known)
     for path, volume in volumes:
         yield from _amount(f"{path}.emptyDir.sizeLimit", find(volume, "emptyDir.sizeLimit"))
@@ -75,11 +75,11 @@ def _containers(slot: Slot) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _repeated(named: Iterable[tuple[str, str]], added: Iterable[str]) -> Iterator[Found]:
-    seen = set(added)
+    taken = set(added)
     for path, name in named:
-        if name and name in seen:
+        if name and name in taken:
             yield path, invalid(name, "must be unique in the pod, also beside what the controller adds")
-        seen.add(name)
+        taken.add(name)
 
 
 def of_container(path: str, container: Mapping[str, Any], volumes: Collection[str]) -> Iterator[Found]:

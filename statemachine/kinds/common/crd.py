@@ -51,27 +51,27 @@ def crd(names: Names, model: type[SpecPart], rules: tuple[Rule, ...], served: Se
 
 
 def _names(names: Names) -> Schema:
-    found: Schema = {
+    schema: Schema = {
         "kind": names.kind,
         "listKind": names.list_kind,
         "plural": names.plural,
         "singular": names.singular,
     }
     return (
-        found
+        schema
         | ({"shortNames": list(names.short)} if names.short else {})
         | {"categories": ["all", "jobledger", "training"]}
     )
 
 
 def _version(names: Names, root: Schema, served: Served) -> Schema:
-    found: Schema = {"name": names.version, "served": True, "storage": True}
+    schema: Schema = {"name": names.version, "served": True, "storage": True}
     if served.deprecation:
-        found |= {"deprecated": True, "deprecationWarning": served.deprecation}
+        schema |= {"deprecated": True, "deprecationWarning": served.deprecation}
     subresources: Schema = {"status": {}}
     if served.scale:
         subresources["scale"] = dict(served.scale)
-    return found | {
+    return schema | {
         "additionalPrinterColumns": [dict(column) for column in served.columns],
         "subresources": subresources,
         "schema": {"openAPIV3Schema": root},
@@ -100,8 +100,8 @@ def _validations(rules: tuple[Rule, ...], at: str) -> Schema:
 
 
 def _validation(rule: Rule) -> Schema:
-    found = {"rule": expanded(rule.cel), "message": rule.text}
-    return found | ({"messageExpression": rule.cel_message} if rule.cel_message else {})
+    schema = {"rule": expanded(rule.cel), "message": rule.text}
+    return schema | ({"messageExpression": rule.cel_message} if rule.cel_message else {})
 
 
 _ON: Final = re.compile(r"\bon\(([A-Za-z.]+)\)")
@@ -132,17 +132,17 @@ def object_schema(model: type[SpecPart], *, in_list: bool = False) -> Schema:
             properties[shape.was] = schema | {"description": f"Deprecated: use {shape.name}."}
         if shape.info.is_required():
             required.append(shape.name)
-    found: Schema = {"type": "object"}
+    whole: Schema = {"type": "object"}
     if model.__doc__:
-        found["description"] = _one_line(model.__doc__)
+        whole["description"] = _one_line(model.__doc__)
     if required:
-        found["required"] = required
+        whole["required"] = required
     if model.model_config.get("extra") == "allow":
-        found["x-kubernetes-preserve-unknown-fields"] = True
+        whole["x-kubernetes-preserve-unknown-fields"] = True
     extra = model.model_config.get("json_schema_extra")
     if isinstance(extra, dict) and "maxProperties" in extra:
-        found["maxProperties"] = extra["maxProperties"]
-    return found | {"properties": properties}
+        whole["maxProperties"] = extra["maxProperties"]
+    return whole | {"properties": properties}
 
 
 _MOST_NAMES: Final = 8
@@ -196,13 +196,13 @@ def _with_default_told(schema: Schema) -> Schema:
     if "default" not in schema:
         return schema
     value = schema["default"]
-    told = json.dumps(value) if isinstance(value, bool) else value
-    return schema | {"description": f"{schema['description']} Default: {told}."}
+    default = json.dumps(value) if isinstance(value, bool) else value
+    return schema | {"description": f"{schema['description']} Default: {default}."}
 
 
 def _not_null(schema: Schema) -> Schema:
     """The schema's branch that is not null."""
-    branches = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
+    branches = [branch for branch in schema.get("anyOf", ()) if branch.get("type") != "null"]
     return branches[0] if branches else schema
 
 

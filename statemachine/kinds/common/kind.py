@@ -178,10 +178,10 @@ class ModelKind(Generic[S]):
     ) -> tuple[S | None, tuple[Problem, ...], list[Notice]]:
         """The model if the spec has its shape, all problems in field order, and what the rules warn of."""
         model, broken = Version(self.model, uid, draft.spec).parsed()
-        said = [each for rule in self.rules if rule.check for each in rule.check(draft)]
+        said = [finding for rule in self.rules if rule.check for finding in rule.check(draft)]
         problems = [*_named(broken, reading, self.rules), *reading.problems]
-        problems += [each for each in said if isinstance(each, Problem)]
-        notices = list(dict.fromkeys(each for each in said if isinstance(each, Notice)))
+        problems += [finding for finding in said if isinstance(finding, Problem)]
+        notices = list(dict.fromkeys(finding for finding in said if isinstance(finding, Notice)))
         return model, in_field_order(self.model, problems), notices
 
     def _update(self, name: str, uid: JobUid, old: dict[str, Any], reading: Reading) -> Admission:
@@ -272,7 +272,7 @@ class ModelKind(Generic[S]):
     def fixed_when_finished(self, changes: Mapping[str, Any]) -> tuple[str, ...]:
         """See `Kind.fixed_when_finished`."""
         return tuple(
-            each for each in self.fixed if any(f"{path}.".startswith(f"{each}.") for path in changes)
+            fixed for fixed in self.fixed if any(f"{path}.".startswith(f"{fixed}.") for path in changes)
         )
 
     def keeps(self, job: JobState, child: Child) -> bool:
@@ -298,8 +298,8 @@ class ModelKind(Generic[S]):
     def training_container(self, job: JobState, type_: str) -> str:
         """See `Kind.training_container`. Empty if the job has no such replica type."""
         slots = (slot for slot in self.layout.slots(job.spec) if slot.type == type_)
-        found = next(map(self.layout.training, slots), None)
-        return "" if found is None else text(found[1], "name")
+        training = next(map(self.layout.training, slots), None)
+        return "" if training is None else text(training[1], "name")
 
     def crd(self, names: Names | None = None) -> Manifest:
         """See `Kind.crd`."""
@@ -326,8 +326,8 @@ def _no_object(spec: object) -> Problem | None:
 def _named(broken: list[Problem], reading: Reading, rules: tuple[Rule, ...]) -> list[Problem]:
     """Layer S problems with rule ids, at the paths that the user wrote."""
     return [
-        Problem(each.rule, as_written(each.path, reading.renamed), each.text)
-        for each in by_rule(broken, rules)
+        Problem(problem.rule, as_written(problem.path, reading.renamed), problem.text)
+        for problem in by_rule(broken, rules)
     ]
 
 

@@ -101,7 +101,7 @@ def _value(model: type[SpecPart], shape: FieldShape, raw: Any) -> Any:
         if shape.part is not None and isinstance(raw, Mapping):
             return stored(shape.part, raw)
         if shape.part is not None and shape.many and isinstance(raw, list):
-            return [stored(shape.part, each) for each in raw]
+            return [stored(shape.part, item) for item in raw]
         return raw
 
 

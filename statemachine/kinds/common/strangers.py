@@ -59,12 +59,12 @@ def _strangers(root: str, template: object) -> Iterator[Notice]:
         if known is None:
             continue
         if isinstance(value, list):
-            stack.extend((f"{path}[{at}]", each, type_) for at, each in reversed([*enumerate(value)]))
+            stack.extend((f"{path}[{at}]", item, type_) for at, item in reversed([*enumerate(value)]))
         elif is_object(value):
-            for name in [each for each in value if each not in known][:left]:
+            for name in [field for field in value if field not in known][:left]:
                 left -= 1
                 yield Notice("UnknownPodField", f"{path}.{name:.60} {_SENTENCE}{_hint(name, known)}")
-            inner = [(f"{path}.{key}", each, known[key]) for key, each in value.items() if known.get(key)]
+            inner = [(f"{path}.{key}", entry, known[key]) for key, entry in value.items() if known.get(key)]
             stack.extend(reversed(inner))
 
 

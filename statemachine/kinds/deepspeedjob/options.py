@@ -32,5 +32,5 @@ def _in_full(name: str) -> str:
     """The long option that a beginning stands for; `name` itself if there are none or several."""
     if name in _LONG:
         return name
-    meant = [each for each in _LONG if each.startswith(name)]
+    meant = [option for option in _LONG if option.startswith(name)]
     return meant[0] if len(meant) == 1 else name

@@ -48,7 +48,7 @@ def _conflicting(draft: Draft) -> Iterator[Problem]:
 CONFLICTS = Rule(
     "DS3",
     Layer.CONTROLLER,
-    says="`otherArgs` has none of " + ", ".join(f"`{each}`" for each in _ELSEWHERE),
+    says="`otherArgs` has none of " + ", ".join(f"`{option}`" for option in _ELSEWHERE),
     text='spec.config.otherArgs: "<opt>" conflicts with spec.config.<localRank or autotune or run>',
     check=_conflicting,
     source=_SOURCE,
@@ -64,7 +64,7 @@ def _set_by_us(draft: Draft) -> Iterator[Problem]:
 CONTROLLERS = Rule(
     "DS4",
     Layer.CONTROLLER,
-    says="`otherArgs` has none of " + ", ".join(f"`{each}`" for each in _OURS),
+    says="`otherArgs` has none of " + ", ".join(f"`{option}`" for option in _OURS),
     text='spec.config.otherArgs: "<opt>" is set by the controller',
     check=_set_by_us,
     source=_SOURCE,
@@ -121,7 +121,7 @@ ONE_WORKER = Rule(
     "DS6",
     Layer.CONTROLLER,
     says="with more than one worker, `otherArgs` has none of "
-    + ", ".join(f"`{each}`" for each in _NOT_WITH_PDSH),
+    + ", ".join(f"`{option}`" for option in _NOT_WITH_PDSH),
     text='spec.config.otherArgs: "<opt>" is not supported with more than one worker',
     check=_unsupported,
     source=_SOURCE,

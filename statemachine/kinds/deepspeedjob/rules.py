@@ -45,7 +45,7 @@ _ONE_PROGRAM = "spec.config.run: exactly one of python, module, exec must be set
 
 
 def _chosen(draft: Draft) -> list[str]:
-    return [each for each in _PROGRAMS if find(draft.spec, f"config.run.{each}") is not None]
+    return [program for program in _PROGRAMS if find(draft.spec, f"config.run.{program}") is not None]
 
 
 def _starts_nothing(draft: Draft) -> bool:

@@ -57,12 +57,12 @@ def written(rule: Ranks) -> str:
     return "{ " + json.dumps(dict(rule), ensure_ascii=False)[1:-1] + " }"
 
 
-def outcome(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def outcome(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """A success rule, or else a failure rule, is met by the ends of replicas (T8, T9)."""
     if not allows(state.phase, Trigger.SUCCESS_MET):
         return
     if any(_is_met(state, rule, lambda replica: replica.has_succeeded) for rule in success_rules(state)):
-        yield from succeeded(state, seen)
+        yield from succeeded(state, observation)
         return
     reason, message = "Failed", ""
     for rule in failure_rules(state):
@@ -73,13 +73,13 @@ def outcome(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
         if all(replica.has_succeeded or replica.lost_for_good for replica in state.members):
             reason, message = "NoRuleMatched", _NO_RULE
     if message:
-        yield from failed(state, seen, reason, message, _cause(kind, state, seen, message))
+        yield from failed(state, observation, reason, message, _cause(kind, state, observation, message))
 
 
-def _cause(kind: Kind, state: JobState, seen: Observation, message: str) -> Cause:
+def _cause(kind: Kind, state: JobState, observation: Observation, message: str) -> Cause:
     """Of the replica whose end was the last that was needed."""
-    if isinstance(seen, PodObserved) and seen.phase is PodPhase.FAILED:
-        return causes.of_failure(kind, state, seen, "T9")
+    if isinstance(observation, PodObserved) and observation.phase is PodPhase.FAILED:
+        return causes.of_failure(kind, state, observation, "T9")
     return Cause(kind=CauseClass.APPLICATION_EXIT, rule="T9", message=message)
 
 

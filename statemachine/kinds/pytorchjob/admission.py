@@ -24,40 +24,40 @@ from statemachine.schema.lookup import text
 from statemachine.state import JobState
 
 
-def admission(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def admission(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """New jobs are admitted or refused, changes followed. One that another cluster runs is none of ours."""
-    if not isinstance(seen, JobObserved) or state.phase is not Phase.NEW:
-        yield from changes(kind, state, seen)
-    elif text(seen.spec, "runPolicy.managedBy") != ELSEWHERE:
-        yield from _first_seen(kind, state, seen)
+    if not isinstance(observation, JobObserved) or state.phase is not Phase.NEW:
+        yield from changes(kind, state, observation)
+    elif text(observation.spec, "runPolicy.managedBy") != ELSEWHERE:
+        yield from _first_seen(kind, state, observation)
 
 
-def _first_seen(kind: Kind, state: JobState, seen: JobObserved) -> Iterator[Event]:
-    recorded = seen.recorded
-    found = kind.admit(seen.name, seen.spec, uid=state.uid, runs=recorded is not None)
-    yield admitted(kind, seen, found)
-    yield from relabelled(state, seen)
+def _first_seen(kind: Kind, state: JobState, observation: JobObserved) -> Iterator[Event]:
+    recorded = observation.recorded
+    verdict = kind.admit(observation.name, observation.spec, uid=state.uid, runs=recorded is not None)
+    yield admitted(kind, observation, verdict)
+    yield from relabelled(state, observation)
     if recorded is not None:
         yield from adopted(recorded)
-    yield from noticed(found)
-    yield from terminating(state, seen)
+    yield from noticed(verdict)
+    yield from terminating(state, observation)
     if recorded is None or not any(condition.type == words.CREATED for condition in recorded.conditions):
-        yield _set(seen, words.CREATED, words.reason(words.CREATED), words.created(seen.name))
+        yield _set(observation, words.CREATED, words.reason(words.CREATED), words.created(observation.name))
     if recorded is not None and recorded.phase:
-        yield from adopted_end(state, seen)
-    elif found.plan is None:
-        message = joined(found.problems)
-        yield entered(state, Trigger.FOUND_INVALID, "T3", seen)
-        yield _set(seen, words.FAILED, words.INVALID, message)
+        yield from adopted_end(state, observation)
+    elif verdict.plan is None:
+        message = joined(verdict.problems)
+        yield entered(state, Trigger.FOUND_INVALID, "T3", observation)
+        yield _set(observation, words.FAILED, words.INVALID, message)
         yield Announced(reason=words.INVALID, message=message, level="Warning")
-    elif found.plan.paused:
-        message, reason = words.suspended(seen.name), words.reason(words.SUSPENDED)
-        yield entered(state, Trigger.ADMITTED_PAUSED, "T2", seen)
-        yield _set(seen, words.SUSPENDED, reason, message)
+    elif verdict.plan.paused:
+        message, reason = words.suspended(observation.name), words.reason(words.SUSPENDED)
+        yield entered(state, Trigger.ADMITTED_PAUSED, "T2", observation)
+        yield _set(observation, words.SUSPENDED, reason, message)
         yield Announced(reason=reason, message=message)
     else:
-        yield entered(state, Trigger.ADMITTED, "T1", seen)
+        yield entered(state, Trigger.ADMITTED, "T1", observation)
 
 
-def _set(seen: JobObserved, type_: str, reason: str, message: str) -> ConditionsChanged:
-    return ConditionsChanged(at=seen.at, conditions=(true(type_, reason, message),), last=True)
+def _set(observation: JobObserved, type_: str, reason: str, message: str) -> ConditionsChanged:
+    return ConditionsChanged(at=observation.at, conditions=(true(type_, reason, message),), last=True)

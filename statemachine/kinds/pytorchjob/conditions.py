@@ -22,7 +22,7 @@ Level = Literal["Normal", "Warning"]
 
 def hold(
     state: JobState,
-    seen: Observation,
+    observation: Observation,
     type_: str,
     message: str,
     *,
@@ -30,17 +30,25 @@ def hold(
     level: Level | None = None,
 ) -> Iterator[Event]:
     """The condition is True; with a `level` that is announced, too, if it is new. `reason` is made of its type."""
-    yield from _set(state, seen, true(type_, reason or words.reason(type_), message), level)
+    yield from _set(state, observation, true(type_, reason or words.reason(type_), message), level)
 
 
 def end(
-    state: JobState, seen: Observation, type_: str, message: str, *, reason: str, level: Level | None = None
+    state: JobState,
+    observation: Observation,
+    type_: str,
+    message: str,
+    *,
+    reason: str,
+    level: Level | None = None,
 ) -> Iterator[Event]:
     """The condition is False."""
-    yield from _set(state, seen, false(type_, reason, message), level)
+    yield from _set(state, observation, false(type_, reason, message), level)
 
 
-def _set(state: JobState, seen: Observation, wished: Condition, level: Level | None) -> Iterator[Event]:
+def _set(
+    state: JobState, observation: Observation, wished: Condition, level: Level | None
+) -> Iterator[Event]:
     failed, known = state.condition(words.FAILED), state.condition(wished.type)
     if failed is not None and failed.status == "True":
         return
@@ -49,7 +57,7 @@ def _set(state: JobState, seen: Observation, wished: Condition, level: Level | N
     there = {condition.type for condition in state.conditions}
     replaced = _REPLACES.get(wished.type, "")
     yield ConditionsChanged(
-        at=seen.at,
+        at=observation.at,
         conditions=(wished,),
         removed=(replaced,) if replaced in there else (),
         ended=(words.RUNNING,) if wished.type in _ENDS and words.RUNNING in there else (),

@@ -81,7 +81,7 @@ FEWEST = bounded(
 def _mixed_up(draft: Draft) -> Iterator[Problem]:
     for index, option in items(draft.spec, "elasticPolicy.rdzvConf"):
         key, value = text(option, "key"), text(option, "value")
-        wrong = next((each for each in (key, value) if re.search(r"[,=\0]", each)), None)
+        wrong = next((text for text in (key, value) if re.search(r"[,=\0]", text)), None)
         if not key or wrong is not None:
             sentence = "a key must not be empty" if wrong is None else "must not contain ',', '=' or NUL"
             path = f"spec.elasticPolicy.rdzvConf[{index}]"

@@ -47,34 +47,36 @@ class _Failure(NamedTuple):
     rule: str = "T9"
 
 
-def outcome(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def outcome(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The Master decides, without one all Workers; a pod that is not made again fails the job."""
     if state.deleted or not allows(state.phase, Trigger.SUCCESS_MET):
         return
     if _is_success(state):
-        yield entered(state, Trigger.SUCCESS_MET, "T8", seen)
+        yield entered(state, Trigger.SUCCESS_MET, "T8", observation)
         message = words.succeeded(state, master=tally.has_master(state))
-        yield from hold(state, seen, words.SUCCEEDED, message, level="Normal")
-    elif found := _failure(state):
-        yield from _failed(kind, state, seen, found)
+        yield from hold(state, observation, words.SUCCEEDED, message, level="Normal")
+    elif failure := _failure(state):
+        yield from _failed(kind, state, observation, failure)
 
 
-def past_limit(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def past_limit(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """A container was started again in its pod once more than the job may have restarts."""
     if not state.deleted and allows(state.phase, Trigger.FAILURE_MET):
-        yield from _failed(kind, state, seen, _past_limit(state))
+        yield from _failed(kind, state, observation, _past_limit(state))
 
 
-def _failed(kind: Kind, state: JobState, seen: Observation, found: _Failure) -> Iterator[Event]:
-    yield entered(state, Trigger.FAILURE_MET, "T9", seen, _cause(kind, state, seen, found))
-    yield from hold(state, seen, words.FAILED, found.message, level=found.level)
+def _failed(kind: Kind, state: JobState, observation: Observation, failure: _Failure) -> Iterator[Event]:
+    yield entered(state, Trigger.FAILURE_MET, "T9", observation, _cause(kind, state, observation, failure))
+    yield from hold(state, observation, words.FAILED, failure.message, level=failure.level)
 
 
-def _cause(kind: Kind, state: JobState, seen: Observation, found: _Failure) -> Cause:
+def _cause(kind: Kind, state: JobState, observation: Observation, failure: _Failure) -> Cause:
     """Of the pod that has failed; restarts in place are told by their number alone."""
-    if isinstance(seen, PodObserved) and (seen.phase is PodPhase.FAILED or seen.deleting):
-        return causes.of_failure(kind, state, seen, found.rule)
-    return Cause(kind=CauseClass.APPLICATION_EXIT, rule=found.rule, message=found.message)
+    if isinstance(observation, PodObserved) and (
+        observation.phase is PodPhase.FAILED or observation.deleting
+    ):
+        return causes.of_failure(kind, state, observation, failure.rule)
+    return Cause(kind=CauseClass.APPLICATION_EXIT, rule=failure.rule, message=failure.message)
 
 
 def _is_success(state: JobState) -> bool:
@@ -106,13 +108,13 @@ def _past_limit(state: JobState) -> _Failure:
     return _Failure(words.past_limit(state), "Normal", PAST_LIMIT)
 
 
-def deadline(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def deadline(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The job was active for too long."""
-    if is_due(state, seen, DEADLINE) and allows(state.phase, Trigger.DEADLINE_PASSED):
+    if is_due(state, observation, DEADLINE) and allows(state.phase, Trigger.DEADLINE_PASSED):
         message = words.past_deadline(state)
         cause = Cause(kind=CauseClass.DEADLINE, rule="T10", message=message)
-        yield entered(state, Trigger.DEADLINE_PASSED, "T10", seen, cause)
-        yield from hold(state, seen, words.FAILED, message, level="Normal")
+        yield entered(state, Trigger.DEADLINE_PASSED, "T10", observation, cause)
+        yield from hold(state, observation, words.FAILED, message, level="Normal")
 
 
 def clean_up(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
@@ -148,15 +150,15 @@ def _is_cleaned(replica: ReplicaState, policy: CleanUpPolicy) -> bool:
     return policy is CleanUpPolicy.ALL
 
 
-def expiry(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def expiry(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The job object goes when it has been finished for `ttlSecondsAfterFinished`; not while it is suspended."""
     wished = _expires_at(state)
     if wished is None:
         if EXPIRY in state.timers:
             yield TimerCleared(timer=EXPIRY)
-    elif is_due(state, seen, EXPIRY) and seen.at >= wished:
+    elif is_due(state, observation, EXPIRY) and observation.at >= wished:
         yield TimerCleared(timer=EXPIRY)
-        yield JobExpired(at=seen.at, after_seconds=state.running_plan.ttl_seconds or 0)
+        yield JobExpired(at=observation.at, after_seconds=state.running_plan.ttl_seconds or 0)
         # the operator's own words, odd as they are: it has no reason of its own for this
         yield Announced(reason="SuccessfulDeletePod", message=f"Deleted job: {state.name}")
     elif state.timers.get(EXPIRY) != wished:

@@ -82,8 +82,8 @@ def _variables(
         yield from (("MASTER_PORT", port), ("PET_MASTER_PORT", port))
         host = f"{job_name}-{MASTER}-0"
         yield from (("MASTER_ADDR", host), ("PET_MASTER_ADDR", host))
-        each = int(processes) if processes is not None and processes.isdecimal() else 1
-        yield "WORLD_SIZE", str(total(spec) * each)
+        per_node = int(processes) if processes is not None and processes.isdecimal() else 1
+        yield "WORLD_SIZE", str(total(spec) * per_node)
         type_, index = split_replica(replica)
         rank = str(index + 1 if type_ == WORKER else index)
         yield from (("RANK", rank), ("PET_NODE_RANK", rank))
@@ -111,6 +111,9 @@ def _options(elastic: ElasticPolicy) -> Iterator[Pair]:
     if elastic.rdzv_id is not None:
         yield "PET_RDZV_ID", elastic.rdzv_id
     if elastic.rdzv_conf:
-        yield "PET_RDZV_CONF", ",".join(f"{each.key or ''}={each.value or ''}" for each in elastic.rdzv_conf)
+        yield (
+            "PET_RDZV_CONF",
+            ",".join(f"{entry.key or ''}={entry.value or ''}" for entry in elastic.rdzv_conf),
+        )
     if elastic.standalone:
         yield "PET_STANDALONE", ""

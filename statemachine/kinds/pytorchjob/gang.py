@@ -106,8 +106,8 @@ def _resources(job: JobState, spec: PyTorchJobSpec, members: int) -> dict[str, s
     """What the first `members` pods ask for, the Master's first; a container without requests asks for its limits."""
     templates = {slot.type: slot for slot in slots(job.spec)}
     asked: dict[str, list[tuple[int, object]]] = {}
-    for type_, each in by_type(spec):
-        pods = min(each.replicas, members)
+    for type_, replica_spec in by_type(spec):
+        pods = min(replica_spec.replicas, members)
         members -= pods
         for _, container in templates[type_].containers if pods else ():
             requests = find(container, "resources.requests")
@@ -119,8 +119,8 @@ def _resources(job: JobState, spec: PyTorchJobSpec, members: int) -> dict[str, s
 
 def _sum(amounts: list[tuple[int, object]]) -> str:
     """The sum of so many times each amount, as a quantity; with powers of 1024 where the amounts have them."""
-    found = [(times, quantity(amount)) for times, amount in amounts]
-    added = sum((times * Fraction(number) for times, number in found if number is not None), Fraction(0))
+    quantities = [(times, quantity(amount)) for times, amount in amounts]
+    added = sum((times * Fraction(number) for times, number in quantities if number is not None), Fraction(0))
     if added and any(str(amount).endswith("i") for _, amount in amounts):
         for power, suffix in ((4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):
             if added % 1024**power == 0:

@@ -17,25 +17,25 @@ from statemachine.state import ChildState, JobState
 _NOT_LET_IN: Final = frozenset({"", "Pending"})
 
 
-def pod_group(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def pod_group(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """What the job's PodGroup does, while the job has one."""
-    if not isinstance(seen, ChildObserved) or state.plan is None or state.deleted:
+    if not isinstance(observation, ChildObserved) or state.plan is None or state.deleted:
         return
-    if (seen.kind, seen.name) != (POD_GROUP, state.name):
+    if (observation.kind, observation.name) != (POD_GROUP, state.name):
         return
     known = group_of(state)
-    if not seen.uid and (known is None or known.uid != seen.gone_uid):
+    if not observation.uid and (known is None or known.uid != observation.gone_uid):
         return  # an earlier one is gone
-    if seen.uid and not state.phase.is_active:
+    if observation.uid and not state.phase.is_active:
         return  # it is being deleted
-    if known is None or (known.uid, known.facts) != (seen.uid, seen.facts):
+    if known is None or (known.uid, known.facts) != (observation.uid, observation.facts):
         yield ChildChanged(
-            kind=seen.kind,
-            name=seen.name,
-            at=seen.at,
-            uid=seen.uid,
-            facts=seen.facts,
-            holds=state.phase.is_active and not _is_let_in(seen.facts),
+            kind=observation.kind,
+            name=observation.name,
+            at=observation.at,
+            uid=observation.uid,
+            facts=observation.facts,
+            holds=state.phase.is_active and not _is_let_in(observation.facts),
             while_active=True,
         )
 
@@ -57,7 +57,7 @@ def is_held(state: JobState) -> bool:
     return known is None or not _is_let_in(known.facts)
 
 
-def requests(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def requests(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """Pods are asked for as everywhere, once they need not wait."""
     if not is_held(state):
-        yield from creation.requests(kind, state, seen)
+        yield from creation.requests(kind, state, observation)

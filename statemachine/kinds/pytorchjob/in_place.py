@@ -21,20 +21,20 @@ _NOT_STARTED: Final = frozenset({ReplicaPhase.CREATING, ReplicaPhase.PENDING})
 def limited(*rules: LifeRule, failure: LifeRule) -> LifeRule:
     """The rule that is `rules`, one after the other, and then `failure` if a restart in place was one too many."""
 
-    def rule(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+    def rule(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
         before = state
-        for each in rules:
-            for event in each(kind, state, seen):
+        for life_rule in rules:
+            for event in life_rule(kind, state, observation):
                 yield event
                 state = evolve(state, event)
-        if isinstance(seen, PodObserved) and _is_one_too_many(before, state, seen):
-            yield from failure(kind, state, seen)
+        if isinstance(observation, PodObserved) and _is_one_too_many(before, state, observation):
+            yield from failure(kind, state, observation)
 
     return rule
 
 
-def _is_one_too_many(before: JobState, state: JobState, seen: PodObserved) -> bool:
-    was, now = before.replicas.get(seen.replica), state.replicas.get(seen.replica)
+def _is_one_too_many(before: JobState, state: JobState, observation: PodObserved) -> bool:
+    was, now = before.replicas.get(observation.replica), state.replicas.get(observation.replica)
     return (
         was is not None
         and now is not None

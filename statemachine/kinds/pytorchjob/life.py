@@ -28,25 +28,25 @@ from statemachine.rules.timers import deadline_timer
 from statemachine.state import JobState
 
 
-def suspend(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def suspend(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The wish to suspend is followed until the job has ended; so is its end. Source: section 7."""
     if state.plan is None or state.deleted:
         return
     if state.plan.paused and allows(state.phase, Trigger.PAUSE_WISHED):
         yield from all_dismissed(state)
-        yield entered(state, Trigger.PAUSE_WISHED, "T14", seen)
+        yield entered(state, Trigger.PAUSE_WISHED, "T14", observation)
         message, reason = words.suspended(state.name), words.reason(words.SUSPENDED)
         running = state.condition(words.RUNNING)
         if running is not None and running.status == "True":
-            yield from end(state, seen, words.RUNNING, message, reason=reason)
-        yield from hold(state, seen, words.SUSPENDED, message, level="Normal")
+            yield from end(state, observation, words.RUNNING, message, reason=reason)
+        yield from hold(state, observation, words.SUSPENDED, message, level="Normal")
     elif not state.plan.paused and allows(state.phase, Trigger.PAUSE_ENDED):
-        yield entered(state, Trigger.PAUSE_ENDED, "T15", seen)
+        yield entered(state, Trigger.PAUSE_ENDED, "T15", observation)
         message = words.resumed(state.name)
-        yield from end(state, seen, words.SUSPENDED, message, reason=words.RESUMED, level="Normal")
+        yield from end(state, observation, words.SUSPENDED, message, reason=words.RESUMED, level="Normal")
 
 
-def running(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def running(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The Master runs, without one a Worker, and no failed pod waits to be made again. Source: section 4."""
     if not state.phase.is_active or state.deleted:
         return
@@ -55,8 +55,8 @@ def running(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
     if not any(map(tally.is_active, deciding)) or any(map(tally.has_failed, members)):
         return
     if allows(state.phase, Trigger.REPLICAS_UP):
-        yield entered(state, Trigger.REPLICAS_UP, "T7", seen)
-    yield from hold(state, seen, words.RUNNING, words.running(state, master=master))
+        yield entered(state, Trigger.REPLICAS_UP, "T7", observation)
+    yield from hold(state, observation, words.RUNNING, words.running(state, master=master))
 
 
 LIFE: Final[tuple[LifeRule, ...]] = (

@@ -13,12 +13,12 @@ DEFAULT_PORT: Final = 23456
 def declared_port(slot: Slot | None) -> int:
     """The port that a type's training container declares under the usual name, else the usual number."""
     training = None if slot is None else LAYOUT.training(slot)
-    found = (
+    ports = (
         number(port, "containerPort")
         for _, port in items(training[1] if training else None, "ports")
         if text(port, "name") == PORT_NAME
     )
-    return next((port for port in found if port), DEFAULT_PORT)
+    return next((port for port in ports if port), DEFAULT_PORT)
 
 
 def with_port(container: Container) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def service_ports(slot: Slot) -> list[dict[str, Any]]:
     """
     training = LAYOUT.training(slot)
     container = with_port(training[1]) if training else {}
-    found: dict[tuple[int, str], dict[str, Any]] = {}
+    ports: dict[tuple[int, str], dict[str, Any]] = {}
     for _, item in items(container, "ports"):
         value, protocol = number(item, "containerPort"), text(item, "protocol") or "TCP"
         if value:
@@ -47,5 +47,5 @@ def service_ports(slot: Slot) -> list[dict[str, Any]]:
                 "protocol": protocol,
                 "targetPort": value,
             }
-            found.setdefault((value, protocol), port)
-    return list(found.values())
+            ports.setdefault((value, protocol), port)
+    return list(ports.values())

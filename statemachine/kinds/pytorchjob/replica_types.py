@@ -29,9 +29,9 @@ _CLEAN_UP: Final = {
 def by_type(spec: PyTorchJobSpec) -> Iterator[tuple[str, ReplicaSpec]]:
     """The replica types that the job has, the Master first."""
     specs = spec.pytorch_replica_specs
-    for type_, found in ((MASTER, specs.master), (WORKER, specs.worker)):
-        if found is not None:
-            yield type_, found
+    for type_, replica_spec in ((MASTER, specs.master), (WORKER, specs.worker)):
+        if replica_spec is not None:
+            yield type_, replica_spec
 
 
 def has_master(spec: PyTorchJobSpec) -> bool:
@@ -46,7 +46,7 @@ def primary(spec: PyTorchJobSpec) -> ReplicaName:
 
 def total(spec: PyTorchJobSpec) -> int:
     """Number of replicas over all types."""
-    return sum(each.replicas for _, each in by_type(spec))
+    return sum(replica_spec.replicas for _, replica_spec in by_type(spec))
 
 
 def processes_per_node(spec: PyTorchJobSpec) -> str | None:
@@ -63,7 +63,7 @@ def elastic_range(spec: PyTorchJobSpec) -> tuple[int, int]:
     workers = 0 if worker is None else worker.replicas
     if elastic is None:
         return workers, workers
-    ends = [each for each in (elastic.min_replicas, elastic.max_replicas) if each is not None]
+    ends = [end for end in (elastic.min_replicas, elastic.max_replicas) if end is not None]
     return (ends[0], ends[-1]) if ends else (workers, workers)
 
 
@@ -79,8 +79,8 @@ def scaling(spec: Mapping[str, Any]) -> Scaling | None:
         or find(spec, "elasticPolicy.metrics") is not None
     ):
         return None
-    ends = [number(spec, f"elasticPolicy.{each}") for each in ("minReplicas", "maxReplicas")]
-    said = [each for each in ends if each is not None]
+    ends = [number(spec, f"elasticPolicy.{name}") for name in ("minReplicas", "maxReplicas")]
+    said = [end for end in ends if end is not None]
     if not said or said[0] == said[-1]:
         return None
     now = number(workers, "replicas")
@@ -95,8 +95,10 @@ def scaled(of: Plan) -> int:
 def plan(_name: str, _uid: JobUid, spec: PyTorchJobSpec) -> Plan:
     """How the job is to be run."""
     types = tuple(
-        ReplicaType(type=type_, scale=each.replicas, restart_policy=RestartPolicy(each.restart_policy))
-        for type_, each in by_type(spec)
+        ReplicaType(
+            type=type_, scale=replica_spec.replicas, restart_policy=RestartPolicy(replica_spec.restart_policy)
+        )
+        for type_, replica_spec in by_type(spec)
     )
     policy = spec.run_policy
     return Plan(

@@ -25,35 +25,35 @@ def is_retryable(exit_code: int) -> bool:
     return exit_code >= 128
 
 
-def restarts(kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
-    """Judges the replica that `seen` showed to have failed, once; tells of one that is being deleted."""
-    if not isinstance(seen, PodObserved) or not allows(state.phase, Trigger.RESTART_GRANTED):
+def restarts(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
+    """Judges the replica that `observation` showed to have failed, once; tells of one that is being deleted."""
+    if not isinstance(observation, PodObserved) or not allows(state.phase, Trigger.RESTART_GRANTED):
         return
-    replica = state.replicas.get(seen.replica)
+    replica = state.replicas.get(observation.replica)
     if (
         replica is None
-        or replica.uid != seen.uid
+        or replica.uid != observation.uid
         or replica.leaving
         or not state.running_plan.holds(replica.name)
     ):
         return
     if replica.phase is ReplicaPhase.FAILED and not replica.judged:
-        yield from _judged(kind, state, replica, seen)
+        yield from _judged(kind, state, replica, observation)
     elif tally.is_disappearing(replica) and _policy(state, replica) is not RestartPolicy.NEVER:
         type_ = split_replica(replica.name)[0]
         number = tally.count(state)[type_].get(tally.FAILED, 0)
         message = words.disappearing(state, KEYS[type_], number)
-        yield from hold(state, seen, words.RESTARTING, message, level="Warning")
+        yield from hold(state, observation, words.RESTARTING, message, level="Warning")
 
 
 def _policy(state: JobState, replica: ReplicaState) -> RestartPolicy:
     return state.running_plan.type_of(replica.name).restart_policy
 
 
-def _judged(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserved) -> Iterator[Event]:
+def _judged(kind: Kind, state: JobState, replica: ReplicaState, observation: PodObserved) -> Iterator[Event]:
     policy, budget = _policy(state, replica), kind.budget(state, replica.name)
-    cause = causes.of_failure(kind, state, seen, f"R8 {policy}")
-    if not _asks(kind, state, policy, seen):
+    cause = causes.of_failure(kind, state, observation, f"R8 {policy}")
+    if not _asks(kind, state, policy, observation):
         yield denied(replica, cause, budget)
         return
     if budget.is_spent or state.terminating:
@@ -61,25 +61,25 @@ def _judged(kind: Kind, state: JobState, replica: ReplicaState, seen: PodObserve
         return
     yield granted(state, replica, cause, budget)
     message = words.restarting(state, KEYS[split_replica(replica.name)[0]])
-    yield from hold(state, seen, words.RESTARTING, message, level="Warning")
+    yield from hold(state, observation, words.RESTARTING, message, level="Warning")
 
 
-def _asks(kind: Kind, state: JobState, policy: RestartPolicy, seen: PodObserved) -> bool:
+def _asks(kind: Kind, state: JobState, policy: RestartPolicy, observation: PodObserved) -> bool:
     """The policy makes a pod again that failed like this."""
     match policy:
         case RestartPolicy.NEVER:
             return False
         case RestartPolicy.EXIT_CODE:
-            code = training_exit_code(kind, state, seen)
+            code = training_exit_code(kind, state, observation)
             return code is None or kind.is_retryable(code)
         case RestartPolicy.ON_FAILURE | RestartPolicy.ALWAYS:
             return True
 
 
-def training_exit_code(kind: Kind, state: JobState, seen: PodObserved) -> int | None:
+def training_exit_code(kind: Kind, state: JobState, observation: PodObserved) -> int | None:
     """The exit code of container `pytorch`, whatever others did; None if it has none: evicted, or a lost node."""
-    found = ended_training(kind, state, seen.replica, seen.containers)
-    return None if found is None else found.exit_code
+    training = ended_training(kind, state, observation.replica, observation.containers)
+    return None if training is None else training.exit_code
 
 
 def ended_training(

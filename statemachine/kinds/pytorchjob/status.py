@@ -32,16 +32,16 @@ def status(_kind: Kind, state: JobState) -> dict[str, Any]:
 
 def recorded(said: Mapping[str, Any]) -> Recorded | None:
     """What a status tells of the job's life, also the training operator's. Restarts are not in it."""
-    found = tuple(conditions(said))
-    if not found:
+    known = tuple(conditions(said))
+    if not known:
         return None
-    holds = {condition.type for condition in found if condition.status == "True"}
+    holds = {condition.type for condition in known if condition.status == "True"}
     phase: Literal["", "Succeeded", "Failed"] = (
         "Failed" if words.FAILED in holds else "Succeeded" if words.SUCCEEDED in holds else ""
     )
     return Recorded(
         phase=phase,
-        conditions=found,
+        conditions=known,
         started_at=time_at(said, "startTime"),
         completed_at=time_at(said, "completionTime"),
         tally={type_: counts for type_, key in KEYS.items() if (counts := _tallied(said, key))}

@@ -51,14 +51,14 @@ def has_failed(replica: ReplicaState) -> bool:
 
 def count(state: JobState) -> dict[str, dict[str, int]]:
     """The replicas of the current scale as they stand, and those that leave it as long as they are active."""
-    found: dict[str, dict[str, int]] = {type_.type: {} for type_ in state.running_plan.types}
+    tally: dict[str, dict[str, int]] = {type_.type: {} for type_ in state.running_plan.types}
     plan = state.running_plan
     for replica in state.replicas.values():
         how = _how(replica)
         if how and (plan.holds(replica.name) or occupies(replica)):
-            counts = found[split_replica(replica.name)[0]]
+            counts = tally[split_replica(replica.name)[0]]
             counts[how] = counts.get(how, 0) + 1
-    return found
+    return tally
 
 
 def occupies(replica: ReplicaState) -> bool:
@@ -77,12 +77,12 @@ def _how(replica: ReplicaState) -> str:
 
 def final_count(state: JobState, *, succeeded: bool) -> dict[str, dict[str, int]]:
     """The count that a job ends with: after its success, who still runs has done enough."""
-    found = count(state)
-    for counts in found.values() if succeeded else ():
+    tally = count(state)
+    for counts in tally.values() if succeeded else ():
         active = counts.pop(ACTIVE, 0)
         if active:
             counts[SUCCEEDED] = counts.get(SUCCEEDED, 0) + active
-    return found
+    return tally
 
 
 def started_again(replica: ReplicaState) -> int:

@@ -24,12 +24,12 @@ from statemachine.schema.problems import parsed
 _SOURCE: Final = "kubeflow-pytorchjob.md, section 2"
 
 
-def _each_slot(found: Callable[[Slot], Iterator[Problem]]) -> Callable[[Draft], Iterator[Problem]]:
+def _each_slot(problems: Callable[[Slot], Iterator[Problem]]) -> Callable[[Draft], Iterator[Problem]]:
     """A check that looks into every template."""
 
     def check(draft: Draft) -> Iterator[Problem]:
         for slot in LAYOUT.slots(draft.spec):
-            yield from found(slot)
+            yield from problems(slot)
 
     return check
 

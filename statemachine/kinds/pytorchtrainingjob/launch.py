@@ -24,7 +24,7 @@ def torchrun_args(
     A generated option that extraOptions names as well, with `_` or `-`, is left out.
     """
     extra = spec.torchrun_config.extra_options or []
-    named = [each.partition("=")[0].replace("-", "_") for each in extra if each.startswith("--")]
+    named = [option.partition("=")[0].replace("-", "_") for option in extra if option.startswith("--")]
     generated = [
         f"--{name}={value}" for name, value in _options(spec, meeting, type_) if f"__{name}" not in named
     ]

@@ -57,8 +57,10 @@ def scales(spec: PyTorchTrainingSpec) -> tuple[int, ...]:
 def plan(name: str, uid: JobUid, spec: PyTorchTrainingSpec) -> Plan:
     """How the job is to be run: the master decides, elastic jobs are up with `minReplicas`."""
     types = tuple(
-        ReplicaType(type=each.type, scale=scale, restart_policy=RestartPolicy(each.restart_policy))
-        for each, scale in zip(spec.replica_specs, scales(spec), strict=True)
+        ReplicaType(
+            type=replica_type.type, scale=scale, restart_policy=RestartPolicy(replica_type.restart_policy)
+        )
+        for replica_type, scale in zip(spec.replica_specs, scales(spec), strict=True)
     )
     return Plan(
         types=types,

@@ -141,7 +141,7 @@ _SCRIPT = Rule(
 def _command_ignored(draft: Draft) -> Iterator[Notice]:
     trainings = [LAYOUT.training(slot) for slot in LAYOUT.slots(draft.spec)]
     if flag(draft.spec, "torchrunConfig.enabled") and any(
-        each and each[1].get("command") for each in trainings
+        training and training[1].get("command") for training in trainings
     ):
         yield Notice("CommandIgnored", "command is ignored when torchrun is enabled")
 

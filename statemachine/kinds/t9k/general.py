@@ -82,20 +82,22 @@ def known_types(*fixed: str) -> tuple[Rule, ...]:
             _RESUME,
             lambda spec: not _repeated(listed_types(spec, _RESUME)) and not _unknown(spec, _RESUME, fixed),
             says=f"every type in `{_RESUME}` exists and is listed once",
-            each=f"{own} && ",
+            claim_of_entry=f"{own} && ",
         ),
         _debug_of_nobody(fixed),
     )
 
 
-def _mentions(path: str, holds: Callable[[Mapping[str, Any]], bool], *, says: str, each: str = "") -> Rule:
-    """G7 for the list at `path`: types are there once; `each` is what else CEL asks of an entry."""
+def _mentions(
+    path: str, holds: Callable[[Mapping[str, Any]], bool], *, says: str, claim_of_entry: str = ""
+) -> Rule:
+    """G7 for the list at `path`: types are there once; `claim_of_entry` is what else CEL asks of an entry."""
     return claim(
         "G7",
         f"spec.{path}: unknown or repeated replica type",
         lambda draft: holds(draft.spec),
         says=says,
-        cel=f"{unless_absent(path)} || self.{path}.all(each, {each}"
+        cel=f"{unless_absent(path)} || self.{path}.all(each, {claim_of_entry}"
         f"self.{path}.exists_one(other, other.type == each.type))",
         source="spec R2, G7",
     )
@@ -104,15 +106,15 @@ def _mentions(path: str, holds: Callable[[Mapping[str, Any]], bool], *, says: st
 def _unknown(spec: Mapping[str, Any], path: str, fixed: tuple[str, ...]) -> list[str]:
     """The types mentioned at `path` that the job does not have."""
     known = fixed or listed_types(spec)
-    return [each for each in listed_types(spec, path) if each and each not in known]
+    return [mentioned for mentioned in listed_types(spec, path) if mentioned and mentioned not in known]
 
 
 def _debug_of_nobody(fixed: tuple[str, ...]) -> Rule:
     said = f'{_DEBUG}: no replica type "%s"; types that are not named take the defaults'
 
     def check(draft: Draft) -> Iterator[Notice]:
-        for each in _unknown(draft.spec, _DEBUG, fixed):
-            yield Notice("DebugTypeIgnored", said % each)
+        for type_ in _unknown(draft.spec, _DEBUG, fixed):
+            yield Notice("DebugTypeIgnored", said % type_)
 
     return Rule(
         "G18",

@@ -21,8 +21,8 @@ def fixed(path: str, default: Any = None, *, id_: str = "G17", as_text: bool = F
     """
 
     def value(spec: Spec) -> Any:
-        found = find(spec, path)
-        return default if found is None else found
+        entry = find(spec, path)
+        return default if entry is None else entry
 
     cel = _same(path, as_text=as_text) if default is None else _same_value(path, default, was)
     return _keeps(id_, f"spec.{path} is immutable", value, cel, says=f"`{path}` does not change")
@@ -105,7 +105,7 @@ def _same_entries(path: str, **defaults: str) -> str:
         "each.type",
         *(f"(has(each.{name}) ? each.{name} : {default})" for name, default in defaults.items()),
     ]
-    same = [f"self.{path}.map(each, {each}) == oldSelf.{path}.map(each, {each})" for each in kept]
+    same = [f"self.{path}.map(each, {field}) == oldSelf.{path}.map(each, {field})" for field in kept]
     return f"({here}) == ({_there(path, 'oldSelf')}) && (!({here}) || ({' && '.join(same)}))"
 
 

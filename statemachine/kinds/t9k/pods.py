@@ -68,7 +68,7 @@ def _mounted(training: tuple[int, Container], attached: Sequence[Attached]) -> t
         return training
     index, container = training
     own = container.get("volumeMounts") or []
-    return index, {**container, "volumeMounts": [*own, *(dict(each.mount) for each in attached)]}
+    return index, {**container, "volumeMounts": [*own, *(dict(volume.mount) for volume in attached)]}
 
 
 def _pod_spec(
@@ -86,7 +86,7 @@ def _pod_spec(
     if scheduler is not None:
         spec["schedulerName"] = "t9k-scheduler"
     if attached:
-        spec["volumes"] = [*(spec.get("volumes") or []), *(dict(each.volume) for each in attached)]
+        spec["volumes"] = [*(spec.get("volumes") or []), *(dict(volume.volume) for volume in attached)]
     if skip_init:
         spec.pop("initContainers", None)
     return spec

@@ -92,7 +92,7 @@ def reserved_mounts(
 def _taken_paths(id_: str, at: str, container: Mapping[str, Any], paths: Sequence[str]) -> Iterator[Problem]:
     for index, mount in items(container, "volumeMounts"):
         path = text(mount, "mountPath")
-        if path and any(f"{normpath(path)}/".startswith(f"{each}/") for each in paths):
+        if path and any(f"{normpath(path)}/".startswith(f"{taken}/") for taken in paths):
             where = f"{at}.volumeMounts[{index}].mountPath"
             yield Problem(id_, where, f'"{path}" is reserved by the controller')
 

@@ -55,7 +55,7 @@ def recorded(said: Mapping[str, Any]) -> Recorded | None:
 def _tasks(kind: Kind, state: JobState) -> Iterator[dict[str, Any]]:
     if state.plan is None:
         return
-    listed: dict[str, list[dict[str, Any]]] = {each.type: [] for each in state.plan.types}
+    listed: dict[str, list[dict[str, Any]]] = {type_.type: [] for type_ in state.plan.types}
     for replica in state.members:
         listed[split_replica(replica.name)[0]].append(
             {

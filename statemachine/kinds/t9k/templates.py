@@ -72,16 +72,16 @@ def _containers(layout: Layout) -> Rule:
 def _malformed(slot: Slot) -> Iterator[Problem]:
     """What in the template is not of the type that Kubernetes wants there."""
     _, problems = parsed(Template, slot.template, slot.path.removesuffix(".spec"))
-    return (Problem("G5", each.path, each.text) for each in problems)
+    return (Problem("G5", problem.path, problem.text) for problem in problems)
 
 
 def _same_names(slot: Slot) -> Iterator[Problem]:
-    seen: set[str] = set()
+    names: set[str] = set()
     for path, container in _all_containers(slot):
         name = text(container, "name")
-        if name and name in seen:
+        if name and name in names:
             yield Problem("G5", f"{path}.name", f"Duplicate value: {shown(name)}")
-        seen.add(name)
+        names.add(name)
 
 
 def _all_containers(slot: Slot) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -48,23 +48,25 @@ def of(state: JobState) -> PlannedChild | None:
     return next((child for child in children if child.kind == KIND), None)
 
 
-def reports(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
+def reports(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """What the job's TensorBoard does; it never influences the phase."""
-    if not isinstance(seen, ChildObserved) or state.deleted:
+    if not isinstance(observation, ChildObserved) or state.deleted:
         return
     board = of(state)
-    if board is None or (seen.kind, seen.name) != (board.kind, board.name):
+    if board is None or (observation.kind, observation.name) != (board.kind, board.name):
         return
     known = state.child(board.kind, board.name)
-    if known and not seen.uid and known.uid not in ("", seen.gone_uid):
+    if known and not observation.uid and known.uid not in ("", observation.gone_uid):
         return  # an earlier one is gone, and there is another since
     if known is None or (known.uid, known.facts, known.error, known.outdated) != (
-        seen.uid,
-        seen.facts,
+        observation.uid,
+        observation.facts,
         "",
         False,
     ):
-        yield ChildChanged(kind=seen.kind, name=seen.name, uid=seen.uid, facts=seen.facts)
+        yield ChildChanged(
+            kind=observation.kind, name=observation.name, uid=observation.uid, facts=observation.facts
+        )
 
 
 def tensorboard(job: JobState, spec: Mapping[str, Any]) -> Child:
