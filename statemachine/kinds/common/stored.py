@@ -35,7 +35,8 @@ class Version(Generic[S]):
     spec: Mapping[str, Any]
 
     def __hash__(self) -> int:
-        return hash(self.job)
+        # By identity, as the comparison: by the job alone, a look-up would compare all versions of that job.
+        return hash((self.job, sum(map(id, self.spec.values()))))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Version) or (self.model, self.job) != (other.model, other.job):

@@ -97,6 +97,23 @@ def test_values_that_are_equal_and_not_the_same_are_two_versions() -> None:
     assert Version(kind.model, UID, spec) != Version(kind.model, UID, spec | {"one": True})
 
 
+def test_a_look_up_compares_a_version_with_itself_alone_however_many_its_job_had(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kind, compared = kind_of(API, KIND), Counter[str]()
+    specs = [{"replicaSpecs": [], "runPolicy": {"backoffLimit": limit}} for limit in range(50)]
+    same = Version.__eq__
+
+    def counted(version: Version[Any], other: object) -> bool:
+        compared["versions"] += 1
+        return same(version, other)
+
+    monkeypatch.setattr(Version, "__eq__", counted)
+    kept = {Version(kind.model, UID, spec): spec for spec in specs}
+    assert all(kept[Version(kind.model, UID, dict(reversed(spec.items())))] is spec for spec in specs)
+    assert compared["versions"] <= 2 * len(specs)
+
+
 def test_what_no_job_has_is_not_kept(calls: Counter[str]) -> None:
     version = Version(kind_of(API, KIND).model, NO_UID, workers(1))
     assert version.parsed() == version.parsed()
