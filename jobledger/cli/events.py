@@ -84,7 +84,7 @@ def tail(
 ) -> None:
     """Print public events of the log in its order, and with --follow those that come.
 
-    Works without a server. Labels are compared as they were then. Exit code 1 if the log has no job that JOB names;
+    Works without a server. Labels are compared as they were then. Exit code 2 if the log has no job that JOB names;
     with --follow the command says so and waits for one.
     """
     import asyncio
@@ -121,7 +121,7 @@ async def _tail(
             if missing:
                 common.warn(f"jobledger: {missing}")
         held = _held(source.publisher.held)
-    return FAILED if missing else held
+    return BAD_INPUT if missing else held
 
 
 def _print(event: "PublicEvent", form: Form) -> None:

@@ -78,7 +78,7 @@ def test_events_are_chosen(ask: Ask, more: tuple[str, ...], subjects: set[str]) 
 )
 def test_a_job_that_the_log_does_not_have_is_named(ask: Ask, more: tuple[str, ...], sentence: str) -> None:
     said = ask("events", "tail", *more)
-    assert (said.code, said.out) == (1, "")
+    assert (said.code, said.out) == (2, "")
     assert said.err.startswith(f"jobledger: the log has {sentence}")
 
 
