@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 events = typer.Typer(
     no_args_is_help=True,
     help="Publish what happens to jobs, as CloudEvents under a contract that stays: follow it, write it to a "
-    "file, compare one with the log, print its schemas.",
+    "file, or to files that grow, compare them with the log, print its schemas.",
 )
 
 
@@ -185,11 +185,62 @@ async def _export(settings: "Settings", url: str | None, wanted: "Wanted", place
 
 
 @events.command()
+def publish(
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="file:DIR", help="Where to: a directory of files of JSON Lines."),
+    ],
+    *,
+    once: Annotated[
+        bool, typer.Option("--once", help="Stop at the end of the log, instead of going on as it grows.")
+    ] = False,
+    store: common.Store = None,
+    log: histories.Log = None,
+    verbose: common.Verbose = 0,
+) -> None:
+    """Append public events to files in a directory, behind the last one that is there, as the log grows.
+
+    A file is full at 256 MiB: events-1.jsonl is the oldest, that of the highest number grows. Every event is there
+    once, also after a crash, and a full disk is waited for.
+    """
+    import asyncio
+
+    from statemachine.errors import ConfigError
+
+    kind, _, place = to.partition(":")
+    if kind != "file" or not place:
+        raise ConfigError(f'--to needs file:DIR, not "{to}"')
+    settings = common.settings(store=store, verbose=verbose)
+    raise typer.Exit(asyncio.run(_publish(settings, log, place, once=once)))
+
+
+async def _publish(settings: "Settings", url: str | None, place: str, *, once: bool) -> int:
+    from pathlib import Path
+
+    from jobledger.publishing.feeding import Feeder
+    from jobledger.publishing.source import source_of
+    from projectors.sinks.file import FileSink
+
+    async with source_of(settings, url) as source:
+        sink = FileSink.open(Path(place), source.partitions, source.number_of)
+        try:
+            feeder = Feeder(source, sink)
+            warned: set[JobUid] = set()
+            async for _ in feeder.feed(follow=not once):
+                _held({job: seq for job, seq in source.publisher.held.items() if job not in warned})
+                warned.update(source.publisher.held)
+        finally:
+            await sink.close()
+    common.say(f"{common.plural(feeder.delivered, 'event')} more in {place}")
+    return FAILED if warned else OK
+
+
+@events.command()
 def verify(
     in_: Annotated[
         str,
         typer.Option(
-            "--in", metavar="file:FILE|DIR", help="What to compare: a file or directory of an export."
+            "--in", metavar="file:FILE|DIR", help="What to compare: a file, or the files of a directory."
         ),
     ],
     *,

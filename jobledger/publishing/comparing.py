@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from jobledger.publishing.files import id_of
-from projectors.contract.envelope import structured
+from projectors.contract.envelope import id_of, structured
 from projectors.contract.page import PublicEvent
 
 _SHOWN: Final = 20

@@ -1,13 +1,14 @@
 """Public events in files of JSON Lines: written whole or not at all, and read back."""
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
+from projectors.sinks.folder import parts
 from statemachine.errors import ConfigError
 
 NAME: Final = "events.jsonl"
@@ -41,25 +42,18 @@ def written(place: str) -> Iterator[Write]:
 
 
 @contextmanager
-def opened(place: str) -> Iterator[BinaryIO]:
-    """The file at `place`, or the one that an export made in that directory; `-` is standard input."""
+def opened(place: str) -> Iterator[Iterator[bytes]]:
+    """The lines of the file at `place`, or of what is published or else exported there; `-` is standard input.
+
+    Raises ConfigError.
+    """
     if place == "-":
-        yield sys.stdin.buffer
+        yield iter(sys.stdin.buffer)
         return
-    path = Path(place) / NAME if Path(place).is_dir() else Path(place)
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
-    with file:
-        yield file
-
-
-def id_of(line: bytes) -> str:
-    """The id of a structured event; empty if the line is none."""
-    try:
-        event = json.loads(line)
-    except (ValueError, RecursionError):
-        return ""
-    id_ = event.get("id") if isinstance(event, dict) else None
-    return id_ if isinstance(id_, str) else ""
+    paths = (parts(Path(place)) or [Path(place) / NAME]) if Path(place).is_dir() else [Path(place)]
+    with ExitStack() as files:
+        try:
+            opened_files = [files.enter_context(path.open("rb")) for path in paths]
+        except OSError as error:
+            raise ConfigError(f"{error.filename} cannot be read: {error.strerror}") from error
+        yield chain.from_iterable(opened_files)

@@ -13,6 +13,7 @@ from projectors.contract.gpus import USUAL, resources
 from projectors.contract.publication import Publication
 from projectors.contract.stream import PublishedEntry, Publisher
 from statemachine.errors import ConfigError
+from statemachine.ids import JobUid
 from statemachine.log.partitions import Partitions
 from statemachine.log.polling import Polling
 from statemachine.log.port import Record
@@ -27,6 +28,15 @@ class Source:
     def __init__(self, partitions: Partitions, publication: Publication) -> None:
         self._partitions = partitions
         self.publisher = Publisher(publication)
+
+    @property
+    def partitions(self) -> int:
+        """Their number."""
+        return len(self._partitions.logs)
+
+    def number_of(self, job: JobUid) -> int:
+        """The number of the job's partition."""
+        return self._partitions.number_of(job)
 
     async def published(self, *, follow: bool = False) -> AsyncIterator[PublishedEntry | None]:
         """Entry by entry, a partition behind the other; None where the log ends, each time if it is followed."""

@@ -60,3 +60,13 @@ def problem(line: bytes) -> str:
         place = ".".join(map(str, first["loc"]))
         return f"{place}: {first['msg']}" if place else first["msg"]
     return ""
+
+
+def id_of(line: bytes) -> str:
+    """The id of a structured event; empty if the line is none."""
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return ""
+    id_ = event.get("id") if isinstance(event, dict) else None
+    return id_ if isinstance(id_, str) else ""

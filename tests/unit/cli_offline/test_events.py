@@ -154,6 +154,27 @@ def test_a_job_that_cannot_be_read_is_held_and_said_to_be(ask: Ask, store: Path,
     assert "job eeee-5555 is not published from entry 2 on" in said.err
 
 
+def test_events_are_published_to_a_directory_once(ask: Ask, tmp_path: Path) -> None:
+    folder = tmp_path / "archive"
+    lines = exported(ask, tmp_path / "a.jsonl")
+    publish = ("events", "publish", "--to", f"file:{folder}", "--once")
+    assert ask(*publish) == (0, f"{len(lines)} events more in {folder}\n", "")
+    path = folder / "events-1.jsonl"
+    assert path.read_bytes() == b"".join(lines)
+    path.write_bytes(path.read_bytes()[:-10])
+    assert ask("events", "verify", "--in", f"file:{folder}").code == 1
+    assert ask(*publish).out == f"1 event more in {folder}\n"
+    assert ask("events", "verify", "--in", f"file:{folder}").code == 0
+
+
+def test_a_publisher_says_which_jobs_it_cannot_read(ask: Ask, store: Path, tmp_path: Path) -> None:
+    store.unlink()
+    write(store, job("mnist", "eeee-5555").submit().all_pods("Running"), broken="mnist", snapshots=False)
+    said = ask("events", "publish", "--to", f"file:{tmp_path / 'archive'}", "--once")
+    assert said.code == 1
+    assert "job eeee-5555 is not published from entry 2 on" in said.err
+
+
 def test_a_schema_is_printed_open_or_closed(ask: Ask) -> None:
     opened, closed = (
         json.loads(ask("events", "schema", "job.failed", *more).out) for more in ((), ("--closed",))
@@ -172,6 +193,9 @@ def test_a_schema_is_printed_open_or_closed(ask: Ask) -> None:
         (("tail", "--after", "soon"), "is no time"),
         (("export", "--to", "/nowhere/a"), "cannot be written"),
         (("export", "--to", "-", "--since", "soon"), "is no time"),
+        (("publish", "--to", "archive"), "needs file:DIR"),
+        (("publish", "--to", "file:/nowhere/a"), "cannot be written"),
+        (("publish", "--to", "file:/dev/null"), "is a file"),
         (("verify", "--in", "a.jsonl"), "file:PATH"),
         (("verify", "--in", "file:/nowhere"), "cannot be read"),
         (("validate", "/nowhere"), "cannot be read"),
