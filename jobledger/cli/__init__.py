@@ -43,7 +43,7 @@ GROUPS: Final = {
         "dead-letters": "List what could not be read or decided, show one of it whole, or let it be decided "
         "once more.",
         "events": "Publish what happens to jobs, as CloudEvents under a contract that stays: follow it, write it to "
-        "a file, compare one with the log, print its schemas.",
+        "a file, to files that grow or to a web hook, compare them with the log, print its schemas.",
     },
     "Manifests": {
         "validate": "Check manifests against every rule of their kinds; exit code 2 if anything is wrong.",

@@ -9,21 +9,21 @@ import typer
 
 from jobledger.cli import common
 from jobledger.cli import reading as histories
+from jobledger.cli.publish import held, publish
 from jobledger.program.exit_codes import BAD_INPUT, FAILED, OK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from jobledger.publishing.filters import Wanted
     from jobledger.settings.model import Settings
     from projectors.contract.page import PublicEvent
-    from statemachine.ids import JobUid
 
 events = typer.Typer(
     no_args_is_help=True,
     help="Publish what happens to jobs, as CloudEvents under a contract that stays: follow it, write it to a "
-    "file, or to files that grow, compare them with the log, print its schemas.",
+    "file, to files that grow or to a web hook, compare them with the log, print its schemas.",
 )
+
+events.command()(publish)
 
 
 class Form(StrEnum):
@@ -120,8 +120,8 @@ async def _tail(
             missing = sought.missing(source.publisher.held, follows=follow)
             if missing:
                 common.warn(f"jobledger: {missing}")
-        held = _held(source.publisher.held)
-    return BAD_INPUT if missing else held
+        unread = held(source.publisher.held)
+    return BAD_INPUT if missing else unread
 
 
 def _print(event: "PublicEvent", form: Form) -> None:
@@ -134,15 +134,6 @@ def _print(event: "PublicEvent", form: Form) -> None:
     said = event.attributes
     name = short_name(str(said["type"]))
     common.say(f"{said['time']}  {said['severitytext']:5}  {name:25}  {said['namespace']}/{said['subject']}")
-
-
-def _held(held: "Mapping[JobUid, int]") -> int:
-    """Says of which jobs not everything could be published; gives the exit code that goes with it."""
-    for job, seq in held.items():
-        common.warn(
-            f"jobledger: job {job} is not published from entry {seq} on: it cannot be read by this release"
-        )
-    return FAILED if held else OK
 
 
 @events.command()
@@ -181,58 +172,7 @@ async def _export(settings: "Settings", url: str | None, wanted: "Wanted", place
                     count += 1
         if place != "-":
             common.say(f"{common.plural(count, 'event')} in {place}")
-        return _held(source.publisher.held)
-
-
-@events.command()
-def publish(
-    to: Annotated[
-        str,
-        typer.Option("--to", metavar="file:DIR", help="Where to: a directory of files of JSON Lines."),
-    ],
-    *,
-    once: Annotated[
-        bool, typer.Option("--once", help="Stop at the end of the log, instead of going on as it grows.")
-    ] = False,
-    store: common.Store = None,
-    log: histories.Log = None,
-    verbose: common.Verbose = 0,
-) -> None:
-    """Append public events to files in a directory, behind the last one that is there, as the log grows.
-
-    A file is full at 256 MiB: events-1.jsonl is the oldest, that of the highest number grows. Every event is there
-    once, also after a crash, and a full disk is waited for.
-    """
-    import asyncio
-
-    from statemachine.errors import ConfigError
-
-    kind, _, place = to.partition(":")
-    if kind != "file" or not place:
-        raise ConfigError(f'--to needs file:DIR, not "{to}"')
-    settings = common.settings(store=store, verbose=verbose)
-    raise typer.Exit(asyncio.run(_publish(settings, log, place, once=once)))
-
-
-async def _publish(settings: "Settings", url: str | None, place: str, *, once: bool) -> int:
-    from pathlib import Path
-
-    from jobledger.publishing.feeding import Feeder
-    from jobledger.publishing.source import source_of
-    from projectors.sinks.file import FileSink
-
-    async with source_of(settings, url) as source:
-        sink = FileSink.open(Path(place), source.partitions, source.number_of)
-        try:
-            feeder = Feeder(source, sink)
-            warned: set[JobUid] = set()
-            async for _ in feeder.feed(follow=not once):
-                _held({job: seq for job, seq in source.publisher.held.items() if job not in warned})
-                warned.update(source.publisher.held)
-        finally:
-            await sink.close()
-    common.say(f"{common.plural(feeder.delivered, 'event')} more in {place}")
-    return FAILED if warned else OK
+        return held(source.publisher.held)
 
 
 @events.command()
@@ -273,7 +213,7 @@ async def _verify(settings: "Settings", url: str | None, place: str) -> int:
         async for published in source.published():
             for event in published.events if published else ():
                 comparison.take(event)
-        held = _held(source.publisher.held)
+        unread = held(source.publisher.held)
     wrong = comparison.differences()
     for difference in wrong:
         common.warn(f"jobledger: {difference}")
@@ -281,7 +221,7 @@ async def _verify(settings: "Settings", url: str | None, place: str) -> int:
     common.say(
         f"{head}: {common.plural(comparison.expected, 'event')} of the log, {comparison.lines} in {place}"
     )
-    return FAILED if wrong else held
+    return FAILED if wrong else unread
 
 
 @events.command()

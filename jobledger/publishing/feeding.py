@@ -1,6 +1,6 @@
 """A log's public events → a sink: from behind the last one that it has, and further as the log grows."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 
 from jobledger.publishing.source import Source
@@ -12,17 +12,26 @@ from statemachine.errors import ConfigError
 _MOST: Final = 200
 """Entries that are delivered at once."""
 
+Chosen = Callable[[PublishedEntry], Sequence[PublicEvent]]
+
+
+def _all(published: PublishedEntry) -> Sequence[PublicEvent]:
+    return published.events
+
 
 class Feeder:
-    """Feeds `sink` from `source`. `delivered`: how many events so far.
+    """Feeds `sink` from `source`: all events, or of an entry those that `chosen` gives.
+
+    `delivered`: how many events so far; `caught_up`: the log has been read to its end once.
 
     The log is read from its first entry on, as every state behind an entry is needed; what the sink has is left out.
     """
 
-    def __init__(self, source: Source, sink: Sink) -> None:
-        self._source, self._sink = source, sink
+    def __init__(self, source: Source, sink: Sink, chosen: Chosen = _all) -> None:
+        self._source, self._sink, self._chosen = source, sink, chosen
         self._last = {n: last for n in range(source.partitions) if (last := sink.last(n)) is not None}
         self.delivered = 0
+        self.caught_up = False
 
     async def feed(self, *, follow: bool = False) -> AsyncIterator[None]:
         """Delivers all events of the log, and yields where it ends, each time if it is followed.
@@ -38,12 +47,13 @@ class Feeder:
                 entries, partition = [], number
             if published is None:
                 self._check()
+                self.caught_up = True
                 yield
             else:
                 entries.append(published)
 
     async def _deliver(self, partition: int, entries: Sequence[PublishedEntry]) -> None:
-        events = self._new(partition, [event for published in entries for event in published.events])
+        events = self._new(partition, [event for published in entries for event in self._chosen(published)])
         if events:
             await self._sink.deliver(events)
             self.delivered += len(events)

@@ -1,0 +1,184 @@
+"""`jobledger events publish`: public events of the log to files that grow, or to a web hook."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobledger.cli import common
+from jobledger.cli import reading as histories
+from jobledger.program.exit_codes import FAILED, OK
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import timedelta
+
+    from jobledger.publishing.feeding import Feeder
+    from jobledger.publishing.filters import Wanted
+    from jobledger.publishing.source import Source
+    from jobledger.settings.model import Settings
+    from projectors.sinks.webhook import Failure, Receiver
+    from statemachine.ids import JobUid
+
+
+def publish(
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="file:DIR|URL",
+            help="Where to: a directory of files of JSON Lines, or the address of a web hook.",
+        ),
+    ],
+    *,
+    once: Annotated[
+        bool, typer.Option("--once", help="Stop at the end of the log, instead of going on as it grows.")
+    ] = False,
+    key: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--key",
+            metavar="FILE",
+            help="Web hook: file with a key to sign by, whsec_… or whsk_…; repeatable.",
+        ),
+    ] = None,
+    from_: Annotated[
+        str,
+        typer.Option("--from", metavar="beginning|end|TIME", help="Web hook: where to begin."),
+    ] = "beginning",
+    type_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="GLOB",
+            help="Web hook: only these types, such as job.failed or replica.*; repeatable.",
+        ),
+    ] = None,
+    namespace: Annotated[
+        str,
+        typer.Option("--namespace", "-n", metavar="NAME", help="Web hook: only of jobs in this namespace."),
+    ] = "",
+    concurrency: Annotated[
+        int,
+        typer.Option(
+            "--concurrency", min=1, max=64, help="Web hook: jobs with a request under way at a time."
+        ),
+    ] = 8,
+    give_up_after: Annotated[
+        str,
+        typer.Option(
+            "--give-up-after",
+            metavar="DURATION",
+            help="Web hook: go on without an event that could not be delivered for so long; by default never.",
+        ),
+    ] = "",
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Web hook: allow http:// to other machines than this one.")
+    ] = False,
+    store: common.Store = None,
+    log: histories.Log = None,
+    verbose: common.Verbose = 0,
+) -> None:
+    """Append public events to files in a directory, or post them to a web hook, as the log grows.
+
+    Files: a file is full at 256 MiB: events-1.jsonl is the oldest, that of the highest number grows. Every event is
+    there once, also after a crash, and a full disk is waited for.
+
+    Web hook: events are signed, arrive in order per job, and are sent again until they arrive; no position is kept.
+    Exit code 1 if the receiver refused events.
+    """
+    import asyncio
+
+    from jobledger.publishing.filters import Wanted, moment_of, types_of
+    from projectors.sinks.webhook import Receiver
+    from statemachine.errors import ConfigError
+
+    settings = common.settings(store=store, verbose=verbose)
+    kind, _, place = to.partition(":")
+    if kind == "file" and place:
+        if key or from_ != "beginning" or type_ or namespace or give_up_after or insecure:
+            raise ConfigError(
+                "--to file:DIR takes no options of web hooks: files hold all events, from the first on"
+            )
+        raise typer.Exit(asyncio.run(_to_files(settings, log, place, once=once)))
+    if kind not in {"http", "https"}:
+        raise ConfigError(f'--to needs file:DIR or https://…, not "{to}"')
+    if from_ == "end" and once:
+        raise ConfigError("--from end sends nothing with --once")
+    since = None if from_ in {"beginning", "end"} else moment_of("--from", from_)
+    wanted = Wanted("", types_of(type_ or ()), namespace, since=since)
+    receiver = Receiver("--to", to, tuple(key or ()), insecure, concurrency, _span(give_up_after))
+    raise typer.Exit(asyncio.run(_to_hook(settings, log, wanted, receiver, once=once, late=from_ == "end")))
+
+
+def _span(text: str) -> "timedelta | None":
+    from jobledger.settings.values import duration
+    from statemachine.errors import ConfigError
+
+    try:
+        return duration(text) if text else None
+    except ValueError as error:
+        raise ConfigError(f'--give-up-after "{text}" {error}') from None
+
+
+async def _to_files(settings: "Settings", url: str | None, place: str, *, once: bool) -> int:
+    from jobledger.publishing.feeding import Feeder
+    from jobledger.publishing.source import source_of
+    from projectors.sinks.file import FileSink
+
+    async with source_of(settings, url) as source:
+        sink = FileSink.open(Path(place), source.partitions, source.number_of)
+        try:
+            feeder = Feeder(source, sink)
+            code = await _fed(feeder, source, once=once)
+        finally:
+            await sink.close()
+    common.say(f"{common.plural(feeder.delivered, 'event')} more in {place}")
+    return code
+
+
+async def _to_hook(
+    settings: "Settings", url: str | None, wanted: "Wanted", receiver: "Receiver", *, once: bool, late: bool
+) -> int:
+    from jobledger.publishing.feeding import Feeder
+    from jobledger.publishing.source import source_of
+    from projectors.sinks.webhook import WebHook
+
+    failures: list[str] = []
+
+    def failed(failure: "Failure") -> None:
+        failures.append(failure.event)
+        attempts = common.plural(failure.attempts, "attempt")
+        common.warn(f"jobledger: event {failure.event} is not delivered: {failure.error} ({attempts})")
+
+    sink = WebHook(receiver, failed)
+    try:
+        async with source_of(settings, url) as source:
+            feeder = Feeder(
+                source, sink, lambda entry: () if late and not feeder.caught_up else wanted.of(entry)
+            )
+            code = await _fed(feeder, source, once=once)
+    finally:
+        await sink.close()
+    common.say(
+        f"{common.plural(feeder.delivered, 'event')} sent, {len(failures) or 'none'} of them not delivered"
+    )
+    return FAILED if failures else code
+
+
+async def _fed(feeder: "Feeder", source: "Source", *, once: bool) -> int:
+    """The sink has what the log has. Jobs that are held are named once."""
+    warned: set[JobUid] = set()
+    async for _ in feeder.feed(follow=not once):
+        held({job: seq for job, seq in source.publisher.held.items() if job not in warned})
+        warned.update(source.publisher.held)
+    return FAILED if warned else OK
+
+
+def held(jobs: "Mapping[JobUid, int]") -> int:
+    """Says of which jobs not everything could be published; gives the exit code that goes with it."""
+    for job, seq in jobs.items():
+        common.warn(
+            f"jobledger: job {job} is not published from entry {seq} on: it cannot be read by this release"
+        )
+    return FAILED if jobs else OK

@@ -1,0 +1,248 @@
+"""Web hooks: every public event is one signed POST, in order per job, again until the receiver has it.
+
+Entries of a partition come in; a request per event goes out. A receiver that is away makes the delivery wait; an
+event that it refuses is reported as a Failure. Log lines name the sink and what went wrong, never its address,
+which may hold a secret.
+
+Source: CloudEvents HTTP web hook, Standard Webhooks 1.0, ADR 0037.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import httpx
+
+from projectors.contract.envelope import structured
+from projectors.contract.page import PublicEvent, instant
+from projectors.sinks.schedule import REFUSED_WAITS, Answer, answer, asked_wait, away_wait
+from projectors.sinks.signing import Keys
+from statemachine.errors import ConfigError
+
+_TIMEOUT: Final = 20.0
+_BODY_TIMEOUT: Final = 1.0
+_MOST_BODY: Final = 65536
+_GONE: Final = "the receiver answered 410: it wants no more events"
+
+log = logging.getLogger(__name__)
+
+
+class Failure(NamedTuple):
+    """An event that its receiver does not have, and is not sent again. The log gives it again, by its id.
+
+    `error`: in words without the address; `first`, `last`: when the first and the last attempt were (RFC 3339, UTC).
+    """
+
+    event: str
+    error: str
+    attempts: int
+    first: str
+    last: str
+
+
+class SinkDisabled(ConfigError):
+    """The receiver asked for no more events, ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """Where events go. `give_up_after`: an event that could not be delivered for so long becomes a failure."""
+
+    name: str
+    url: str
+    keys: tuple[Path, ...]
+    insecure: bool = False
+    """HTTP without TLS to another machine is allowed."""
+    concurrency: int = 8
+    """Jobs with a request under way at a time."""
+    give_up_after: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Clock, sleep and chance, so that days pass at once in a simulation."""
+
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    chance: Callable[[], float] = random.random
+
+
+class _Result(NamedTuple):
+    """What one attempt came to, in words without the address, and the wait that the receiver asks for."""
+
+    answer: Answer
+    words: str
+    wait: float | None = None
+
+
+class WebHook:
+    """A sink that posts to `receiver`, and calls `failed` with every event that is not sent again.
+
+    Raises ConfigError for an address or keys that cannot be used.
+    """
+
+    def __init__(
+        self,
+        receiver: Receiver,
+        failed: Callable[[Failure], None],
+        *,
+        moments: Moments | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        is_local = _checked(receiver)
+        self._receiver, self._failed, self._keys = receiver, failed, Keys(receiver.keys)
+        self._moments = moments or Moments()
+        self._is_gone = False
+        self._client = httpx.AsyncClient(
+            timeout=_TIMEOUT, follow_redirects=False, trust_env=not is_local, transport=transport
+        )
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+        return self._receiver.name
+
+    def last(self, partition: int) -> str | None:
+        """Nothing: a receiver does not say what it has."""
+        return None
+
+    async def close(self) -> None:
+        """No connection is open."""
+        await self._client.aclose()
+
+    async def deliver(self, events: Sequence[PublicEvent]) -> None:
+        """Every event is delivered, or reported as a failure.
+
+        Events of a job go one behind the other; those of `concurrency` jobs at a time. Raises SinkDisabled.
+        """
+        jobs: dict[str, list[PublicEvent]] = {}
+        for event in events:
+            jobs.setdefault(str(event.attributes["partitionkey"]), []).append(event)
+        places = asyncio.Semaphore(self._receiver.concurrency)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for of_job in jobs.values():
+                    group.create_task(self._job(of_job, places))
+        except* SinkDisabled as disabled:
+            raise SinkDisabled(_GONE) from disabled
+
+    async def _job(self, events: Sequence[PublicEvent], places: asyncio.Semaphore) -> None:
+        async with places:
+            for event in events:
+                if (failure := await self._event(event)) is not None:
+                    self._failed(failure)
+
+    async def _event(self, event: PublicEvent) -> Failure | None:
+        """The event is settled: None, or why not."""
+        id_, body = str(event.attributes["id"]), structured(event)
+        first = last = self._moments.now()
+        attempts = refusals = unanswered = 0
+        while not self._is_gone:
+            result = await self._attempt(id_, body, last)
+            attempts += 1
+            match result.answer:
+                case Answer.DELIVERED:
+                    return None
+                case Answer.GONE:
+                    self._is_gone = True
+                    break
+                case Answer.REFUSED:
+                    refusals, unanswered = refusals + 1, 0
+                    is_over = refusals > len(REFUSED_WAITS)
+                    wait = 0.0 if is_over else REFUSED_WAITS[refusals - 1]
+                case Answer.AWAY:
+                    unanswered += 1
+                    is_over = self._gives_up(first, last)
+                    wait = (
+                        away_wait(unanswered, self._moments.chance()) if result.wait is None else result.wait
+                    )
+            if is_over:
+                return Failure(id_, result.words, attempts, instant(first), instant(last))
+            log.log(
+                logging.WARNING if unanswered == 1 else logging.INFO,
+                "an event is not delivered yet",
+                extra={
+                    "action": "deliver",
+                    "sink": self.name,
+                    "event": id_,
+                    "error": result.words,
+                    "seconds": round(wait),
+                },
+            )
+            await self._moments.sleep(wait)
+            last = self._moments.now()
+        raise SinkDisabled(_GONE)
+
+    def _gives_up(self, first: datetime, last: datetime) -> bool:
+        longest = self._receiver.give_up_after
+        return longest is not None and last - first >= longest
+
+    async def _attempt(self, id_: str, body: bytes, at: datetime) -> _Result:
+        timestamp = int(at.timestamp())
+        headers = {
+            "content-type": "application/cloudevents+json",
+            "webhook-id": id_,
+            "webhook-timestamp": str(timestamp),
+            "webhook-signature": self._keys.signature(id_, timestamp, body),
+        }
+        try:
+            async with (
+                asyncio.timeout(_TIMEOUT),
+                self._client.stream("POST", self._receiver.url, content=body, headers=headers) as response,
+            ):
+                await _drain(response)
+                status = response.status_code
+                asked = asked_wait(status, response.headers.get("retry-after", ""), at)
+                return _Result(answer(status), f"the receiver answered {status}", asked)
+        except TimeoutError:
+            return _Result(Answer.AWAY, f"no answer within {_TIMEOUT:g} s")
+        except (httpx.TransportError, OSError) as error:
+            return _Result(Answer.AWAY, f"the receiver cannot be reached: {type(error).__name__}")
+
+
+async def _drain(response: httpx.Response) -> None:
+    """A short body is read, which leaves the connection usable; what it says, and how it ends, means nothing."""
+    size = 0
+    try:
+        async with asyncio.timeout(_BODY_TIMEOUT):
+            async for part in response.aiter_raw():
+                size += len(part)
+                if size > _MOST_BODY:
+                    return
+    except (TimeoutError, httpx.TransportError):
+        return
+
+
+def _checked(receiver: Receiver) -> bool:
+    """Whether the receiver is on this machine. Raises ConfigError; never quotes the address."""
+    try:
+        url = httpx.URL(receiver.url)
+    except (httpx.InvalidURL, TypeError):
+        raise ConfigError(f"the web hook {receiver.name} has an address that is no URL") from None
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise ConfigError(f"the web hook {receiver.name} needs an address that begins with https://")
+    if url.userinfo:
+        raise ConfigError(
+            f"the web hook {receiver.name} has a user or password in its address: leave them out"
+        )
+    is_local = _is_loopback(url.host)
+    if url.scheme == "http" and not is_local and not receiver.insecure:
+        raise ConfigError(
+            f"the web hook {receiver.name} goes to {url.host} without TLS: use https://, or allow it by `insecure`"
+        )
+    if not receiver.keys:
+        raise ConfigError(f"the web hook {receiver.name} has no key: name a file with one")
+    return is_local
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,120 @@
+"""`jobledger events publish` posts what the log has to a real server, and says what the server refused."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.planted import MARK
+from tests.unit.cli_offline.conftest import SECRET, Ask
+
+KEY = "whsec_" + "QUJD" * 10
+
+
+class Hook(ThreadingHTTPServer):
+    """A receiver: the events that it took, and the status that it answers to one of them."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.bodies: list[bytes] = []
+        self.status: Callable[[dict[str, Any]], int] = lambda _: 204
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/hook"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Hook
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        status = self.server.status(json.loads(body))
+        if status // 100 == 2:
+            self.server.bodies.append(body)
+        self.send_response(status)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is printed."""
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    with Hook() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    path = tmp_path / "key"
+    path.write_text(KEY)
+    return path
+
+
+def test_a_log_reaches_a_web_hook_as_it_is_exported(ask: Ask, hook: Hook, key: Path, tmp_path: Path) -> None:
+    said = ask("events", "publish", "--to", hook.url, "--key", key, "--once")
+    ask("events", "export", "--to", tmp_path / "a.jsonl")
+    exported = (tmp_path / "a.jsonl").read_bytes().splitlines()
+    assert said == (0, f"{len(exported)} events sent, none of them not delivered\n", "")
+    assert sorted(hook.bodies) == sorted(exported)
+    assert not any(secret.encode() in body for body in hook.bodies for secret in (SECRET, MARK))
+
+
+def test_only_what_is_wanted_is_sent(ask: Ask, hook: Hook, key: Path) -> None:
+    ask("events", "publish", "--to", hook.url, "--key", key, "--once", "--type", "job.failed")
+    assert {json.loads(body)["type"] for body in hook.bodies} == {"dev.jobledger.job.failed.v1"}
+
+
+def test_a_receiver_that_wants_no_more_ends_the_command(ask: Ask, hook: Hook, key: Path) -> None:
+    hook.status = lambda _: 410
+    said = ask("events", "publish", "--to", hook.url, "--key", key)
+    assert (said.code, said.out) == (2, "")
+    assert "the receiver answered 410: it wants no more events" in said.err
+
+
+def test_events_that_are_given_up_are_named(ask: Ask, hook: Hook, key: Path) -> None:
+    hook.status = lambda event: 500 if event["type"] == "dev.jobledger.job.failed.v1" else 204
+    said = ask("events", "publish", "--to", hook.url, "--key", key, "--once", "--give-up-after", "0")
+    assert said.code == 1
+    assert said.err.count("\n") == 1
+    assert "is not delivered: the receiver answered 500 (1 attempt)" in said.err
+    assert said.out.endswith("sent, 1 of them not delivered\n")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--from", "end", "--once"), "--from end sends nothing with --once"),
+        (("--from", "soon"), '--from "soon" is no time'),
+        (("--give-up-after", "soon"), '--give-up-after "soon" must be a duration'),
+        (("--type", "job.exploded"), "is no type of public event"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(
+    ask: Ask, hook: Hook, key: Path, more: tuple[str, ...], words: str
+) -> None:
+    said = ask("events", "publish", "--to", hook.url, "--key", key, *more)
+    assert said.code == 2
+    assert words in said.err
+
+
+def test_files_take_no_options_of_web_hooks(ask: Ask, tmp_path: Path) -> None:
+    said = ask("events", "publish", "--to", f"file:{tmp_path}", "--once", "--type", "job.failed")
+    assert said.code == 2
+    assert "takes no options of web hooks" in said.err
+
+
+def test_a_missing_key_file_is_one_sentence(ask: Ask, hook: Hook, tmp_path: Path) -> None:
+    said = ask("events", "publish", "--to", hook.url, "--key", tmp_path / "no")
+    assert said.code == 2
+    assert "cannot be read: No such file or directory" in said.err
