@@ -144,9 +144,9 @@ def scaling_of(job: Manifest) -> Scaling | None:
 
 def within(job: Manifest, replicas: int) -> int:
     """The number, which a user may scale the job to: not every kind's rules say so. Raises SpecInvalid."""
-    found = scaling_of(job)
-    if found is not None and not found.low <= replicas <= found.most:
-        text = f"must be between minReplicas ({found.low}) and maxReplicas ({found.most})"
+    scaling = scaling_of(job)
+    if scaling is not None and not scaling.low <= replicas <= scaling.most:
+        text = f"must be between minReplicas ({scaling.low}) and maxReplicas ({scaling.most})"
         raise SpecInvalid([Problem("", scale_path(job), text)])
     return replicas
 
@@ -230,7 +230,9 @@ async def _question(
 def _sentences(error: JobledgerError | None) -> list[str]:
     if error is None or isinstance(error, Conflict):
         return []
-    return [str(each) for each in error.problems] if isinstance(error, SpecInvalid) else [told(error)[1]]
+    return (
+        [str(problem) for problem in error.problems] if isinstance(error, SpecInvalid) else [told(error)[1]]
+    )
 
 
 def _running(state: JobState | None) -> list[str]:
@@ -238,7 +240,7 @@ def _running(state: JobState | None) -> list[str]:
     if state is None:
         return []
     kind = kind_of(state.api_version, state.kind)
-    return [kind.pod_name(state, each.name) for each in state.members if each.phase not in _ENDED]
+    return [kind.pod_name(state, replica.name) for replica in state.members if replica.phase not in _ENDED]
 
 
 _ENDED: Final = frozenset({ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED, ReplicaPhase.DELETED})

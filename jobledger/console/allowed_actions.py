@@ -22,17 +22,17 @@ def offered(job: Listed) -> Sequence[str]:
 
 def actions(kind: str, phase: Phase, *, paused: bool, elastic: bool, deleting: bool) -> Sequence[str]:
     """The actions for a job of this kind in this phase."""
-    found = ["yaml", "clone"]
+    offered = ["yaml", "clone"]
     if deleting:
-        return found
+        return offered
     if phase not in FINAL:
         if KINDS[KNOWN.index(kind)].pausing(True):
-            found += ["resume"] if paused else ["pause"] if phase in ACTIVE or phase is Phase.NEW else []
+            offered += ["resume"] if paused else ["pause"] if phase in ACTIVE or phase is Phase.NEW else []
         if elastic:
-            found.append("scale")
+            offered.append("scale")
         if has(kind, "spec.runPolicy"):
-            found.append("policy")
-    return [*found, "delete"]
+            offered.append("policy")
+    return [*offered, "delete"]
 
 
 def has(kind: str, *paths: str) -> bool:

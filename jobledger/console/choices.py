@@ -53,21 +53,21 @@ class Offering:
 
         Those for environment `variables` are large, and wanted only where the form has one.
         """
-        found: dict[str, Sequence[str]] = {}
+        choices: dict[str, Sequence[str]] = {}
         for name, resource in RESOURCES.items():
             if (name == QUEUES and not self._queues) or (name == CONFIG_MAPS and not variables):
                 continue
             try:
                 if await caller.may(Right("list", resource.group, resource.plural, namespace)):
-                    found |= await self._listed(name, resource, namespace)
+                    choices |= await self._listed(name, resource, namespace)
             except ClusterError:
                 continue  # a form without choices is a form all the same
-        return {name: names for name, names in found.items() if names}
+        return {name: names for name, names in choices.items() if names}
 
     async def _listed(self, name: str, resource: ChoiceSource, namespace: str) -> Choices:
         async def ask() -> Choices:
             listed = await self._cluster.list(resource.api_version, resource.kind, namespace)
-            names = [each["metadata"]["name"] for each in listed[:MOST]]
+            names = [item["metadata"]["name"] for item in listed[:MOST]]
             return {name: names, **(keys_of(listed[:MOST]) if name == CONFIG_MAPS else {})}
 
         return await self._kept.get((resource, namespace), ask)
@@ -76,6 +76,6 @@ class Offering:
 def keys_of(config_maps: Sequence[Mapping[str, Any]]) -> Choices:
     """The keys of each ConfigMap that an environment variable can be taken from: those of texts."""
     return {
-        f"{KEYS}{each['metadata']['name']}": sorted(map(str, each.get("data") or ()))[:_MOST_KEYS]
-        for each in config_maps
+        f"{KEYS}{config_map['metadata']['name']}": sorted(map(str, config_map.get("data") or ()))[:_MOST_KEYS]
+        for config_map in config_maps
     }

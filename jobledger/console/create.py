@@ -35,12 +35,12 @@ def routes(console: Console) -> APIRouter:
         known, asked = _known(kind), request.query_params
         if asked.get("from"):
             try:
-                found = await existing.path_of(console, caller, asked["from"])
+                path = await existing.path_of(console, caller, asked["from"])
             except (JobledgerError, HTTPException) as error:
                 status, problems = _wrong(error)
                 names = await existing.names(console, caller)
                 return pages.text(request, known, "", said=Said(problems), status=status, known=names)
-            return RedirectResponse(url(console, f"{found}/clone"), 303, HEADERS)
+            return RedirectResponse(url(console, f"{path}/clone"), 303, HEADERS)
         if "text" in asked:
             return pages.text(request, known, "", known=await existing.names(console, caller))
         return await pages.fresh(request, known, caller)
@@ -51,9 +51,9 @@ def routes(console: Console) -> APIRouter:
         kind = kind_of(job["apiVersion"], job["kind"])
         name = f"{job['metadata']['name']}{_SUFFIX}"
         manifest = redacted(drafts.copied({**job, "kind": kind.names.kind}, name))
-        found = drafts.examined(kind, manifest)
-        said, offers = said_of(found.problems, found.notices), await pages.offers(caller, manifest)
-        return pages.form(request, kind, found.manifest, said=said, offers=offers)
+        draft = drafts.examined(kind, manifest)
+        said, offers = said_of(draft.problems, draft.notices), await pages.offers(caller, manifest)
+        return pages.form(request, kind, draft.manifest, said=said, offers=offers)
 
     @router.post("/jobs/new/{kind}")
     async def posted(request: Request, kind: str, caller: Asking, form: Form) -> Response:
@@ -88,8 +88,8 @@ async def _form_posted(
 ) -> Response:
     """The answer to a button of the form, or to typing in it."""
     manifest, unread = pages.read(known, form, do)
-    found = drafts.examined(known, manifest)
-    said = said_of([*unread, *found.problems], found.notices)
+    draft = drafts.examined(known, manifest)
+    said = said_of([*unread, *draft.problems], draft.notices)
     match do.partition(":")[0]:
         case "grow" | "drop" | "restore":
             return pages.form(request, known, manifest, offers=await pages.offers(caller, manifest))
@@ -105,7 +105,7 @@ async def _form_posted(
         case "create":
             try:
                 if said.problems:  # also what cannot be read, and so cannot stand in a text
-                    raise SpecInvalid([*unread, *found.problems])
+                    raise SpecInvalid([*unread, *draft.problems])
                 return await _created(request, pages, caller, drafts.text_of(manifest))
             except (JobledgerError, HTTPException) as error:
                 status, problems = _wrong(error)
@@ -120,9 +120,9 @@ async def _applied(request: Request, pages: Creating, caller: Caller, text: str)
     """The form for what the text describes, or the text in its canonical form. Raises SpecInvalid."""
     written = drafts.parsed(text)
     kind = kind_of(written.raw["apiVersion"], written.kind)
-    found = drafts.examined(kind, written.raw)
-    manifest = {**found.manifest, "apiVersion": kind.names.api_version, "kind": kind.names.kind}
-    said = said_of(found.problems, found.notices, *renamed(written.kind, kind))
+    draft = drafts.examined(kind, written.raw)
+    manifest = {**draft.manifest, "apiVersion": kind.names.api_version, "kind": kind.names.kind}
+    said = said_of(draft.problems, draft.notices, *renamed(written.kind, kind))
     offers = await pages.offers(caller, manifest)
     return pages.form(request, kind, drafts.taken(manifest), said=said, offers=offers)
 
@@ -140,10 +140,10 @@ def _said_of_text(pages: Creating, text: str) -> Said:
     if not text.strip():
         return Said()
     try:
-        written, kind, found = pages.draft(text)
+        written, kind, draft = pages.draft(text)
     except SpecInvalid as error:
         return said_of(error.problems)
-    return said_of(found.problems, found.notices, *renamed(written.kind, kind))
+    return said_of(draft.problems, draft.notices, *renamed(written.kind, kind))
 
 
 def _wrong(error: Exception) -> tuple[int, Problems]:
@@ -157,7 +157,7 @@ def _wrong(error: Exception) -> tuple[int, Problems]:
 
 
 def _known(kind: str) -> Kind:
-    found = drafts.kind_named(kind)
-    if found is None:
+    known = drafts.kind_named(kind)
+    if known is None:
         raise HTTPException(404, f'there is no kind of job called "{kind}"')
-    return found
+    return known

@@ -99,9 +99,9 @@ class Creating:
             yaml=yaml,
             **self._draft(request, f"/jobs/new/{kind.names.kind}"),
             base=json.dumps(manifest, ensure_ascii=False),
-            is_field=lambda each: isinstance(each, Field),
-            is_many=lambda each: isinstance(each, Many),
-            is_group=lambda each: isinstance(each, Group),
+            is_field=lambda node: isinstance(node, Field),
+            is_many=lambda node: isinstance(node, Many),
+            is_group=lambda node: isinstance(node, Group),
             crumbs=self._crumbs(request),
         )
 
@@ -208,12 +208,12 @@ class Creating:
             SpecInvalid: it is none, or breaks a rule of any layer.
             JobExists, NoRight: the name is taken; the user may not.
         """
-        written, kind, found = self.draft(text)
-        if found.problems:
-            raise SpecInvalid(found.problems)
-        said = said_of((), found.notices, *renamed(written.kind, kind))
+        written, kind, draft = self.draft(text)
+        if draft.problems:
+            raise SpecInvalid(draft.problems)
+        said = said_of((), draft.notices, *renamed(written.kind, kind))
         written.raw.update(
-            apiVersion=kind.names.api_version, kind=kind.names.kind, spec=found.manifest["spec"]
+            apiVersion=kind.names.api_version, kind=kind.names.kind, spec=draft.manifest["spec"]
         )
         await demand(caller, *to_create([written.raw]))
         job = (await self._console.app.submit([written], actor or caller.signature(ACTOR)))[0]
@@ -227,24 +227,24 @@ def said_of(problems: Sequence[Problem], notices: Sequence[Notice] = (), *first:
 
 def pairs(problems: Sequence[Problem]) -> Problems:
     """Each sentence with the path of its field, also where only the sentence names it."""
-    return [(each.path or path_in(each.text), each.text) for each in problems]
+    return [(problem.path or path_in(problem.text), problem.text) for problem in problems]
 
 
 def path_in(sentence: str) -> str:
     """The path of the field that a sentence without one begins with."""
-    found = _SAYS_PATH.match(sentence)
-    return found[0] if found else ""
+    match = _SAYS_PATH.match(sentence)
+    return match[0] if match else ""
 
 
 def refused(sentence: str) -> Problems:
     """What an API server says that refuses an object, as path and sentence of each field that it names."""
     _, _, faults = sentence.partition(" is invalid: ")
-    starts = [found.start() for found in _FAULT.finditer(faults)]
+    starts = [match.start() for match in _FAULT.finditer(faults)]
     if not starts or starts[0] > 1:  # it does not begin with a field: one sentence, for the top of the form
         return [("", sentence)]
     ends = [*starts[1:], len(faults)]
     said = [faults[start:end].strip(" ,;[]") for start, end in zip(starts, ends, strict=True)]
-    return [(path_in(each), each) for each in said]
+    return [(path_in(text), text) for text in said]
 
 
 def renamed(written: str, kind: Kind) -> list[str]:
@@ -254,16 +254,16 @@ def renamed(written: str, kind: Kind) -> list[str]:
 
 def noticed(notice: Notice) -> str:
     """The notice's sentence; of an older name of a field what became of it, as `old → new`."""
-    found = _RENAMED.fullmatch(notice.message) if notice.reason == "DeprecatedField" else None
-    return f"{found[1]} → {found[2]}" if found else notice.message
+    match = _RENAMED.fullmatch(notice.message) if notice.reason == "DeprecatedField" else None
+    return f"{match[1]} → {match[2]}" if match else notice.message
 
 
 def base_of(posted: Posted) -> Mapping[str, Any]:
     """The manifest that the form was made from."""
     try:
-        found = json.loads(posted.get("base", ["{}"])[0])
+        base = json.loads(posted.get("base", ["{}"])[0])
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or unreadable(found):
+        base = None
+    if not isinstance(base, dict) or unreadable(base):
         raise HTTPException(400, "the form cannot be read")
-    return found
+    return base

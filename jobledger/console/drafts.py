@@ -48,7 +48,7 @@ class Examined:
 
 def kind_named(name: str) -> Kind | None:
     """The kind of this name."""
-    return next((each for each in KINDS if each.names.kind == name), None)
+    return next((kind for kind in KINDS if kind.names.kind == name), None)
 
 
 def examined(kind: Kind, manifest: Manifest) -> Examined:
@@ -57,8 +57,8 @@ def examined(kind: Kind, manifest: Manifest) -> Examined:
     name = meta.get("name") if is_object(meta) else ""
     admission = kind.admit(name if isinstance(name, str) else "", manifest.get("spec") or {})
     problems = [*admission.problems, *taken_out(manifest.get("spec"), "spec")]
-    notices = [each for each in admission.notices if each.reason != "DeprecatedField"]
-    renamed = [each for each in admission.notices if each.reason == "DeprecatedField"]
+    notices = [notice for notice in admission.notices if notice.reason != "DeprecatedField"]
+    renamed = [notice for notice in admission.notices if notice.reason == "DeprecatedField"]
     canonical = {**manifest, "spec": admission.spec} if admission.spec else manifest
     return Examined(canonical, problems, [*renamed, *notices])
 
@@ -73,23 +73,23 @@ def copied(job: Mapping[str, Any], name: str = "") -> Manifest:
     meta = {key: value for key, value in job["metadata"].items() if key not in _SERVERS_OWN}
     if name:
         meta["name"] = name
-    found = {key: value for key, value in job.items() if key not in ("metadata", "status")}
-    return {"apiVersion": found.pop("apiVersion"), "kind": found.pop("kind"), "metadata": meta, **found}
+    rest = {key: value for key, value in job.items() if key not in ("metadata", "status")}
+    return {"apiVersion": rest.pop("apiVersion"), "kind": rest.pop("kind"), "metadata": meta, **rest}
 
 
 def taken(manifest: Mapping[str, Any]) -> Manifest:
     """A manifest that somebody brought, for the form: what a server or a program wrote into it stays behind."""
     notes = manifest["metadata"].get("annotations")
     own = {key: value for key, value in notes.items() if not _of_programs(key)} if is_object(notes) else {}
-    found = copied(manifest)
+    copy = copied(manifest)
     if own:
-        found["metadata"]["annotations"] = own
-    return found
+        copy["metadata"]["annotations"] = own
+    return copy
 
 
 def _of_programs(annotation: str) -> bool:
     domain = annotation.partition("/")[0]
-    return domain in _PROGRAMS or domain.endswith(tuple(f".{each}" for each in _PROGRAMS))
+    return domain in _PROGRAMS or domain.endswith(tuple(f".{program}" for program in _PROGRAMS))
 
 
 def text_of(manifest: Mapping[str, Any]) -> str:
@@ -103,8 +103,8 @@ def parsed(text: str) -> Written:
     Raises:
         SpecInvalid: it is no manifest, none of a job, or describes more than one object.
     """
-    found = read(text.encode(), "YAML")
-    usable = found.usable()
+    document = read(text.encode(), "YAML")
+    usable = document.usable()
     if len(usable) > 1:
         raise SpecInvalid([Problem("", "", ONE_ONLY)])
     if not usable or not usable[0].is_job:

@@ -21,10 +21,10 @@ async def names(console: Console, caller: Caller) -> Sequence[str]:
     """The jobs that the caller may see, the newest first, each so that no other is meant."""
     try:
         listing = (await console.ready()).listing
-        found = await listing.page(await _seen(console, caller), size=MOST)
+        listed = await listing.page(await _seen(console, caller), size=MOST)
     except JobledgerError:
         return ()  # a text can be brought all the same
-    return [_named(console, each) for each in found.rows]
+    return [_named(console, row) for row in listed.rows]
 
 
 async def path_of(console: Console, caller: Caller, said: str) -> str:

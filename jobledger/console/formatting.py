@@ -24,15 +24,15 @@ def instant(at: datetime | str | None) -> Markup | str:
     """An instant; the browser turns it into its own zone (`console.js`)."""
     if not at:
         return NOTHING
-    found = datetime.fromisoformat(at) if isinstance(at, str) else at
-    iso = found.isoformat(timespec="seconds").replace("+00:00", "Z")
+    moment = datetime.fromisoformat(at) if isinstance(at, str) else at
+    iso = moment.isoformat(timespec="seconds").replace("+00:00", "Z")
     return Markup('<time datetime="{}">{}</time>').format(iso, iso.replace("T", " ").replace("Z", " UTC"))
 
 
 def told(said: Said, language: Language) -> Markup:
     """A sentence in `language`; the browser turns the instants in it into its own zone."""
-    found = str(escape(shown(in_words(said, language))))
-    return Markup(_INSTANT.sub(r'<time datetime="\1T\2Z">\g<0></time>', found))  # noqa: S704 - escaped above
+    text = str(escape(shown(in_words(said, language))))
+    return Markup(_INSTANT.sub(r'<time datetime="\1T\2Z">\g<0></time>', text))  # noqa: S704 - escaped above
 
 
 def span(seconds: float | timedelta | None) -> str:

@@ -70,7 +70,7 @@ class Options:
     def of(cls, settings: Settings) -> "Options":
         """What the settings say."""
         said = settings.console
-        gpus = tuple(each.strip() for each in said.gpus.split(",") if each.strip())
+        gpus = tuple(name.strip() for name in said.gpus.split(",") if name.strip())
         return cls(
             said.namespace,
             said.namespace or settings.namespace,
@@ -94,24 +94,24 @@ class Console:
 
     async def ready(self) -> History:
         """The read model, with its tables: nobody may have projected into a new database yet. Raises as `history`."""
-        found = self.history
+        history = self.history
         if not self._ready:
-            await found.prepare()
+            await history.prepare()
             self._ready.add("tables")
-        return found
+        return history
 
     @property
     def history(self) -> History:
         """The read model. Raises ViewUnavailable where there is none."""
-        if (found := self.app.view) is not None:
-            return found
+        if (view := self.app.view) is not None:
+            return view
         raise ViewUnavailable("no database for the history is configured; see the setting `history`")
 
 
 @cache
 def templates() -> Environment:
     """The templates, escaped by default; a name that nobody gave is an error. No value shows a secret."""
-    found = Environment(
+    environment = Environment(
         loader=PackageLoader("jobledger.console"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -119,8 +119,8 @@ def templates() -> Environment:
         lstrip_blocks=True,
         finalize=shown,
     )
-    found.filters |= formatting.FILTERS
-    return found
+    environment.filters |= formatting.FILTERS
+    return environment
 
 
 def is_fragment(request: Request) -> bool:

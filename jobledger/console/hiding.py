@@ -29,5 +29,9 @@ def hiding(*about: Any, verbatim: bool = False) -> Iterator[None]:
 
 def shown(value: Any) -> Any:
     """The value as a page may show it. Markup was made of values that came through here."""
-    found = _HIDING.get()
-    return found.text(value) if found and isinstance(value, str) and not isinstance(value, Markup) else value
+    redactor = _HIDING.get()
+    return (
+        redactor.text(value)
+        if redactor and isinstance(value, str) and not isinstance(value, Markup)
+        else value
+    )

@@ -38,14 +38,16 @@ def routes(console: Console) -> APIRouter:
         """What the last label of the text may become, each with all that stands before it."""
         namespace = console.options.namespace
         kinds = await listable(caller, namespace)
-        seen = None if len(kinds) == len(KNOWN) else frozenset(kinds)
+        wanted = None if len(kinds) == len(KNOWN) else frozenset(kinds)
         known = (await console.ready()).known_labels
         before, key, start = split(label)
-        asked = (seen, namespace, key, start if key is not None else "")
-        found = await kept.get(asked, lambda: _ask(known, *asked))
-        fit = [each for each in found if (each.startswith if key is not None else each.__contains__)(start)]
-        named = fit if key is None else [f"{key}={each}" for each in fit]
-        return page(request, "jobs/known-labels.html", options=[f"{before}{each}" for each in named[:_SHOWN]])
+        asked = (wanted, namespace, key, start if key is not None else "")
+        names = await kept.get(asked, lambda: _ask(known, *asked))
+        fit = [name for name in names if (name.startswith if key is not None else name.__contains__)(start)]
+        named = fit if key is None else [f"{key}={value}" for value in fit]
+        return page(
+            request, "jobs/known-labels.html", options=[f"{before}{option}" for option in named[:_SHOWN]]
+        )
 
     return router
 

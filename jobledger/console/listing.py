@@ -40,13 +40,13 @@ def routes(console: Console) -> APIRouter:
         listing = (await console.ready()).listing
         kinds = await listable(caller, namespace)
         wanted = query.wanted(kinds, namespace)
-        found = await page_of(listing, query, wanted)
+        listed = await page_of(listing, query, wanted)
         said = request.query_params.get("columns")
         context: dict[str, Any] = {
             "query": query,
-            "rows": found.rows,
-            "total": found.total,
-            "last": (query.page - 1) * query.size + len(found.rows),
+            "rows": listed.rows,
+            "total": listed.total,
+            "last": (query.page - 1) * query.size + len(listed.rows),
             "columns": columns(request.cookies.get(COLUMNS_COOKIE, "") if said is None else said),
             "offered": offered,
             "gpus": gpus,
@@ -81,7 +81,7 @@ async def listable(caller: Caller, namespace: str) -> Sequence[str]:
         NoRight: they may list none at all, under whatever name.
     """
     allowed = await permitted(caller, "list", namespace)
-    return [each for each in KNOWN if each in allowed]
+    return [kind for kind in KNOWN if kind in allowed]
 
 
 async def page_of(listing: JobListing, query: Query, wanted: JobFilter) -> ListPage:

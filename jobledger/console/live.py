@@ -39,16 +39,16 @@ class Beat:
     async def changes(self) -> AsyncIterator[int]:
         """The sum of all positions, as it is and whenever it has grown."""
         self._listeners += 1
-        seen = -1
+        last = -1
         try:
             if self._looking is None:
                 self._looking = asyncio.create_task(self._look(), name="console live")
             while True:
                 async with self._grown:
-                    while self.position == seen:
+                    while self.position == last:
                         await self._grown.wait()
-                    seen = self.position
-                yield seen
+                    last = self.position
+                yield last
         finally:
             self._listeners -= 1
             if not self._listeners and self._looking is not None:
@@ -58,12 +58,12 @@ class Beat:
     async def _look(self) -> None:
         while True:
             try:
-                found = await (await self._console.ready()).positions()
+                position = await (await self._console.ready()).positions()
             except JobledgerError:  # whoever reads the pages is told there
-                found = self.position
-            if found != self.position:
+                position = self.position
+            if position != self.position:
                 async with self._grown:
-                    self.position = found
+                    self.position = position
                     self._grown.notify_all()
             await asyncio.sleep(EVERY)
 

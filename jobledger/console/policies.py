@@ -28,10 +28,10 @@ def fields(
     """The inputs: as the job has it, or as they were typed, with what is wrong at each."""
     kind, model = _model(job)
     value = _now(job) if form is None else _typed(job, form)[0]
-    found = Builder(language, kind, (), queues=False).part(model, value, PATH)
-    inputs = [each for each in found if isinstance(each, Field)]
+    nodes = Builder(language, kind, (), queues=False).part(model, value, PATH)
+    inputs = [node for node in nodes if isinstance(node, Field)]
     if isinstance(error, SpecInvalid):
-        place(Group("", "", children=[*inputs]), [(each.path, each.text) for each in error.problems])
+        place(Group("", "", children=[*inputs]), [(problem.path, problem.text) for problem in error.problems])
     return inputs
 
 

@@ -15,7 +15,7 @@ from statemachine.phases import Phase
 
 SIZES: Final = (10, 20, 50)
 SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
-PHASES: Final = (*(each.value for each in Phase if each is not Phase.NEW), ERROR)
+PHASES: Final = (*(phase.value for phase in Phase if phase is not Phase.NEW), ERROR)
 
 COLUMNS: Final = ("status", "name", "labels", "namespace", "kind", "cpu", "memory", "created")
 """What the list shows unless told otherwise; the name is always there."""
@@ -28,7 +28,7 @@ _VALUES: Final[Mapping[str, Sequence[str]]] = {
     "phase": PHASES,
     "sort": SORTS,
     "way": ("asc", "desc"),
-    "size": [str(each) for each in SIZES],
+    "size": [str(size) for size in SIZES],
 }
 _IN_ANY_CASE: Final = {phase.lower(): phase for phase in PHASES}
 _NAMES: Final = ("q", *FILTERS, "sort", "way", "page", "size")
@@ -61,20 +61,22 @@ class Query:
         Raises:
             ConfigError: but for label selectors, which people write: the sentence says what is wrong with one.
         """
-        said = {each: asked.getlist(each)[:_LONGEST] for each in FILTERS}
-        said["label"] = [str(each) for text in said["label"] for each in Selector.of(text).requirements]
+        said = {name: asked.getlist(name)[:_LONGEST] for name in FILTERS}
+        said["label"] = [
+            str(requirement) for text in said["label"] for requirement in Selector.of(text).requirements
+        ]
         if len(said["label"]) > _LONGEST:
             raise ConfigError(f"a list is filtered by {_LONGEST} labels at most")
         said["phase"] = [_IN_ANY_CASE.get(phase.lower(), phase) for phase in said["phase"]]
-        chosen = {each: tuple(dict.fromkeys(filter(None, values))) for each, values in said.items()}
+        chosen = {name: tuple(dict.fromkeys(filter(None, values))) for name, values in said.items()}
         sort, size = asked.get("sort", ""), asked.get("size", "")
         way, page = asked.get("way", ""), asked.get("page", "")
-        found: Sort = next((each for each in SORTS if each == sort), "created")
+        chosen_sort: Sort = next((known for known in SORTS if known == sort), "created")
         return cls(
             asked.get("q", "").strip()[:_LONGEST],
             **chosen,
-            sort=found,
-            descending=way == "desc" if way in ("asc", "desc") else found == "created",
+            sort=chosen_sort,
+            descending=way == "desc" if way in ("asc", "desc") else chosen_sort == "created",
             page=_page(page) or 1,
             size=int(size) if size in map(str, SIZES) else 20,
         )
@@ -118,7 +120,7 @@ class Query:
         for name in FILTERS:
             values = getattr(self, name)
             for value in values:
-                rest = tuple(each for each in values if each != value)
+                rest = tuple(kept for kept in values if kept != value)
                 changed: dict[str, Any] = {name: rest, "page": 1}
                 yield name, value, replace(self, **changed).address
 
@@ -134,9 +136,9 @@ class Query:
     def wanted(self, kinds: Collection[str], namespace: str) -> JobFilter:
         """As the read model understands it, within the kinds and the namespace that may be seen."""
         # a right to an older name of a kind is none to another kind: what is listed has names of today
-        seen = [each for each in KNOWN if each in kinds and (not self.kind or each in self.kind)]
+        kinds_shown = [name for name in KNOWN if name in kinds and (not self.kind or name in self.kind)]
         return JobFilter(
-            None if {*KNOWN} <= {*seen} else seen,
+            None if {*KNOWN} <= {*kinds_shown} else kinds_shown,
             namespace,
             self.q,
             self.phase,
@@ -158,22 +160,22 @@ def _alternatives(said: Sequence[str]) -> Sequence[Requirement]:
 
     Source: spec console.md, section 2: several values of one filter with OR.
     """
-    found: list[Requirement] = []
+    alternatives: list[Requirement] = []
     equal: dict[str, int] = {}
-    for each in Selector.of(",".join(said)).requirements:
-        if each.negated or each.values is None or len(each.values) > 1:
-            found.append(each)
-        elif each.key not in equal:
-            equal[each.key] = len(found)
-            found.append(each)
+    for requirement in Selector.of(",".join(said)).requirements:
+        if requirement.negated or requirement.values is None or len(requirement.values) > 1:
+            alternatives.append(requirement)
+        elif requirement.key not in equal:
+            equal[requirement.key] = len(alternatives)
+            alternatives.append(requirement)
         else:
-            before = found[equal[each.key]]
-            values = dict.fromkeys((*(before.values or ()), *each.values))
-            found[equal[each.key]] = replace(before, values=tuple(values))
-    return found
+            before = alternatives[equal[requirement.key]]
+            values = dict.fromkeys((*(before.values or ()), *requirement.values))
+            alternatives[equal[requirement.key]] = replace(before, values=tuple(values))
+    return alternatives
 
 
 def columns(said: str) -> Sequence[str]:
     """The columns in `name,status`, in the order that the list has them; the usual ones if none is said."""
     wanted = {*said.split(",")} & {*ALL_COLUMNS}
-    return [each for each in ALL_COLUMNS if each in wanted or each == "name"] if wanted else COLUMNS
+    return [column for column in ALL_COLUMNS if column in wanted or column == "name"] if wanted else COLUMNS

@@ -29,9 +29,9 @@ Posted = dict[str, list[str]]
 
 def of(request: Request) -> tuple[str, bool]:
     """The secret of the browser's cookie, and whether it has yet to be given to it."""
-    found = request.cookies.get(COOKIE, "")
-    if len(found) == 43 and found.isascii():
-        return found, False
+    cookie = request.cookies.get(COOKIE, "")
+    if len(cookie) == 43 and cookie.isascii():
+        return cookie, False
     fresh: str | None = getattr(request.state, "fresh_session", None)
     if fresh is None:
         fresh = request.state.fresh_session = secrets.token_urlsafe(32)

@@ -35,9 +35,9 @@ def knows(key: str) -> bool:
 def language_of(request: Request) -> Language:
     """What the user chose, else what the browser prefers, else English."""
     chosen = request.cookies.get(COOKIE, "")
-    for each in (chosen, *_preferred(request.headers.get("accept-language", ""))):
+    for tag in (chosen, *_preferred(request.headers.get("accept-language", ""))):
         for language in LANGUAGES:
-            if each.lower().partition("-")[0] == language:
+            if tag.lower().partition("-")[0] == language:
                 return language
     return "en"
 
@@ -51,4 +51,4 @@ def _preferred(header: str) -> list[str]:
             weighed.append((-float(weight or 1), tag))
         except ValueError:
             continue
-    return [tag for _, tag in sorted(weighed, key=lambda each: each[0])]
+    return [tag for _, tag in sorted(weighed, key=lambda weight: weight[0])]

@@ -26,7 +26,7 @@ from statemachine.redact import redacted
 from statemachine.state import ChildState, JobState
 
 _PLURALS: Final = {
-    (each.api_version, each.kind): each.plural for kind in KINDS for each in kind.owns
+    (owned.api_version, owned.kind): owned.plural for kind in KINDS for owned in kind.owns
 }  # by which roles know them
 _GANGS: Final = frozenset(
     (owned.api_version, owned.kind) for kind in KINDS for owned in kind.owns if owned.gang
@@ -46,14 +46,14 @@ def with_pods(state: JobState | None, rows: Iterable[Row]) -> Sequence[Row]:
     """The rows with labels, images, commands and resources of their pods, as jobledger makes these."""
     made = made_pods(state)
     return [
-        described(each, redacted(made[ReplicaName(each.name)]())) if each.uid and each.name in made else each
-        for each in rows
+        described(row, redacted(made[ReplicaName(row.name)]())) if row.uid and row.name in made else row
+        for row in rows
     ]
 
 
 def made_pods(state: JobState | None) -> Mapping[ReplicaName, Callable[[], Manifest]]:
     """How the pod of each replica is made; of a job of which nothing is left nobody can say any more."""
-    return {each.replica: each.build for each in children_of(state) if each.kind == "Pod"}
+    return {child.replica: child.build for child in children_of(state) if child.kind == "Pod"}
 
 
 def children_of(state: JobState | None) -> Sequence[Child]:
@@ -69,10 +69,10 @@ async def pod_of(app: App, subject: Subject, row: Row, caller: Caller) -> tuple[
         return None, ""
     try:
         await demand(caller, Right("get", "", "pods", subject.namespace, row.pod))
-        found = await app.cluster.get(Ref("v1", "Pod", subject.namespace, row.pod))
+        pod = await app.cluster.get(Ref("v1", "Pod", subject.namespace, row.pod))
     except (ClusterError, NoRight) as error:
         return None, str(error)
-    return (found, "") if found["metadata"]["uid"] == row.uid else (None, "")
+    return (pod, "") if pod["metadata"]["uid"] == row.uid else (None, "")
 
 
 def gang_of(state: JobState | None) -> Child | None:

@@ -27,23 +27,25 @@ async def events_of(
     """
     if subject.job is None or not await may_read(caller, subject.namespace):
         return []
-    found: Sequence[Happening] = []
+    happenings: Sequence[Happening] = []
     with suppress(ClusterError):
         if detailed:
             uids = {subject.uid, *(attempt.uid for attempt in life.attempts())}
-            names = {(each.kind, each.name) for each in children_of(subject.state) if each.kind != "Pod"}
+            names = {(child.kind, child.name) for child in children_of(subject.state) if child.kind != "Pod"}
             begun = subject.state.created_at if subject.state else None
-            found = [
-                each
-                for each in await app.cluster.events_about(subject.namespace, uids, names)
-                if each.uid in uids or begun is None or each.last_at >= begun
+            happenings = [
+                happening
+                for happening in await app.cluster.events_about(subject.namespace, uids, names)
+                if happening.uid in uids or begun is None or happening.last_at >= begun
             ]
         else:
-            found = [
-                Happening(each.about, each.uid, each.reason, each.message, each.level, each.at, each.at)
-                for each in await app.events(subject.job)
+            happenings = [
+                Happening(
+                    event.about, event.uid, event.reason, event.message, event.level, event.at, event.at
+                )
+                for event in await app.events(subject.job)
             ]
-    return found[::-1][:SHOWN]
+    return happenings[::-1][:SHOWN]
 
 
 async def events_of_pod(app: App, subject: Subject, uid: str, caller: Caller) -> Sequence[Happening]:

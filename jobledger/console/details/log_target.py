@@ -103,20 +103,20 @@ def chosen_log(cluster: Cluster, subject: Subject, known: Sequence[Attempt], cho
     if state is None:
         raise NotPossible(f'job "{subject.name}" has no log: nothing has been decided about it yet')
     newest = chosen(state, known, choice.replica)
-    of_replica = [each for each in known if each.replica == newest.replica]
+    of_replica = [attempt for attempt in known if attempt.replica == newest.replica]
     meant = newest
     if choice.attempt:
-        found = next((each for each in of_replica if each.number == choice.attempt), None)
-        if found is None:
+        wanted = next((attempt for attempt in of_replica if attempt.number == choice.attempt), None)
+        if wanted is None:
             raise UnknownReplica(f"replica {newest.replica} has no attempt {choice.attempt}")
-        meant = found
+        meant = wanted
     replica = state.replicas.get(newest.replica)
-    seen = replica.containers if replica else ()
+    containers = replica.containers if replica else ()
     names = [
-        each.name for each in sorted(seen, key=lambda each: each.init)
+        box.name for box in sorted(containers, key=lambda box: box.init)
     ]  # the first is the one that trains
     container = choice.container or next(iter(names), "")
-    counts = [each.restarts for each in seen if each.name == container] if meant == newest else []
+    counts = [box.restarts for box in containers if box.name == container] if meant == newest else []
     return Log(
         cluster,
         subject.namespace,

@@ -69,22 +69,22 @@ def _whole(router: APIRouter, log_of: LogOf) -> None:
         q: Annotated[str, Query(max_length=200)] = "",
     ) -> Response:
         """The window: the last lines, those before a place, or those around one."""
-        found, note, seen, matches = None, "", None, None
+        log, note, part, matches = None, "", None, None
         try:
-            found = await log_of(subject, caller, choice)
-            seen = await _window(found, choice.lines, before, near)
+            log = await log_of(subject, caller, choice)
+            part = await _window(log, choice.lines, before, near)
             if q and near is None and before is None:
-                matches = await window.search(await found.source(MOST), q)
+                matches = await window.search(await log.source(MOST), q)
         except (ClusterError, UnknownReplica, NotPossible) as error:  # a node may be silent, too
             note = str(error)
         context = {
             "choice": choice,
-            "log": found,
-            "window": seen,
+            "log": log,
+            "window": part,
             "note": note,
             "q": q,
             "matches": matches,
-            "live": seen is not None and before is None and near is None,
+            "live": part is not None and before is None and near is None,
         }
         return render(request, "log.html", subject, tab="replicas", verbatim=True, **context)
 
@@ -104,8 +104,8 @@ def _pieces(router: APIRouter, log_of: LogOf) -> None:
     @router.get(JOB + "/log/earlier")
     async def earlier(log: meant, before: Annotated[int, Query(ge=0)]) -> Response:
         """The lines before a place, for a window that has those behind it."""
-        seen = await window.before(await log.source(MOST), before)
-        data = {"lines": seen.lines, "begin": seen.begin, "first": seen.first}
+        part = await window.before(await log.source(MOST), before)
+        data = {"lines": part.lines, "begin": part.begin, "first": part.first}
         return JSONResponse(data, headers={**HEADERS, "Cache-Control": "no-store"})
 
     @router.get(JOB + "/log/search")

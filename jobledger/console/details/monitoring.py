@@ -87,8 +87,8 @@ class Measurer:
         while state.closed and count > 1:  # what is left of a job that is gone knows no pods any more
             count -= 1
             state = kept.state(count)
-        seen = [entries[0].seen_at, entries[-1].seen_at] if entries else []
-        lived = life(subject.state or state, seen, datetime.now(UTC))
+        observed = [entries[0].seen_at, entries[-1].seen_at] if entries else []
+        lived = life(subject.state or state, observed, datetime.now(UTC))
         if lived is None:
             return None
         return Measuring(self._monitor, measured(state), span(*lived, asked.range), asked.by)
@@ -106,15 +106,15 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
     @router.get(JOB + "/monitoring")
     async def monitoring(request: Request, subject: Job, caller: Asking, asked: Wanted) -> Response:
         """All panels; without a source what the specs request and allow."""
-        note, found = "", None
+        note, measuring = "", None
         try:
-            found = await measurer.of(subject, caller, asked)
+            measuring = await measurer.of(subject, caller, asked)
         except NoRight as error:  # what the specs say they may see
             note = str(error)
-        if found is None:
+        if measuring is None:
             requests, limits = resources(subject.state) if subject.state else ({}, {})
             names = sorted({*requests, *limits})
-            rows = [(each, requests.get(each), limits.get(each)) for each in names]
+            rows = [(name, requests.get(name), limits.get(name)) for name in names]
             if not measurer.is_configured:
                 note = say(language_of(request), "monitoring.none")
             return render(request, "specs.html", subject, tab="monitoring", rows=rows, note=note)
@@ -125,7 +125,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
             tab="monitoring",
             asked=asked,
             ranges=RANGES,
-            panels=await found.all(),
+            panels=await measuring.all(),
             **_words(request),
         )
 
@@ -138,11 +138,15 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         panel: Annotated[str, Query(max_length=300)],
     ) -> Response:
         """One panel, as its own button asks for it."""
-        found = await measurer.of(subject, caller, asked)
-        meant = next((each for each in found.of.panels if each.name == panel), None) if found else None
-        if found is None or meant is None:
+        measuring = await measurer.of(subject, caller, asked)
+        meant = (
+            next((candidate for candidate in measuring.of.panels if candidate.name == panel), None)
+            if measuring
+            else None
+        )
+        if measuring is None or meant is None:
             raise HTTPException(404, f'there is no panel "{panel:.80}"')
-        shown = await found.one(meant)
+        shown = await measuring.one(meant)
         return render(
             request, "panel.html", subject, tab="monitoring", asked=asked, shown=shown, **_words(request)
         )

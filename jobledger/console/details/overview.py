@@ -29,7 +29,7 @@ class Container:
 def containers(pod: Mapping[str, Any]) -> Sequence[Container]:
     """The main containers of a pod's manifest."""
     spec = pod.get("spec") or {}
-    return [_container(each) for each in spec.get("containers") or ()]
+    return [_container(container) for container in spec.get("containers") or ()]
 
 
 def _container(raw: Mapping[str, Any]) -> Container:
@@ -43,7 +43,7 @@ def _container(raw: Mapping[str, Any]) -> Container:
         command=shlex.join(command),
         cpu=(str(asked.get("cpu", "")), str(allowed.get("cpu", ""))),
         memory=(str(asked.get("memory", "")), str(allowed.get("memory", ""))),
-        others=tuple(f"{each} {allowed.get(each, asked.get(each))}" for each in others),
+        others=tuple(f"{name} {allowed.get(name, asked.get(name))}" for name in others),
     )
 
 

@@ -148,7 +148,7 @@ class _Pages:
             kueue=queue_of(state, language_of(request)),
             gang=next((owned.kind for owned in kind.owns if owned.gang), ""),
             group=group_phase(known_gang(state), await group_of(self._app, subject, caller)),
-            sums=[(each, asked.get(each), allowed.get(each)) for each in sorted({*asked, *allowed})],
+            sums=[(name, asked.get(name), allowed.get(name)) for name in sorted({*asked, *allowed})],
             launch=launch(subject),
             events=await events_of(self._app, subject, life, caller, detailed=detailed),
             detailed=detailed,
@@ -175,7 +175,7 @@ class _Pages:
     ) -> Response:
         """See `add`."""
         rows = await rows_of(self._lives, subject, language_of(request))
-        found = [each for each in rows if type_ in ("", each.type)]
+        shown = [row for row in rows if type_ in ("", row.type)]
         start = (page - 1) * ROWS
         return render(
             request,
@@ -183,39 +183,39 @@ class _Pages:
             subject,
             tab="replicas",
             columns=columns,
-            all_columns=[each for each in ALL_COLUMNS if each != ALWAYS],
-            rows=with_pods(subject.state, found[start : start + ROWS]),
-            total=len(found),
-            types=list(dict.fromkeys(each.type for each in rows)),
+            all_columns=[column for column in ALL_COLUMNS if column != ALWAYS],
+            rows=with_pods(subject.state, shown[start : start + ROWS]),
+            total=len(shown),
+            types=list(dict.fromkeys(row.type for row in rows)),
             type=type_,
             number=page,
             start=start,
-            end=min(start + ROWS, len(found)),
+            end=min(start + ROWS, len(shown)),
         )
 
     async def replica(self, request: Request, subject: Subject, caller: Caller, replica: str) -> Response:
         """See `add`. Raises UnknownReplica."""
         rows = await rows_of(self._lives, subject, language_of(request))
-        found = next((each for each in rows if replica in (each.name, each.pod)), None)
-        if found is None:
+        row = next((candidate for candidate in rows if replica in (candidate.name, candidate.pod)), None)
+        if row is None:
             raise UnknownReplica(f'job "{subject.name}" has no replica "{replica}"')
-        pod, note = await pod_of(self._app, subject, found, caller)
-        [found] = [described(found, redacted(pod))] if pod else with_pods(subject.state, [found])
+        pod, note = await pod_of(self._app, subject, row, caller)
+        [row] = [described(row, redacted(pod))] if pod else with_pods(subject.state, [row])
         text = yaml_of(pod) if pod else ""
         life = await self._lives.of(subject.uid)
-        marks = [each for each in life.timeline().marks if each.replica == found.name] if life.entries else []
+        marks = [mark for mark in life.timeline().marks if mark.replica == row.name] if life.entries else []
         conditions = ((pod or {}).get("status") or {}).get("conditions") or []
         return render(
             request,
             "replica.html",
             subject,
             tab="replicas",
-            row=found,
+            row=row,
             text=text,
             note=note,
             marks=marks,
             conditions=by_change(conditions),
-            events=await events_of_pod(self._app, subject, found.uid, caller),
+            events=await events_of_pod(self._app, subject, row.uid, caller),
         )
 
     # ---- parts -----------------------------------------------------------------------------------------------
@@ -243,4 +243,4 @@ def launch(subject: Subject) -> str:
     if state is None or state.plan is None:
         return ""
     build = made_pods(state).get(state.plan.leading)
-    return next((each.command for each in containers(redacted(build()))), "") if build else ""
+    return next((container.command for container in containers(redacted(build()))), "") if build else ""

@@ -109,9 +109,9 @@ def seq_at(life: KeptLife, asked: Asked, place: float) -> Seq:
     Raises ConfigError, as `scale_of`.
     """
     moments, scale = life.timeline().moments, scale_of(life, asked, datetime.now(UTC))
-    inside = [each for each in moments if scale.holds(each)]
+    inside = [moment for moment in moments if scale.holds(moment)]
     if not inside:  # a part of the picture between two entries
-        return max((each.seq for each in moments if each.at <= scale.first.at), default=moments[0].seq)
+        return max((moment.seq for moment in moments if moment.at <= scale.first.at), default=moments[0].seq)
     return inside[max(bisect_right(inside, place, key=scale.x) - 1, 0)].seq
 
 

@@ -78,7 +78,9 @@ class View:
 
 def by_change(conditions: Iterable[Mapping[str, Any]], *, oldest: bool = False) -> list[Mapping[str, Any]]:
     """The conditions of a status, those that changed last first; the `oldest` first if that is wished."""
-    return sorted(conditions, key=lambda each: str(each.get("lastTransitionTime", "")), reverse=not oldest)
+    return sorted(
+        conditions, key=lambda condition: str(condition.get("lastTransitionTime", "")), reverse=not oldest
+    )
 
 
 def view(life: KeptLife, at: str, language: Language = "en") -> View:

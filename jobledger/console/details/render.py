@@ -60,4 +60,4 @@ def offered(subject: Subject) -> list[str]:
         return []
     has = offers(subject.job, subject.state)
     order = ("pause", "resume", "scale", "policy", "clone", "yaml", "delete")
-    return [each for each in order if each in has]
+    return [name for name in order if name in has]

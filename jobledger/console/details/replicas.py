@@ -27,7 +27,7 @@ ALWAYS: Final = "name"
 def columns(said: str) -> Sequence[str]:
     """The columns in `name,status`, in the order of the table; the usual ones if none is said."""
     wanted = {*said.split(",")} & {*ALL_COLUMNS}
-    return [each for each in ALL_COLUMNS if each in wanted or each == ALWAYS] if wanted else COLUMNS
+    return [column for column in ALL_COLUMNS if column in wanted or column == ALWAYS] if wanted else COLUMNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +56,17 @@ class Row:
 def table(state: JobState, marks: Sequence[Mark], language: Language = "en") -> Sequence[Row]:
     """All replicas that the job has or had, in the order of the state; errors are told in `language`."""
     said = {
-        each.replica: in_words(each.says, language)
-        for each in marks
-        if each.replica and each.nature is Nature.ABNORMAL
+        mark.replica: in_words(mark.says, language)
+        for mark in marks
+        if mark.replica and mark.nature is Nature.ABNORMAL
     }  # the last one stands
-    restarts = Counter(each.replica for each in marks if each.kind is IncidentKind.RESTART)
+    restarts = Counter(mark.replica for mark in marks if mark.kind is IncidentKind.RESTART)
     primary = state.plan.primary if state.plan else ""
     rows = []
-    for each in state.replicas.values():
-        errors = "; ".join(filter(None, (_codes(each.containers, language), said.get(each.name, ""))))
-        row = _row(state, each, errors, is_primary=each.name == primary)
-        rows.append(replace(row, restarts=restarts[each.name]))
+    for replica in state.replicas.values():
+        errors = "; ".join(filter(None, (_codes(replica.containers, language), said.get(replica.name, ""))))
+        row = _row(state, replica, errors, is_primary=replica.name == primary)
+        rows.append(replace(row, restarts=restarts[replica.name]))
     return rows
 
 
@@ -99,10 +99,10 @@ def _row(state: JobState, replica: ReplicaState, errors: str, *, is_primary: boo
     )
 
 
-def _codes(seen: Iterable[Seen], language: Language) -> str:
-    found = [
-        f"{each.name}: {exit_code(each.exit_code).text(language).strip()}{f' ({each.reason})' if each.reason else ''}"
-        for each in seen
-        if each.exit_code
+def _codes(containers: Iterable[Seen], language: Language) -> str:
+    codes = [
+        f"{box.name}: {exit_code(box.exit_code).text(language).strip()}{f' ({box.reason})' if box.reason else ''}"
+        for box in containers
+        if box.exit_code
     ]
-    return ", ".join(found)
+    return ", ".join(codes)

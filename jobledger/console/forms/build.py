@@ -33,10 +33,10 @@ class Builder:
     def _metadata(self, meta: Mapping[str, Any], *, namespace: bool) -> Group:
         name = Field("metadata.name", self._label("metadata.name"), required=True)
         name.value = written("text", meta.get("name"))
-        found = Group("metadata", self._label("metadata"), children=[name])
+        group = Group("metadata", self._label("metadata"), children=[name])
         if namespace:
             where = written("text", meta.get("namespace"))
-            found.children.append(Field("metadata.namespace", self._label("metadata.namespace"), value=where))
+            group.children.append(Field("metadata.namespace", self._label("metadata.namespace"), value=where))
         labels = meta.get("labels")
         many = Many("metadata.labels", self._label("metadata.labels"))
         for index, (key, value) in enumerate(labels.items() if is_object(labels) else ()):
@@ -44,8 +44,8 @@ class Builder:
             pair = [Field(f"{at}.key", self._label("label.key"), value=str(key))]
             pair.append(Field(f"{at}.value", self._label("label.value"), value=written("text", value)))
             many.groups.append(Group(at, "", children=[*pair], removable=True))
-        found.children.append(many)
-        return found
+        group.children.append(many)
+        return group
 
     def part(self, model: type[SpecPart], value: Mapping[str, Any], path: str) -> list[Node]:
         """The nodes for the fields of an object."""
@@ -90,27 +90,27 @@ class Builder:
 
     def _group(self, shape: FieldShape, part: type[SpecPart], value: Any, path: str) -> Group:
         held = value if is_object(value) else {}
-        found = Group(path, self._label(path), self._help(shape))
-        found.children, found.needs = self.part(part, held, path), path in self._kind.form.needs
-        found.folded = path not in self._kind.form.unfolded and not held
+        group = Group(path, self._label(path), self._help(shape))
+        group.children, group.needs = self.part(part, held, path), path in self._kind.form.needs
+        group.folded = path not in self._kind.form.unfolded and not held
         if shape.info.default is None:  # the object may be absent, which is not the same as empty
-            found.switch = Field(f"{path}?", found.label, "switch", "on" if is_object(value) else "")
+            group.switch = Field(f"{path}?", group.label, "switch", "on" if is_object(value) else "")
         elif path not in self._kind.form.without_switch:
-            first = next((each for each in found.children if each.path == f"{path}.enabled"), None)
+            first = next((child for child in group.children if child.path == f"{path}.enabled"), None)
             if isinstance(first, Field):
-                found.switch = first
-                found.children.remove(first)
-        return found
+                group.switch = first
+                group.children.remove(first)
+        return group
 
     def _many(self, shape: FieldShape, part: type[SpecPart], value: Any, path: str) -> Many:
-        found = Many(path, self._label(path), self._help(shape))
+        many = Many(path, self._label(path), self._help(shape))
         for index, item in enumerate(value if isinstance(value, list) else ()):
             at = f"{path}[{index}]"
             held = item if is_object(item) else {}
             title = written("text", held.get("type") or held.get("name")) or str(index + 1)
             children = self.part(part, held, at)
-            found.groups.append(Group(at, title, children=children, removable=True))
-        return found
+            many.groups.append(Group(at, title, children=children, removable=True))
+        return many
 
     def _template(self, value: Any, path: str) -> Group:
         return template.build(

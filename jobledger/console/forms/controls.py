@@ -33,7 +33,7 @@ class Input(NamedTuple):
 @cache
 def _schema(shape_id: int, annotation: Any) -> Mapping[str, Any]:
     schema = TypeAdapter(annotation).json_schema(by_alias=True)
-    return next((each for each in schema.get("anyOf", ()) if each.get("type") != "null"), schema)
+    return next((branch for branch in schema.get("anyOf", ()) if branch.get("type") != "null"), schema)
 
 
 def input_of(shape: FieldShape) -> Input:
@@ -66,7 +66,7 @@ def written(control: Control, value: Any) -> str:
         return "on" if value is True else ""
     if value is None:
         return ""
-    if control == "words" and isinstance(value, list) and all(isinstance(each, str) for each in value):
+    if control == "words" and isinstance(value, list) and all(isinstance(word, str) for word in value):
         return shlex.join(value)
     if control == "yaml":
         return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=10_000) if value else ""

@@ -55,15 +55,15 @@ class Posted:
         """The items of the list at `path`, each read with the one of `base` that it was made from."""
         count = self[path + COUNT]
         old = base if isinstance(base, list) else []
-        found = []
+        items = []
         for index in range(min(int(count), _MOST) if count.isascii() and count.isdigit() else 0):
             at = f"{path}[{index}]"
             if at != self._drop:
                 was = old[index] if index < len(old) else {}
-                found.append(read(at, was if isinstance(was, Mapping) else {}))
-        if path == self._grow and len(found) < _MOST:
-            found.append(_fresh(read, blank, path))
-        return found
+                items.append(read(at, was if isinstance(was, Mapping) else {}))
+        if path == self._grow and len(items) < _MOST:
+            items.append(_fresh(read, blank, path))
+        return items
 
 
 def _fresh(read: Callable[[str, Mapping[str, Any]], T], blank: Mapping[str, Any], path: str) -> T:

@@ -23,9 +23,9 @@ class Reader:
     def manifest(self, base: Mapping[str, Any]) -> Manifest:
         """The manifest that the form means; `base` is the one that it was made from."""
         names, spec = self._kind.names, base.get("spec")
-        found = self.part(self._kind.model, spec if is_object(spec) else {}, "spec")
+        spec_read = self.part(self._kind.model, spec if is_object(spec) else {}, "spec")
         meta = self._metadata(base.get("metadata"))
-        return {"apiVersion": names.api_version, "kind": names.kind, "metadata": meta, "spec": found}
+        return {"apiVersion": names.api_version, "kind": names.kind, "metadata": meta, "spec": spec_read}
 
     def _metadata(self, base: Any) -> Manifest:
         meta = dict(base) if is_object(base) else {}
@@ -44,11 +44,11 @@ class Reader:
     def part(self, model: type[SpecPart], base: Mapping[str, Any], path: str) -> Manifest:
         """An object, in the model's order; what the model does not know stays behind."""
         known = fields(model)
-        found: Manifest = {}
+        part: Manifest = {}
         for name, shape in known.items():
-            changed(found, name, self._value(shape, base.get(name), f"{path}.{name}"))
+            changed(part, name, self._value(shape, base.get(name), f"{path}.{name}"))
         strangers = {name: value for name, value in base.items() if name not in known}
-        return found | strangers
+        return part | strangers
 
     def _value(self, shape: FieldShape, base: Any, path: str) -> Any:
         """The value of a field; None if it has none."""
@@ -87,8 +87,8 @@ class Reader:
 
     def _many(self, part: type[SpecPart], base: Any, path: str) -> list[Any] | None:
         blank = first_item(part)
-        found = self._posted.items(path, lambda at, old: self.part(part, old, at), blank, base)
-        return found or ([] if isinstance(base, list) and base == [] else None)
+        items = self._posted.items(path, lambda at, old: self.part(part, old, at), blank, base)
+        return items or ([] if isinstance(base, list) and base == [] else None)
 
 
 def starter(kind: Kind) -> Manifest:
@@ -109,13 +109,13 @@ def starter(kind: Kind) -> Manifest:
 def _types(part: type[SpecPart]) -> Manifest:
     """An item for each type of replicas, where these have names of their own instead of a list."""
     inner = {name: shape.part for name, shape in fields(part).items() if shape.part and not shape.many}
-    return {name: first_item(each) for name, each in inner.items() if first_item(each)}
+    return {name: first_item(inner_part) for name, inner_part in inner.items() if first_item(inner_part)}
 
 
 def first_item(part: type[SpecPart]) -> Manifest:
     """What a new item of a list begins with: what is worth saying even where it is the default."""
     known = fields(part)
-    found: Manifest = {}
+    blank: Manifest = {}
     if "template" in known:
-        found = {"replicas": 1, "template": {"spec": {"containers": []}}}
-    return {name: value for name, value in found.items() if name in known}
+        blank = {"replicas": 1, "template": {"spec": {"containers": []}}}
+    return {name: value for name, value in blank.items() if name in known}

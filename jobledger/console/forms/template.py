@@ -40,31 +40,31 @@ def build(template: Mapping[str, Any], path: str, layout: Layout, gpus: Sequence
     """The fields of the template at `path`."""
     index, container = _training(template, path, layout)
     at = f"{path}.spec.containers[{index}]"
-    found = Group(path, label("template"))
+    group = Group(path, label("template"))
     for name, control in _PLAIN:
         value = written(control, _at(container, name))
-        found.children.append(
+        group.children.append(
             Field(f"{at}.{name}", label(f"container.{name}"), control, value, required=name == "image")
         )
     held = _gpu(container, gpus)
-    found.children.append(Field(f"{path}~gpu", label("x~gpu"), "select", held[0], choices=("", *gpus)))
+    group.children.append(Field(f"{path}~gpu", label("x~gpu"), "select", held[0], choices=("", *gpus)))
     counted = [f"{at}.resources.{section}.{name}" for section in _SECTIONS for name in gpus]
-    found.children.append(Field(f"{path}~gpus", label("x~gpus"), "number", held[1], places=counted))
-    found.children.append(
+    group.children.append(Field(f"{path}~gpus", label("x~gpus"), "number", held[1], places=counted))
+    group.children.append(
         Field(
             f"{at}.workingDir",
             label("container.workingDir"),
             value=written("text", container.get("workingDir")),
         )
     )
-    found.children.append(_volumes(template, container, path, label))
-    found.children.append(_shared_memory(template, path, label))
-    found.children.append(_env(container, at, label))
-    return found
+    group.children.append(_volumes(template, container, path, label))
+    group.children.append(_shared_memory(template, path, label))
+    group.children.append(_env(container, at, label))
+    return group
 
 
 def _volumes(template: Mapping[str, Any], container: Mapping[str, Any], path: str, label: Label) -> Many:
-    found = Many(f"{path}~volumes", label("x~volumes"))
+    many = Many(f"{path}~volumes", label("x~volumes"))
     for index, (volume, mount) in enumerate(_claims(template, container)):
         at = f"{path}~volumes[{index}]"
         fields = [
@@ -77,12 +77,14 @@ def _volumes(template: Mapping[str, Any], container: Mapping[str, Any], path: st
             Field(f"{at}.name", label("volume.name"), value=str(mount.get("name") or "")),
             Field(f"{at}.mountPath", label("volume.mountPath"), value=str(mount.get("mountPath") or "")),
         ]
-        found.groups.append(Group(at, "", children=[*fields], removable=True))
-    return found
+        many.groups.append(Group(at, "", children=[*fields], removable=True))
+    return many
 
 
 def _shared_memory(template: Mapping[str, Any], path: str, label: Label) -> Group:
-    volume = next((each for each in _list(template, "volumes") if each.get("name") == SHARED_MEMORY), None)
+    volume = next(
+        (volume for volume in _list(template, "volumes") if volume.get("name") == SHARED_MEMORY), None
+    )
     size = written("text", _at(volume or {}, "emptyDir.sizeLimit"))
     switch = Field(f"{path}~shm", label("x~shm"), "switch", "on" if volume else "")
     field = Field(f"{path}~shmSize", label("x~shmSize"), value=size, placeholder="16Gi")
@@ -90,21 +92,21 @@ def _shared_memory(template: Mapping[str, Any], path: str, label: Label) -> Grou
 
 
 def _env(container: Mapping[str, Any], at: str, label: Label) -> Many:
-    found = Many(f"{at}.env", label("x~env"))
-    held = [each for each in _entries(container, "env") if _is_plain(each)]
-    for index, each in enumerate(held):
+    many = Many(f"{at}.env", label("x~env"))
+    held = [entry for entry in _entries(container, "env") if _is_plain(entry)]
+    for index, entry in enumerate(held):
         here = f"{at}.env[{index}]"
-        source = next((name for name in _SOURCES if name in (each.get("valueFrom") or {})), "value")
-        ref = (each.get("valueFrom") or {}).get(source) or {}
+        source = next((name for name in _SOURCES if name in (entry.get("valueFrom") or {})), "value")
+        ref = (entry.get("valueFrom") or {}).get(source) or {}
         fields = [
-            Field(f"{here}.name", label("env.name"), value=written("text", each.get("name"))),
+            Field(f"{here}.name", label("env.name"), value=written("text", entry.get("name"))),
             Field(f"{here}.source", label("env.source"), "select", source, choices=_SOURCES),
-            Field(f"{here}.value", label("env.value"), value=written("text", each.get("value"))),
+            Field(f"{here}.value", label("env.value"), value=written("text", entry.get("value"))),
             Field(f"{here}.from", label("env.from"), value=written("text", ref.get("name"))),
             Field(f"{here}.key", label("env.key"), value=written("text", ref.get("key"))),
         ]
-        found.groups.append(Group(here, "", children=[*fields], removable=True))
-    return found
+        many.groups.append(Group(here, "", children=[*fields], removable=True))
+    return many
 
 
 # ---- fields → a template -------------------------------------------------------------------------------
@@ -113,13 +115,13 @@ def _env(container: Mapping[str, Any], at: str, label: Label) -> Many:
 def read(posted: Posted, base: Mapping[str, Any], path: str, layout: Layout, gpus: Sequence[str]) -> Manifest:
     """The template that the fields mean, made from `base`."""
     template = deepcopy(dict(base))
-    index, found = _training(template, path, layout)
+    index, trained = _training(template, path, layout)
     at = f"{path}.spec.containers[{index}]"
     if f"{at}.image" not in posted:
         return template
     spec = template["spec"] = dict(template.get("spec") or {})
     containers = spec["containers"] = list(spec.get("containers") or [])
-    container: Manifest = {"name": layout.new_name, **found}
+    container: Manifest = {"name": layout.new_name, **trained}
     containers[index : index + 1] = [container]
     claims = _claims(template, container)  # those that stood there, before anything is changed
     for name, control in _PLAIN:
@@ -177,12 +179,14 @@ def _set_volumes(
         return posted[f"{at}.claim"].strip(), posted[f"{at}.name"].strip(), posted[f"{at}.mountPath"].strip()
 
     rows = posted.items(f"{path}~volumes", one, {})
-    old_volumes, old_mounts = [each for each, _ in claims], [each for _, each in claims]
-    volumes = [each for each in spec.get("volumes") or [] if not any(each is old for old in old_volumes)]
-    mounts = [
-        each for each in container.get("volumeMounts") or [] if not any(each is old for old in old_mounts)
+    old_volumes, old_mounts = [volume for volume, _ in claims], [mount for _, mount in claims]
+    volumes = [
+        volume for volume in spec.get("volumes") or [] if not any(volume is old for old in old_volumes)
     ]
-    known: dict[str, Manifest] = {each["name"]: each for each in old_volumes if each.get("name")}
+    mounts = [
+        mount for mount in container.get("volumeMounts") or [] if not any(mount is old for old in old_mounts)
+    ]
+    known: dict[str, Manifest] = {volume["name"]: volume for volume in old_volumes if volume.get("name")}
     made: dict[str, Manifest] = {}
     for index, (claim, name, mount_path) in enumerate(rows):
         if posted.strict and not (claim or name or mount_path):
@@ -196,19 +200,20 @@ def _set_volumes(
             volumes.append(volume)
             made[name] = volume
         was = next(
-            (each for each in old_mounts if each.get("name") == name and each["mountPath"] == mount_path), {}
+            (mount for mount in old_mounts if mount.get("name") == name and mount["mountPath"] == mount_path),
+            {},
         )
         mounts.append({**was, "name": name, "mountPath": mount_path})
     spec["volumes"], container["volumeMounts"] = volumes, mounts
 
 
 def _set_shared_memory(posted: Posted, spec: Manifest, container: Manifest, path: str) -> None:
-    held = next((each for each in spec["volumes"] if each.get("name") == SHARED_MEMORY), None)
+    held = next((volume for volume in spec["volumes"] if volume.get("name") == SHARED_MEMORY), None)
     on = posted[f"{path}~shm"] == "on"
     if held is not None and not on:
-        spec["volumes"] = [each for each in spec["volumes"] if each is not held]
+        spec["volumes"] = [volume for volume in spec["volumes"] if volume is not held]
         container["volumeMounts"] = [
-            each for each in container["volumeMounts"] if each.get("name") != SHARED_MEMORY
+            mount for mount in container["volumeMounts"] if mount.get("name") != SHARED_MEMORY
         ]
     if on:
         if held is None:
@@ -216,7 +221,7 @@ def _set_shared_memory(posted: Posted, spec: Manifest, container: Manifest, path
             spec["volumes"].append(held)
         held["emptyDir"] = dict(held.get("emptyDir") or {})
         changed(held["emptyDir"], "sizeLimit", posted[f"{path}~shmSize"].strip())
-        if not any(each.get("name") == SHARED_MEMORY for each in container["volumeMounts"]):
+        if not any(mount.get("name") == SHARED_MEMORY for mount in container["volumeMounts"]):
             container["volumeMounts"].append({"name": SHARED_MEMORY, "mountPath": "/dev/shm"})  # noqa: S108
 
 
@@ -230,18 +235,18 @@ def _set_env(posted: Posted, container: Manifest, at: str) -> None:
         return {"name": name, "valueFrom": {source: ref}}
 
     held = container.get("env") or []
-    rows = posted.items(f"{at}.env", one, {}, [each for each in held if _is_plain(each)])
+    rows = posted.items(f"{at}.env", one, {}, [entry for entry in held if _is_plain(entry)])
     if posted.strict:
-        rows = [each for each in rows if not _is_blank(each)]
-        for index, each in enumerate(rows):
-            _check_env(posted, each, f"{at}.env[{index}]")
-    container["env"] = [*(each for each in held if not _is_plain(each)), *rows]
+        rows = [row for row in rows if not _is_blank(row)]
+        for index, row in enumerate(rows):
+            _check_env(posted, row, f"{at}.env[{index}]")
+    container["env"] = [*(entry for entry in held if not _is_plain(entry)), *rows]
 
 
 def _is_blank(entry: Manifest) -> bool:
     """Nothing was typed into the row; which source was chosen does not count."""
     refs = (entry.get("valueFrom") or {}).values()
-    return not (entry["name"] or entry.get("value") or any(each["name"] or each["key"] for each in refs))
+    return not (entry["name"] or entry.get("value") or any(ref["name"] or ref["key"] for ref in refs))
 
 
 def _check_env(posted: Posted, entry: Manifest, here: str) -> None:
@@ -277,19 +282,23 @@ def _training(template: Mapping[str, Any], path: str, layout: Layout) -> tuple[i
 
 def _claims(template: Mapping[str, Any], container: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     """The volumes from PersistentVolumeClaims that the container mounts, each with its mount."""
-    unused = [each for each in _list(template, "volumes") if is_object(each.get("persistentVolumeClaim"))]
-    first = {each.get("name"): each for each in reversed(unused)}
-    found = []
+    unused = [
+        volume for volume in _list(template, "volumes") if is_object(volume.get("persistentVolumeClaim"))
+    ]
+    first = {volume.get("name"): volume for volume in reversed(unused)}
+    claims = []
     for mount in _entries(container, "volumeMounts"):
         name = mount.get("name")
         # several rows may have no name yet: each has a volume of its own
         volume = (
-            next((each for each in unused if each.get("name") == name), None) if not name else first.get(name)
+            next((volume for volume in unused if volume.get("name") == name), None)
+            if not name
+            else first.get(name)
         )
         if volume is not None:
-            unused = [each for each in unused if each is not volume]
-            found.append((volume, mount))
-    return found
+            unused = [other for other in unused if other is not volume]
+            claims.append((volume, mount))
+    return claims
 
 
 def _gpu(container: Mapping[str, Any], gpus: Sequence[str]) -> tuple[str, str]:
@@ -315,8 +324,8 @@ def _list(template: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _entries(tree: Mapping[str, Any], name: str) -> list[Any]:
-    found = tree.get(name)
-    return [each for each in found if is_object(each)] if isinstance(found, list) else []
+    entries = tree.get(name)
+    return [entry for entry in entries if is_object(entry)] if isinstance(entries, list) else []
 
 
 def _at(tree: Any, path: str) -> Any:

@@ -145,11 +145,11 @@ def _unfold(node: Node) -> bool:
     if isinstance(node, Field):
         return bool(node.errors)
     inside = node.groups if isinstance(node, Many) else [node.switch, *node.children]
-    wrong = [_unfold(each) for each in inside if each is not None]
-    found = any(wrong) or bool(node.errors)
-    if found and isinstance(node, Group):
+    wrong = [_unfold(child) for child in inside if child is not None]
+    unfolded = any(wrong) or bool(node.errors)
+    if unfolded and isinstance(node, Group):
         node.folded = False
-    return found
+    return unfolded
 
 
 def _upwards(path: str) -> Iterator[str]:

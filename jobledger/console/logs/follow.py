@@ -36,11 +36,11 @@ class News:
 
 async def added(source: Bytes, at: int, look: float = LOOK) -> AsyncIterator[News]:
     """What stands behind byte `at`, then what is added, until the log has ended."""
-    told = ""
+    shown = ""
     while True:
         part = await source.read(at, PIECE)
         if part.size < at:  # it was begun anew
-            at, told = 0, ""
+            at, shown = 0, ""
             continue
         skipped = 0
         if part.size - at > BEHIND:
@@ -57,9 +57,9 @@ async def added(source: Bytes, at: int, look: float = LOOK) -> AsyncIterator[New
         caught_up = at + len(raw) >= part.size
         rest = text.line(raw[closed:]) if closed < len(raw) else ""
         over = part.ended and caught_up
-        if closed or rest != told or over or skipped:
+        if closed or rest != shown or over or skipped:
             yield News(tuple(text.lines(raw[:closed])), at + closed, rest, skipped, over)
-        at, told = at + closed, rest
+        at, shown = at + closed, rest
         if over:
             return
         if caught_up:

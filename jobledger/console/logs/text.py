@@ -52,7 +52,7 @@ def lines(raw: bytes) -> list[str]:
     parts = raw.split(b"\n")
     if not parts[-1]:
         parts.pop()
-    return [line(each) for each in parts]
+    return [line(part) for part in parts]
 
 
 def _erased(text: str) -> str:
@@ -64,8 +64,8 @@ def _erased(text: str) -> str:
     return text.replace("\b", "")
 
 
-def _seen(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _seen(match: re.Match[str]) -> str:
+    code = ord(match[0])
     if code < 0x20:
         return chr(0x2400 + code)  # the picture of the control
     return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"

@@ -134,10 +134,10 @@ async def search(
         return Matches((), 0)
     pattern = re.compile(re.escape(sought).encode(), re.IGNORECASE)
     at = (await source.read(-1, 1)).size if end is None else end
-    found: list[Match] = []
+    matches: list[Match] = []
     rest, until = b"", at
     deadline = time.monotonic() + seconds
-    while at > 0 and len(found) < limit and time.monotonic() < deadline:
+    while at > 0 and len(matches) < limit and time.monotonic() < deadline:
         start = max(at - (1 << 20), 0)
         part = await source.read(start, at - start)
         if not part.data:
@@ -150,13 +150,13 @@ async def search(
             rest = raw
             continue
         rest, until = raw[:cut], start + cut
-        found += list(_matches(raw, cut, start, pattern))[::-1]
+        matches += list(_matches(raw, cut, start, pattern))[::-1]
     if at <= 0:
         until = 0
-    if len(found) > limit:
-        found = found[:limit]
-        until = found[-1].place
-    return Matches(tuple(found), until)
+    if len(matches) > limit:
+        matches = matches[:limit]
+        until = matches[-1].place
+    return Matches(tuple(matches), until)
 
 
 def _matches(raw: bytes, cut: int, start: int, pattern: re.Pattern[bytes]) -> Iterator[Match]:

@@ -53,13 +53,13 @@ def chart(shown: Shown, label: str, word: Callable[[str], str]) -> Markup:
     """The panel's lines, request and limit; empty if there is nothing to draw. `label` says what it is."""
     if not shown.lines:
         return Markup("")
-    bounds = [each for each in (shown.request, shown.limit) if each is not None]
+    bounds = [bound for bound in (shown.request, shown.limit) if bound is not None]
     top = ceiling(
-        max([*(each.most for each in shown.lines), *bounds]), binary=shown.panel.unit.startswith("bytes")
+        max([*(line.most for line in shown.lines), *bounds]), binary=shown.panel.unit.startswith("bytes")
     )
-    first, last = (datetime.fromtimestamp(each, UTC) for each in (shown.span.start, shown.span.end))
+    first, last = (datetime.fromtimestamp(second, UTC) for second in (shown.span.start, shown.span.end))
     scale = ByTime(Instant(0, first), Instant(0, last))
-    lines = [_line(each, index, shown, top, word) for index, each in enumerate(shown.lines)]
+    lines = [_line(line, index, shown, top, word) for index, line in enumerate(shown.lines)]
     for name, number in (("request", shown.request), ("limit", shown.limit)):
         if number is not None:
             height = _y(number, top)
@@ -135,4 +135,4 @@ def ceiling(most: float, *, binary: bool) -> float:
     binary = binary and most >= 1
     root, factors = (1024.0, _BINARY) if binary else (10.0, _DECIMAL)
     base = root ** math.floor(math.log(most, root))
-    return next((base * each for each in factors if base * each >= most * (1 - 1e-9)), base * root)
+    return next((base * factor for factor in factors if base * factor >= most * (1 - 1e-9)), base * root)

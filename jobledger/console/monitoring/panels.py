@@ -104,39 +104,39 @@ class Monitor:
 
     async def all(self, of: Measured, span: Span, by: By) -> Sequence[Shown]:
         """Every panel."""
-        return await asyncio.gather(*(self.shown(of, each, span, by) for each in of.panels))
+        return await asyncio.gather(*(self.shown(of, panel, span, by) for panel in of.panels))
 
     async def shown(self, of: Measured, panel: Panel, span: Span, by: By) -> Shown:
         """The panel; where the source fails it says so, and what the specs ask for stands there all the same."""
-        request, limit = (_bound(of, panel, each, by) for each in (of.asked, of.allowed))
+        request, limit = (_bound(of, panel, amounts, by) for amounts in (of.asked, of.allowed))
         key = (of.uid, of.namespace, panel.name, by, span, len(of.pods))
         try:
-            found = await self._kept.get(key, lambda: self._lines(of, panel, span, by))
+            lines = await self._kept.get(key, lambda: self._lines(of, panel, span, by))
         except SourceFailed as failure:
             return Shown(panel, request, limit, span, failure=failure)
-        return Shown(panel, request, limit, span, found.lines, found.of)
+        return Shown(panel, request, limit, span, lines.lines, lines.of)
 
     async def _lines(self, of: Measured, panel: Panel, span: Span, by: By) -> Lines:
         if not of.pods:
             return Lines((), 0)
         names = sorted(of.pods)
-        found: list[Line] = []
+        lines: list[Line] = []
         for metric in panel.metrics:
             query = expression(metric, of.namespace, names, span.step)
-            series = [each for each in await self._source.range(query, span) if each.pod in of.pods]
-            found += [Line(name, metric.name, points) for name, points in _grouped(of, series, by) if points]
-        highest = sorted(found, key=lambda each: -each.most)[:LINES]
-        return Lines([each for each in found if each in highest], len(found))
+            series = [of_pod for of_pod in await self._source.range(query, span) if of_pod.pod in of.pods]
+            lines += [Line(name, metric.name, points) for name, points in _grouped(of, series, by) if points]
+        highest = sorted(lines, key=lambda line: -line.most)[:LINES]
+        return Lines([line for line in lines if line in highest], len(lines))
 
 
 def _grouped(of: Measured, series: Sequence[Series], by: By) -> Sequence[tuple[str, Points]]:
     """The points of each pod, or the sums of those of each type, in the order of names."""
     if by == "pod":
-        return sorted((each.pod, each.points) for each in series)
+        return sorted((of_pod.pod, of_pod.points) for of_pod in series)
     sums: defaultdict[str, Counter[float]] = defaultdict(Counter)
-    for each in series:
-        total = sums[of.pods[each.pod]]
-        for at, value in each.points:
+    for of_pod in series:
+        total = sums[of.pods[of_pod.pod]]
+        for at, value in of_pod.points:
             total[at] += value  # type: ignore[assignment]
     return [(name, sorted(total.items())) for name, total in sorted(sums.items())]
 
@@ -151,10 +151,10 @@ def _bound(of: Measured, panel: Panel, section: Mapping[str, Decimal], by: By) -
     return float(value / of.each) if of.each else None
 
 
-def life(state: JobState, seen: Sequence[datetime], now: datetime) -> tuple[datetime, datetime] | None:
-    """From the job's start to its end, or to now; None for one without a beginning. `seen`: when it was heard of."""
-    begin = state.started_at or state.created_at or next(iter(seen), None)
+def life(state: JobState, observed: Sequence[datetime], now: datetime) -> tuple[datetime, datetime] | None:
+    """From the start of the job to its end, or to now; None without a beginning. `observed`: times of its entries."""
+    begin = state.started_at or state.created_at or next(iter(observed), None)
     if begin is None:
         return None
-    end = state.completed_at or (seen[-1] if state.closed and seen else now)
+    end = state.completed_at or (observed[-1] if state.closed and observed else now)
     return begin, max(begin, end)

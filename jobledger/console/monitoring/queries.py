@@ -122,9 +122,9 @@ def _device(resource: str) -> Panel:
 def expression(metric: Metric, namespace: str, pods: Sequence[str], step: int) -> str:
     """The query for these pods."""
     window = f"{max(_RATE, 2 * step)}s"
-    found = metric.expression.replace("%w", window)
-    found = found.replace("%e", selector(namespace, pods, "exported_"))
-    return found.replace("%s", selector(namespace, pods))
+    text = metric.expression.replace("%w", window)
+    text = text.replace("%e", selector(namespace, pods, "exported_"))
+    return text.replace("%s", selector(namespace, pods))
 
 
 def selector(namespace: str, pods: Sequence[str], prefix: str = "") -> str:

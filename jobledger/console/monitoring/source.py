@@ -92,17 +92,17 @@ def _trust() -> ssl.SSLContext:
 def _read(status: int, body: bytes) -> Sequence[Series]:
     """The series of an answer. Raises SourceFailed."""
     try:
-        found = json.loads(body)
+        answer = json.loads(body)
     except (ValueError, RecursionError):
-        found = None
-    if isinstance(found, dict) and found.get("status") == "error":
-        raise SourceFailed("refused", why=_line(str(found.get("error", ""))))
+        answer = None
+    if isinstance(answer, dict) and answer.get("status") == "error":
+        raise SourceFailed("refused", why=_line(str(answer.get("error", ""))))
     if status != 200:
         raise SourceFailed("status", status=status)
     try:
-        if found["data"]["resultType"] != "matrix":
+        if answer["data"]["resultType"] != "matrix":
             raise SourceFailed("unreadable")
-        return [_series(each) for each in found["data"]["result"]]
+        return [_series(item) for item in answer["data"]["result"]]
     except (LookupError, TypeError, ValueError, AttributeError):
         raise SourceFailed("unreadable") from None
 
@@ -110,11 +110,11 @@ def _read(status: int, body: bytes) -> Sequence[Series]:
 def _series(raw: Mapping[str, Any]) -> Series:
     points = [(float(at), float(value)) for at, value in raw["values"]]
     return Series(
-        str(raw["metric"].get("pod", "")), [each for each in points if all(map(math.isfinite, each))]
+        str(raw["metric"].get("pod", "")), [point for point in points if all(map(math.isfinite, point))]
     )
 
 
 def _line(text: str) -> str:
     """The text as one line that fits a panel."""
-    found = " ".join(text.split())
-    return found if len(found) <= _LETTERS else f"{found[: _LETTERS - 1]}…"
+    line = " ".join(text.split())
+    return line if len(line) <= _LETTERS else f"{line[: _LETTERS - 1]}…"

@@ -118,7 +118,7 @@ def crowd_bar(block: Block, most: int, word: Callable[[str], str]) -> Markup:
 
 def level_steps(drawn: Timeline, wanted: Wanted) -> Iterator[Markup]:
     """A line in steps: only rectangles and lines can stand at percentages."""
-    highest = max((each.limit for each in drawn.levels), default=0) or 1
+    highest = max((level.limit for level in drawn.levels), default=0) or 1
     room, before = LEVELS - 6, None
     steps = _apart(drawn.levels, wanted.scale)
     for level, following in zip(steps, [*steps[1:], None], strict=True):
@@ -147,13 +147,13 @@ def level_steps(drawn: Timeline, wanted: Wanted) -> Iterator[Markup]:
 
 def _apart(levels: Sequence[Level], scale: Scale) -> list[Level]:
     """The levels that can be told apart: of those at nearly the same place the last."""
-    found: list[Level] = []
-    for each in levels:
-        if found and scale.x(each.begin) - scale.x(found[-1].begin) < 0.3:
-            found[-1] = each._replace(begin=found[-1].begin)
+    apart: list[Level] = []
+    for level in levels:
+        if apart and scale.x(level.begin) - scale.x(apart[-1].begin) < 0.3:
+            apart[-1] = level._replace(begin=apart[-1].begin)
         else:
-            found.append(each)
-    return found
+            apart.append(level)
+    return apart
 
 
 def _box(begin: float, end: float, height: int, look: str, title: str = "") -> Markup:

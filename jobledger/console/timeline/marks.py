@@ -65,7 +65,7 @@ class Cluster:
     @property
     def loudest(self) -> Mark:
         """The one that gives the cluster its shape, and that a click shows."""
-        return min(self.marks, key=lambda each: (each.nature is not Nature.ABNORMAL, LOUD.index(each.kind)))
+        return min(self.marks, key=lambda mark: (mark.nature is not Nature.ABNORMAL, LOUD.index(mark.kind)))
 
     @property
     def nature(self) -> Nature:
@@ -75,13 +75,13 @@ class Cluster:
 
 def clusters(marks: Iterable[Mark], scale: Scale, near: float = NEAR) -> Sequence[Cluster]:
     """The marks inside of the picture, near ones together; each stands where the first of it does."""
-    found: list[Cluster] = []
+    clustered: list[Cluster] = []
     for mark in marks:
         if not scale.holds(mark.when):
             continue
         x = scale.x(mark.when)
-        if found and x - found[-1].x < near:
-            found[-1] = Cluster(found[-1].x, (*found[-1].marks, mark))
+        if clustered and x - clustered[-1].x < near:
+            clustered[-1] = Cluster(clustered[-1].x, (*clustered[-1].marks, mark))
         else:
-            found.append(Cluster(x, (mark,)))
-    return found
+            clustered.append(Cluster(x, (mark,)))
+    return clustered

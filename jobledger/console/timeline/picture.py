@@ -104,14 +104,14 @@ class _Drawn:
 def _rows(drawn: Timeline, wanted: Wanted) -> Iterator[_Drawn]:
     word, scale = wanted.word, wanted.scale
     yield _Drawn("phases", BAND, joined(phase_bars(drawn, wanted)), word("Phase"))
-    marks = joined(_mark(each, wanted, _MARKS / 2) for each in clusters(drawn.marks, scale))
+    marks = joined(_mark(cluster, wanted, _MARKS / 2) for cluster in clusters(drawn.marks, scale))
     yield _Drawn("marks", _MARKS, marks, word("Incidents"))
     if drawn.levels:
         title = word("Restarts left")
         yield _Drawn("levels", LEVELS, joined(level_steps(drawn, wanted)), title)
-    found = rows(drawn, scale, every=wanted.every)
-    thin = len(found) > MANY
-    for row in found:
+    drawn_rows = rows(drawn, scale, every=wanted.every)
+    thin = len(drawn_rows) > MANY
+    for row in drawn_rows:
         yield _row(row, drawn, wanted, thin=thin)
 
 
@@ -120,12 +120,12 @@ def _row(row: Row, drawn: Timeline, wanted: Wanted, *, thin: bool) -> _Drawn:
         case Single(lane=lane):
             height = _THIN if thin else _SINGLE
             spans = joined(pod_bars(lane, wanted, height))
-            own = [each for each in drawn.marks if each.replica == lane.name] if not thin else []
-            marks = joined(_small(each, wanted, height) for each in clusters(own, wanted.scale))
+            own = [mark for mark in drawn.marks if mark.replica == lane.name] if not thin else []
+            marks = joined(_small(cluster, wanted, height) for cluster in clusters(own, wanted.scale))
             return _Drawn("single", height, spans + marks, "" if thin else row.label)
         case Crowd():
             title = f"{row.type}: {row.size} {wanted.word('replicas' if row.whole else 'other replicas')}"
-            blocks = joined(crowd_bar(each, row.most, wanted.word) for each in row.blocks)
+            blocks = joined(crowd_bar(block, row.most, wanted.word) for block in row.blocks)
             return _Drawn("crowd", CROWD, blocks, row.label, title)
 
 
@@ -135,7 +135,7 @@ def _row(row: Row, drawn: Timeline, wanted: Wanted, *, thin: bool) -> _Drawn:
 def _mark(cluster: Cluster, wanted: Wanted, middle: float) -> Markup:
     """A link to the moment after the mark's entry; its name is all that happened there."""
     loudest = cluster.loudest
-    title = "\n".join(_told(each, wanted) for each in cluster.marks[:12])
+    title = "\n".join(_told(mark, wanted) for mark in cluster.marks[:12])
     if len(cluster.marks) > 12:
         title += f"\n… {len(cluster.marks) - 12}"
     count = (

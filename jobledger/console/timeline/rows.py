@@ -79,31 +79,31 @@ Row = Single | Crowd
 def rows(drawn: Timeline, scale: Scale, *, every: bool = False) -> list[Row]:
     """The rows from top to bottom: by type as the spec has them; `every` replica gets its own if that is wished."""
     if every or len(drawn.lanes) <= FEW:
-        return [Single(each) for each in drawn.lanes]
-    told = _with_story(drawn)
-    found: list[Row] = []
-    for type_, of_type in groupby(drawn.lanes, lambda each: each.type):
+        return [Single(lane) for lane in drawn.lanes]
+    eventful = _with_story(drawn)
+    rows_drawn: list[Row] = []
+    for type_, of_type in groupby(drawn.lanes, lambda lane: lane.type):
         lanes = list(of_type)
         if len(lanes) <= 2:  # a master beside hundreds of workers
-            found += map(Single, lanes)
+            rows_drawn += map(Single, lanes)
             continue
-        single = [each for each in lanes if each.name in told]
-        others = [each for each in lanes if each.name not in told]
+        single = [lane for lane in lanes if lane.name in eventful]
+        others = [lane for lane in lanes if lane.name not in eventful]
         if others:
-            found.append(_crowd(type_, others, scale, whole=not single))
-        found += map(Single, single)
-    return found
+            rows_drawn.append(_crowd(type_, others, scale, whole=not single))
+        rows_drawn += map(Single, single)
+    return rows_drawn
 
 
 def _with_story(drawn: Timeline) -> set[str]:
     """The replicas with the most abnormal incidents."""
-    told = Counter(each.replica for each in drawn.marks if each.replica and each.nature is Nature.ABNORMAL)
-    return {name for name, _ in told.most_common(TOLD)}
+    marks = Counter(mark.replica for mark in drawn.marks if mark.replica and mark.nature is Nature.ABNORMAL)
+    return {name for name, _ in marks.most_common(TOLD)}
 
 
 def _crowd(type_: str, lanes: Sequence[Lane], scale: Scale, *, whole: bool) -> Crowd:
     columns = _columns(_counts(lanes), scale)
-    most = max((sum(each.values()) for each in columns if each), default=0)
+    most = max((sum(column.values()) for column in columns if column), default=0)
     return Crowd(type_, len(lanes), whole, most, tuple(_blocks(columns)))
 
 
@@ -113,9 +113,9 @@ def _counts(lanes: Iterable[Lane]) -> Iterator[tuple[Instant, Counter[ReplicaPha
     for lane in lanes:
         for span in lane.spans:
             changes += _edges(span)
-    changes.sort(key=lambda each: each[0].seq)
+    changes.sort(key=lambda change: change[0].seq)
     now: Counter[ReplicaPhase] = Counter()
-    for _, at_once in groupby(changes, lambda each: each[0].seq):
+    for _, at_once in groupby(changes, lambda change: change[0].seq):
         same = list(at_once)
         for _, phase, more in same:
             now[phase] += more
@@ -146,11 +146,11 @@ def _columns(
         worst = columns[at]
         if worst is None or _trouble(count) >= _trouble(worst):
             columns[at] = count
-    found = []
+    filled = []
     for worst, final in zip(columns, last, strict=True):
-        found.append(before if worst is None else worst)
+        filled.append(before if worst is None else worst)
         before = final if final is not None else before
-    return found
+    return filled
 
 
 def _trouble(count: Counter[ReplicaPhase]) -> int:

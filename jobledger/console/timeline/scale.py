@@ -15,8 +15,8 @@ TICKS: Final = 6
 """At most so many ticks, that their words do not touch on a phone."""
 
 _STEPS: Final = tuple(
-    timedelta(seconds=each)
-    for each in (
+    timedelta(seconds=seconds)
+    for seconds in (
         *(1, 2, 5, 10, 15, 30),
         *(60, 120, 300, 600, 900, 1800),
         *(3600, 7200, 10800, 21600, 43200),
@@ -80,7 +80,7 @@ class ByTime:
         return tuple(self._ticks())
 
     def _ticks(self) -> Iterator[Tick]:
-        step = next((each for each in _STEPS if self._span / each.total_seconds() <= TICKS), _STEPS[-1])
+        step = next((step for step in _STEPS if self._span / step.total_seconds() <= TICKS), _STEPS[-1])
         width = step.total_seconds()
         form = "%H:%M:%S" if width < 60 else "%H:%M" if width < 86400 else "%Y-%m-%d"
         if 60 <= width < 86400 and self._span > 86400:
@@ -115,7 +115,7 @@ class BySeq:
         step = next(size for size in _round_numbers() if count / size <= TICKS)
         start = -(-self.first.seq // step) * step
         numbers = range(start, self.last.seq + 1, step)
-        return tuple(Tick(self.x(Instant(each, self.first.at)), f"#{each}") for each in numbers)
+        return tuple(Tick(self.x(Instant(seq, self.first.at)), f"#{seq}") for seq in numbers)
 
 
 def whole(drawn: Timeline, now: datetime) -> ByTime:
