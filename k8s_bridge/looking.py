@@ -128,7 +128,9 @@ class Looks:
         return batch
 
     async def _look(self, uid: str, number: int) -> None:
-        look = self._looks[uid]
+        look = self._looks.get(uid)
+        if look is None:  # dropped since the batch was made
+            return
         try:
             sight = await self.cluster.look(look.ref, uid)
         except ClusterError as error:

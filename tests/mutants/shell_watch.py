@@ -170,6 +170,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_WATCHERS,
     ),
     Mutant(
+        "looking-dropped-look-ends-all",
+        "k8s_bridge.looking",
+        "        if look is None:  # dropped since the batch was made\n",
+        "        if False:\n",
+        ("tests/unit/bridge/test_looking.py",),
+    ),
+    Mutant(
         "looking-failed-look-is-not-tried-again",
         "k8s_bridge.looking",
         "            self._schedule(uid, max(after or 0.0",
