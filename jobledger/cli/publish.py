@@ -1,7 +1,7 @@
 """`jobledger events publish`: public events of the log to files that grow, or to a web hook."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from jobledger.settings.model import Settings
     from projectors.sinks.webhook import Failure, Receiver
     from statemachine.ids import JobUid
+
+_CONCURRENCY: Final = 8
 
 
 def publish(
@@ -63,7 +65,7 @@ def publish(
         typer.Option(
             "--concurrency", min=1, max=64, help="Web hook: jobs with a request under way at a time."
         ),
-    ] = 8,
+    ] = _CONCURRENCY,
     give_up_after: Annotated[
         str,
         typer.Option(
@@ -96,7 +98,8 @@ def publish(
     settings = common.settings(store=store, verbose=verbose)
     kind, _, place = to.partition(":")
     if kind == "file" and place:
-        if key or from_ != "beginning" or type_ or namespace or give_up_after or insecure:
+        narrowed = from_ != "beginning" or type_ or namespace or concurrency != _CONCURRENCY
+        if key or narrowed or give_up_after or insecure:
             raise ConfigError(
                 "--to file:DIR takes no options of web hooks: files hold all events, from the first on"
             )
@@ -160,9 +163,8 @@ async def _to_hook(
             code = await _fed(feeder, source, once=once)
     finally:
         await sink.close()
-    common.say(
-        f"{common.plural(feeder.delivered, 'event')} sent, {len(failures) or 'none'} of them not delivered"
-    )
+    refused = f", {len(failures)} of them not delivered" if failures else ""
+    common.say(f"{common.plural(feeder.delivered, 'event')} sent{refused}")
     return FAILED if failures else code
 
 
