@@ -1,4 +1,4 @@
-"""The metrics of `serve`, for Prometheus, and nothing else of it: whoever reaches the rest can run programs there."""
+"""The metrics of `serve`, for Prometheus, and nothing else of it: who reaches the rest can run programs there."""
 
 import http.client
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -161,10 +161,10 @@ async def _remind(others: AbstractSet[asyncio.Task[Any]]) -> None:
     """What runs for too long is named and cancelled, again and again; `others` are none of this process's work."""
     while True:
         await asyncio.sleep(_PATIENCE)
-        late = {each for each in asyncio.all_tasks() - others if each is not asyncio.current_task()}
-        names = sorted(each.get_name() for each in late)
+        late = {task for task in asyncio.all_tasks() - others if task is not asyncio.current_task()}
+        names = sorted(task.get_name() for task in late)
         log.warning(
             "ending takes long, what still runs is cancelled again", extra={"action": "end", "tasks": names}
         )
-        for each in late:
-            each.cancel()
+        for task in late:
+            task.cancel()

@@ -73,7 +73,7 @@ class TooManyListeners(JobledgerError):
 
 
 class Unauthenticated(JobledgerError):
-    """Whoever asks has not said who they are, or it is not believed."""
+    """The caller has not said who they are, or it is not believed."""
 
 
 class NoRight(JobledgerError):

@@ -89,7 +89,7 @@ class StoreFull(LogUnavailable):
 class OwnerLost(LogError):
     """Somebody else writes this log now, or it is not known whether the last append took effect.
 
-    Whoever still has the right to write opens the log anew and reads what is in it.
+    The writer that still has the right opens the log anew and reads what is in it.
     """
 
 

@@ -73,7 +73,7 @@ class OptInSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     namespaces: str = ""
-    """Namespaces of a cluster in which such jobs are looked after, with commas between them; `*`: in all. Default:
+    """Namespaces of a cluster in which such jobs are managed, with commas between them; `*`: in all. Default:
     none, because another controller may do it, and two must never manage one namespace."""
 
     def of_jobs(self) -> dict[str, str]:
@@ -175,7 +175,7 @@ class Kind(Protocol):
 
     @property
     def opt_in(self) -> type[OptInSettings] | None:
-        """How that is configured, where its jobs are looked after only if asked for: others may do it already."""
+        """How that is configured, where its jobs are managed only if asked for: others may do it already."""
 
     @property
     def owns(self) -> tuple[Owned, ...]:
@@ -239,7 +239,7 @@ class Kind(Protocol):
         """How many replicas run, and how many there are, by a job object whose status has no `aggregate`."""
 
     def recorded(self, status: Mapping[str, Any]) -> Recorded | None:
-        """What a status tells of a job's life, whoever wrote it; None for a job that nobody has looked at yet."""
+        """What a status tells of a job's life, no matter who wrote it; None for a job without a past."""
 
     def admit(
         self,

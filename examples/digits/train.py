@@ -126,7 +126,7 @@ class Workers:
         return [sum(column) for column in zip(*(self.shares[i] for i in range(self.world)), strict=True)]
 
     def welcome(self, sock: socket.socket, step: int, weights: list[float]) -> None:
-        """Ask a newcomer for its rank and tell it where we are; it replaces whoever had that rank before."""
+        """Ask a newcomer for its rank and tell it where we are; it replaces the worker that had that rank before."""
         rank, world = map(int, receive(sock, 2))
         send(sock, [self.world, step, *weights])
         if world != self.world or not 0 < rank < world:
@@ -137,7 +137,7 @@ class Workers:
         say(f"rank {rank} has joined")
 
     def drop(self, sock: socket.socket) -> None:
-        """Forget a connection; what came over it for this step is sent again by whoever replaces it."""
+        """Forget a connection; what came over it for this step is sent again by the worker that replaces it."""
         rank = self.ranks.pop(sock, 0)
         sock.close()
         if rank:

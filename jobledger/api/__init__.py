@@ -43,7 +43,7 @@ def create(
 ) -> FastAPI:
     """The ASGI application over `app`; its streams end when `closing` says so.
 
-    With `reviews` it serves a cluster: whoever shows a token that the API server knows, as far as their rights
+    With `reviews` it serves a cluster: callers with a token that the API server knows, as far as their rights
     there go. Without, it serves this machine alone, and everybody on it who can reach it. Every error is answered
     with a problem, or a page of the console where one is wanted.
     """

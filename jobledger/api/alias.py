@@ -1,4 +1,4 @@
-"""`/api`, the older name of what the console shows: whoever asks there is answered by `/v1` (ADR 0033).
+"""`/api`, the older name of what the console shows: `/v1` answers requests there (ADR 0033).
 
 They are told so in the header `Deprecation` (RFC 9745), with a link to the address that replaces theirs. What rules a
 manifest breaks stands in `errors` as well, as it did. The next release has no `/api`.

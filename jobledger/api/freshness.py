@@ -1,4 +1,4 @@
-"""Whether what the console shows is fresh: for whoever stands in front of it.
+"""Whether what the console shows is fresh: for the user in front of it.
 
 `/healthz` and `/readyz` are the process's, and stay as they are: a read model that lags is no reason to restart it.
 """

@@ -1,6 +1,6 @@
 """The routes of /v1/lives: what the log tells of jobs that are, and of jobs that were.
 
-They answer as `jobledger history` and `jobledger why` do, text included, so that whoever asks needs to know
+They answer as `jobledger history` and `jobledger why` do, text included, so that a client needs to know
 nothing of entries: `kubectl jobledger` of another release shows what this one has to say.
 """
 
@@ -38,16 +38,16 @@ async def _life(
     """Everything that the log holds of the job that is meant, if the caller may see it."""
     app: App = request.app.state.jobledger
     kinds = await permitted(caller, "get", namespace, name=job, kind=kind)
-    known = [each for each in await app.known(namespace, job, uid) if each.state.object_kind in kinds]
+    known = [life for life in await app.known(namespace, job, uid) if life.state.object_kind in kinds]
     if not await may_list(caller, namespace):  # no names are to be learnt by trying
-        known = [each for each in known if each.name == job]
-    found = chosen(known, job, namespace=namespace, uid=uid, kind=kind)
+        known = [life for life in known if life.name == job]
+    life = chosen(known, job, namespace=namespace, uid=uid, kind=kind)
     await demand(
         caller,
-        Right.over(names_of(found.state.api_version, found.state.object_kind), "get", namespace, found.name),
+        Right.over(names_of(life.state.api_version, life.state.object_kind), "get", namespace, life.name),
     )
     note = "" if uid else others(known, job, namespace=namespace, kind=kind)
-    return await app.life(found, note)
+    return await app.life(life, note)
 
 
 Life = Annotated[History, Depends(_life)]

@@ -75,21 +75,21 @@ async def ended(log: Log, tail: int, *, follow: bool) -> AsyncIterator[bytes]:
         raise UnknownReplica(f"no log of replica {log.attempt.replica}: {error}") from error
 
 
-async def _pieces(seen: window.Window, tail: int) -> AsyncIterator[bytes]:
-    yield _lines(seen, tail) + seen.tail.encode()
+async def _pieces(shown: window.Window, tail: int) -> AsyncIterator[bytes]:
+    yield _lines(shown, tail) + shown.tail.encode()
 
 
-async def _followed(log: Log, seen: window.Window, tail: int) -> AsyncIterator[bytes]:
+async def _followed(log: Log, shown: window.Window, tail: int) -> AsyncIterator[bytes]:
     """The window's lines, then every line that is added once it is whole."""
-    yield _lines(seen, tail)
-    async for news in await log.news(seen.end):
+    yield _lines(shown, tail)
+    async for news in await log.news(shown.end):
         yield _text(news.lines) + (news.tail.encode() if news.ended else b"")
 
 
-def _lines(seen: window.Window, tail: int) -> bytes:
+def _lines(shown: window.Window, tail: int) -> bytes:
     """The whole lines among the last `tail`, of which one may be unfinished."""
-    return _text(seen.lines[1:] if seen.tail and len(seen.lines) == tail else seen.lines)
+    return _text(shown.lines[1:] if shown.tail and len(shown.lines) == tail else shown.lines)
 
 
 def _text(lines: Sequence[str]) -> bytes:
-    return "".join(f"{each}\n" for each in lines).encode()
+    return "".join(f"{line}\n" for line in lines).encode()

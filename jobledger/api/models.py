@@ -103,7 +103,7 @@ class HistoryView(Model):
 
 
 class EntryView(Model):
-    """An entry in words: what was noticed, who did it and how that is known, what was decided, phases around it."""
+    """An entry in words: what was observed, who did it and how that is known, what was decided, phases around it."""
 
     seq: int
     at: datetime

@@ -36,9 +36,9 @@ def plain(value: object) -> Any:
         case Decimal():
             return float(value)
         case Mapping():
-            return {str(key): plain(each) for key, each in value.items()}
+            return {str(key): plain(item) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [plain(each) for each in value]
+            return [plain(item) for item in value]
         case _:
             return value
 
@@ -50,9 +50,9 @@ def fields(record: Any) -> Data:
 
 def listed(row: Listed) -> Data:
     """A row of the list, with what it shows beside the job's own fields."""
-    found = fields(row)
-    shown = found.pop("shown")
-    return {**{camel(name): value for name, value in shown.items()}, **found}
+    columns = fields(row)
+    shown = columns.pop("shown")
+    return {**{camel(name): value for name, value in shown.items()}, **columns}
 
 
 def job(subject: Subject, rows: Sequence[Row], launch: str, offered: Sequence[str]) -> Data:
@@ -77,8 +77,8 @@ def job(subject: Subject, rows: Sequence[Row], launch: str, offered: Sequence[st
         "commands": {
             "launch": launch,
             "replicas": {
-                each.name: [{"container": one.name, "command": one.command} for one in each.containers]
-                for each in rows
+                row.name: [{"container": one.name, "command": one.command} for one in row.containers]
+                for row in rows
             },
         },
         "actions": list(offered),
@@ -111,15 +111,15 @@ def panel(shown: Shown, error: str) -> Data:
         "start": shown.span.start,
         "end": shown.span.end,
         "step": shown.span.step,
-        "lines": [fields(each) for each in shown.lines],
+        "lines": [fields(line) for line in shown.lines],
         "linesInAll": shown.of,
         "error": error,
     }
 
 
-def entry(told: Told) -> Data:
+def entry(words: Told) -> Data:
     """An entry of the job's life."""
-    return fields(told)
+    return fields(words)
 
 
 def remembered(row: EntryRow) -> Data:

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 
 from jobledger.api.models import Validated, answers
 from jobledger.api.requests import Body
-from jobledger.console.creating import Creating, noticed, pairs, renamed
+from jobledger.console.creating import Creating, notice_text, pairs, renamed
 from jobledger.console.frame import Console
 from jobledger.jobs.intake import inspect
 from statemachine.errors import Problem, SpecInvalid
@@ -33,18 +33,18 @@ def routes(console: Console) -> APIRouter:
 def validated(creating: Creating, body: Mapping[str, Any]) -> dict[str, Any]:
     """What all rules say of a manifest; `manifest` is None for what describes no job."""
     try:
-        written, kind, found = creating.draft(json.dumps(body))
+        written, kind, draft = creating.draft(json.dumps(body))
     except SpecInvalid as error:
         return {"manifest": None, "errors": errors_of(error.problems), "warnings": []}
-    problems = list(found.problems)
+    problems = list(draft.problems)
     if not problems:
         try:
             inspect([written], as_api_server=True)
         except SpecInvalid as error:
             problems += error.problems
-    canonical = {**found.manifest, "apiVersion": kind.names.api_version, "kind": kind.names.kind}
-    warnings = [{"reason": "DeprecatedField", "text": each} for each in renamed(written.kind, kind)]
-    warnings += [{"reason": each.reason, "text": noticed(each)} for each in found.notices]
+    canonical = {**draft.manifest, "apiVersion": kind.names.api_version, "kind": kind.names.kind}
+    warnings = [{"reason": "DeprecatedField", "text": text} for text in renamed(written.kind, kind)]
+    warnings += [{"reason": notice.reason, "text": notice_text(notice)} for notice in draft.notices]
     return {"manifest": canonical, "errors": errors_of(problems), "warnings": warnings}
 
 

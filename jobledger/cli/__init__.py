@@ -17,7 +17,7 @@ GROUPS: Final = {
     "Jobs of a cluster": {
         "controller": "Run the jobs of a Kubernetes cluster.",
         "evidence": "List the pods that wait for the controller to write down how they ended, "
-        "or let go of them.",
+        "or release them.",
     },
     "Against a server": {
         "submit": "Hand jobs to a running server, with the ConfigMaps and Secrets they use.",
@@ -31,7 +31,7 @@ GROUPS: Final = {
         "delete": "Delete jobs: their processes end (SIGTERM, then SIGKILL), their history stays in the ledger.",
     },
     "The ledger": {
-        "history": "List everything that the log holds of a job: when, what was noticed, what was decided, "
+        "history": "List everything that the log holds of a job: when, what was observed, what was decided, "
         "the phase after.",
         "why": "Explain why a job is as it is: every restart, failure, pause, scale, wait and deletion, "
         "with its cause.",
@@ -70,23 +70,25 @@ def build(verb: str = "") -> typer.Typer:
     """The application: with `verb` alone if it is one, else with all verbs. Imports only what it holds."""
     app = _empty()
     groups = {name: (group, says) for group, verbs in GROUPS.items() for name, says in verbs.items()}
-    for each in [verb] if verb in groups else groups:
-        group, says = groups[each]
-        name = each.replace("-", "_")
+    for command_name in [verb] if verb in groups else groups:
+        group, says = groups[command_name]
+        name = command_name.replace("-", "_")
         verb_of = getattr(import_module(f"jobledger.cli.{_IN_MODULE.get(name, name)}"), name)
         if isinstance(verb_of, typer.Typer):
             for inner in verb_of.registered_commands:
                 inner.help = paragraphs(inner.callback) if inner.callback else None
-            app.add_typer(verb_of, name=each, rich_help_panel=group, short_help=says)
+            app.add_typer(verb_of, name=command_name, rich_help_panel=group, short_help=says)
         else:
-            app.command(each, rich_help_panel=group, help=paragraphs(verb_of), short_help=says)(verb_of)
+            app.command(command_name, rich_help_panel=group, help=paragraphs(verb_of), short_help=says)(
+                verb_of
+            )
     return app
 
 
 def paragraphs(function: Callable[..., object]) -> str:
     """Its docstring, each paragraph in one line: how wide the terminal is, only the terminal knows."""
     paragraphs = (function.__doc__ or "").split("\n\n")
-    return "\n\n".join(" ".join(each.split()) for each in paragraphs)
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def listing() -> typer.Typer:

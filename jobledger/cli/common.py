@@ -99,10 +99,10 @@ def label_selector(said: str, names: Sequence[str] | None = None) -> str:
     """
     from k8s_bridge.selectors import Selector
 
-    found = str(Selector.of(said))
-    if found and names:
+    selector = str(Selector.of(said))
+    if selector and names:
         raise e.ConfigError("names and --selector exclude each other")
-    return found
+    return selector
 
 
 # ---- settings ----------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def held(
     from jobledger.settings.loading import load
 
     level = None if not verbose else "info" if verbose == 1 else "debug"
-    found = load(
+    loaded = load(
         {
             "store": ("--store", store),
             "server": ("--server", server),
@@ -137,11 +137,11 @@ def held(
         },
         whole=whole,
     )
-    log = found.settings.log
-    if quiet_level and found.origins["log.level"] == "default":
+    log = loaded.settings.log
+    if quiet_level and loaded.origins["log.level"] == "default":
         log = log.model_copy(update={"level": quiet_level})
     configure(log)
-    return found
+    return loaded
 
 
 def settings(**flags: Any) -> "Settings":
@@ -157,7 +157,7 @@ def actor(verb: str = "") -> str:
 
 
 def client(
-    found: "Settings", verb: str = "", *, waits: bool = False, seconds: float | None = None
+    settings: "Settings", verb: str = "", *, waits: bool = False, seconds: float | None = None
 ) -> "Client":
     """A client of the server that these settings mean.
 
@@ -169,7 +169,7 @@ def client(
     from jobledger.client.server import Client, Patience
     from jobledger.settings.locations import socket_path
 
-    address = found.server or str(socket_path(found.store))
+    address = settings.server or str(socket_path(settings.store))
     if address.startswith("https://") or ("://" in address and not address.startswith("http://")):
         raise e.ConfigError(f"{address} is no server: give http://127.0.0.1:PORT or the path of a socket")
     patience = Patience(lambda said: warn(f"jobledger: {said}"), seconds) if waits else None
@@ -211,13 +211,13 @@ def asked_or_read(
     read()
 
 
-def store_flag(found: "Held") -> str:
+def store_flag(loaded: "Held") -> str:
     """What a command line needs to mean the same store: ` --store PATH`, or nothing for the default."""
     import shlex
 
-    if found.origins["store"] == "default":
+    if loaded.origins["store"] == "default":
         return ""
-    return f" --store {shlex.quote(str(found.settings.store))}"
+    return f" --store {shlex.quote(str(loaded.settings.store))}"
 
 
 # ---- output ------------------------------------------------------------------------------------------------

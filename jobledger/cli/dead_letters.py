@@ -39,12 +39,12 @@ def list_(
     """List what could not be decided: when, of which job, what it was, whether it was retried, and what was wrong."""
     letters = _letters(common.settings(store=store, verbose=verbose), log)
     if output is not common.Output.TABLE:
-        common.dump([_plain(each) for each in letters], output)
+        common.dump([_plain(letter) for letter in letters], output)
     elif not letters:
         common.say("no dead letters: every observation could be decided")
     else:
         heads = ("ID", "TIME", "JOB", "OBSERVATION", "RETRIED", "ERROR")
-        common.say(common.columns(heads, [_row(each) for each in letters]))
+        common.say(common.columns(heads, [_row(letter) for letter in letters]))
 
 
 @dead_letters.command()
@@ -59,19 +59,23 @@ def show(
 ) -> None:
     """Show a dead letter whole. Values that look like secrets are left out of the observation."""
     (letter,) = _chosen(_letters(common.settings(store=store, verbose=verbose), log), [id_])
-    found = _plain(letter) | ({"observation": _escaped(letter.observation)} if raw else {})
+    fields = _plain(letter) | ({"observation": _escaped(letter.observation)} if raw else {})
     if output is not common.Output.TABLE:
-        common.dump(found, output, verbatim=raw)
+        common.dump(fields, output, verbatim=raw)
         return
-    seen = found.pop("observation")
-    width = max(map(len, found))
-    for name, value in found.items():
+    observation = fields.pop("observation")
+    width = max(map(len, fields))
+    for name, value in fields.items():
         common.say(f"{name:<{width}}  {_line(str(value or '-'))}")
     common.say()
     if raw:
-        typer.echo(seen)  # with any secret in it, as was asked for
+        typer.echo(observation)  # with any secret in it, as was asked for
     else:
-        common.say(seen if isinstance(seen, str) else json.dumps(seen, indent=2, ensure_ascii=False))
+        common.say(
+            observation
+            if isinstance(observation, str)
+            else json.dumps(observation, indent=2, ensure_ascii=False)
+        )
 
 
 @dead_letters.command()
@@ -85,7 +89,7 @@ def retry(
     log: histories.Log = None,
     verbose: common.Verbose = 0,
 ) -> None:
-    """Send dead letters to whoever decides once more, for what kept them from being decided may be mended.
+    """Send dead letters to the engine once more: what kept them from being decided may be fixed by now.
 
     They are decided as late arrivals, by a controller that runs now or by the next one. A letter stays in the list
     and says when it was retried; what again cannot be decided becomes another letter. One that cannot be read as an
@@ -95,7 +99,9 @@ def retry(
         raise typer.BadParameter("give IDs, or --all", param_hint="ID")
     settings = common.settings(store=store, verbose=verbose)
     letters = _letters(settings, log)
-    wanted = [each for each in letters if each.retried_at is None] if every else _chosen(letters, ids or [])
+    wanted = (
+        [letter for letter in letters if letter.retried_at is None] if every else _chosen(letters, ids or [])
+    )
     if not wanted:
         common.say("nothing to retry")
         return
@@ -116,16 +122,16 @@ async def _retried(settings: "Settings", url: str | None, letters: "Sequence[Dea
     code = OK
     where = log_of(url, settings) if url else settings.store
     async with ledger_of(where, frozenset({Role.FRONT})) as ledger:
-        for each in letters:
+        for letter in letters:
             try:
-                seen = await retry(each, ledger.partitions, ledger.way, datetime.now(UTC))
+                observation = await retry(letter, ledger.partitions, ledger.way, datetime.now(UTC))
             except EntryUnreadable as error:
                 common.warn(
-                    f"jobledger: dead letter {each.name} is not sent, it would only come back: {error}"
+                    f"jobledger: dead letter {letter.name} is not sent, it would only come back: {error}"
                 )
                 code = FAILED
             else:
-                common.say(f"retried {each.name}: {seen.type} of job {seen.job}")
+                common.say(f"retried {letter.name}: {observation.type} of job {observation.job}")
     return code
 
 
@@ -137,10 +143,10 @@ def _chosen(letters: "Sequence[DeadLetter]", names: "Sequence[str]") -> "list[De
     """The letters of these names, oldest first. Raises ConfigError."""
     from statemachine.errors import ConfigError
 
-    there = {each.name for each in letters}
-    if unknown := [each for each in names if each not in there]:
+    there = {letter.name for letter in letters}
+    if unknown := [name for name in names if name not in there]:
         raise ConfigError(f"there is no dead letter {unknown[0]}; `jobledger dead-letters list` shows them")
-    return [each for each in letters if each.name in names]
+    return [letter for letter in letters if letter.name in names]
 
 
 def _seen(letter: "DeadLetter") -> Any:
@@ -172,12 +178,12 @@ def _plain(letter: "DeadLetter") -> dict[str, Any]:
 
 
 def _row(letter: "DeadLetter") -> tuple[str, ...]:
-    seen = _seen(letter)
-    type_ = str(seen.get("type", "?")) if isinstance(seen, dict) else "?"
+    observation = _seen(letter)
+    type_ = str(observation.get("type", "?")) if isinstance(observation, dict) else "?"
     retried = clock(letter.retried_at) if letter.retried_at else "-"
     return letter.name, clock(letter.at), letter.job, type_, retried, _line(letter.error)
 
 
 def _line(text: str) -> str:
     """On one line, whatever is in it."""
-    return "".join(each if each.isprintable() else " " for each in text)
+    return "".join(character if character.isprintable() else " " for character in text)

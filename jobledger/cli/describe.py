@@ -70,15 +70,20 @@ def _lines(job: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[str]:
     if status.get("conditions"):
         yield "Conditions:"
         rows = [
-            (each["type"], each["status"], common.age(each.get("lastTransitionTime")), each["message"])
-            for each in status["conditions"]
+            (
+                condition["type"],
+                condition["status"],
+                common.age(condition.get("lastTransitionTime")),
+                condition["message"],
+            )
+            for condition in status["conditions"]
         ]
         yield _indented(common.columns(("TYPE", "STATUS", "SINCE", "MESSAGE"), rows))
-    replicas = [(task, each) for task in status.get("tasks") or () for each in task["replicas"]]
+    replicas = [(task, replica) for task in status.get("tasks") or () for replica in task["replicas"]]
     if replicas:
         yield "Replicas:"
         yield _indented(
-            common.columns(("POD", "PHASE", "CONTAINERS"), (_replica(each) for _, each in replicas))
+            common.columns(("POD", "PHASE", "CONTAINERS"), (_replica(replica) for _, replica in replicas))
         )
     if counts := status.get("replicaStatuses"):
         yield "Replicas:"
@@ -86,7 +91,8 @@ def _lines(job: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[str]:
     yield "Events:" if events else "Events: none"
     if events:
         rows4 = [
-            (common.age(each["at"]), each["type"], each["reason"], each["message"]) for each in events[-20:]
+            (common.age(event["at"]), event["type"], event["reason"], event["message"])
+            for event in events[-20:]
         ]
         yield _indented(common.columns(("AGE", "TYPE", "REASON", "MESSAGE"), rows4))
 
@@ -116,9 +122,9 @@ def _head(job: dict[str, Any]) -> Iterator[str]:
 
 def _replica(replica: dict[str, Any]) -> tuple[str, str, str]:
     said = []
-    for each in replica.get("containers") or ():
-        code = f" (exit code {each['exitCode']})" if "exitCode" in each else ""
-        said.append(f"{each['name']} {each['state']}{code}")
+    for container in replica.get("containers") or ():
+        code = f" (exit code {container['exitCode']})" if "exitCode" in container else ""
+        said.append(f"{container['name']} {container['state']}{code}")
     return replica["name"], replica["phase"], ", ".join(said)
 
 
@@ -128,7 +134,7 @@ _COUNTS: Final = ("active", "succeeded", "failed")
 
 def _counted(of_type: tuple[str, dict[str, Any]]) -> tuple[str, ...]:
     type_, counts = of_type
-    return type_, *(str(counts.get(each, 0)) for each in _COUNTS)
+    return type_, *(str(counts.get(count, 0)) for count in _COUNTS)
 
 
 def _indented(text: str) -> str:

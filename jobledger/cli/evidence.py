@@ -1,4 +1,4 @@
-"""`jobledger evidence`: the pods of a cluster that the evidence finalizer holds, and how to let go of them all."""
+"""`jobledger evidence`: the pods of a cluster that the evidence finalizer holds, and how to release them all."""
 
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -39,9 +39,9 @@ def evidence(
     ] = None,
     verbose: common.Verbose = 0,
 ) -> None:
-    """List the pods that wait for the controller to write down how they ended, or let go of them.
+    """List the pods that wait for the controller to write down how they ended, or release them.
 
-    A controller that runs lets go of each by itself once its end is in the log. What is released here before that
+    A controller that runs releases every pod by itself once its end is in the log. What is released here before that
     is told in histories as "evidence lost".
     """
     import asyncio
@@ -67,7 +67,7 @@ async def _evidence(kubeconfig: "Path | None", context: str, namespace: str | No
             common.say("no pod is held")
             return OK
         if not release:
-            common.say(common.columns(_HEADER, [_row(each) for each in held]))
+            common.say(common.columns(_HEADER, [_row(pod) for pod in held]))
             return OK
         return await _release(cluster, held)
 
@@ -78,19 +78,22 @@ async def _release(cluster: "ApiServerCluster", held: "list[Manifest]") -> int:
     from statemachine.errors import ClusterError, Conflict, Missing
 
     failed = 0
-    for each in held:
+    for pod in held:
         try:
-            await cluster.release(Ref.of(each), each["metadata"]["uid"])
+            await cluster.release(Ref.of(pod), pod["metadata"]["uid"])
         except (Missing, Conflict):
             continue  # it is gone, which is as good
         except ClusterError as error:
             failed += 1
-            common.warn(f"{Ref.of(each)}: {error}")
+            common.warn(f"{Ref.of(pod)}: {error}")
     common.say(f"released {len(held) - failed} of {len(held)} pods")
     return FAILED if failed else OK
 
 
 def _row(pod: "Manifest") -> tuple[str, ...]:
     meta = pod["metadata"]
-    owner = next((each["name"] for each in meta.get("ownerReferences") or () if each.get("controller")), "-")
+    owner = next(
+        (reference["name"] for reference in meta.get("ownerReferences") or () if reference.get("controller")),
+        "-",
+    )
     return meta["namespace"], meta["name"], (pod.get("status") or {}).get("phase", "-"), owner

@@ -37,25 +37,25 @@ class Follower:
 
     def states(self) -> list[JobState]:
         """The jobs as they stand, as far as they have been looked at."""
-        found = map(self._app.state, self._uids)
-        return [each for each in found if each is not None]
+        states = map(self._app.state, self._uids)
+        return [state for state in states if state is not None]
 
     @property
     def all_over(self) -> bool:
         """Every job has ended, or nothing of it is left."""
         states = self.states()
-        return len(states) == len(self._uids) and all(each.is_final or each.closed for each in states)
+        return len(states) == len(self._uids) and all(state.is_final or state.closed for state in states)
 
     @property
     def all_closed(self) -> bool:
         """Nothing of any job that was deleted is left, and all others have ended."""
-        return all(each.closed if each.deleted else each.is_final for each in self.states())
+        return all(state.closed if state.deleted else state.is_final for state in self.states())
 
     @property
     def at_rest(self) -> bool:
         """No replica's process runs any more, and the pods that are to go are gone."""
-        replicas = [replica for each in self.states() for replica in each.replicas.values()]
-        return all((each.ended and not each.leaving) or not each.has_pod for each in replicas)
+        replicas = [replica for state in self.states() for replica in state.replicas.values()]
+        return all((replica.ended and not replica.leaving) or not replica.has_pod for replica in replicas)
 
     @contextmanager
     def on(self, screen: Screen) -> Iterator[None]:
@@ -150,7 +150,7 @@ class Follower:
 
 
 def story(state: JobState, shown: Shown, stopped: str) -> Iterator[str]:
-    """What became of a job, and of a failed one the last lines of whoever failed."""
+    """What became of a job, and of a failed one the last lines of the replica that failed."""
     replicas = plural(state.plan.scale, "replica") if state.plan else "no replica"
     scale = f"{replicas}, {plural(budget(state).used, 'restart')}"
     match state.phase:
@@ -164,7 +164,7 @@ def story(state: JobState, shown: Shown, stopped: str) -> Iterator[str]:
             yield f"{state.name} was stopped ({stopped or 'deleted'}); nothing of it runs any more."
         case phase:
             yield f"{state.name} is {phase} and goes on; the next `jobledger run` or `serve` on this store adopts it."
-    left = [each.name for each in state.replicas.values() if each.has_pod and not each.ended]
+    left = [replica.name for replica in state.replicas.values() if replica.has_pod and not replica.ended]
     if state.is_final and left:
         yield f"  still running: {', '.join(left)}, for the job's clean-up policy leaves them alone; to end them,"
         yield f"  start `jobledger serve`, then `jobledger delete {state.name}`"
@@ -172,13 +172,13 @@ def story(state: JobState, shown: Shown, stopped: str) -> Iterator[str]:
 
 def _reasons(state: JobState) -> Iterator[str]:
     for type_ in ("Failed", "ReplicaFailure"):
-        found = state.condition(type_)
-        if found is not None and found.status == "True":
-            yield f"  {found.message}"
+        condition = state.condition(type_)
+        if condition is not None and condition.status == "True":
+            yield f"  {condition.message}"
 
 
 def _last_lines(state: JobState, shown: Shown) -> Iterator[str]:
-    failed = [each.name for each in state.replicas.values() if each.phase.value == "Failed"]
+    failed = [replica.name for replica in state.replicas.values() if replica.phase.value == "Failed"]
     for name in failed[:1]:
         tail = shown.tails.get((state.uid, name))
         if tail and tail.recent:

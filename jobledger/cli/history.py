@@ -37,7 +37,7 @@ def history(
     history_url: common.HistoryUrl = None,
     verbose: common.Verbose = 0,
 ) -> None:
-    """List everything that the log holds of a job: when, what was noticed, what was decided, the phase after.
+    """List everything that the log holds of a job: when, what was observed, what was decided, the phase after.
 
     Works without a server, and for jobs that are long deleted. Times are UTC. Passwords, tokens
     and keys are shown as <redacted>.
@@ -58,11 +58,11 @@ def history(
     if not job:
         raise ConfigError("name the job whose history you want, or --rebuild")
     span(seq)  # what is wrong with the question is said before the store is read
-    told = histories.reading(
+    life = histories.reading(
         settings, lambda read: find(read, job, namespace=settings.namespace, uid=uid, kind=kind), log
     )
     form = Form(text=output is common.Output.TABLE, width=histories.terminal_width())
-    answer = history_answer(told, form, seq=seq, full=full)
+    answer = history_answer(life, form, seq=seq, full=full)
     raise typer.Exit(histories.show(answer, output, histories.ADVICE))
 
 
@@ -79,10 +79,10 @@ def _rebuilt(settings: "Settings", url: str | None) -> int:
     where = history_of(settings) or log
     if isinstance(where, Kafka):
         raise ConfigError("a log in Kafka has no history beside it: name its database with --history")
-    found = asyncio.run(rebuild(log, where, common.warn))
-    entries = "entry" if found.entries == 1 else "entries"
+    rebuilt = asyncio.run(rebuild(log, where, common.warn))
+    entries = "entry" if rebuilt.entries == 1 else "entries"
     common.say(
-        f"the history has been made again: {common.plural(found.jobs, 'job')}, {found.entries} {entries}"
+        f"the history has been made again: {common.plural(rebuilt.jobs, 'job')}, {rebuilt.entries} {entries}"
     )
     return OK
 
@@ -113,10 +113,10 @@ def why(
 
     settings = common.settings(store=store, namespace=namespace, verbose=verbose)
     Moment.parse(at)  # what is wrong with the question is said before the store is read
-    told = histories.reading(
+    life = histories.reading(
         settings, lambda read: find(read, job, namespace=settings.namespace, uid=uid, kind=kind), log
     )
-    answer = why_answer(told, Form(text=output is common.Output.TABLE, width=width()), at=at)
+    answer = why_answer(life, Form(text=output is common.Output.TABLE, width=width()), at=at)
     raise typer.Exit(histories.show(answer, output, histories.ADVICE))
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 KIND_OPTIONS: Final = {
     "pytorchjobs": (
-        "Namespaces in which Kubeflow's PyTorchJobs are looked after, with commas between them; `*`: in all. "
+        "Namespaces in which Kubeflow's PyTorchJobs are managed, with commas between them; `*`: in all. "
         "Default: none, because Kubeflow's training operator may do it, and two must never manage one "
         "namespace."
     ),

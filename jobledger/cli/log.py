@@ -50,11 +50,11 @@ def log(
     import asyncio
 
     settings = common.settings(verbose=verbose)
-    found = asyncio.run(_copied(action, settings, source, target))
-    more = f", {found.before} of them before" if found.before else ""
-    letters = f", and {common.plural(found.letters, 'dead letter')}" if found.letters else ""
+    copied = asyncio.run(_copied(action, settings, source, target))
+    more = f", {copied.before} of them before" if copied.before else ""
+    letters = f", and {common.plural(copied.letters, 'dead letter')}" if copied.letters else ""
     same = "the same in both" if action is Action.COPY else "backed up"
-    common.say(f"{same}: {found.jobs} jobs, {found.entries} entries{more}{letters}")
+    common.say(f"{same}: {copied.jobs} jobs, {copied.entries} entries{more}{letters}")
 
 
 async def _copied(action: Action, settings: "Settings", source: str, target: str) -> "Copied":
@@ -142,22 +142,22 @@ async def _topics(action: TopicsAction, settings: "Settings", address: "Address"
     if action is TopicsAction.APPLY:
         for line in await topics.apply(address, settings.kafka.partitions, settings.kafka.replication):
             common.say(line)
-    found = await topics.survey(address)
-    if found.there:
-        rows = [_row(name, found.there[name]) for name in sorted(found.there)]
+    survey = await topics.survey(address)
+    if survey.there:
+        rows = [_row(name, survey.there[name]) for name in sorted(survey.there)]
         common.say(common.columns(("TOPIC", "PARTITIONS", "COPIES", "CLEAN-UP", "KEPT", "IN SYNC"), rows))
-    for line in found.wrong:
+    for line in survey.wrong:
         common.warn(f"jobledger: {line}")
-    return FAILED if found.wrong else OK
+    return FAILED if survey.wrong else OK
 
 
-def _row(name: str, found: "Found") -> tuple[str, ...]:
-    held = found.settings
+def _row(name: str, topic: "Found") -> tuple[str, ...]:
+    held = topic.settings
     kept = held.get("retention.ms", "-1")
     return (
         name,
-        str(found.partitions),
-        str(found.copies),
+        str(topic.partitions),
+        str(topic.copies),
         held.get("cleanup.policy", ""),
         "for ever"
         if kept == "-1" or held.get("cleanup.policy") == "compact"

@@ -82,9 +82,9 @@ def show(
     if follow:
         _together(asked, namespace, name, names, wanted)
         return
-    for each in names:
-        with asked.logs(namespace, name, replica=each, **wanted) as pieces:
-            _write_named(each, pieces)
+    for replica_name in names:
+        with asked.logs(namespace, name, replica=replica_name, **wanted) as pieces:
+            _write_named(replica_name, pieces)
 
 
 def _together(
@@ -105,8 +105,8 @@ def _together(
         else:
             ended.put(None)
 
-    for each in names:
-        Thread(target=one, args=(each,), daemon=True).start()  # Ctrl-C does not wait for daemons
+    for replica_name in names:
+        Thread(target=one, args=(replica_name,), daemon=True).start()  # Ctrl-C does not wait for daemons
     for _ in names:
         error = ended.get()
         if error is not None:
@@ -149,14 +149,14 @@ async def _from_files(
         state = ledger.newest(settings.namespace, name, str(wanted["kind"]))
         known = await ledger.attempts(state.uid)
         names = _replicas(state) if everybody else [replica]
-        for each in names:
+        for replica_name in names:
             with suppress(*([NotPossible] if everybody else [])):
                 container, previous = str(wanted["container"]), bool(wanted["previous"])
-                attempt = chosen(state, known, each, container=container, previous=previous)
+                attempt = chosen(state, known, replica_name, container=container, previous=previous)
                 path = ledger.log_file(attempt, container)
                 pieces = _pieces(path)
                 if everybody:
-                    _write_named(each, pieces)
+                    _write_named(replica_name, pieces)
                 else:
                     _write(pieces)
 

@@ -117,4 +117,4 @@ def doubtful(doubt: str, advice: str = "") -> int:
 
 
 ADVICE = "; `jobledger replay --verify` checks the store"
-"""What whoever has the store can do about a doubt."""
+"""What a user who has the store can do about a doubt."""

@@ -40,8 +40,8 @@ def render(
     settings = common.settings(namespace=namespace, verbose=verbose)
     if not uid or not uid.isprintable():
         raise ConfigError("--uid must be a text of printable characters")
-    manifests = [each for each in load(files).usable() if each.is_job]
-    objects = [child for each in manifests for child in children(each, uid, settings)]
+    manifests = [manifest for manifest in load(files).usable() if manifest.is_job]
+    objects = [child for manifest in manifests for child in children(manifest, uid, settings)]
     typer.echo(to_yaml(objects), nl=False)
     if not objects:
         common.warn("jobledger: no objects are made of this")
@@ -66,8 +66,10 @@ def children(manifest: "Manifest", uid: str, settings: "Settings") -> Iterator[d
     admission = kind_of(raw["apiVersion"], manifest.kind).admit(manifest.name, manifest.spec)
     if admission.problems:
         about = f"{manifest.source}: {manifest.kind} {manifest.name}"
-        raise SpecInvalid([Problem(each.rule, "", f"{about}: {each}") for each in admission.problems])
-    seen = JobObserved(
+        raise SpecInvalid(
+            [Problem(problem.rule, "", f"{about}: {problem}") for problem in admission.problems]
+        )
+    observation = JobObserved(
         job=JobUid(uid),
         at=_NO_TIME,
         api_version=raw["apiVersion"],
@@ -78,8 +80,8 @@ def children(manifest: "Manifest", uid: str, settings: "Settings") -> Iterator[d
         spec=raw["spec"],
         settings=settings.cluster.of_jobs(),
     )
-    new = JobState(seen.job)
-    state = fold(new, decide(new, seen))
+    new = JobState(observation.job)
+    state = fold(new, decide(new, observation))
     for child in desired(state):
         built = child.build()
         built["metadata"].setdefault("namespace", state.namespace)
@@ -108,7 +110,7 @@ def crds(
                 spelling.lower(), names
             )  # an alias may be spelled like its kind but for capitals
     chosen: dict[Names, None] = {}
-    usual = (each for each in SERVED if not kind_of(each.api_version, each.kind).opt_in)
+    usual = (names for names in SERVED if not kind_of(names.api_version, names.kind).opt_in)
     for name in kinds or [names.plural for names in usual]:
         if name.lower() not in served:
             near = nearest(name, [*KNOWN, *served])

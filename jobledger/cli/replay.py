@@ -61,11 +61,11 @@ def replay(
     if len(jobs or ()) != 1:
         raise ConfigError("name the job to replay, or --verify to check all of them")
     moment, job = Moment.parse(at), (jobs or [""])[0]
-    told = histories.reading(
+    life = histories.reading(
         settings, lambda read: find(read, job, namespace=settings.namespace, uid=uid, kind=kind), log
     )
-    reading = told.read(moment=moment)
-    code = histories.show(beside(told, reading), output, histories.ADVICE)
+    reading = life.read(moment=moment)
+    code = histories.show(beside(life, reading), output, histories.ADVICE)
     if reading.entries:
         _print_status(reading.state, output)
     raise typer.Exit(code)
@@ -98,13 +98,13 @@ async def _verified(
     for name in names if not uid else ():
         if note := others(known, name, namespace=namespace, kind=kind):
             common.warn(f"jobledger: {note}")
-    return [await _verdict(log, each, snapshots) for each in dict.fromkeys(each.uid for each in meant)]
+    return [await _verdict(log, uid, snapshots) for uid in dict.fromkeys(known.uid for known in meant)]
 
 
 async def _verdict(log: ReadableLog, job: Any, snapshots: Sequence[Snapshot]) -> "Verdict":
     from projectors.verify import Verification
 
-    verification = Verification([each for each in snapshots if each.job == job])
+    verification = Verification([snapshot for snapshot in snapshots if snapshot.job == job])
     async for batch in log.scan(job=job):
         for record in batch:
             verification.take(record)
@@ -115,20 +115,20 @@ def _tell(verdicts: Sequence["Verdict"], output: common.Output) -> int:
     """Every job with its first difference, and a line for all; gives the exit code."""
     from statemachine.redact import redacted
 
-    wrong = [each for each in verdicts if each.difference is not None]
+    wrong = [verdict for verdict in verdicts if verdict.difference is not None]
     for verdict in verdicts:
         for warning in verdict.warnings:
             common.warn(f"jobledger: warning: {_named(verdict)}, entry {warning.seq}: {warning.says}")
-    for each in wrong:
-        found = each.difference
-        if found is not None:
-            common.warn(f"jobledger: {_named(each)}, entry {found.seq}: {found.says}")
-            for label, events in (("recorded", found.recorded), ("now", found.now)):
-                if found.recorded or found.now:
+    for verdict in wrong:
+        difference = verdict.difference
+        if difference is not None:
+            common.warn(f"jobledger: {_named(verdict)}, entry {difference.seq}: {difference.says}")
+            for label, events in (("recorded", difference.recorded), ("now", difference.now)):
+                if difference.recorded or difference.now:
                     common.warn(f"  {label}:")
                     common.warn(_indented(redacted(list(events))))
     if output is common.Output.JSON:
-        common.dump(redacted([_plain(each) for each in verdicts]), output)
+        common.dump(redacted([_plain(verdict) for verdict in verdicts]), output)
     else:
         common.say(_summary(verdicts, len(wrong)))
     return FAILED if wrong else 0
@@ -145,10 +145,10 @@ def _indented(events: list[Any]) -> str:
 
 
 def _summary(verdicts: Sequence["Verdict"], wrong: int) -> str:
-    entries = sum(each.entries for each in verdicts)
-    again = sum(each.decided_again for each in verdicts)
-    folded = sum(each.only_folded for each in verdicts)
-    snapshots = sum(each.snapshots for each in verdicts)
+    entries = sum(verdict.entries for verdict in verdicts)
+    again = sum(verdict.decided_again for verdict in verdicts)
+    folded = sum(verdict.only_folded for verdict in verdicts)
+    snapshots = sum(verdict.snapshots for verdict in verdicts)
     warnings = sum(len(verdict.warnings) for verdict in verdicts)
     head = f"{common.plural(wrong, 'job')} of {len(verdicts)} not as recorded" if wrong else "ok"
     counts = [
@@ -163,7 +163,7 @@ def _summary(verdicts: Sequence["Verdict"], wrong: int) -> str:
 
 
 def _plain(verdict: "Verdict") -> dict[str, Any]:
-    found = verdict.difference
+    difference = verdict.difference
     return {
         "uid": verdict.job,
         "namespace": verdict.namespace,
@@ -174,11 +174,11 @@ def _plain(verdict: "Verdict") -> dict[str, Any]:
         "snapshots": verdict.snapshots,
         "warnings": [{"seq": warning.seq, "says": warning.says} for warning in verdict.warnings],
         "difference": None
-        if found is None
+        if difference is None
         else {
-            "seq": found.seq,
-            "says": found.says,
-            "recorded": list(found.recorded),
-            "now": list(found.now),
+            "seq": difference.seq,
+            "says": difference.says,
+            "recorded": list(difference.recorded),
+            "now": list(difference.now),
         },
     }

@@ -78,7 +78,7 @@ class Run:
         cluster = self._app.cluster
         if isinstance(cluster, EndsPods):
             await cluster.end_pods(self._ours())
-        names = ", ".join(each.name for each in self._wanted.manifests if each.is_job)
+        names = ", ".join(manifest.name for manifest in self._wanted.manifests if manifest.is_job)
         return (
             f"no space is left for store {self._held.settings.store}: the processes of {names} were ended, "
             "nothing in the log is lost; free some, then the same command goes on from there"
@@ -86,9 +86,11 @@ class Run:
 
     def _ours(self) -> set[str]:
         """The uids of the jobs that were asked for and live, as far as they have been looked at."""
-        named = {(each.raw["kind"], each.name) for each in self._wanted.manifests if each.is_job}
-        living = (each for each in self._app.states() if not each.closed)
-        return {each.uid for each in living if (each.object_kind, each.name) in named}
+        named = {
+            (manifest.raw["kind"], manifest.name) for manifest in self._wanted.manifests if manifest.is_job
+        }
+        living = (state for state in self._app.states() if not state.closed)
+        return {state.uid for state in living if (state.object_kind, state.name) in named}
 
     def summarise(self) -> None:
         """What happened, and where to look next, on standard output."""
@@ -113,22 +115,26 @@ class Run:
     # ---- beginning -----------------------------------------------------------------------------------------
 
     def _refuse_paused(self) -> None:
-        for each in self._wanted.manifests:
-            if each.is_job:
-                plan = kind_of(each.raw["apiVersion"], each.kind).admit(each.name, each.spec).plan
+        for manifest in self._wanted.manifests:
+            if manifest.is_job:
+                plan = (
+                    kind_of(manifest.raw["apiVersion"], manifest.kind)
+                    .admit(manifest.name, manifest.spec)
+                    .plan
+                )
                 if plan is not None and plan.paused:
-                    raise ConfigError(_PAUSED.format(name=each.name))
+                    raise ConfigError(_PAUSED.format(name=manifest.name))
 
     async def _submit(self) -> list[str]:
         """The uids of the jobs, which exist now; those of an earlier run that are the same are taken over."""
         taken_over: list[str] = []
         rest: list[Manifest] = []
-        for each in self._wanted.manifests:
-            uid = await self._left_over(each) if each.is_job else ""
+        for manifest in self._wanted.manifests:
+            uid = await self._left_over(manifest) if manifest.is_job else ""
             if uid:
                 taken_over.append(uid)
             else:
-                rest.append(each)
+                rest.append(manifest)
         created = await self._app.submit(rest, common.actor("run"))
         return [*taken_over, *(job["metadata"]["uid"] for job in created)]
 
@@ -139,19 +145,19 @@ class Run:
             NotPossible: another job of this name is not over.
         """
         try:
-            found = await self._app.cluster.get(Ref.of(manifest.raw))
+            left_over = await self._app.cluster.get(Ref.of(manifest.raw))
         except Missing:
             return ""
-        uid: str = found["metadata"]["uid"]
+        uid: str = left_over["metadata"]["uid"]
         state = self._app.state(uid)
         phase = state.phase if state else "New"
         if phase in FINAL:
             common.say(f"{manifest.name}: replaces the one that has {str(phase).lower()}; its history stays")
-            await self._app.delete(found, common.actor("run"))
+            await self._app.delete(left_over, common.actor("run"))
             return ""
         if state is not None and state.plan is not None and state.plan.paused:
             raise ConfigError(_PAUSED.format(name=manifest.name))
-        if found.get("spec") != manifest.raw.get("spec"):
+        if left_over.get("spec") != manifest.raw.get("spec"):
             raise NotPossible(
                 f'another job "{manifest.name}" is not over in this store ({phase}): `jobledger serve` lets it '
                 "go on, and `jobledger delete` ends it"

@@ -27,7 +27,7 @@ def submit(
     held = common.held(store=store, server=server, namespace=namespace, verbose=verbose)
     manifests = examined(files, held.settings.namespace)
     with common.client(held.settings, "submit") as asked:
-        created = asked.submit([each.raw for each in manifests])
+        created = asked.submit([manifest.raw for manifest in manifests])
     if output is not common.Output.TABLE:
         common.dump(created, output)
         return
@@ -45,11 +45,13 @@ def examined(files: list[str], namespace: str) -> "list[Manifest]":
     from jobledger.jobs.intake import inspect
     from jobledger.manifests import Manifest, ManifestUnusable, Source, load
 
-    found = [Manifest(_completed(manifest, namespace), manifest.source) for manifest in load(files).usable()]
-    inspect(found)
-    if not any(each.is_job for each in found):
+    completed = [
+        Manifest(_completed(manifest, namespace), manifest.source) for manifest in load(files).usable()
+    ]
+    inspect(completed)
+    if not any(manifest.is_job for manifest in completed):
         raise ManifestUnusable(Source(files[0]), "holds no job; ConfigMaps and Secrets alone do nothing")
-    return found
+    return completed
 
 
 def _completed(manifest: "Manifest", namespace: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Commands that our sentences suggest, as whoever reads them has to type them: for the same store, log and server."""
+"""Commands that our sentences suggest, as the user has to type them: for the same store, log and server."""
 
 import re
 import shlex

@@ -30,11 +30,11 @@ def validate(
     from jobledger.manifests import load
 
     common.settings(verbose=verbose)
-    found = load(files)
-    reports = [*map(_report, found.manifests), *map(_unusable, found.faults)]
+    loaded = load(files)
+    reports = [*map(_report, loaded.manifests), *map(_unusable, loaded.faults)]
     names = [
-        *(manifest.place("metadata.name") for manifest in found.manifests),
-        *(None for _ in found.faults),
+        *(manifest.place("metadata.name") for manifest in loaded.manifests),
+        *(None for _ in loaded.faults),
     ]
     reports = _in_order(_with_twins(reports, names), files)
     if strict:
@@ -154,7 +154,9 @@ def _with_twins(reports: list[dict[str, Any]], names: "Sequence[Place | None]") 
 
 def _in_order(reports: list[dict[str, Any]], files: Sequence[str]) -> list[dict[str, Any]]:
     """As the files were named, and as things stand in them."""
-    return sorted(reports, key=lambda each: (files.index(each["file"]), each["document"], each["item"]))
+    return sorted(
+        reports, key=lambda report: (files.index(report["file"]), report["document"], report["item"])
+    )
 
 
 def _where(report: dict[str, Any]) -> str:
@@ -188,4 +190,4 @@ def _spot(report: dict[str, Any], remark: dict[str, Any]) -> str:
 
 
 def _printable(text: str) -> str:
-    return "".join(each if each.isprintable() else " " for each in text)
+    return "".join(character if character.isprintable() else " " for character in text)

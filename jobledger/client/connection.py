@@ -168,8 +168,8 @@ class Server:
 
     def close(self) -> None:
         """No connection is left."""
-        for each in self._idle:
-            each.close()
+        for connection in self._idle:
+            connection.close()
         self._idle.clear()
 
     # ---- inside --------------------------------------------------------------------------------------------
@@ -283,24 +283,24 @@ class _ToSocket(http.client.HTTPConnection):
 
 def _checked(url: str) -> SplitResult:
     try:
-        found = urlsplit(url)
-        usable = found.scheme in ("http", "https") and found.hostname and (found.port or 1)
+        address = urlsplit(url)
+        usable = address.scheme in ("http", "https") and address.hostname and (address.port or 1)
     except ValueError:
         usable = False
     if not usable:
         raise ConfigError(f'"{url}" is no address: give one such as https://host:port')
-    return found
+    return address
 
 
 def _proxy(url: SplitResult, said: str | None) -> SplitResult | None:
     """The proxy on the way to `url`: the one `said`, else the one of the environment."""
-    found = said or _proxy_of_environment(url)
-    if not found:
+    proxy_url = said or _proxy_of_environment(url)
+    if not proxy_url:
         return None
-    proxy = urlsplit(found if "://" in found else f"http://{found}")
+    proxy = urlsplit(proxy_url if "://" in proxy_url else f"http://{proxy_url}")
     if proxy.scheme != "http":
         raise ConfigError(
-            f"the proxy {found} is of a make that is not supported here; only http://host:port is"
+            f"the proxy {proxy_url} is of a make that is not supported here; only http://host:port is"
         )
     return proxy
 

@@ -1,4 +1,4 @@
-"""What verbs ask about jobs, whoever answers."""
+"""What verbs ask about jobs, of a server or of the cluster."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager

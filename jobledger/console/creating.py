@@ -222,7 +222,7 @@ class Creating:
 
 def said_of(problems: Sequence[Problem], notices: Sequence[Notice] = (), *first: str) -> Said:
     """What the rules say, after what there is to say `first`."""
-    return Said(pairs(problems), [*first, *map(noticed, notices)])
+    return Said(pairs(problems), [*first, *map(notice_text, notices)])
 
 
 def pairs(problems: Sequence[Problem]) -> Problems:
@@ -252,7 +252,7 @@ def renamed(written: str, kind: Kind) -> list[str]:
     return [] if written == kind.names.kind else [f"kind {written} → {kind.names.kind}"]
 
 
-def noticed(notice: Notice) -> str:
+def notice_text(notice: Notice) -> str:
     """The notice's sentence; of an older name of a field what became of it, as `old → new`."""
     match = _RENAMED.fullmatch(notice.message) if notice.reason == "DeprecatedField" else None
     return f"{match[1]} → {match[2]}" if match else notice.message

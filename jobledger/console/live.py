@@ -59,7 +59,7 @@ class Beat:
         while True:
             try:
                 position = await (await self._console.ready()).positions()
-            except JobledgerError:  # whoever reads the pages is told there
+            except JobledgerError:  # the pages say so themselves
                 position = self.position
             if position != self.position:
                 async with self._grown:

@@ -27,8 +27,8 @@ def cli_markdown() -> str:
         lines += ["", f"## {title}"]
         for verb in verbs:
             lines += ["", *_verb(group.commands[verb])]
-            for each in getattr(group.commands[verb], "commands", {}).values():
-                lines += ["", *_verb(each, f"{verb} ", "####")]
+            for subcommand in getattr(group.commands[verb], "commands", {}).values():
+                lines += ["", *_verb(subcommand, f"{verb} ", "####")]
     return "\n".join(lines) + "\n"
 
 
@@ -43,9 +43,13 @@ def _exit_codes() -> Iterator[str]:
 
 def _verb(command: Any, of: str = "", heading: str = "###") -> Iterator[str]:
     """A verb; `of` stands before it where it is one of a group."""
-    arguments = [each for each in command.params if each.param_type_name == "argument"]
-    options = [each for each in command.params if each.param_type_name == "option" and each.name != "help"]
-    usage = " ".join(_metavar(each) for each in arguments)
+    arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
+    options = [
+        parameter
+        for parameter in command.params
+        if parameter.param_type_name == "option" and parameter.name != "help"
+    ]
+    usage = " ".join(_metavar(argument) for argument in arguments)
     name = f"jobledger {of}{command.name}"
     yield f"{heading} {name}"
     yield ""
@@ -60,10 +64,10 @@ def _verb(command: Any, of: str = "", heading: str = "###") -> Iterator[str]:
     yield ""
     yield "| | |"
     yield "|---|---|"
-    for each in arguments:
-        yield f"| `{_metavar(each)}` | {each.help or ''} |"
-    for each in options:
-        yield f"| {_flags(each)} | {each.help or ''}{_default(each)} |"
+    for argument in arguments:
+        yield f"| `{_metavar(argument)}` | {argument.help or ''} |"
+    for option in options:
+        yield f"| {_flags(option)} | {option.help or ''}{_default(option)} |"
 
 
 def _metavar(argument: Any) -> str:
@@ -75,7 +79,7 @@ def _flags(option: Any) -> str:
     metavar = str(option.metavar or option.name.upper()).replace("|", "\\|")
     takes = "" if option.is_flag or option.count else f" {metavar}"
     first, *others = names
-    return ", ".join([f"`{first}{takes}`", *(f"`{each}`" for each in others)])
+    return ", ".join([f"`{first}{takes}`", *(f"`{flag}`" for flag in others)])
 
 
 def _default(option: Any) -> str:

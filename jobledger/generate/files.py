@@ -53,43 +53,43 @@ Maker = Callable[[], str]
 
 def files(root: Path = ROOT) -> dict[str, Maker]:
     """Path below the checkout → what the file must hold. Add a line for a new file."""
-    found: dict[str, Maker] = {}
+    makers: dict[str, Maker] = {}
     for kind in KINDS:
         folders = (OPT_IN_CRDS,) if kind.opt_in else CRD_FOLDERS
         for names, folder in product((kind.names, *kind.aliases), folders):
-            found[f"{folder}/{_crd_name(names)}"] = partial(crd_file, kind, names)
-        found[f"docs/kinds/{kind.names.singular}.md"] = partial(kind_page, kind, root)
-    found["crds/Kustomization"] = crd_list
-    found["deploy/common/rights.yaml"] = lambda: yaml_file(*rbac_objects())
-    found[f"{CHART}/files/actor.yaml"] = lambda: yaml_file(chart_policies())
-    found["deploy/actor/policy.yaml"] = lambda: yaml_file(*validating(SERVED, _FRONT))
-    found["deploy/actor-written/policy.yaml"] = lambda: yaml_file(*mutating(_always(), _FRONT))
-    found["jobledger/plugin/groups.py"] = groups_module
-    found[switching.OPTIONS] = switching.options  # before docs/cli.md, which is made with it
+            makers[f"{folder}/{_crd_name(names)}"] = partial(crd_file, kind, names)
+        makers[f"docs/kinds/{kind.names.singular}.md"] = partial(kind_page, kind, root)
+    makers["crds/Kustomization"] = crd_list
+    makers["deploy/common/rights.yaml"] = lambda: yaml_file(*rbac_objects())
+    makers[f"{CHART}/files/actor.yaml"] = lambda: yaml_file(chart_policies())
+    makers["deploy/actor/policy.yaml"] = lambda: yaml_file(*validating(SERVED, _FRONT))
+    makers["deploy/actor-written/policy.yaml"] = lambda: yaml_file(*mutating(_always(), _FRONT))
+    makers["jobledger/plugin/groups.py"] = groups_module
+    makers[switching.OPTIONS] = switching.options  # before docs/cli.md, which is made with it
     for kind, _ in OPT_IN:
         folder = f"deploy/components/{kind.names.plural}"
-        found[f"{folder}/kustomization.yaml"] = partial(switching.component, kind)
-        found[f"{folder}/rights.yaml"] = partial(switched_rights, kind)
-    found["deploy/components/kueue/rights.yaml"] = lambda: yaml_file(*kueue_objects("jobledger"))
-    found[switching.VALUES] = partial(switching.values, root)
-    found[switching.SCHEMA] = partial(switching.schema, root)
-    found["deploy/base/bindings.yaml"] = lambda: yaml_file(*bindings("jobledger"))
-    found["deploy/overlays/roles-split/bindings.yaml"] = lambda: yaml_file(*bindings())
-    found[f"{CHART}/files/rights.yaml"] = lambda: yaml_file(chart_rules())
-    found["docs/cli.md"] = cli_markdown
-    found["docs/events.md"] = partial(events_page, root)
-    found["docs/kafka.md"] = partial(kafka_page, root)
-    found["docs/metrics.md"] = partial(metrics_page, root)
+        makers[f"{folder}/kustomization.yaml"] = partial(switching.component, kind)
+        makers[f"{folder}/rights.yaml"] = partial(switched_rights, kind)
+    makers["deploy/components/kueue/rights.yaml"] = lambda: yaml_file(*kueue_objects("jobledger"))
+    makers[switching.VALUES] = partial(switching.values, root)
+    makers[switching.SCHEMA] = partial(switching.schema, root)
+    makers["deploy/base/bindings.yaml"] = lambda: yaml_file(*bindings("jobledger"))
+    makers["deploy/overlays/roles-split/bindings.yaml"] = lambda: yaml_file(*bindings())
+    makers[f"{CHART}/files/rights.yaml"] = lambda: yaml_file(chart_rules())
+    makers["docs/cli.md"] = cli_markdown
+    makers["docs/events.md"] = partial(events_page, root)
+    makers["docs/kafka.md"] = partial(kafka_page, root)
+    makers["docs/metrics.md"] = partial(metrics_page, root)
     for folder in ("deploy/monitoring", f"{CHART}/files"):
-        found[f"{folder}/dashboard.json"] = dashboard
-        found[f"{folder}/prometheusrule.yaml"] = partial(prometheus_rule, root)
-    found["docs/phases.md"] = phases_page
-    found["docs/schemas/events.json"] = partial(schema_file, Event, "Event")
-    found["docs/schemas/observations.json"] = partial(schema_file, Observation, "Observation")
-    found["docs/schemas/why.json"] = why_schema_file
+        makers[f"{folder}/dashboard.json"] = dashboard
+        makers[f"{folder}/prometheusrule.yaml"] = partial(prometheus_rule, root)
+    makers["docs/phases.md"] = phases_page
+    makers["docs/schemas/events.json"] = partial(schema_file, Event, "Event")
+    makers["docs/schemas/observations.json"] = partial(schema_file, Observation, "Observation")
+    makers["docs/schemas/why.json"] = why_schema_file
     for public_type in CATALOGUE:
-        found[f"{CONTRACT}/{public_type.name}.json"] = partial(contract_file, public_type)
-    return found
+        makers[f"{CONTRACT}/{public_type.name}.json"] = partial(contract_file, public_type)
+    return makers
 
 
 # ---- CRDs, rights and JSON schemas ------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
 def yaml_file(*objects: Any) -> str:
     """The objects, a document each."""
     return f"# {NOTE}\n" + "---\n".join(
-        yaml.safe_dump(each, sort_keys=False, width=110, allow_unicode=True) for each in objects
+        yaml.safe_dump(document, sort_keys=False, width=110, allow_unicode=True) for document in objects
     )
 
 
@@ -121,8 +121,8 @@ def chart_policies() -> dict[str, Any]:
     Jobs of opt-in kinds may be others': in them nothing is written where they are not switched on.
     """
     return {
-        "validating": [each["spec"] for each in validating(SERVED, _FRONT)],
-        "mutating": [each["spec"] for each in mutating(_always(), _FRONT)],
+        "validating": [policy["spec"] for policy in validating(SERVED, _FRONT)],
+        "mutating": [policy["spec"] for policy in mutating(_always(), _FRONT)],
         "switched": {kind.names.plural: rules_of((kind.names, *kind.aliases)) for kind, _ in OPT_IN},
     }
 
@@ -195,7 +195,7 @@ def stale(root: Path = ROOT) -> list[str]:
     left = [
         path.relative_to(root).as_posix()
         for folder, ending in (
-            *((each, "*.yaml") for each in (*CRD_FOLDERS, OPT_IN_CRDS)),
+            *((folder, "*.yaml") for folder in (*CRD_FOLDERS, OPT_IN_CRDS)),
             ("docs/schemas", "*.json"),
             (CONTRACT, "*.json"),
         )

@@ -31,7 +31,7 @@ def kafka_page(root: Path) -> str:
 def _topics() -> Iterator[str]:
     yield "## Topics"
     yield ""
-    yield from table(["topic", "holds"], [[f"`jobledger.{each.name}`", each.holds] for each in TOPICS])
+    yield from table(["topic", "holds"], [[f"`jobledger.{topic.name}`", topic.holds] for topic in TOPICS])
     yield ""
     yield "What each is made with. *must*: a controller does not start on a topic that has it otherwise, and"
     yield "`jobledger topics apply` sets it right. *may*: set once, when the topic is made, and yours from then on."
@@ -41,19 +41,21 @@ def _topics() -> Iterator[str]:
 
 
 def _topic_rows() -> Iterator[list[str]]:
-    own = {id(each) for topic in TOPICS for each in topic.own}
+    own = {id(setting) for topic in TOPICS for setting in topic.own}
     for topic in TOPICS:
-        yield from (_row(f"`{topic.name}`", each) for each in topic.own)
-    yield from (_row("all", each) for each in _first().settings(DEFAULT_COPIES) if id(each) not in own)
+        yield from (_row(f"`{topic.name}`", setting) for setting in topic.own)
+    yield from (
+        _row("all", setting) for setting in _first().settings(DEFAULT_COPIES) if id(setting) not in own
+    )
 
 
 def _first() -> Topic:
     return TOPICS[0]
 
 
-def _row(topic: str, each: Setting) -> list[str]:
-    demand = "must" if each.must else f"must be {each.demand}" if each.demand else "may"
-    return [topic, f"`{each.name}`", f"`{each.value}`", demand, each.reason]
+def _row(topic: str, setting: Setting) -> list[str]:
+    demand = "must" if setting.must else f"must be {setting.demand}" if setting.demand else "may"
+    return [topic, f"`{setting.name}`", f"`{setting.value}`", demand, setting.reason]
 
 
 def _settings() -> Iterator[str]:
@@ -72,13 +74,15 @@ def _rights() -> Iterator[str]:
     yield "with several roles needs the rights of all of them."
     yield ""
     rows = [
-        [f"`{who}`" if " " in who else who, *_right(each)] for who, held in rights().items() for each in held
+        [f"`{who}`" if " " in who else who, *_right(right)]
+        for who, held in rights().items()
+        for right in held
     ]
     yield from table(["who", "on", "name", "operations"], rows)
     yield ""
 
 
-def _right(each: Right) -> list[str]:
-    operations = ", ".join("".join(word.title() for word in op.name.split("_")) for op in each.operations)
-    name = f"`{each.name}…`" if each.is_beginning else f"`{each.name}`"
-    return [each.resource.name.lower().replace("_", " "), name, operations]
+def _right(right: Right) -> list[str]:
+    operations = ", ".join("".join(word.title() for word in op.name.split("_")) for op in right.operations)
+    name = f"`{right.name}…`" if right.is_beginning else f"`{right.name}`"
+    return [right.resource.name.lower().replace("_", " "), name, operations]

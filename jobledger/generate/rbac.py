@@ -70,7 +70,7 @@ When = tuple[str, str]
 
 
 ALWAYS: Final[Sequence[Kind]] = tuple(kind for kind in KINDS if not kind.opt_in)
-"""The kinds that are looked after wherever jobledger is."""
+"""The kinds that are managed wherever jobledger runs."""
 
 _FOLLOW: Final = ("list", "watch")
 
@@ -81,17 +81,17 @@ _MAKE: Final = ("get", "create", "patch", "delete")
 def _jobs(kinds: Sequence[Kind], *verbs: str, subresource: str = "") -> Rules:
     """The verbs on jobs of these kinds, a rule for each API group."""
     groups: dict[str, list[str]] = {}
-    for names in (each for kind in kinds for each in (kind.names, *kind.aliases)):
+    for names in (spelling for kind in kinds for spelling in (kind.names, *kind.aliases)):
         groups.setdefault(names.group, []).append(names.plural + subresource)
     return [Rule(group, tuple(plurals), verbs) for group, plurals in groups.items()]
 
 
 def _owned(kinds: Sequence[Kind], verbs: tuple[str, ...], when: When | None = None) -> Rules:
     """The verbs on what jobs of these kinds own beside pods and Services: always, or `when` a setting has a value."""
-    found: dict[Owned, None] = dict.fromkeys(
-        each for kind in kinds for each in kind.owns if each.when == when
+    owned: dict[Owned, None] = dict.fromkeys(
+        child for kind in kinds for child in kind.owns if child.when == when
     )
-    return [Rule(each.group, (each.plural,), verbs) for each in found]
+    return [Rule(child.group, (child.plural,), verbs) for child in owned]
 
 
 def _shown(kinds: Sequence[Kind]) -> Rules:
@@ -212,7 +212,7 @@ def _of_users(kinds: Sequence[Kind]) -> Mapping[str, Rules]:
 
 
 USERS: Final[Mapping[str, Rules]] = _of_users(ALWAYS)
-"""Built-in ClusterRole → what it gets, so that whoever may work with pods may work with jobs.
+"""Built-in ClusterRole → what it gets, so that a user who may work with pods may work with jobs.
 
 `view` is part of `edit`, and `edit` of `admin`. Nobody but the controller writes a status.
 """
@@ -293,7 +293,7 @@ def chart_rules() -> Manifest:
 def _switched(kind: Kind) -> Manifest:
     """The same of an opt-in kind; `by` holds what is needed for one value of a setting alone, by both."""
     by: Manifest = {}
-    for when in dict.fromkeys(each.when for each in kind.owns if each.when):
+    for when in dict.fromkeys(child.when for child in kind.owns if child.when):
         by.setdefault(to_camel(when[0]), {})[when[1]] = _by_role(_more(kind, when))
     return {
         "roles": _by_role(_more(kind)),
@@ -303,7 +303,7 @@ def _switched(kind: Kind) -> Manifest:
 
 
 def _by_role(rules: Mapping[Role, Rules]) -> Manifest:
-    return {str(role): _manifests(each) for role, each in rules.items()}
+    return {str(role): _manifests(of_role) for role, of_role in rules.items()}
 
 
 def _manifests(rules: Rules) -> list[Manifest]:

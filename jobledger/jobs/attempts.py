@@ -54,7 +54,7 @@ def chosen(
     if state.plan is None:
         raise NotPossible(f'job "{state.name}" never had a replica: its manifest was refused')
     name = _named(state, known, replica or state.plan.leading)
-    of_replica = [each for each in known if each.replica == name]
+    of_replica = [attempt for attempt in known if attempt.replica == name]
     if not of_replica:
         phase = state.replicas[name].phase if name in state.replicas else "Deleted"
         raise NotPossible(f"replica {name} has no log yet: it has not been started ({phase})")
@@ -71,13 +71,17 @@ def _restarted_in_place(state: JobState, attempt: Attempt, container: str) -> bo
     replica = state.replicas.get(attempt.replica)
     if replica is None or replica.uid != attempt.uid:
         return False
-    meant = [each for each in replica.containers if (each.name == container if container else not each.init)]
+    meant = [
+        candidate
+        for candidate in replica.containers
+        if (candidate.name == container if container else not candidate.init)
+    ]
     return bool(meant and meant[0].restarts)
 
 
 def _named(state: JobState, known: Sequence[Attempt], wanted: str) -> ReplicaName:
     """The replica's name, also when its pod was named."""
-    names = list(dict.fromkeys([*state.replicas, *(each.replica for each in known)]))
+    names = list(dict.fromkeys([*state.replicas, *(attempt.replica for attempt in known)]))
     kind = kind_of(state.api_version, state.kind)
     for name in names:
         if wanted in (name, kind.pod_name(state, name)):

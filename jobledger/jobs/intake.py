@@ -31,7 +31,7 @@ class Inadmissible(SpecInvalid):
     """Manifests that no API server would store, or that would fail at once; every problem of all of them."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
-        super().__init__([each.problem for each in findings])
+        super().__init__([finding.problem for finding in findings])
         self.args = ("\n".join(map(str, findings)),)
         self.findings = tuple(findings)
 
@@ -46,12 +46,14 @@ def inspect(manifests: Sequence[Manifest], *, as_api_server: bool = False) -> No
         Inadmissible: every problem of every manifest.
     """
     findings = [*_twins(manifests)]
-    for each in manifests:
-        if each.is_job:
-            kind = kind_of(each.raw["apiVersion"], each.kind)
-            problems = kind.admit(each.name, each.spec).problems
-            found = refused(kind.rules, problems) if as_api_server else problems
-            findings += [Finding(each, problem) for problem in (*found, *taken_out(each.spec, "spec"))]
+    for manifest in manifests:
+        if manifest.is_job:
+            kind = kind_of(manifest.raw["apiVersion"], manifest.kind)
+            problems = kind.admit(manifest.name, manifest.spec).problems
+            refusals = refused(kind.rules, problems) if as_api_server else problems
+            findings += [
+                Finding(manifest, problem) for problem in (*refusals, *taken_out(manifest.spec, "spec"))
+            ]
     if findings:
         raise Inadmissible(findings)
 
@@ -69,13 +71,13 @@ def taken_out(tree: Any, path: str) -> Iterator[Problem]:
 
 
 def _twins(manifests: Sequence[Manifest]) -> Iterator[Finding]:
-    seen: dict[Ref, Manifest] = {}
-    for each in manifests:
-        ref = Ref.of(each.raw)
-        if ref in seen:
-            text = f"{ref} stands here a second time; the first is in {seen[ref].source}"
-            yield Finding(each, Problem("", "metadata.name", text))
-        seen.setdefault(ref, each)
+    first: dict[Ref, Manifest] = {}
+    for manifest in manifests:
+        ref = Ref.of(manifest.raw)
+        if ref in first:
+            text = f"{ref} stands here a second time; the first is in {first[ref].source}"
+            yield Finding(manifest, Problem("", "metadata.name", text))
+        first.setdefault(ref, manifest)
 
 
 class Intake:
@@ -87,20 +89,20 @@ class Intake:
     async def submit(self, manifests: Sequence[Manifest], actor: str) -> list[dict[str, Any]]:
         """See `App.submit`."""
         inspect(manifests, as_api_server=True)
-        jobs = [each.raw for each in manifests if each.is_job]
+        jobs = [manifest.raw for manifest in manifests if manifest.is_job]
         for job in jobs:
             await self._refuse_taken(job)
-        for each in manifests:
-            if not each.is_job:
-                await self._apply(each.raw)
+        for manifest in manifests:
+            if not manifest.is_job:
+                await self._apply(manifest.raw)
         return [await self._create(_signed(job, actor)) for job in jobs]
 
     async def _refuse_taken(self, job: dict[str, Any]) -> None:
         try:
-            found = await self._cluster.get(Ref.of(job))
+            job_there = await self._cluster.get(Ref.of(job))
         except Missing:
             return
-        raise _taken(found)
+        raise _taken(job_there)
 
     async def _create(self, job: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -118,9 +120,9 @@ class Intake:
             await self._cluster.patch(ref, _replacing(old, manifest))
 
 
-def _taken(found: dict[str, Any]) -> JobExists:
-    meta, phase = found["metadata"], stated_phase(found) or "New"
-    return JobExists(found["kind"], meta["namespace"], meta["name"], phase)
+def _taken(job: dict[str, Any]) -> JobExists:
+    meta, phase = job["metadata"], stated_phase(job) or "New"
+    return JobExists(job["kind"], meta["namespace"], meta["name"], phase)
 
 
 def _signed(job: dict[str, Any], actor: str) -> dict[str, Any]:

@@ -34,33 +34,35 @@ class Path:
         rest = text if text.startswith((".", "[")) else f".{text}"
         steps: list[Step] = []
         while rest:
-            found = _STEP.match(rest)
-            if found is None:
+            match = _STEP.match(rest)
+            if match is None:
                 raise PathInvalid(
                     f'"{text}" is no path: use steps such as .status.phase, [0], [*] or [?(@.type=="Running")]'
                 )
-            steps.append(_step(found))
-            rest = rest[found.end() :]
+            steps.append(_step(match))
+            rest = rest[match.end() :]
         return cls(tuple(steps))
 
     def texts(self, value: Any) -> list[str]:
         """Everything at the path, as kubectl would print it."""
-        found = [value]
+        values = [value]
         for step in self.steps:
-            found = [inner for each in found for inner in _inside(each, step)]
+            values = [inner for value in values for inner in _inside(value, step)]
         return [
-            str(each).lower() if isinstance(each, bool) else str(each) for each in found if each is not None
+            str(value).lower() if isinstance(value, bool) else str(value)
+            for value in values
+            if value is not None
         ]
 
 
-def _step(found: re.Match[str]) -> Step:
-    if found["name"] is not None:
-        return found["name"]
-    if found["key"] is not None:
-        return found["key"]
-    if found["index"] is not None:
-        return int(found["index"])
-    return (found["field"], found["value"]) if found["field"] is not None else None
+def _step(match: re.Match[str]) -> Step:
+    if match["name"] is not None:
+        return match["name"]
+    if match["key"] is not None:
+        return match["key"]
+    if match["index"] is not None:
+        return int(match["index"])
+    return (match["field"], match["value"]) if match["field"] is not None else None
 
 
 def _inside(value: Any, step: Step) -> Iterator[Any]:
@@ -72,6 +74,6 @@ def _inside(value: Any, step: Step) -> Iterator[Any]:
         case None if isinstance(value, list):
             yield from value
         case (field, wished) if isinstance(value, list):
-            yield from (each for each in value if isinstance(each, dict) and str(each.get(field)) == wished)
+            yield from (item for item in value if isinstance(item, dict) and str(item.get(field)) == wished)
         case _:
             return

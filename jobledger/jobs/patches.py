@@ -1,7 +1,7 @@
 """What a merge patch of a job may change, before anything is asked of the cluster. Pure.
 
 An API server takes many a patch and does nothing: a status that it leaves out, a wish that a job cannot follow.
-Whoever asks our API is told.
+Our API says so to the client.
 """
 
 from collections.abc import Iterator, Mapping

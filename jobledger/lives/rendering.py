@@ -16,7 +16,7 @@ from statemachine.observations import JobGone, JobObserved
 from statemachine.redact import Redactor
 
 NARROW: Final = 110
-"""Columns of a terminal below which times are short, and what was noticed is cut."""
+"""Columns of a terminal below which times are short, and the observation is cut."""
 
 PLAIN: Final = 80
 """Width of an explanation where nobody looks: in a file or a pipe the same text must come out everywhere."""
@@ -77,9 +77,9 @@ def why_answer(life: History, form: Form, *, at: str = "") -> Answer:
 
 def _redactor(entries: Iterable[Entry]) -> Redactor:
     """Knows all specs that the job had: what is secret in one may be quoted anywhere."""
-    causes = (each.cause for each in entries)
+    causes = (entry.cause for entry in entries)
     return Redactor(
-        *{each.generation: each.spec for each in causes if isinstance(each, JobObserved)}.values()
+        *{cause.generation: cause.spec for cause in causes if isinstance(cause, JobObserved)}.values()
     )
 
 
@@ -109,8 +109,8 @@ def span(text: str) -> tuple[int, float]:
         ConfigError: it is none of them.
     """
     first, dash, last = text.strip().partition("-")
-    numbers = [each for each in (first, last) if each]
-    if not all(each.isascii() and each.isdigit() and len(each) < 10 for each in numbers):
+    numbers = [number for number in (first, last) if number]
+    if not all(number.isascii() and number.isdigit() and len(number) < 10 for number in numbers):
         raise ConfigError(f'--seq "{text}" names no entries: give a number, or a span such as 3-7')
     if not dash:
         return (int(first), int(first)) if first else (1, float("inf"))
@@ -130,14 +130,14 @@ def plain(line: Line, hide: Redactor) -> dict[str, Any]:
 def table(shown: Sequence[Line], width: int | None) -> Iterator[str]:
     """One line an entry; cut to `width`, or whole."""
     time = _short_time(shown) if width is not None and width < NARROW else None
-    rows = [_row(each, time) for each in shown]
+    rows = [_row(moment, time) for moment in shown]
     for line in columns(("SEQ", "TIME", "PHASE", "SEEN", "DECIDED"), rows).splitlines():
         yield line if width is None else cut(line, width)
 
 
 def _short_time(shown: Sequence[Line]) -> str:
     """The day only where there are several."""
-    days = {each.entry.seen_at.date() for each in shown if each.entry is not None}
+    days = {moment.entry.seen_at.date() for moment in shown if moment.entry is not None}
     return "%H:%M:%S" if len(days) < 2 else "%m-%d %H:%M:%S"
 
 
@@ -146,8 +146,8 @@ def _row(line: Line, time: str | None) -> tuple[str, ...]:
     if entry is None:
         return seq, "?", phase, "!", one_line(line.fault)
     at = clock(entry.seen_at) if time is None else entry.seen_at.strftime(time)
-    seen, decided = one_line(str(seen_words(entry.cause))), one_line(events_words(entry.events))
-    return seq, at, phase, seen if time is None else cut(seen, 22), decided
+    observed, decided = one_line(str(seen_words(entry.cause))), one_line(events_words(entry.events))
+    return seq, at, phase, observed if time is None else cut(observed, 22), decided
 
 
 def cut(text: str, width: int) -> str:
@@ -157,4 +157,4 @@ def cut(text: str, width: int) -> str:
 
 def one_line(text: str) -> str:
     """`text` without anything that a terminal could take for more than text."""
-    return "".join(each if each.isprintable() else " " for each in text)
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -24,16 +24,16 @@ class Ledger:
 
     def newest(self, namespace: str, name: str, kind: str = "") -> JobState:
         """The last job that had this name, deleted or not. Raises UnknownJob."""
-        objects = {each.kind for each in meant_by(kind)}
-        found = [
+        objects = {names.kind for names in meant_by(kind)}
+        records = [
             state
             for state in self.states
             if (state.namespace, state.name) == (namespace, name)
             and (not kind or state.object_kind in objects)
         ]
-        if not found:
+        if not records:
             raise UnknownJob(namespace, name, sorted({state.name for state in self.states}))
-        return found[-1]
+        return records[-1]
 
     async def attempts(self, job: JobUid) -> list[Attempt]:
         """Every pod that the job has had, oldest first."""

@@ -13,64 +13,79 @@ from statemachine import observations as o
 from statemachine.timestamps import rfc3339
 
 
-def seen_words(seen: o.Observation) -> Said:
-    """What was noticed: `pod worker-1 Failed, exit code 137`."""
-    match seen:
+def seen_words(observation: o.Observation) -> Said:
+    """What was observed: `pod worker-1 Failed, exit code 137`."""
+    match observation:
         case o.JobObserved():
-            return _job(seen)
+            return _job(observation)
         case o.JobGone():
-            if seen.actor_source:
-                return phrase("job gone{by}", by=by_whom(seen.actor, seen.actor_source))
-            return phrase("job gone, by {actor}", actor=seen.actor) if seen.actor else phrase("job gone")
+            if observation.actor_source:
+                return phrase("job gone{by}", by=by_whom(observation.actor, observation.actor_source))
+            return (
+                phrase("job gone, by {actor}", actor=observation.actor)
+                if observation.actor
+                else phrase("job gone")
+            )
         case o.PodObserved():
-            return _pod(seen)
+            return _pod(observation)
         case o.PodGone():
-            return phrase("pod {replica} gone", replica=seen.replica)
+            return phrase("pod {replica} gone", replica=observation.replica)
         case o.PodUnreadable():
-            return phrase("pod {replica} unreadable", replica=seen.replica)
+            return phrase("pod {replica} unreadable", replica=observation.replica)
         case o.TimerFired():
-            return phrase("timer {timer}", timer=seen.timer)
+            return phrase("timer {timer}", timer=observation.timer)
         case o.WriteRefused():
-            refused = {"verb": seen.verb, "kind": seen.kind, "name": seen.name, "status": str(seen.status)}
+            refused = {
+                "verb": observation.verb,
+                "kind": observation.kind,
+                "name": observation.name,
+                "status": str(observation.status),
+            }
             return phrase("{verb} {kind} {name} refused, {status}", **refused)
         case o.WorkloadObserved():
-            return _workload(seen)
+            return _workload(observation)
         case o.ChildObserved():
-            return _child(seen)
+            return _child(observation)
 
 
-def _workload(seen: o.WorkloadObserved) -> Said:
-    true = [each.type for each in seen.conditions if each.status == "True"]
-    if not seen.uid:
-        return phrase("Workload {name} gone", name=seen.name)
-    return Several((phrase("Workload {name}", name=seen.name), *true), "commas")
+def _workload(observation: o.WorkloadObserved) -> Said:
+    true = [condition.type for condition in observation.conditions if condition.status == "True"]
+    if not observation.uid:
+        return phrase("Workload {name} gone", name=observation.name)
+    return Several((phrase("Workload {name}", name=observation.name), *true), "commas")
 
 
-def _child(seen: o.ChildObserved) -> Said:
-    if not seen.uid:
-        return phrase("{child} gone", child=seen.kind)
+def _child(observation: o.ChildObserved) -> Said:
+    if not observation.uid:
+        return phrase("{child} gone", child=observation.kind)
     return (
-        f"{seen.kind} {shown_facts(seen.facts)}" if seen.facts else phrase("{child} exists", child=seen.kind)
+        f"{observation.kind} {shown_facts(observation.facts)}"
+        if observation.facts
+        else phrase("{child} exists", child=observation.kind)
     )
 
 
-def _job(seen: o.JobObserved) -> Said:
-    if seen.actor and seen.actor_source:
-        by = by_whom(seen.actor, seen.actor_source)
-        return phrase("job, generation {generation}{by}", generation=seen.generation, by=by)
-    if seen.actor:
-        return phrase("job, generation {generation} by {actor}", generation=seen.generation, actor=seen.actor)
-    return phrase("job, generation {generation}", generation=seen.generation)
+def _job(observation: o.JobObserved) -> Said:
+    if observation.actor and observation.actor_source:
+        by = by_whom(observation.actor, observation.actor_source)
+        return phrase("job, generation {generation}{by}", generation=observation.generation, by=by)
+    if observation.actor:
+        return phrase(
+            "job, generation {generation} by {actor}",
+            generation=observation.generation,
+            actor=observation.actor,
+        )
+    return phrase("job, generation {generation}", generation=observation.generation)
 
 
-def _pod(seen: o.PodObserved) -> Said:
-    codes = [each.exit_code for each in seen.containers if each.exit_code]
+def _pod(observation: o.PodObserved) -> Said:
+    codes = [container.exit_code for container in observation.containers if container.exit_code]
     return Several(
         (
-            phrase("pod {replica} {phase}", replica=seen.replica, phase=str(seen.phase)),
-            seen.disruption or seen.reason,
+            phrase("pod {replica} {phase}", replica=observation.replica, phase=str(observation.phase)),
+            observation.disruption or observation.reason,
             exit_code(codes[0]) if codes else "",
-            phrase("being deleted") if seen.deleting else "",
+            phrase("being deleted") if observation.deleting else "",
         ),
         "commas",
     )
@@ -78,11 +93,11 @@ def _pod(seen: o.PodObserved) -> Said:
 
 def events_words(events: Iterable[e.Event]) -> str:
     """Events in order; the same of several replicas in a row is said once, with how many."""
-    return ", ".join(_run(list(run)) for _, run in groupby(events, lambda each: each.type))
+    return ", ".join(_run(list(run)) for _, run in groupby(events, lambda event: event.type))
 
 
 def _run(events: list[e.Event]) -> str:
-    details = [each for each in dict.fromkeys(map(_detail, events)) if each]
+    details = [detail for detail in dict.fromkeys(map(_detail, events)) if detail]
     if len(details) > 2:
         return f"{events[0].type} ×{len(events)}"
     return " ".join(filter(None, (events[0].type, " ".join(details))))
@@ -117,7 +132,7 @@ def _detail(event: e.Event) -> str:
 
 def fields(value: object, indent: str = "") -> Iterator[str]:
     """Plain data as indented lines, for reading; lists of objects get a dash for each."""
-    pairs = value.items() if isinstance(value, dict) else ((None, each) for each in _each(value))
+    pairs = value.items() if isinstance(value, dict) else ((None, item) for item in _each(value))
     for name, inner in pairs:
         head = f"{indent}- " if name is None else f"{indent}{name}: "
         if isinstance(inner, dict | list) and inner:
@@ -140,7 +155,7 @@ def _shown(value: object) -> str:
     if value in ({}, []):
         return str(value)
     text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    return "".join(each if each.isprintable() else " " for each in text)
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def clock(at: datetime) -> str:

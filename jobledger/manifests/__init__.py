@@ -142,26 +142,26 @@ def load(files: Sequence[str], stdin: BinaryIO | None = None) -> Loaded:
 
 def read(data: bytes, file: str) -> Loaded:
     """Everything in the text `data`; `file` is only a name for it. Never raises, whatever the bytes are."""
-    found: list[Manifest | ManifestUnusable] = []
+    loaded: list[Manifest | ManifestUnusable] = []
     number = 0
     try:
         for document in documents(_text(data), FILE_LIMIT):
             number = document.number
             for source, raw in _objects(document, file):
-                _refuse_many(len(found))
-                found.append(_checked(raw, source, partial(document.place_of, raw)))
+                _refuse_many(len(loaded))
+                loaded.append(_checked(raw, source, partial(document.place_of, raw)))
     except Unreadable as error:
-        found.append(ManifestUnusable(Source(file, number + 1, error.line, error.column), error.text))
-    if not found:
-        found.append(ManifestUnusable(Source(file), "holds no manifest"))
+        loaded.append(ManifestUnusable(Source(file, number + 1, error.line, error.column), error.text))
+    if not loaded:
+        loaded.append(ManifestUnusable(Source(file), "holds no manifest"))
     return Loaded(
-        tuple(each for each in found if isinstance(each, Manifest)),
-        tuple(each for each in found if isinstance(each, ManifestUnusable)),
+        tuple(item for item in loaded if isinstance(item, Manifest)),
+        tuple(item for item in loaded if isinstance(item, ManifestUnusable)),
     )
 
 
-def _refuse_many(found: int) -> None:
-    if found == MANIFESTS_LIMIT:
+def _refuse_many(number: int) -> None:
+    if number == MANIFESTS_LIMIT:
         raise Unreadable(f"holds more than {MANIFESTS_LIMIT} manifests")
 
 

@@ -49,11 +49,11 @@ def documents(text: str, limit: int) -> Iterator[Document]:
     """
     if text.lstrip()[:1] in ("{", "["):
         try:
-            found = list(_json(text))
+            values = list(_json(text))
         except ValueError:  # it may still be YAML, which also finds the line of a repeated field
             pass
         else:
-            yield from found
+            yield from values
             return
     yield from _yaml(text, limit)
 
@@ -88,8 +88,8 @@ def _marks_of(text: str, begin: int, value: Any) -> Callable[[], Marks]:
 
 def _space(text: str, place: int) -> int:
     """Where the white space that begins at `place` ends."""
-    found = _SPACE.match(text, place)
-    return found.end() if found else place
+    match = _SPACE.match(text, place)
+    return match.end() if match else place
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -115,11 +115,11 @@ def _depth(value: object) -> int:
     while level:
         depth += 1
         inner: list[object] = []
-        for each in level:
-            if isinstance(each, dict):
-                inner.extend(each.values())
-            elif isinstance(each, list):
-                inner.extend(each)
+        for nested in level:
+            if isinstance(nested, dict):
+                inner.extend(nested.values())
+            elif isinstance(nested, list):
+                inner.extend(nested)
         level = inner if depth <= MAX_DEPTH else []
     return depth - 1
 
@@ -132,9 +132,9 @@ def _yaml(text: str, limit: int) -> Iterator[Document]:
     builder = Builder(limit)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
-            found = builder.take(event)
-            if found is not None:
-                yield found
+            document = builder.take(event)
+            if document is not None:
+                yield document
     except yaml.MarkedYAMLError as error:
         raise _translated(error, text) from error
     except (yaml.YAMLError, ValueError, OverflowError) as error:  # escapes of impossible characters

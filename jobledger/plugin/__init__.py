@@ -1,4 +1,4 @@
-"""`kubectl jobledger`: the verbs of the command line against a cluster, in the name of whoever calls kubectl.
+"""`kubectl jobledger`: the verbs of the command line against a cluster, in the name of the user who calls kubectl.
 
 kubectl finds `kubectl-jobledger` on the PATH. It has to answer as fast as kubectl does, so what it imports is
 counted: no web server, no client library, nothing of the state machine but its errors.

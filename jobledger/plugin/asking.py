@@ -58,9 +58,9 @@ class Asking:
         said = self._said
         if said.token_file is not None:
             return _read(said.token_file)
-        found = said.token or self._api.credentials.token
-        if found:
-            return found
+        token = said.token or self._api.credentials.token
+        if token:
+            return token
         raise ConfigError(
             f'context "{self._api.context.name}" has no token, only what the API server itself can check, and the '
             'controller has to know who asks; give it one: --token "$(kubectl create token SERVICE-ACCOUNT)"'
@@ -81,12 +81,12 @@ def nowhere(through: str, forwarding: str = "") -> ClusterUnavailable:
 
 def _read(path: Path) -> str:
     try:
-        found = (sys.stdin.read() if str(path) == "-" else path.read_text()).strip()
+        token = (sys.stdin.read() if str(path) == "-" else path.read_text()).strip()
     except (OSError, ValueError) as error:
         raise ConfigError(f"--token-file {path} cannot be read: {error}") from None
-    if not found:
+    if not token:
         raise ConfigError(f"--token-file {path} holds no token")
-    return found
+    return token
 
 
 def _given(query: Mapping[str, Any]) -> dict[str, str]:

@@ -31,14 +31,14 @@ def watched(
     Raises:
         NoRight, Unauthenticated: a list may not be watched (any more).
     """
-    found: queue.SimpleQueue[tuple[str, Manifest] | Exception] = queue.SimpleQueue()
+    changes: queue.SimpleQueue[tuple[str, Manifest] | Exception] = queue.SimpleQueue()
     for path, version in places:
-        # daemons: they wait for the server, and whoever does not listen any more must not wait for them
+        # daemons: they wait for the server, and a caller that does not listen any more must not wait for them
         threading.Thread(
-            target=_Watch(api, path, version, selected_by(selector), found).run, daemon=True
+            target=_Watch(api, path, version, selected_by(selector), changes).run, daemon=True
         ).start()
     while True:
-        item = found.get()
+        item = changes.get()
         if isinstance(item, Exception):
             raise item
         yield item
@@ -53,13 +53,13 @@ class _Watch:
         path: str,
         version: str,
         which: Mapping[str, str],
-        found: "queue.SimpleQueue[Any]",
+        changes: "queue.SimpleQueue[Any]",
     ) -> None:
-        self._api, self._path, self._version, self._which, self._found = api, path, version, which, found
+        self._api, self._path, self._version, self._which, self._changes = api, path, version, which, changes
         self._pause = threading.Event()
 
     def run(self) -> None:
-        """Changes come for ever; what cannot be mended by trying again comes as the last item."""
+        """Changes come for ever; an error that another attempt cannot remove comes as the last item."""
         while True:
             try:
                 self._once()
@@ -68,7 +68,7 @@ class _Watch:
             except ClusterUnavailable:
                 self._pause.wait(_RETRY)
             except JobledgerError as error:
-                self._found.put(error)
+                self._changes.put(error)
                 return
 
     def _once(self) -> None:
@@ -89,12 +89,12 @@ class _Watch:
             raise Expired(str(item.get("message", "")))  # the server has forgotten where we were
         self._version = item["metadata"]["resourceVersion"]
         if type_ != "BOOKMARK":
-            self._found.put((type_, item))
+            self._changes.put((type_, item))
 
     def _relist(self) -> None:
         """What exists is told again: what happened meanwhile is not known."""
         with suppress(ClusterUnavailable):
-            found = self._api.get(self._path, self._which)
-            self._version = found["metadata"]["resourceVersion"]
-            for item in found["items"]:
-                self._found.put(("MODIFIED", item))
+            listed = self._api.get(self._path, self._which)
+            self._version = listed["metadata"]["resourceVersion"]
+            for item in listed["items"]:
+                self._changes.put(("MODIFIED", item))

@@ -55,32 +55,36 @@ class Cluster:
 
         Raises ConfigError if there is none.
         """
-        self._kinds = self._kinds or [each for group in GROUP_VERSIONS for each in self._discovered(group)]
+        self._kinds = self._kinds or [kind for group in GROUP_VERSIONS for kind in self._discovered(group)]
         if not self._kinds:
             raise ConfigError(
                 f"{self._api.context.server} has no job kinds: `jobledger crds | kubectl apply -f -` installs them"
             )
         word = kind.lower()
-        called = [each for each in self._kinds if word in ("", each.kind.lower(), each.plural, *each.words)]
+        called = [kind for kind in self._kinds if word in ("", kind.kind.lower(), kind.plural, *kind.words)]
         meant = {
-            each.kind.lower() for each in called
+            kind.kind.lower() for kind in called
         }  # an older name may differ in its case alone, and has no short one
-        found = [each for each in self._kinds if each.kind.lower() in meant]
-        if not found:
-            known = ", ".join(each.kind for each in self._kinds)
+        kinds = [kind for kind in self._kinds if kind.kind.lower() in meant]
+        if not kinds:
+            known = ", ".join(kind.kind for kind in self._kinds)
             raise ConfigError(f'there is no job kind "{kind}" in this cluster; there is {known}')
-        return found
+        return kinds
 
     def _discovered(self, group_version: str) -> Iterator[KindPath]:
         try:
-            found = self._api.get(f"/apis/{group_version}")
+            resources = self._api.get(f"/apis/{group_version}")
         except Missing:
             return
-        for each in found.get("resources") or ():
-            ours = (group_version, each["kind"]) in KINDS or CATEGORY in (each.get("categories") or ())
-            if ours and "/" not in each["name"]:
-                words = (each.get("singularName") or "", *(each.get("shortNames") or ()))
-                yield KindPath(group_version, each["kind"], each["name"], frozenset(filter(None, words)))
+        for resource in resources.get("resources") or ():
+            ours = (group_version, resource["kind"]) in KINDS or CATEGORY in (
+                resource.get("categories") or ()
+            )
+            if ours and "/" not in resource["name"]:
+                words = (resource.get("singularName") or "", *(resource.get("shortNames") or ()))
+                yield KindPath(
+                    group_version, resource["kind"], resource["name"], frozenset(filter(None, words))
+                )
 
     # ---- reading -------------------------------------------------------------------------------------------
 
@@ -90,9 +94,9 @@ class Cluster:
         """Jobs by namespace and name. Raises NotPossible for `gone`: the API server forgets."""
         if gone:
             raise NotPossible("the API server does not know deleted jobs; `jobledger history NAME` does")
-        found = [job for each in self._lists(namespace, selector) for job in each.items]
-        found.sort(key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"], job["kind"]))
-        return [each for each in found if is_in(each, phase)]
+        jobs = [job for listed in self._lists(namespace, selector) for job in listed.items]
+        jobs.sort(key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"], job["kind"]))
+        return [job for job in jobs if is_in(job, phase)]
 
     def job(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> Manifest:
         """A job.
@@ -101,22 +105,22 @@ class Cluster:
             UnknownJob: there is none of this name (and uid).
             NotPossible: jobs of several kinds have it.
         """
-        found = self._named(self.kinds(kind), namespace, name)
-        found = [each for each in found if uid in ("", each["metadata"]["uid"])]
-        if len(found) > 1 and kind:
-            found = [each for each in found if each["kind"] == kind] or found
-        if len(found) > 1:
-            raise several(name, [each["kind"] for each in found])
-        if not found:
+        jobs = self._named(self.kinds(kind), namespace, name)
+        jobs = [job for job in jobs if uid in ("", job["metadata"]["uid"])]
+        if len(jobs) > 1 and kind:
+            jobs = [job for job in jobs if job["kind"] == kind] or jobs
+        if len(jobs) > 1:
+            raise several(name, [job["kind"] for job in jobs])
+        if not jobs:
             raise UnknownJob(namespace, name, self._names(namespace))
-        return redacted(found[0])  # type: ignore[no-any-return]
+        return redacted(jobs[0])  # type: ignore[no-any-return]
 
     def events(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> list[dict[str, Any]]:
         """The Kubernetes Events of a job, oldest first."""
         uid = uid or self.job(namespace, name, kind=kind)["metadata"]["uid"]
         path = path_of("api", "v1", "namespaces", namespace, "events")
-        found = self._api.get(path, {"fieldSelector": f"involvedObject.uid={uid}"})
-        return sorted(map(_event, found["items"]), key=lambda each: str(each["at"]))
+        events = self._api.get(path, {"fieldSelector": f"involvedObject.uid={uid}"})
+        return sorted(map(_event, events["items"]), key=lambda event: str(event["at"]))
 
     @contextmanager
     def logs(self, namespace: str, name: str, **which: str | bool) -> Iterator[Iterator[bytes]]:
@@ -135,10 +139,10 @@ class Cluster:
     ) -> Iterator[tuple[str, Manifest]]:
         """Jobs as they stand (ADDED), ("SYNCED", {}), then every change, for ever."""
         lists = self._lists(namespace, selector)
-        for each in lists:
-            yield from (("ADDED", job) for job in each.items if name in (None, job["metadata"]["name"]))
+        for listed in lists:
+            yield from (("ADDED", job) for job in listed.items if name in (None, job["metadata"]["name"]))
         yield "SYNCED", {}
-        for type_, job in watched(self._api, [(each.path, each.version) for each in lists], selector):
+        for type_, job in watched(self._api, [(listed.path, listed.version) for listed in lists], selector):
             if name in (None, job["metadata"]["name"]):
                 yield type_, redacted(job)
 
@@ -181,20 +185,20 @@ class Cluster:
     def _path(self, job: Manifest) -> str:
         meta = job["metadata"]
         meant = (job["apiVersion"], job["kind"])
-        (kind,) = [each for each in self.kinds() if (each.api_version, each.kind) == meant]
+        (kind,) = [kind for kind in self.kinds() if (kind.api_version, kind.kind) == meant]
         return kind.path(meta["namespace"], meta["name"])
 
     def _lists(self, namespace: str | None, selector: str = "") -> list["_List"]:
         """What there is of every kind that the user may list. Raises NoRight if that is none."""
-        found, refusals, kinds = [], [], self.kinds()
+        lists, refusals, kinds = [], [], self.kinds()
         for kind in kinds:
             try:
-                found.append(self._list(kind.path(namespace), selected_by(selector)))
+                lists.append(self._list(kind.path(namespace), selected_by(selector)))
             except NoRight as error:
                 refusals.append(error)
         if len(refusals) == len(kinds):
             raise refusals[0]
-        return found
+        return lists
 
     def _list(self, path: str, which: Mapping[str, str]) -> "_List":
         """All of it, in pages; in one go if the pages do not fit together any more."""
@@ -202,34 +206,34 @@ class Cluster:
         items: list[Manifest] = []
         while True:
             try:
-                found = self._api.get(path, query)
+                page = self._api.get(path, query)
             except Expired:
                 query, items = dict(which), []
                 continue
-            items += found["items"]
-            meta = found["metadata"]
+            items += page["items"]
+            meta = page["metadata"]
             if not meta.get("continue"):
                 return _List(path, redacted(items), str(meta["resourceVersion"]))
             query = {"limit": _PAGE, "continue": meta["continue"], **which}
 
     def _named(self, kinds: Sequence[KindPath], namespace: str, name: str) -> list[Manifest]:
         """What is called so of the kinds that the user may get. Raises NoRight if that is none."""
-        found, refusals = [], []
+        jobs, refusals = [], []
         for kind in kinds:
             try:
-                found.append(self._api.get(kind.path(namespace, name)))
+                jobs.append(self._api.get(kind.path(namespace, name)))
             except Missing:
                 continue
             except NoRight as error:
                 refusals.append(error)
         if len(refusals) == len(kinds):
             raise refusals[0]
-        return found
+        return jobs
 
     def _names(self, namespace: str) -> list[str]:
         """The names of jobs here, as far as we may know them."""
         try:
-            return [each["metadata"]["name"] for each in self.jobs(namespace=namespace)]
+            return [job["metadata"]["name"] for job in self.jobs(namespace=namespace)]
         except JobledgerError:
             return []
 

@@ -83,8 +83,8 @@ class Pods:
     def _all(self) -> list[Manifest]:
         """By the label that the kind has for it. Several jobs may have had the name, and kinds share labels."""
         uid = self._job["metadata"]["uid"]
-        found = self._api.get(self._path, {"labelSelector": self._selector()})["items"]
-        return [pod for pod in found if uid in _owners(pod)]
+        pods = self._api.get(self._path, {"labelSelector": self._selector()})["items"]
+        return [pod for pod in pods if uid in _owners(pod)]
 
     def _selector(self) -> str:
         """Which labels the pods have; of a kind of a newer jobledger's that they are replicas at all."""
@@ -104,7 +104,7 @@ def _name(pod: Manifest) -> str:
 
 
 def _owners(pod: Manifest) -> list[str]:
-    return [each["uid"] for each in pod["metadata"].get("ownerReferences") or ()]
+    return [reference["uid"] for reference in pod["metadata"].get("ownerReferences") or ()]
 
 
 def _is_primary(pod: Manifest) -> bool:
@@ -117,7 +117,7 @@ def _is_primary(pod: Manifest) -> bool:
 def _container(pod: Manifest, wanted: str) -> str:
     """The container that is meant: the first by default. Raises UnknownReplica."""
     spec = pod["spec"]
-    names = [each["name"] for each in (*spec["containers"], *(spec.get("initContainers") or ()))]
+    names = [container["name"] for container in (*spec["containers"], *(spec.get("initContainers") or ()))]
     if wanted and wanted not in names:
         raise UnknownReplica(f'replica {_name(pod)} has no container "{wanted}", it has {", ".join(names)}')
     return str(wanted or names[0])

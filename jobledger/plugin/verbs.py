@@ -166,7 +166,7 @@ def history(
 ) -> None:
     """List everything that the controller's log holds of a job, also of one that is long deleted.
 
-    When, what was noticed, what was decided, the phase after. Times are UTC. Passwords, tokens and keys are
+    When, what was observed, what was decided, the phase after. Times are UTC. Passwords, tokens and keys are
     shown as <redacted>.
     """
     from jobledger.plugin.asking import Asking

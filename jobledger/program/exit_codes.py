@@ -1,4 +1,4 @@
-"""How commands end: what each error means to whoever called, as a sentence and an exit code."""
+"""How commands end: what each error means to the caller, as a sentence and an exit code."""
 
 import errno
 import os
@@ -83,18 +83,18 @@ def tell(error: Exception, spoken: Spoken = _as_written) -> None:
     from jobledger.errors import ServerRefused
 
     if isinstance(error, ServerRefused) and error.problems:
-        lines = [_problem(each) for each in error.problems]
+        lines = [_problem(problem) for problem in error.problems]
     elif isinstance(error, e.SpecInvalid) and len(error.problems) > 1 and "\n" not in str(error):
-        lines = [str(each) for each in error.problems]
+        lines = [str(problem) for problem in error.problems]
     else:
         lines = str(error).splitlines() or [type(error).__name__]
     for line in lines:
         _warn(f"jobledger: {spoken(line)}")
 
 
-def _problem(found: Mapping[str, Any]) -> str:
-    said = ": ".join(filter(None, (found.get("path"), found.get("text"))))
-    return f"{found['kind']} {found['name']}: {said}" if found.get("name") else said
+def _problem(problem: Mapping[str, Any]) -> str:
+    said = ": ".join(filter(None, (problem.get("path"), problem.get("text"))))
+    return f"{problem['kind']} {problem['name']}: {said}" if problem.get("name") else said
 
 
 def _unexpected(error: Exception) -> int:
@@ -107,7 +107,7 @@ def _unexpected(error: Exception) -> int:
 
 
 def _tell_bug(error: Exception) -> None:
-    """A traceback: it is our mistake, and has to be mended."""
+    """A traceback: it is our mistake, and has to be fixed."""
     import traceback
 
     _warn("".join(traceback.format_exception(error)).rstrip())
@@ -149,7 +149,7 @@ def _system_failed(error: OSError) -> int:
     """What the machine refuses is not our mistake, and needs no traceback."""
     if (
         error.errno == errno.EPIPE
-    ):  # whoever read our output is gone: Python must not complain about that at exit
+    ):  # the reader of our output is gone: Python must not complain about that at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EMFILE, errno.ENFILE):

@@ -19,7 +19,7 @@ _STANDARD: Final = frozenset(
 """What every record has; the rest are its fields."""
 
 _TOLD_BY_US: Final = "aiokafka"
-"""Says at every attempt at every broker what we say in a line, once; whoever asks for everything gets that, too."""
+"""Says at every attempt at every broker what we say in a line, once; a user who wants everything gets that, too."""
 
 OUR_PACKAGES: Final = ("jobledger", "projectors", "k8s_bridge", "statemachine")
 

@@ -41,11 +41,13 @@ class Asked:
 def listening() -> Iterator[Asked]:
     """Signals are counted and do nothing else; one that was ignored from the start (nohup) stays so."""
     loop, asked = asyncio.get_running_loop(), Asked()
-    ours = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
-    for each in ours:
-        loop.add_signal_handler(each, asked.note, each)
+    ours = [
+        signal_number for signal_number in _SIGNALS if signal.getsignal(signal_number) is not signal.SIG_IGN
+    ]
+    for signal_number in ours:
+        loop.add_signal_handler(signal_number, asked.note, signal_number)
     try:
         yield asked
     finally:
-        for each in ours:
-            loop.remove_signal_handler(each)
+        for signal_number in ours:
+            loop.remove_signal_handler(signal_number)

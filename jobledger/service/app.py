@@ -68,13 +68,13 @@ class App:
         """The history view that this controller projects; None where it does not."""
         from projectors.history import HistoryProjector
 
-        streams = (each for streams in self.controller.ledger.streams for each in streams)
-        return next((each.history for each in streams if isinstance(each, HistoryProjector)), None)
+        streams = (stream for streams in self.controller.ledger.streams for stream in streams)
+        return next((stream.history for stream in streams if isinstance(stream, HistoryProjector)), None)
 
     def states(self) -> list[JobState]:
         """The states of all jobs that the log knows; of closed ones those that are kept."""
-        found = map(self.controller.states.state, self.controller.reader.jobs)
-        return [each for each in found if each is not None]
+        states = map(self.controller.states.state, self.controller.reader.jobs)
+        return [state for state in states if state is not None]
 
     async def jobs(
         self,
@@ -86,23 +86,23 @@ class App:
         gone: bool = False,
     ) -> list[Manifest]:
         """Jobs by namespace and name; with `gone` also those deleted, oldest first, behind the others."""
-        found = [
-            self._shown(each)
+        jobs = [
+            self._shown(job)
             for names in SERVED
             if names.kind in kinds
             for place in self._places(names, namespace)
-            for each in await self.cluster.list(names.api_version, names.kind, place)
+            for job in await self.cluster.list(names.api_version, names.kind, place)
         ]
-        found.sort(key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"], job["kind"]))
-        here = {each["metadata"]["uid"] for each in found}
-        past = [each async for each in self.controller.states.all_past()] if gone else []
+        jobs.sort(key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"], job["kind"]))
+        here = {job["metadata"]["uid"] for job in jobs}
+        past = [state async for state in self.controller.states.all_past()] if gone else []
         for state in (*past, *self.states()):
             if state.uid in here or not state.deleted or (state.closed and not gone):
                 continue
             if namespace in (None, state.namespace) and state.object_kind in kinds:
-                found.append(manifest_of(state))
-        found = [each for each in found if selector.selects(each["metadata"])]
-        return [each for each in found if is_in(each, phase)]
+                jobs.append(manifest_of(state))
+        jobs = [job for job in jobs if selector.selects(job["metadata"])]
+        return [job for job in jobs if is_in(job, phase)]
 
     def _places(self, names: Names, namespace: str | None) -> Iterator[str | None]:
         """Where to ask for jobs of a kind: of one that has to be switched on, only where it is."""
@@ -125,28 +125,28 @@ class App:
         """
         if uid:
             return await self._by_uid(namespace, name, uid, kinds)
-        found = await self._named(namespace, name, kinds)
-        if len(found) > 1:
-            raise several(name, [each["kind"] for each in found])
-        if found:
-            return self._shown(found[0])
+        jobs = await self._named(namespace, name, kinds)
+        if len(jobs) > 1:
+            raise several(name, [job["kind"] for job in jobs])
+        if jobs:
+            return self._shown(jobs[0])
         return self._leaving(namespace, name, kinds)
 
     def _shown(self, job: Manifest) -> Manifest:
         """The job object, with what is known of the job now."""
         uid = JobUid(job["metadata"]["uid"])
-        found = self.controller.states.quarantined(uid)
-        return with_status(job, self.state(uid)) if found is None else in_quarantine(job, found.why)
+        quarantine = self.controller.states.quarantined(uid)
+        return with_status(job, self.state(uid)) if quarantine is None else in_quarantine(job, quarantine.why)
 
     def _readable(self, job: Manifest) -> None:
         """Raises NotPossible for a job in quarantine."""
-        if found := self.controller.states.quarantined(JobUid(job["metadata"]["uid"])):
-            raise NotPossible(undecided(job["metadata"]["name"], found.why))
+        if quarantine := self.controller.states.quarantined(JobUid(job["metadata"]["uid"])):
+            raise NotPossible(undecided(job["metadata"]["name"], quarantine.why))
 
     async def _named(self, namespace: str, name: str, kinds: Collection[str]) -> list[Manifest]:
         """The job objects of the name, of each kind at most one."""
-        found = [await self._of_kind(each, namespace, name) for each in SERVED if each.kind in kinds]
-        return [each for each in found if each is not None]
+        jobs = [await self._of_kind(names, namespace, name) for names in SERVED if names.kind in kinds]
+        return [job for job in jobs if job is not None]
 
     async def _of_kind(self, names: Names, namespace: str, name: str) -> Manifest | None:
         if not any(self._places(names, namespace)):
@@ -165,9 +165,9 @@ class App:
     ) -> Manifest:
         state = await self.controller.states.past(JobUid(uid))
         if state is None:
-            for each in await self._named(namespace, name, kinds):
-                if each["metadata"]["uid"] == uid:
-                    return self._shown(each)
+            for job in await self._named(namespace, name, kinds):
+                if job["metadata"]["uid"] == uid:
+                    return self._shown(job)
         if (
             state is None
             or (state.namespace, state.name) != (namespace, name)
@@ -175,22 +175,24 @@ class App:
         ):
             raise UnknownJob(namespace, name, more=f" with uid {uid}; `jobledger get --all` lists all jobs")
         try:
-            found = await self.cluster.get(ref_of(state))
+            job = await self.cluster.get(ref_of(state))
         except Missing:
             return manifest_of(state)
-        return with_status(found, state) if found["metadata"]["uid"] == uid else manifest_of(state)
+        return with_status(job, state) if job["metadata"]["uid"] == uid else manifest_of(state)
 
     def _leaving(self, namespace: str, name: str, kinds: Collection[str]) -> Manifest:
         """The job of this name whose pods are still ending, the newest."""
-        here = [each for each in self.states() if each.namespace == namespace and each.object_kind in kinds]
-        of_name = [each for each in here if each.name == name]
+        here = [
+            state for state in self.states() if state.namespace == namespace and state.object_kind in kinds
+        ]
+        of_name = [state for state in here if state.name == name]
         leaving = [state for state in of_name if state.deleted and not state.closed]
         if leaving:
             return manifest_of(leaving[-1])
         if of_name:
             more = f" any more: it was deleted; `jobledger history {name}` still tells its life"
             raise UnknownJob(namespace, name, more=more)
-        raise UnknownJob(namespace, name, sorted({each.name for each in here if not each.closed}))
+        raise UnknownJob(namespace, name, sorted({state.name for state in here if not state.closed}))
 
     async def events(self, job: Manifest) -> Sequence[JobEvent]:
         """The Kubernetes Events of a job, oldest first."""
@@ -209,7 +211,9 @@ class App:
 
     async def history(self, uid: str) -> list[dict[str, Any]]:
         """The job's entries, oldest first, as they are written in the log."""
-        return [{"position": each.position, **json.loads(each.body)} for each in await self.records(uid)]
+        return [
+            {"position": record.position, **json.loads(record.body)} for record in await self.records(uid)
+        ]
 
     async def why(self, uid: str) -> dict[str, Any]:
         """Why the job is as it is, from its accepted entries. Raises NotPossible for a job without any."""
@@ -226,26 +230,27 @@ class App:
         And of the forgotten ones those that may be meant: the last that had the name `job`, if there is a history
         view that knows names, and those whose uid begins with `uid`, or so.
         """
-        there = [each for each in known_to(self.controller.reader) if each.namespace == namespace]
+        there = [known for known in known_to(self.controller.reader) if known.namespace == namespace]
         states = self.controller.states
-        past = [await states.past(each) for each in await self._forgotten(namespace, job, uid)]
-        mine = [each for each in past if each is not None and each.namespace == namespace]
+        past = [await states.past(past_uid) for past_uid in await self._forgotten(namespace, job, uid)]
+        mine = [state for state in past if state is not None and state.namespace == namespace]
         return [
-            Known(each.uid, namespace, each.name, each.kind, each, states.seq(each.uid), "") for each in mine
+            Known(state.uid, namespace, state.name, state.kind, state, states.seq(state.uid), "")
+            for state in mine
         ] + there
 
     async def _forgotten(self, namespace: str, job: str, uid: str) -> list[JobUid]:
         forgotten = self.controller.reader.forgotten
-        begin, found = uid or job, list[JobUid]()
+        begin, uids = uid or job, list[JobUid]()
         if forgotten and (view := self.view) is not None:
             with suppress(JobledgerError):  # it is a view: what it cannot tell is not known here
                 rows = await view.named(namespace, job, limit=_OLDER)
-                found += [row.uid for row in reversed(rows) if row.uid in forgotten]
+                uids += [row.uid for row in reversed(rows) if row.uid in forgotten]
         if JobUid(begin) in forgotten:
-            found.append(JobUid(begin))
+            uids.append(JobUid(begin))
         elif len(begin) >= SHORTEST_UID:
-            found += islice((each for each in forgotten if each.startswith(begin)), _OLDER)
-        return list(dict.fromkeys(found))
+            uids += islice((past_uid for past_uid in forgotten if past_uid.startswith(begin)), _OLDER)
+        return list(dict.fromkeys(uids))
 
     async def life(self, job: Known, note: str = "") -> History:
         """Everything that the log holds of the job."""
@@ -263,11 +268,11 @@ class App:
 
         DELETED when nothing is left of one, or when it is not selected any more, as Kubernetes does.
         """
-        told: set[str] = set()
+        shown: set[str] = set()
         with self.feed.changes() as changes:
             for job in await self.jobs(namespace=namespace, kinds=kinds, selector=selector):
                 if name in ("", job["metadata"]["name"]):
-                    told.add(job["metadata"]["uid"])
+                    shown.add(job["metadata"]["uid"])
                     yield "ADDED", job
             yield "SYNCED", {}
             async for uid in changes:
@@ -277,12 +282,12 @@ class App:
                 if state.object_kind not in kinds:
                     continue
                 job = await self._by_uid(state.namespace, state.name, uid)
-                was_told, is_there = uid in told, not state.closed and selector.selects(job["metadata"])
+                was_shown, is_there = uid in shown, not state.closed and selector.selects(job["metadata"])
                 if is_there:
-                    told.add(uid)
-                    yield "MODIFIED" if was_told else "ADDED", job
-                elif was_told or not selector:
-                    told.discard(uid)
+                    shown.add(uid)
+                    yield "MODIFIED" if was_shown else "ADDED", job
+                elif was_shown or not selector:
+                    shown.discard(uid)
                     yield "DELETED", job
 
     # ---- logs ----------------------------------------------------------------------------------------------
@@ -324,8 +329,10 @@ class App:
                 if state is not None:
                     if state.is_final or state.deleted or state.plan is None:
                         return
-                    found = state.replicas.get(replica or state.plan.leading)  # type: ignore[call-overload]
-                    if found is None or (found.uid and found.phase is not ReplicaPhase.PENDING):
+                    replica_state = state.replicas.get(replica or state.plan.leading)  # type: ignore[call-overload]
+                    if replica_state is None or (
+                        replica_state.uid and replica_state.phase is not ReplicaPhase.PENDING
+                    ):
                         return
                 async for changed in changes:
                     if changed == uid:

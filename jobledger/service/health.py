@@ -63,7 +63,7 @@ class Readiness(NamedTuple):
         """`ok`, `not ready`, or `standby`: there to take over."""
         if self.troubles:
             return "not ready"
-        return "standby" if any(each.startswith(_STANDBY) for each in self.notes) else "ok"
+        return "standby" if any(note.startswith(_STANDBY) for note in self.notes) else "ok"
 
 
 class Stall:
@@ -77,7 +77,7 @@ class Stall:
         """The loops that do not get on, a sentence each. To be asked now and then: that is when it learns."""
         now = self._clock()
         before, self._since = self._since, {}
-        found = []
+        stalls = []
         for name, pulse in pulses.items():
             if not pulse.busy:
                 continue
@@ -85,8 +85,8 @@ class Stall:
             self._since[name] = (beats, since) if beats == pulse.beats else (pulse.beats, now)
             stuck = now - self._since[name][1]
             if stuck > PATIENCE:
-                found.append(f"the loop of {name} has made no progress for {stuck:.0f} s")
-        return found
+                stalls.append(f"the loop of {name} has made no progress for {stuck:.0f} s")
+        return stalls
 
 
 class Health:
@@ -133,11 +133,11 @@ class Health:
         return ["the lease has not been asked for yet"], []
 
     def _loops(self, controller: "Controller") -> list[str]:
-        found = []
+        reasons = []
         if controller.log_error:
-            found.append(f"the log cannot be reached: {controller.log_error}")
+            reasons.append(f"the log cannot be reached: {controller.log_error}")
         if controller.engine.worker is not None:
-            found += controller.engine.worker.report().stalls
+            reasons += controller.engine.worker.report().stalls
         standby = self.lease is not None and not self.lease.is_held
         bridge = controller.bridge
         if (
@@ -146,8 +146,8 @@ class Health:
             and (bridge is None or not bridge.progress.synced)
         ):
             why = [bridge.progress.error] if bridge and bridge.progress.error else _failing(controller)
-            found.append(": ".join(["the cluster has not been listed yet", *why[:1]]))
-        return found
+            reasons.append(": ".join(["the cluster has not been listed yet", *why[:1]]))
+        return reasons
 
     async def _write(self, controller: "Controller") -> list[str]:
         try:
@@ -166,5 +166,7 @@ def _failing(controller: "Controller") -> list[str]:
     if not isinstance(controller.cluster, Watching):
         return []
     return [
-        f"the watch of {each.kind} waits: {each.error}" for each in controller.cluster.watches if each.error
+        f"the watch of {watch.kind} waits: {watch.error}"
+        for watch in controller.cluster.watches
+        if watch.error
     ]

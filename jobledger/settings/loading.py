@@ -91,14 +91,14 @@ def load(flags: Mapping[str, tuple[str, Any]] | None = None, *, whole: bool = Fa
 
 def paths(model: type[BaseModel] | None = None, at: str = "") -> list[str]:
     """Every setting by its path in the tree, such as `store` or `log.level`."""
-    found = []
+    fields = []
     for name, field in (model or with_kinds()).model_fields.items():
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
-            found += paths(inner, f"{at}{name}.")
+            fields += paths(inner, f"{at}{name}.")
         else:
-            found.append(at + name)
-    return found
+            fields.append(at + name)
+    return fields
 
 
 def variable(path: str) -> str:
@@ -139,8 +139,8 @@ def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
     for path, value in values.items():
         *outer, name = path.split(".")
         place = tree
-        for each in outer:
-            place = place.setdefault(each, {})
+        for step in outer:
+            place = place.setdefault(step, {})
         place[name] = value
     return tree
 
@@ -167,7 +167,7 @@ def _refuse_unknown(names: Iterable[str], model: type[Settings]) -> None:
 
 def _sentence(error: ValidationError, given: Mapping[str, tuple[str, Any]]) -> str:
     first = error.errors(include_url=False)[0]
-    path = ".".join(str(each) for each in first["loc"])
+    path = ".".join(str(step) for step in first["loc"])
     name = given[path][0] if path in given else variable(path)
     text = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     text = text.replace("String should match", "must match")

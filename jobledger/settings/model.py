@@ -68,7 +68,7 @@ class Settings(BaseModel):
     snapshot_key_file: Path | None = None
     """Path of a file with the key (32 bytes or more) that snapshots of states are sealed with: engines and projectors
     use no others. Default: beside a log that is a file, where it is made; none for a log in Kafka, whose snapshots
-    are then believed, whoever wrote them."""
+    are then believed, no matter who wrote them."""
 
     restart: RestartSettings = RestartSettings()
     """How long replicas wait before they are made again."""

@@ -1,4 +1,4 @@
-"""The sections of the settings: each a part that is handed to whoever needs it."""
+"""The sections of the settings: each goes to the component that needs it."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -190,8 +190,8 @@ class PrivacySettings(BaseModel):
 
     env_values: bool = True
     """Literal values of environment variables are in the log, as jobs were written. Default on, because a history
-    without them says less. Off: only their keyed hashes, and whoever makes pods reads the values from the job object.
-    For jobs that are first seen from then on."""
+    without them says less. Off: only their keyed hashes, and the projector that makes pods reads the values from the
+    job object. For jobs that are observed for the first time from then on."""
 
     key_file: Path | None = None
     """Path of a file that holds the key for hashes of values, the same for all bridges and projectors, 16 characters

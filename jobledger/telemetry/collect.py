@@ -30,8 +30,8 @@ Samples = Iterable[tuple[tuple[str, ...], float | Spread]]
 ALL: Final = "all"
 """The `resource` of a cluster that watches everything in one."""
 
-_PHASES: Final = [each for each in Phase if each is not Phase.NEW]
-_REPLICA_PHASES: Final = [each for each in ReplicaPhase if each is not ReplicaPhase.DELETED]
+_PHASES: Final = [phase for phase in Phase if phase is not Phase.NEW]
+_REPLICA_PHASES: Final = [phase for phase in ReplicaPhase if phase is not ReplicaPhase.DELETED]
 
 
 class Collector:
@@ -98,8 +98,8 @@ class Collector:
 
     def _states(self, of: Measured) -> list[JobState]:
         """The states of the jobs that are not over."""
-        found = map(of.states.state, of.reader.open_jobs)
-        return [state for state in found if state is not None]
+        states = map(of.states.state, of.reader.open_jobs)
+        return [state for state in states if state is not None]
 
     def _log(self, of: Measured) -> Iterator[tuple[Described, Samples]]:
         tally = self._tally
@@ -126,10 +126,10 @@ def _partitions(of: Measured) -> Iterator[tuple[Described, Samples]]:
         yield c.PARTITIONS, _one(count)
     yield c.OWNED, _one(len(report.waiting))
     if isinstance(of.engine.source, Follower):
-        yield c.UNREAD, _by_name({str(number): each for number, each in of.engine.source.unread.items()})
+        yield c.UNREAD, _by_name({str(number): unread for number, unread in of.engine.source.unread.items()})
     if of.engine.worker is None:
         return
-    yield c.WAITING, _by_name({str(number): each for number, each in report.waiting.items()})
+    yield c.WAITING, _by_name({str(number): waiting for number, waiting in report.waiting.items()})
     yield c.TAKEOVERS, _one(report.counts.get("takeovers", 0))
     if report.taken_over_at is not None:
         yield c.TAKEN_OVER_AT, _one(report.taken_over_at.timestamp())
@@ -147,8 +147,8 @@ def _queues(queues: Mapping[str, WorkQueue], instruments: Instruments) -> Iterat
     visits = instruments.visits
     yield c.DEPTH, _by_name({name: queue.depth for name, queue in queues.items()})
     yield c.RETRIES, _by_name({name: queue.failures for name, queue in queues.items()})
-    yield c.VISIT_SECONDS, _by_name({name: each.seconds for name, each in visits.items()})
-    yield c.LONGEST, _by_name({name: each.longest for name, each in visits.items()})
+    yield c.VISIT_SECONDS, _by_name({name: visit.seconds for name, visit in visits.items()})
+    yield c.LONGEST, _by_name({name: visit.longest for name, visit in visits.items()})
 
 
 def _watches(of: Measured) -> Iterator[tuple[Described, Samples]]:
@@ -161,21 +161,26 @@ def _watches(of: Measured) -> Iterator[tuple[Described, Samples]]:
         return
     yield c.REQUESTS, of.cluster.api.sent.items()
     watches: dict[str, list[Watch]] = {}
-    for each in of.cluster.watches:
-        if not each.absent:
-            watches.setdefault(each.kind, []).append(each)  # one a namespace
+    for watch in of.cluster.watches:
+        if not watch.absent:
+            watches.setdefault(watch.kind, []).append(watch)  # one a namespace
     yield from _watched(watches)
 
 
 def _watched(watches: Mapping[str, Sequence[Watch]]) -> Iterator[tuple[Described, Samples]]:
     now = asyncio.get_running_loop().time()
-    synced = {kind: all(each.synced for each in found) for kind, found in watches.items()}
+    synced = {kind: all(watch.synced for watch in of_kind) for kind, of_kind in watches.items()}
     yield c.SYNCED, _by_name(synced)
-    heard = {kind: min(each.heard for each in found) for kind, found in watches.items()}
+    heard = {kind: min(watch.heard for watch in of_kind) for kind, of_kind in watches.items()}
     yield c.SILENCE, _by_name({kind: now - at for kind, at in heard.items() if at})
-    restarts = {kind: sum(max(0, each.watches - 1) for each in found) for kind, found in watches.items()}
+    restarts = {
+        kind: sum(max(0, watch.watches - 1) for watch in of_kind) for kind, of_kind in watches.items()
+    }
     yield c.WATCH_RESTARTS, _by_name(restarts)
-    yield c.LISTS, _by_name({kind: sum(each.lists for each in found) for kind, found in watches.items()})
+    yield (
+        c.LISTS,
+        _by_name({kind: sum(watch.lists for watch in of_kind) for kind, of_kind in watches.items()}),
+    )
 
 
 def _one(value: float | Spread) -> Samples:

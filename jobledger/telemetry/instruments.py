@@ -83,7 +83,7 @@ class Instruments:
         return cluster
 
     def sink(self, sink: Sink) -> Sink:
-        """`sink` as whoever notices something gets it."""
+        """`sink` as sources of observations get it."""
         return sink
 
     def trace(self, seen: Observation) -> str:

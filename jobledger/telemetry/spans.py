@@ -56,10 +56,10 @@ _VISITED: ContextVar[JobUid] = ContextVar("visited", default=JobUid(""))
 
 
 @dataclass(slots=True)
-class _Noticed:
+class _Observed:
     """An observation on its way to its entry."""
 
-    seen: Observation
+    observation: Observation
     context: Context
     queued_ns: int
 
@@ -81,10 +81,10 @@ def exporting() -> "TracedInstruments":
 
 def _resource() -> Resource:
     """Who we are: what the environment says, else `jobledger`."""
-    found = Resource.create()
-    if str(found.attributes.get(SERVICE_NAME, "")).startswith("unknown_service"):
-        return found.merge(Resource({SERVICE_NAME: "jobledger"}))
-    return found
+    resource = Resource.create()
+    if str(resource.attributes.get(SERVICE_NAME, "")).startswith("unknown_service"):
+        return resource.merge(Resource({SERVICE_NAME: "jobledger"}))
+    return resource
 
 
 class TracedInstruments(Instruments):
@@ -94,7 +94,7 @@ class TracedInstruments(Instruments):
         super().__init__()
         self._provider = provider
         self._tracer = provider.get_tracer("jobledger")
-        self._noticed: dict[int, _Noticed] = {}
+        self._observed: dict[int, _Observed] = {}
         """By identity: comparing observations would compare all that is in them."""
         self._last: dict[JobUid, _Decided] = {}
         self._closed = False
@@ -102,43 +102,45 @@ class TracedInstruments(Instruments):
     def sink(self, sink: Sink) -> Sink:
         """`sink`, with a span for each observation."""
 
-        async def traced(seen: Observation) -> None:
+        async def traced(observation: Observation) -> None:
             span = self._tracer.start_span(
-                "observe", start_time=_since(seen.at), attributes={JOB: seen.job, TYPE: seen.type}
+                "observe",
+                start_time=_since(observation.at),
+                attributes={JOB: observation.job, TYPE: observation.type},
             )
-            noticed = _Noticed(seen, set_span_in_context(span), time.time_ns())
-            self._remember(noticed)
+            observed = _Observed(observation, set_span_in_context(span), time.time_ns())
+            self._remember(observed)
             try:
-                await sink(seen)
+                await sink(observation)
             finally:
-                noticed.queued_ns = time.time_ns()
-                span.end(noticed.queued_ns)
+                observed.queued_ns = time.time_ns()
+                span.end(observed.queued_ns)
 
         return traced
 
-    def _remember(self, noticed: _Noticed) -> None:
-        self._noticed[id(noticed.seen)] = noticed
-        if len(self._noticed) > _REMEMBERED:
-            del self._noticed[next(iter(self._noticed))]
+    def _remember(self, observed: _Observed) -> None:
+        self._observed[id(observed.observation)] = observed
+        if len(self._observed) > _REMEMBERED:
+            del self._observed[next(iter(self._observed))]
 
-    def _recall(self, seen: Observation) -> _Noticed | None:
-        """What is remembered of `seen`, for the last time; None for one that passed no traced sink."""
-        found = self._noticed.pop(id(seen), None)
-        return found if found is not None and found.seen is seen else None
+    def _recall(self, observation: Observation) -> _Observed | None:
+        """What is remembered of `observation`, for the last time; None for one that passed no traced sink."""
+        observed = self._observed.pop(id(observation), None)
+        return observed if observed is not None and observed.observation is observation else None
 
-    def trace(self, seen: Observation) -> str:
-        """The trace context of the `observe` span of `seen`."""
-        found = self._noticed.get(id(seen))
-        if found is None or found.seen is not seen:
+    def trace(self, observation: Observation) -> str:
+        """The trace context of the `observe` span of `observation`."""
+        observed = self._observed.get(id(observation))
+        if observed is None or observed.observation is not observation:
             return ""
         carrier: dict[str, str] = {}
-        _W3C.inject(carrier, found.context)
+        _W3C.inject(carrier, observed.context)
         return carrier.get(_HEADER, "")
 
-    def silent(self, seen: Observation) -> None:
+    def silent(self, observation: Observation) -> None:
         """An observation changed nothing."""
-        super().silent(seen)
-        self._recall(seen)
+        super().silent(observation)
+        self._recall(observation)
 
     def entry(self, folded: Folded) -> None:
         """A span for an entry that this process has decided; one of another is what writes here follow from."""
@@ -149,18 +151,18 @@ class TracedInstruments(Instruments):
             if record.trace and (last is None or last.seq < record.seq):
                 self._decided(folded, _context(record.trace))
             return
-        noticed = self._recall(entry.cause)
+        observed = self._recall(entry.cause)
         span = self._tracer.start_span(
             "decide",
-            context=noticed.context if noticed else _context(record.trace),
-            start_time=noticed.queued_ns if noticed else _since(entry.seen_at),
+            context=observed.context if observed else _context(record.trace),
+            start_time=observed.queued_ns if observed else _since(entry.seen_at),
             attributes={
                 JOB: entry.job,
                 SEQ: entry.seq,
                 TYPE: entry.cause.type,
                 KIND: folded.state.kind,
                 PHASE: folded.state.phase.value,
-                EVENTS: [each.type for each in entry.events],
+                EVENTS: [event.type for event in entry.events],
             },
         )
         span.end()
@@ -211,7 +213,7 @@ class TracedInstruments(Instruments):
             span.end()
 
     async def close(self) -> None:
-        """The spans made so far are handed over, if whoever takes them does within seconds."""
+        """The spans made so far are handed over, if the collector takes them within seconds."""
         if self._closed:
             return
         self._closed = True

@@ -38,7 +38,7 @@ class Cache(Generic[K, V]):
             del self._answers[key]
         task = self._asking.get(key)
         if task is None:
-            # a task of its own: whoever asked first may go away while others still wait
+            # a task of its own: the first caller may go away while others still wait
             task = self._asking[key] = asyncio.create_task(self._asked(key, ask), name="cache")
             task.add_done_callback(lambda done: self._over(key, done))
         return await asyncio.shield(task)

@@ -1,6 +1,6 @@
 """Who may talk to the server.
 
-On a machine: its own programs, and no page of somebody else's in a browser. On a cluster: whoever the API server
+On a machine: its own programs, and no page of somebody else's in a browser. On a cluster: callers whom the API server
 knows by their token; what they may do the routes ask. A guard leaves the caller in the request's state.
 
 A web page can make a browser send requests to 127.0.0.1; what it cannot do is choose their Host and Origin

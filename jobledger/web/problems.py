@@ -85,8 +85,8 @@ def install(api: FastAPI, refusal: Refusal | None = None) -> None:
     async def answer(request: Request, error: Exception) -> Response:
         return (refusal or problem_of)(request, error)
 
-    for each in (JobledgerError, HTTPException, RequestValidationError, Exception):
-        api.add_exception_handler(each, answer)
+    for error in (JobledgerError, HTTPException, RequestValidationError, Exception):
+        api.add_exception_handler(error, answer)
 
 
 def problem_of(request: Request, error: Exception) -> JSONResponse:
@@ -105,7 +105,7 @@ def answer_to(error: Exception) -> JSONResponse:
             return problem(error.status_code, "bad-request", error.detail)
         case RequestValidationError():
             first = error.errors()[0]
-            place = ".".join(str(each) for each in first["loc"][1:]) or "the request"
+            place = ".".join(str(step) for step in first["loc"][1:]) or "the request"
             return problem(400, "bad-request", f"{place}: {first['msg']}")
         case Unauthenticated():
             return problem(401, "unauthenticated", str(error))
@@ -147,11 +147,11 @@ def _one_line(text: str) -> str:
 def _problems(error: SpecInvalid) -> list[dict[str, str]]:
     if isinstance(error, Inadmissible):
         return [
-            _plain(each.problem) | {"kind": each.manifest.kind, "name": each.manifest.name}
-            for each in error.findings
+            _plain(finding.problem) | {"kind": finding.manifest.kind, "name": finding.manifest.name}
+            for finding in error.findings
         ]
-    return [_plain(each) for each in error.problems]
+    return [_plain(problem) for problem in error.problems]
 
 
-def _plain(each: Problem) -> dict[str, str]:
-    return {"rule": each.rule, "path": each.path, "text": each.text}
+def _plain(problem: Problem) -> dict[str, str]:
+    return {"rule": problem.rule, "path": problem.path, "text": problem.text}

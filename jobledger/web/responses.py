@@ -1,4 +1,4 @@
-"""The forms in which data leaves over HTTP: JSON and YAML, secrets taken out of both, whoever made the data.
+"""The forms in which data leaves over HTTP: JSON and YAML, secrets taken out of both, no matter who made the data.
 
 Routes return plain data, and the application makes an `Answer` of it (its default response class); no route has to
 think of secrets. What a replica writes, and what the caller has just sent, goes back as it is.

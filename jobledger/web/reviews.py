@@ -63,7 +63,7 @@ class Reviews:
         self._allowed: Cache[tuple[User, Right], bool] = Cache(lambda _: RIGHT_SECONDS, _RIGHTS, clock)
 
     async def caller(self, token: str) -> "Reviewed":
-        """Whoever holds the token.
+        """The holder of the token.
 
         Raises:
             Unauthenticated: it is nobody's.

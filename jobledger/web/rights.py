@@ -40,7 +40,7 @@ class Right(NamedTuple):
 
 
 class Caller(Protocol):
-    """Whoever sent a request."""
+    """The sender of a request."""
 
     def signature(self, said: str) -> str:
         """How the history names them; `said` is what the request says of itself."""
@@ -56,7 +56,7 @@ class Caller(Protocol):
 
 
 class Anyone:
-    """Whoever reaches a server of this machine: its socket, or its loopback address, is the right."""
+    """The user of a server of this machine: its socket, or its loopback address, is the right."""
 
     def signature(self, said: str) -> str:
         """See Caller: nobody lies to themselves."""
@@ -86,7 +86,7 @@ async def demand(caller: Caller, *rights: Right) -> None:
     allowed = await asyncio.gather(*map(caller.may, rights))
     missing = [right for right, has in zip(rights, allowed, strict=True) if not has]
     if missing:
-        raise lacking(str(caller), missing[0].verb, [each.what for each in missing], missing[0].namespace)
+        raise lacking(str(caller), missing[0].verb, [right.what for right in missing], missing[0].namespace)
 
 
 Still = Callable[[], Awaitable[None]]
@@ -105,8 +105,8 @@ def still_may(caller: Caller, *rights: Right) -> Still:
 
 def still_permitted(caller: Caller, verb: str, namespace: str, *, name: str, kinds: Sequence[str]) -> Still:
     """The caller is known, and may do `verb` with all of `kinds`, as `permitted` has said."""
-    asked = [each for each in SERVED if each.kind in kinds]
-    return still_may(caller, *(Right.over(each, verb, namespace, name) for each in asked))
+    asked = [names for names in SERVED if names.kind in kinds]
+    return still_may(caller, *(Right.over(names, verb, namespace, name) for names in asked))
 
 
 async def permitted(
@@ -118,12 +118,12 @@ async def permitted(
         NoRight: with none of them.
     """
     asked = meant_by(kind) if kind else SERVED
-    rights = [Right.over(each, verb, namespace, name) for each in asked]
+    rights = [Right.over(names, verb, namespace, name) for names in asked]
     allowed = await asyncio.gather(*map(caller.may, rights))
-    found = [each.kind for each, has in zip(asked, allowed, strict=True) if has]
-    if asked and not found:
-        raise lacking(str(caller), verb, [each.what for each in rights], namespace)
-    return found
+    allowed_kinds = [names.kind for names, has in zip(asked, allowed, strict=True) if has]
+    if asked and not allowed_kinds:
+        raise lacking(str(caller), verb, [right.what for right in rights], namespace)
+    return allowed_kinds
 
 
 async def may_list(caller: Caller, namespace: str) -> bool:
@@ -142,15 +142,15 @@ def over(job: Manifest, verb: str) -> Right:
 
 def to_create(manifests: Iterable[Manifest]) -> list[Right]:
     """The rights to hand in these objects. What jobs refer to replaces its namesake, so it may have to be patched."""
-    found: dict[Right, None] = {}
-    for each in manifests:
-        namespace = each["metadata"].get("namespace") or "default"
-        if each["apiVersion"] == "v1":
-            plural = f"{each['kind'].lower()}s"
-            found |= dict.fromkeys(
+    rights: dict[Right, None] = {}
+    for manifest in manifests:
+        namespace = manifest["metadata"].get("namespace") or "default"
+        if manifest["apiVersion"] == "v1":
+            plural = f"{manifest['kind'].lower()}s"
+            rights |= dict.fromkeys(
                 [Right("create", "", plural, namespace), Right("patch", "", plural, namespace)]
             )
         else:
-            names = names_of(each["apiVersion"], each["kind"])
-            found[Right.over(names, "create", namespace)] = None
-    return list(found)
+            names = names_of(manifest["apiVersion"], manifest["kind"])
+            rights[Right.over(names, "create", namespace)] = None
+    return list(rights)

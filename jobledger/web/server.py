@@ -39,7 +39,7 @@ def listen_address(text: str, *, guarded: bool = False) -> tuple[str, int]:
         raise ConfigError(f'--listen needs HOST:PORT, such as 127.0.0.1:8080, not "{text}"')
     if not guarded and host not in LOCAL:
         raise ConfigError(
-            f'--listen {text}: "{host}" is not this machine alone, and whoever can talk to the server can run '
+            f'--listen {text}: "{host}" is not this machine alone, and a client that reaches the server can run '
             f"programs as you; use {LOCAL[0]}:{port}"
         )
     return host.strip("[]"), int(port)

@@ -33,7 +33,7 @@ PATIENCE: Final = 60.0
 
 
 class Closing:
-    """Says to streams that the server is about to end, or that whoever listens may not any more."""
+    """Says to streams that the server is about to end, or that the listener may not listen any more."""
 
     def __init__(self, recheck: float = RECHECK) -> None:
         self._event = asyncio.Event()
@@ -144,7 +144,7 @@ def watch_response(
 ) -> StreamingResponse:
     """Jobs as they change: an object a line, or server-sent events for those who accept them.
 
-    For whoever may not listen any more the last one is an ERROR, with the problem that a request would get.
+    For a listener that may not listen any more the last one is an ERROR, with the problem that a request would get.
     """
     events = "text/event-stream" in request.headers.get("accept", "")
 

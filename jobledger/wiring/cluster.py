@@ -74,7 +74,7 @@ class Plan:
 
     @property
     def attended(self) -> "Attended":
-        """Which jobs are looked after."""
+        """Which jobs are managed."""
         from k8s_bridge.attended import Attended
 
         return Attended(self.namespaces, self.opted_in, self.kept, self.kueue)
@@ -216,21 +216,21 @@ def opted_in_of(settings: Settings) -> "Mapping[str, OptIn]":
     from statemachine.kinds import OPT_IN
 
     ours = namespaces_of(settings.controller.namespaces)
-    found = {}
+    opt_ins = {}
     for kind, _ in OPT_IN:
         said, flag = settings.of(kind), f"--{kind.names.plural}"
         text = said.namespaces.strip()
         names = () if text == "*" else namespaces_of(text, flag)
-        if ours and (elsewhere := [each for each in names if each not in ours]):
+        if ours and (elsewhere := [namespace for namespace in names if namespace not in ours]):
             raise ConfigError(f'{flag}: "{elsewhere[0]}" is not among the namespaces of --namespaces')
         if text:
-            found[kind.names.kind] = OptIn(names, said.of_jobs())
-    return found
+            opt_ins[kind.names.kind] = OptIn(names, said.of_jobs())
+    return opt_ins
 
 
 def namespaces_of(text: str, flag: str = "--namespaces") -> tuple[str, ...]:
     """The namespaces in `a,b`; none for an empty text, which means all. Raises ConfigError."""
-    names = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
+    names = tuple(dict.fromkeys(namespace.strip() for namespace in text.split(",") if namespace.strip()))
     for name in names:
         if not is_dns_label(name):
             raise ConfigError(f'{flag}: "{name}" cannot be the name of a namespace')

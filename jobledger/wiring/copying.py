@@ -34,16 +34,16 @@ async def backed_up(source: Path | Kafka, target: Path | Kafka) -> Copied:
 
 
 async def _begun(source: Partitions, target: Partitions) -> Copied:
-    found = await copy(Merged(source), target)
+    copied = await copy(Merged(source), target)
     await _told(target)
-    return found
+    return copied
 
 
 async def copied(source: Path | Kafka, target: Path | Kafka) -> Copied:
     """`target` holds what `source` does. Nobody may write either meanwhile.
 
     Raises:
-        StoreUnusable: something was noticed in `source` and is not decided; or one of them cannot be used.
+        StoreUnusable: `source` holds an observation that is not decided; or one of them cannot be used.
         NotTheSame: somebody has written `source` meanwhile; or see `statemachine.log.copying.copy`.
         LogError: see there.
     """
@@ -75,18 +75,18 @@ async def _from_kafka(source: Kafka, target: Path | Kafka) -> Copied:
 async def _copied(source: Partitions, target: Path | Kafka) -> Copied:
     ends = await _ends(source)
     async with writing(target) as written:
-        found = await _begun(source, written)
+        begun = await _begun(source, written)
         if await _ends(source) != ends:
             raise NotTheSame("somebody writes the log that is copied: stop the controller, and copy again")
-        return found
+        return begun
 
 
 async def _ends(ledger: Partitions) -> list[Position]:
-    return [await each.end() for each in ledger.logs]
+    return [await log.end() for log in ledger.logs]
 
 
 async def _told(target: Partitions) -> None:
-    """Whoever writes Kubernetes Events begins behind what was copied: those of the past were written by the first."""
+    """The projector of Kubernetes Events begins behind what was copied: the first one wrote those of the past."""
     for log in target.logs:
         if not await log.checkpoint(READER):
             await log.save_checkpoint(READER, await log.end())
@@ -96,5 +96,5 @@ def _refuse(undecided: int, where: str, flags: str) -> None:
     if undecided:
         raise StoreUnusable(
             f"{where} holds what is not decided yet and would be left behind (observations: {undecided}): stop "
-            f"whoever notices, let `jobledger controller {flags}` decide it, then stop that and copy"
+            f"the bridge, let `jobledger controller {flags}` decide it, then stop that and copy"
         )

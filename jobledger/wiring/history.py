@@ -76,8 +76,8 @@ async def opened_or_beside(
 async def opened(where: Where, *, read_only: bool = False) -> "AsyncIterator[Database]":
     """The database at `where`; then it is closed.
 
-    One that is out of reach at the moment is opened all the same: whoever asks it is told. So is one in PostgreSQL
-    that may only be read and has no tables yet: a projector will make them.
+    One that is out of reach at the moment is opened all the same: a query of it fails with the reason. So is
+    one in PostgreSQL that may only be read and has no tables yet: a projector will make them.
 
     Raises:
         ConfigError: the database lets nobody in, or is newer than this program.
@@ -118,7 +118,7 @@ def streams_of(database: "Database | None", logs: "Sequence[EventLog]") -> "Sequ
 
 
 async def _store(path: Path) -> "SqliteStore":
-    """Whoever projects writes beside the others."""
+    """The projector writes beside the readers."""
     from statemachine.log.store import SqliteStore
 
     try:

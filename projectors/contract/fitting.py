@@ -1,4 +1,4 @@
-"""No event's data is larger than 48 KiB: brokers, and whoever forwards events, have limits of their own. Pure."""
+"""No event's data is larger than 48 KiB: brokers and forwarding programs have limits of their own. Pure."""
 
 import json
 from typing import Any, Final

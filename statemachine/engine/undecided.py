@@ -112,7 +112,7 @@ def fallback(state: JobState, failure: Failure) -> tuple[Event, ...]:
     observation = failure.observation
     text = f"jobledger cannot decide about this job ({failure.text})"
     if state.phase is not Phase.NEW:
-        message = f"{text}: what it noticed is among its dead letters, and the job goes on as it is"
+        message = f"{text}: the observation is among its dead letters, and the job goes on as it is"
         return () if state.closed or state.is_final else (_warning(message),)
     if not isinstance(observation, JobObserved) or observation.recorded is not None:
         return ()  # the job's pods may run: it must not fail because of a fault of ours

@@ -47,7 +47,7 @@ SERVED: tuple[Names, ...] = tuple(names for kind in KINDS for names in (kind.nam
 OPT_IN: tuple[tuple[Kind, type[OptInSettings]], ...] = tuple(
     (kind, kind.opt_in) for kind in KINDS if kind.opt_in is not None
 )
-"""The kinds that are looked after only where they are switched on, and what each lets configure."""
+"""The kinds that are managed only where they are switched on, and what each lets configure."""
 
 REPLICA_LABELS: tuple[tuple[str, str], ...] = tuple(
     dict.fromkeys(pair for kind in KINDS for pair in kind.replica_labels)

@@ -99,7 +99,7 @@ def _first_seen(kind: Kind, state: JobState, observation: JobObserved) -> Iterat
         yield Announced(reason="Created", message=f"A {kind.names.kind} has been created: {observation.name}")
     else:
         yield from adopted(observation.recorded)
-    yield from noticed(verdict)
+    yield from announcements(verdict)
     yield from terminating(state, observation)
     if observation.recorded is not None and observation.recorded.phase:
         yield from adopted_end(state, observation)
@@ -146,7 +146,7 @@ def _refused(state: JobState, observation: JobObserved, verdict: Admission) -> I
     yield Announced(reason="InvalidSpec", message=text, level="Warning")
 
 
-def noticed(verdict: Admission, *, but: str = "") -> Iterator[Event]:
+def announcements(verdict: Admission, *, but: str = "") -> Iterator[Event]:
     """What users are warned of, but for notices of one reason."""
     for notice in verdict.notices:
         if notice.reason != but:
@@ -205,7 +205,7 @@ def _accepted(
     before = state.running_plan
     after = after.model_copy(update={"service": before.service})  # its pods know no other
     yield SpecChanged(generation=observation.generation, changes=changes, spec=verdict.spec, plan=after)
-    yield from noticed(verdict, but=UNKNOWN_FIELD)
+    yield from announcements(verdict, but=UNKNOWN_FIELD)
     if before.scale != after.scale:
         numbers = kind.scale_of(before), kind.scale_of(after)
         message = "Scale changed from {} to {} replicas".format(*numbers)

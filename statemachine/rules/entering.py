@@ -1,4 +1,4 @@
-"""The one way into another phase: whoever enters it asks the phase table where a trigger leads."""
+"""The one way into another phase: every rule that enters it asks the phase table where a trigger leads."""
 
 from statemachine.events import Cause, PhaseEntered
 from statemachine.observations import Observation

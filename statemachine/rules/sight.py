@@ -6,7 +6,7 @@ from statemachine.observations import PodObserved, PodPhase
 
 
 def is_later(observation: PodObserved, noticed_at: datetime, written_at: datetime | None) -> bool:
-    """`observation` tells of a later time than a report that was noticed and written then.
+    """`observation` tells of a later time than a report that was observed and written then.
 
     The API server's clock decides, for ours may have been put back in between. Ours does within a second of it, and
     where it says no times. One write has one time, so an Unknown of the same time is the same Unknown.

@@ -1,7 +1,7 @@
 """The history of a job: its life as a picture, and the job as it was at any moment of it.
 
 The address names everything that is seen: `at` the moment, `from` and `to` the part of the picture, `axis` whether it
-is drawn by time or by entries. Whoever gets the address sees the same.
+is drawn by time or by entries. A user with the address gets the same view.
 
 Picture, moment and entries refresh by themselves: a move of the slider is answered with the moment alone.
 """

@@ -40,7 +40,7 @@ Chosen = Annotated[Choice, Depends(_choice)]
 Place = Annotated[int | None, Query(ge=0)]
 
 LogOf = Callable[[Subject, Caller, Choice], Awaitable[Log]]
-"""The log that is meant, for whoever may read it."""
+"""The log that is meant, for users who may read it."""
 
 
 def add(router: APIRouter, console: Console, lives: Lives) -> None:

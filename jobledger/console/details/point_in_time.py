@@ -29,7 +29,7 @@ from statemachine.status import status
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An entry in words: what was noticed, by whom, what was decided, and the phases before and after."""
+    """An entry in words: what was observed, by whom, what was decided, and the phases before and after."""
 
     seq: int
     at: datetime

@@ -12,7 +12,7 @@ from statemachine.state import ReplicaPhase
 
 
 class Instant(NamedTuple):
-    """When something was noticed, and by which entry. Never earlier than the one before, whatever clocks say."""
+    """When something was observed, and by which entry. Never earlier than the one before, whatever clocks say."""
 
     seq: Seq
     at: datetime

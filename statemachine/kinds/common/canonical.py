@@ -19,7 +19,7 @@ from statemachine.schema.tables import FieldShape, fields
 
 @dataclass(slots=True)
 class Reading:
-    """A canonical spec and what was noticed on the way.
+    """A canonical spec and the notices that normalization gave.
 
     `renamed`: canonical path → path as written, of every field that came under its old name.
     """

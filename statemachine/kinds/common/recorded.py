@@ -1,4 +1,4 @@
-"""Reading a status back: what a job object says of a life that the log does not know, whoever wrote it.
+"""Reading a status back: what a job object says of a life that the log does not know, no matter who wrote it.
 
 Nothing here trusts the shape of a status; what cannot be read is not said.
 """

@@ -12,9 +12,9 @@ from statemachine.rules.admission import (
     admitted,
     adopted,
     adopted_end,
+    announcements,
     changes,
     joined,
-    noticed,
     relabelled,
     terminating,
 )
@@ -39,7 +39,7 @@ def _first_seen(kind: Kind, state: JobState, observation: JobObserved) -> Iterat
     yield from relabelled(state, observation)
     if recorded is not None:
         yield from adopted(recorded)
-    yield from noticed(verdict)
+    yield from announcements(verdict)
     yield from terminating(state, observation)
     if recorded is None or not any(condition.type == words.CREATED for condition in recorded.conditions):
         yield _set(observation, words.CREATED, words.reason(words.CREATED), words.created(observation.name))

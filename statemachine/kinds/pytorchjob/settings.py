@@ -1,4 +1,4 @@
-"""What is configured for PyTorchJobs: where they are looked after, and what their pods are given there.
+"""What is configured for PyTorchJobs: where they are managed, and what their pods are given there.
 
 Source: kubeflow-pytorchjob.md, section 3.
 """
@@ -12,13 +12,13 @@ from statemachine.state import JobState
 
 
 class PyTorchJobSettings(OptInSettings):
-    """Kubeflow's PyTorchJobs, which are looked after only where that is asked for.
+    """Kubeflow's PyTorchJobs, which are managed only where that is asked for.
 
     Never switch them on in a namespace where Kubeflow's training operator does it, too.
     """
 
     namespaces: str = ""
-    """Namespaces in which Kubeflow's PyTorchJobs are looked after, with commas between them; `*`: in all. Default:
+    """Namespaces in which Kubeflow's PyTorchJobs are managed, with commas between them; `*`: in all. Default:
     none, because Kubeflow's training operator may do it, and two must never manage one namespace."""
 
     init_image: Annotated[str, Field(pattern="^[^ ]*$")] = ""

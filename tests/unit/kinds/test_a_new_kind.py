@@ -68,7 +68,7 @@ def test_the_controller_has_an_option_for_it(checkout: Path) -> None:
     said = asked(checkout, "controller", "--help").stdout
     (line,) = [each for each in said.splitlines() if "--sledgejobs" in each]
     assert "A,B" in line
-    assert "Namespaces of a cluster in which such jobs are looked after" in line
+    assert "Namespaces of a cluster in which such jobs are managed" in line
     wrong = asked(checkout, "controller", "--namespaces=a", "--sledgejobs=b")
     assert wrong.stderr == 'jobledger: --sledgejobs: "b" is not among the namespaces of --namespaces\n'
 

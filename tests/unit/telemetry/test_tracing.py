@@ -162,7 +162,7 @@ async def test_observations_whose_entries_never_come_are_forgotten(
     for number in range(50):
         await sink(JobGone(job=JobUid(str(number)), at=START))
     assert len(taken) == 50
-    assert len(instruments._noticed) == 10
+    assert len(instruments._observed) == 10
     await instruments.close()
 
 
