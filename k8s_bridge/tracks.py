@@ -20,7 +20,7 @@ from statemachine.observations import (
 _NO_NEWS: Final = {"at", "happened_at", "written_at", "actor", "actor_source", "recorded"}
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
-"""Stands for the time of a `gone`, until it is reported."""
+"""Stands for a time that is not known: of a `gone` until it is reported, of a last report before the first."""
 
 
 @dataclass(slots=True)
@@ -28,13 +28,24 @@ class Track:
     """A known object: the observation to send if it vanishes, and the fingerprint of the one that was sent last.
 
     `fields` is the digest of a job's spec and labels then: their change shows the actor. `written_at` is when the API
-    server took that version of a pod: a late report of an older version is passed on, but does not become the last.
+    server took that version of a pod, `at` when the change was observed.
     """
 
     gone: Observation
     sent: bytes = b""
     fields: bytes | None = None
     written_at: datetime | None = None
+    at: datetime = _NEVER
+
+    def is_later_than(self, observation: Observation) -> bool:
+        """The last report is of a later version of the pod than `observation`, which came late.
+
+        The API server's times are whole seconds; within one our clock decides, which may have been put back.
+        """
+        written_at: datetime | None = getattr(observation, "written_at", None)
+        if written_at is None or self.written_at is None:
+            return False
+        return (written_at, observation.at) < (self.written_at, self.at)
 
 
 def gone_of(known: Known) -> dict[str, Observation]:

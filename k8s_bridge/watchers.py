@@ -283,15 +283,16 @@ class Bridge:
             since = self.guarded(str(raw.get("apiVersion")), str(raw.get("kind")))
             observation = named(observation, raw, track.fields if track is not None else None, since)
         await self._send(observation)
-        written_at: datetime | None = getattr(observation, "written_at", None)
-        if track is not None and written_at and track.written_at and written_at < track.written_at:
+        if track is not None and track.is_later_than(observation):
+            track.sent = b""  # a clock may be wrong: the next report is passed on, whatever it says
             return
+        written_at: datetime | None = getattr(observation, "written_at", None)
         if track is not None and isinstance(observation, PodUnreadable):
             # the pod may have lost its attempt, which the track still has
-            track.sent, track.written_at = mark, written_at
+            track.sent, track.written_at, track.at = mark, written_at, observation.at
         else:
             fields = digest(raw) if isinstance(observation, JobObserved) else None
-            self._tracks[uid] = Track(gone(observation), mark, fields, written_at)
+            self._tracks[uid] = Track(gone(observation), mark, fields, written_at, observation.at)
 
     async def _send(self, observation: Observation) -> None:
         self.signals.observed(observation)

@@ -5,6 +5,7 @@ from typing import Final
 from tests.mutants.model import Mutant
 
 _WATCHERS: Final = "k8s_bridge.watchers"
+_TRACKS: Final = "k8s_bridge.tracks"
 _OBSERVE: Final = "k8s_bridge.observe"
 _POD_STATUS: Final = "k8s_bridge.pod_status"
 _OBJECTS: Final = "k8s_bridge.objects"
@@ -33,17 +34,31 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "watchers-change-counts-before-it-was-taken",
         _WATCHERS,
-        "        await self._send(observation)\n        written_at",
+        "        await self._send(observation)\n        if track is not None and track.is_later_than",
         "        self._tracks[uid] = Track(gone(observation), mark)\n"
         "        await self._send(observation)\n"
-        "        written_at",
+        "        if track is not None and track.is_later_than",
         _ON_WATCHERS,
     ),
     Mutant(
         "watchers-older-report-is-the-last",
         _WATCHERS,
-        "if track is not None and written_at and track.written_at and written_at < track.written_at:",
+        "if track is not None and track.is_later_than(observation):",
         "if False:",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "watchers-late-report-of-the-same-second-is-the-last",
+        _TRACKS,
+        "return (written_at, observation.at) < (self.written_at, self.at)",
+        "return written_at < self.written_at",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "watchers-after-a-late-report-the-last-counts-as-sent",
+        _WATCHERS,
+        'track.sent = b""',
+        "pass",
         _ON_WATCHERS,
     ),
     Mutant(

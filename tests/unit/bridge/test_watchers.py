@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -320,11 +321,11 @@ def test_backoff_is_spread_by_chance() -> None:
     assert 3.9 < many < 4.0
 
 
-def written(second: int, phase: str) -> Change:
-    """The pod as the API server had it from that second on."""
+def written(second: int, phase: str, at: datetime = AT) -> Change:
+    """The pod as the API server had it from that second on, observed at `at`."""
     managers = [{"manager": "kubelet", "operation": "Update", "time": f"2024-01-09T15:00:{second:02}Z"}]
     meta = {**POD["metadata"], "managedFields": managers}
-    return Change(Verb.MODIFIED, {**POD, "metadata": meta, "status": {"phase": phase}}, AT)
+    return Change(Verb.MODIFIED, {**POD, "metadata": meta, "status": {"phase": phase}}, at)
 
 
 async def test_a_late_report_of_an_older_version_does_not_hide_that_the_pod_is_so_again() -> None:
@@ -338,6 +339,40 @@ async def test_a_late_report_of_an_older_version_does_not_hide_that_the_pod_is_s
     async with following(reports) as (told, _, bridge):
         assert [type(each) for each in told[1:]] == [PodUnreadable, PodObserved, PodObserved]
         assert bridge.progress.skipped == 0
+
+
+async def test_a_late_report_within_the_same_second_does_not_hide_that_the_pod_is_so_again() -> None:
+    """Seed 475: the version before arrives a second time, behind the one that cannot be read."""
+    reports: Script = [
+        added(JOB),
+        written(9, "Lost in space", AT + timedelta(seconds=0.8)),
+        written(9, "Running", AT + timedelta(seconds=0.7)),
+        written(40, "Running", AT + timedelta(seconds=30)),
+        Synced(AT),
+    ]
+    async with following(reports) as (told, _, bridge):
+        assert [type(report) for report in told[1:]] == [PodUnreadable, PodObserved, PodObserved]
+        assert bridge.progress.skipped == 0
+
+
+async def test_a_report_under_a_clock_that_was_put_back_is_passed_on_again_though_it_may_be_the_last() -> (
+    None
+):
+    """Whether `Running` or `Pending` is the later of the second cannot be known."""
+    back = AT - timedelta(seconds=30)
+    reports: Script = [
+        added(JOB),
+        written(9, "Pending"),
+        written(9, "Running", back),
+        written(9, "Pending", back + timedelta(seconds=1)),
+        written(40, "Pending", back + timedelta(seconds=31)),
+        written(41, "Pending", back + timedelta(seconds=32)),
+        Synced(AT),
+    ]
+    async with following(reports) as (told, _, bridge):
+        phases = [report.phase for report in told if isinstance(report, PodObserved)]
+        assert phases == ["Pending", "Running", "Pending", "Pending"]
+        assert bridge.progress.skipped == 1
 
 
 async def test_a_pod_stays_the_replica_that_it_was_first_seen_as() -> None:
