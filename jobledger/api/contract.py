@@ -1,9 +1,11 @@
-"""`/v1/contract`: the JSON schemas that the attribute `dataschema` of public events names.
+"""`/v1/contract`: the AsyncAPI document, and the JSON schemas that the attribute `dataschema` of public events names.
 
-They come from the files that were frozen with every version and are part of the package, byte for byte, so a reader
-of old events gets the schema of then. They name no job, and need no token. Why: ADR 0035.
+Schemas come from the files that were frozen with every version and are part of the package, byte for byte, so a
+reader of old events gets the schema of then. They name no job, and need no token. Why: ADR 0035.
 """
 
+import json
+from functools import lru_cache
 from importlib.resources import files
 from typing import Final
 
@@ -13,6 +15,7 @@ from starlette.responses import Response
 
 from jobledger.api import models
 from jobledger.web.guards import CONTRACT
+from projectors.contract import asyncapi
 from projectors.contract.catalogue import VERSION
 
 MEDIA_TYPE: Final = "application/schema+json"
@@ -30,10 +33,21 @@ def schemas(version: str) -> dict[str, bytes]:
     return {path.name.removesuffix(".json"): path.read_bytes() for path in there}
 
 
+@lru_cache(maxsize=1)
+def asyncapi_json() -> bytes:
+    """The AsyncAPI document, as it is served."""
+    return json.dumps(asyncapi.document(), ensure_ascii=False).encode()
+
+
 def routes() -> APIRouter:
-    """`/v1/contract/VERSION/NAME.json`."""
+    """`/v1/contract/asyncapi.json` and `/v1/contract/VERSION/NAME.json`."""
     router = APIRouter(prefix=CONTRACT.removesuffix("/"))
     kept: dict[str, dict[str, bytes]] = {}
+
+    @router.get("/asyncapi.json", response_class=Response, **models.text(asyncapi.MEDIA_TYPE))
+    def document() -> Response:
+        """The contract of public events as an AsyncAPI document: channels, messages, examples."""
+        return Response(asyncapi_json(), media_type=asyncapi.MEDIA_TYPE, headers=_A_DAY)
 
     @router.get("/{version}/{name}.json", response_class=Response, **models.text(MEDIA_TYPE))
     def schema(version: str, name: str) -> Response:

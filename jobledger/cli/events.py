@@ -259,6 +259,22 @@ def schema(
 
 
 @events.command()
+def asyncapi(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of YAML.")] = False,
+) -> None:
+    """Print the contract of public events as an AsyncAPI 3.0.0 document: channels, messages, schemas, examples."""
+    from projectors.contract.asyncapi import document
+
+    if as_json:
+        typer.echo(json.dumps(document(), indent=2, ensure_ascii=False))
+        return
+    import yaml
+
+    typer.echo(yaml.safe_dump(document(), sort_keys=False, width=110, allow_unicode=True), nl=False)
+
+
+@events.command()
 def validate(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="Events, one in a line; `-` is standard input.")

@@ -26,6 +26,7 @@ from jobledger.generate.monitoring import metrics_page, prometheus_rule
 from jobledger.generate.phases_page import phases_page
 from jobledger.generate.rbac import bindings, chart_rules, kueue_objects, rbac_objects, switched_objects
 from k8s_bridge.actor_policy import mutating, rules_of, validating
+from projectors.contract.asyncapi import document as asyncapi_document
 from projectors.contract.catalogue import CATALOGUE, PublicType
 from projectors.contract.schemas import schema as contract_schema
 from projectors.explain import json_schema as explanation_schema
@@ -76,6 +77,7 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
     makers["deploy/base/bindings.yaml"] = lambda: yaml_file(*bindings("jobledger"))
     makers["deploy/overlays/roles-split/bindings.yaml"] = lambda: yaml_file(*bindings())
     makers[f"{CHART}/files/rights.yaml"] = lambda: yaml_file(chart_rules())
+    makers["docs/asyncapi.yaml"] = lambda: yaml_file(asyncapi_document())
     makers["docs/cli.md"] = cli_markdown
     makers["docs/events.md"] = partial(events_page, root)
     makers["docs/kafka.md"] = partial(kafka_page, root)

@@ -11,16 +11,16 @@ def schema(public_type: PublicType, *, closed: bool = False) -> dict[str, Any]:
 
     Closed, no other property is allowed: registries take a new one there for what it is, compatible.
     """
-    made = _plain(json_schema(public_type.model, "validation"), closed=closed)
+    made = plain(json_schema(public_type.model, "validation"), closed=closed)
     return {"$schema": made.pop("$schema"), "$id": public_type.schema, "title": public_type.name, **made}
 
 
-def _plain(tree: Any, *, closed: bool) -> Any:
+def plain(tree: Any, *, closed: bool = False) -> Any:
     """Without titles, which only repeat the names of fields."""
     if isinstance(tree, list):
-        return [_plain(item, closed=closed) for item in tree]
+        return [plain(item, closed=closed) for item in tree]
     if not isinstance(tree, dict):
         return tree
     shut = {"additionalProperties": False} if closed and "properties" in tree else {}
     kept = {key: value for key, value in tree.items() if not (key == "title" and isinstance(value, str))}
-    return {key: _plain(value, closed=closed) for key, value in kept.items()} | shut
+    return {key: plain(value, closed=closed) for key, value in kept.items()} | shut

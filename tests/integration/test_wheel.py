@@ -77,11 +77,10 @@ def test_the_wheel_holds_everything_that_the_console_shows(wheel: Path) -> None:
     assert {str(each.relative_to(ROOT)) for each in needed} <= names
 
 
-def test_the_wheel_holds_the_schemas_of_every_contract_that_was_released(wheel: Path) -> None:
+def test_the_wheel_holds_the_schemas_and_events_of_every_contract_that_was_released(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    needed = {
-        str(path.relative_to(ROOT)) for path in ROOT.glob("projectors/contract/released/*/schemas/*.json")
-    }
+    released = (ROOT / "projectors" / "contract" / "released").glob("*/*/*.json*")
+    needed = {str(path.relative_to(ROOT)) for path in released}
     assert len(needed) > 10
     assert needed <= names
 

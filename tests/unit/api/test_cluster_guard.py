@@ -127,6 +127,7 @@ async def test_the_public_contract_needs_no_token_and_nothing_around_it_is_open(
     async with cluster() as (client, _, fake):
         nobody = {"X-Jobledger-Token": ""}
         assert (await client.get("/v1/contract/1.0/job.failed.json", headers=nobody)).status_code == 200
+        assert (await client.get("/v1/contract/asyncapi.json", headers=nobody)).status_code == 200
         assert (await client.get("/v1/contract/1.0/job.no.json", headers=nobody)).status_code == 404
         assert not fake.asked
         for path in ("/v1/contract", "/v1/contracts/1.0/job.failed.json", "/v1"):
@@ -144,7 +145,7 @@ async def test_a_page_of_a_browser_gets_nowhere_without_a_token_whatever_host_it
 
 SCHEMA = "/v1/contract/{version}/{name}.json"
 
-OF_NO_JOB = {*OPEN, "/v1", "/v1/healthz", "/v1/jobs/validate", SCHEMA}
+OF_NO_JOB = {*OPEN, "/v1", "/v1/healthz", "/v1/jobs/validate", "/v1/contract/asyncapi.json", SCHEMA}
 """What says nothing of any job but the one that the request brings: whoever has a token may ask."""
 
 

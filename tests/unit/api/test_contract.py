@@ -1,4 +1,4 @@
-"""`/v1/contract`: the schemas that `dataschema` of public events names, as they were frozen."""
+"""`/v1/contract`: the AsyncAPI document, and the frozen schemas that `dataschema` of public events names."""
 
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from jsonschema import Draft202012Validator
 
+from projectors.contract.asyncapi import MEDIA_TYPE, document
 from projectors.contract.catalogue import CATALOGUE
 from tests.contract.released import fixtures, versions
 from tests.unit.console.words import console
@@ -29,6 +30,13 @@ async def test_every_type_of_this_release_is_served(tmp_path: Path) -> None:
         for public_type in CATALOGUE:
             answer = await browser.client.get(f"/v1{urlsplit(public_type.schema).path}")
             assert answer.json()["title"] == public_type.name
+
+
+async def test_the_asyncapi_document_is_served(tmp_path: Path) -> None:
+    async with console(tmp_path) as browser:
+        answer = await browser.client.get("/v1/contract/asyncapi.json")
+        assert answer.headers["content-type"] == MEDIA_TYPE
+        assert answer.json() == document()
 
 
 @pytest.mark.parametrize(

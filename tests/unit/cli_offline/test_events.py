@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from jobledger.publishing.filters import Sought, Wanted
+from projectors.contract.asyncapi import document
 from statemachine.log.identity import identity
 from tests.unit.cli_offline.conftest import SECRET, Ask, job, write
 
@@ -183,6 +185,11 @@ def test_a_schema_is_printed_open_or_closed(ask: Ask) -> None:
     assert "additionalProperties" not in opened
     assert closed["additionalProperties"] is False
     assert "replica.restart_denied" in ask("events", "schema").out
+
+
+def test_the_asyncapi_document_is_printed_as_yaml_or_json(ask: Ask) -> None:
+    assert yaml.safe_load(ask("events", "asyncapi").out) == document()
+    assert json.loads(ask("events", "asyncapi", "--json").out) == document()
 
 
 @pytest.mark.parametrize(
