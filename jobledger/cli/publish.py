@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from jobledger.publishing.filters import Wanted
     from jobledger.publishing.source import Source
     from jobledger.settings.model import Settings
-    from projectors.sinks.webhook import Failure, Receiver
+    from projectors.sinks.webhook import Receiver
     from statemachine.ids import JobUid
+    from statemachine.log.positions import SinkFailure
 
 _CONCURRENCY: Final = 8
 
@@ -149,7 +150,7 @@ async def _to_hook(
 
     failures: list[str] = []
 
-    def failed(failure: "Failure") -> None:
+    async def failed(failure: "SinkFailure") -> None:
         failures.append(failure.event)
         attempts = common.plural(failure.attempts, "attempt")
         common.warn(f"jobledger: event {failure.event} is not delivered: {failure.error} ({attempts})")

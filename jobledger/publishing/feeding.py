@@ -6,7 +6,7 @@ from typing import Final
 from jobledger.publishing.source import Source
 from projectors.contract.page import PublicEvent
 from projectors.contract.stream import PublishedEntry
-from projectors.sinks.port import Sink
+from projectors.sinks.port import Batch, Sink, Telling
 from statemachine.errors import ConfigError
 
 _MOST: Final = 200
@@ -29,7 +29,7 @@ class Feeder:
 
     def __init__(self, source: Source, sink: Sink, chosen: Chosen = _all) -> None:
         self._source, self._sink, self._chosen = source, sink, chosen
-        self._last = {n: last for n in range(source.partitions) if (last := sink.last(n)) is not None}
+        self._last: dict[int, str] = {}
         self.delivered = 0
         self.caught_up = False
 
@@ -38,6 +38,7 @@ class Feeder:
 
         Raises ConfigError: the last event that the sink has is none of this log.
         """
+        await self._look()
         entries: list[PublishedEntry] = []
         partition = 0
         async for published in self._source.published(follow=follow):
@@ -52,10 +53,15 @@ class Feeder:
             else:
                 entries.append(published)
 
+    async def _look(self) -> None:
+        if isinstance(self._sink, Telling):
+            lasts = {number: await self._sink.last(number) for number in range(self._source.partitions)}
+            self._last = {number: last for number, last in lasts.items() if last is not None}
+
     async def _deliver(self, partition: int, entries: Sequence[PublishedEntry]) -> None:
         events = self._new(partition, [event for published in entries for event in self._chosen(published)])
         if events:
-            await self._sink.deliver(events)
+            await self._sink.deliver(Batch(partition, events, self._source.upto(entries[-1].position)))
             self.delivered += len(events)
 
     def _new(self, partition: int, events: Sequence[PublicEvent]) -> Sequence[PublicEvent]:

@@ -9,14 +9,16 @@ from typing import Final
 from jobledger.settings.model import Settings
 from jobledger.wiring.cluster import log_of
 from jobledger.wiring.ledger import Kafka, reading
+from projectors.contract.catalogue import VERSION
 from projectors.contract.gpus import USUAL, resources
 from projectors.contract.publication import Publication
 from projectors.contract.stream import PublishedEntry, Publisher
 from statemachine.errors import ConfigError
-from statemachine.ids import JobUid
+from statemachine.ids import JobUid, Position
 from statemachine.log.partitions import Partitions
 from statemachine.log.polling import Polling
 from statemachine.log.port import Record
+from statemachine.log.positions import SinkPosition
 
 _LONGEST: Final = 1.0
 """Seconds between two looks at a log at which nothing happens."""
@@ -28,6 +30,7 @@ class Source:
     def __init__(self, partitions: Partitions, publication: Publication) -> None:
         self._partitions = partitions
         self.publisher = Publisher(publication)
+        self._settings = publication.fingerprint
 
     @property
     def partitions(self) -> int:
@@ -37,6 +40,10 @@ class Source:
     def number_of(self, job: JobUid) -> int:
         """The number of the job's partition."""
         return self._partitions.number_of(job)
+
+    def upto(self, position: Position) -> SinkPosition:
+        """Where a sink stands that has everything up to this position of a partition."""
+        return SinkPosition(position, dict(self.publisher.held), VERSION, self._settings)
 
     async def published(self, *, follow: bool = False) -> AsyncIterator[PublishedEntry | None]:
         """Entry by entry, a partition behind the other; None where the log ends, each time if it is followed."""

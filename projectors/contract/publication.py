@@ -1,6 +1,7 @@
 """What is configured of public events: whose ledger it is, and what of a job may leave."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Final, Literal, NamedTuple
@@ -11,6 +12,7 @@ from statemachine.observations import ActorSource
 
 Actors = Literal["plain", "hash", "none"]
 
+_DIGITS: Final = 12
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
@@ -21,6 +23,13 @@ class Publication(NamedTuple):
     labels: tuple[str, ...] = ("*",)
     actors: Actors = "plain"
     gpus: Resources = USUAL
+
+    @property
+    def fingerprint(self) -> str:
+        """Twelve hex digits that differ where something else is published."""
+        gpus = [(pattern, str(share)) for pattern, share in self.gpus]
+        text = json.dumps([self.ledger, self.labels, self.actors, gpus])
+        return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
     def published(self, labels: Mapping[str, str]) -> dict[str, str]:
         """The labels that may leave."""

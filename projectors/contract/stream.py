@@ -10,7 +10,7 @@ from projectors.contract.page import PublicEvent
 from projectors.contract.project import public
 from projectors.contract.publication import Publication
 from statemachine.events import Event
-from statemachine.ids import JobUid, Seq
+from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.entry import Entry
 from statemachine.log.life import LifeStep, decode_most, states
 from statemachine.log.port import Record
@@ -19,8 +19,9 @@ from statemachine.state import JobState
 
 
 class PublishedEntry(NamedTuple):
-    """The public events of an accepted entry, with the state behind it."""
+    """The public events of an accepted entry at `position`, with the state behind it."""
 
+    position: Position
     entry: Entry
     state: JobState
     events: tuple[PublicEvent, ...]
@@ -56,7 +57,7 @@ class Publisher:
         if record.job in self.held or not isinstance(entry, Entry):
             return None
         step = LifeStep(entry, entry.events, self._states)
-        return PublishedEntry(entry, accepted.state, public(record, step, self._publication))
+        return PublishedEntry(record.position, entry, accepted.state, public(record, step, self._publication))
 
     def all(self, records: Iterator[Record]) -> Iterator[PublicEvent]:
         """The public events of records that are given."""

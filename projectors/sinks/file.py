@@ -10,13 +10,13 @@ import fcntl
 import logging
 import os
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final, Self
 
 from projectors.contract.envelope import structured
-from projectors.contract.page import PublicEvent
 from projectors.sinks.folder import last_ids, next_part, parts, whole
+from projectors.sinks.port import Batch
 from statemachine.errors import ConfigError
 from statemachine.ids import JobUid
 
@@ -78,13 +78,13 @@ class FileSink:
         """See Sink."""
         return str(self._folder)
 
-    def last(self, partition: int) -> str | None:
-        """See Sink."""
+    async def last(self, partition: int) -> str | None:
+        """See Telling: as the directory was when it was opened."""
         return self._last.get(partition)
 
-    async def deliver(self, events: Sequence[PublicEvent]) -> None:
+    async def deliver(self, batch: Batch) -> None:
         """See Sink. The events are on the disk then. A full disk is waited for."""
-        text = b"".join(structured(event) + b"\n" for event in events)
+        text = b"".join(structured(event) + b"\n" for event in batch.events)
         is_full = False
         while True:
             try:

@@ -1,7 +1,7 @@
 """Web hooks: every public event is one signed POST, in order per job, again until the receiver has it.
 
 Entries of a partition come in; a request per event goes out. A receiver that is away makes the delivery wait; an
-event that it refuses is reported as a Failure. Log lines name the sink and what went wrong, never its address,
+event that it refuses is reported as a SinkFailure. Log lines name the sink and what went wrong, never its address,
 which may hold a secret.
 
 Source: CloudEvents HTTP web hook, Standard Webhooks 1.0, ADR 0037.
@@ -21,9 +21,11 @@ import httpx
 
 from projectors.contract.envelope import structured
 from projectors.contract.page import PublicEvent, instant
+from projectors.sinks.port import Batch
 from projectors.sinks.schedule import REFUSED_WAITS, Answer, answer, asked_wait, away_wait
 from projectors.sinks.signing import Keys
 from statemachine.errors import ConfigError
+from statemachine.log.positions import SinkFailure
 
 _TIMEOUT: Final = 20.0
 _BODY_TIMEOUT: Final = 1.0
@@ -31,19 +33,6 @@ _MOST_BODY: Final = 65536
 _GONE: Final = "the receiver answered 410: it wants no more events"
 
 log = logging.getLogger(__name__)
-
-
-class Failure(NamedTuple):
-    """An event that its receiver does not have, and is not sent again. The log gives it again, by its id.
-
-    `error`: in words without the address; `first`, `last`: when the first and the last attempt were (RFC 3339, UTC).
-    """
-
-    event: str
-    error: str
-    attempts: int
-    first: str
-    last: str
 
 
 class SinkDisabled(ConfigError):
@@ -90,7 +79,7 @@ class WebHook:
     def __init__(
         self,
         receiver: Receiver,
-        failed: Callable[[Failure], None],
+        failed: Callable[[SinkFailure], Awaitable[None]],
         *,
         moments: Moments | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
@@ -108,21 +97,17 @@ class WebHook:
         """What users call it."""
         return self._receiver.name
 
-    def last(self, partition: int) -> str | None:
-        """Nothing: a receiver does not say what it has."""
-        return None
-
     async def close(self) -> None:
         """No connection is open."""
         await self._client.aclose()
 
-    async def deliver(self, events: Sequence[PublicEvent]) -> None:
+    async def deliver(self, batch: Batch) -> None:
         """Every event is delivered, or reported as a failure.
 
         Events of a job go one behind the other; those of `concurrency` jobs at a time. Raises SinkDisabled.
         """
         jobs: dict[str, list[PublicEvent]] = {}
-        for event in events:
+        for event in batch.events:
             jobs.setdefault(str(event.attributes["partitionkey"]), []).append(event)
         places = asyncio.Semaphore(self._receiver.concurrency)
         try:
@@ -136,9 +121,9 @@ class WebHook:
         async with places:
             for event in events:
                 if (failure := await self._event(event)) is not None:
-                    self._failed(failure)
+                    await self._failed(failure)
 
-    async def _event(self, event: PublicEvent) -> Failure | None:
+    async def _event(self, event: PublicEvent) -> SinkFailure | None:
         """The event is settled: None, or why not."""
         id_, body = str(event.attributes["id"]), structured(event)
         first = last = self._moments.now()
@@ -163,7 +148,7 @@ class WebHook:
                         away_wait(unanswered, self._moments.chance()) if result.wait is None else result.wait
                     )
             if is_over:
-                return Failure(id_, result.words, attempts, instant(first), instant(last))
+                return SinkFailure(id_, result.words, attempts, instant(first), instant(last))
             log.log(
                 logging.WARNING if unanswered == 1 else logging.INFO,
                 "an event is not delivered yet",

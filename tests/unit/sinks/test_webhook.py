@@ -16,11 +16,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from projectors.contract.page import PublicEvent
 from projectors.contract.stream import Publisher
+from projectors.sinks.port import Batch
 from projectors.sinks.schedule import asked_wait, away_wait
 from projectors.sinks.signing import Keys, key
-from projectors.sinks.webhook import Failure, Moments, Receiver, SinkDisabled, WebHook
+from projectors.sinks.webhook import Moments, Receiver, SinkDisabled, WebHook
 from statemachine.errors import ConfigError
 from statemachine.log.port import Record
+from statemachine.log.positions import SinkFailure, SinkPosition
 from tests.contract.lives import PUBLICATION
 from tests.support.scenario import Story, workers
 
@@ -50,8 +52,16 @@ def events(*uids: str) -> list[PublicEvent]:
     return list(Publisher(PUBLICATION).all(iter(records)))
 
 
+def batch(published: Sequence[PublicEvent]) -> Batch:
+    return Batch(0, published, SinkPosition(1, {}, "1.0", ""))
+
+
 def ids(published: Sequence[PublicEvent]) -> list[str]:
     return [str(event.attributes["id"]) for event in published]
+
+
+async def ignored(_: SinkFailure) -> None:
+    """No failure is expected."""
 
 
 class Simulated:
@@ -62,7 +72,7 @@ class Simulated:
         self.waits: list[float] = []
         self.requests: list[httpx.Request] = []
         self.delivered: list[str] = []
-        self.failures: list[Failure] = []
+        self.failures: list[SinkFailure] = []
 
     async def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
@@ -79,10 +89,11 @@ class Simulated:
                 response.status_code, headers=response.headers, stream=httpx.ByteStream(response.content)
             )
 
+        async def failed(failure: SinkFailure) -> None:
+            self.failures.append(failure)
+
         moments = Moments(lambda: self.at, self.sleep, lambda: 0.5)
-        return WebHook(
-            receiver, self.failures.append, moments=moments, transport=httpx.MockTransport(respond)
-        )
+        return WebHook(receiver, failed, moments=moments, transport=httpx.MockTransport(respond))
 
 
 # ---- signatures --------------------------------------------------------------------------------------------------
@@ -140,16 +151,16 @@ def test_a_wrong_key_is_refused_without_a_quotation(tmp_path: Path, text: str, w
 )
 def test_a_wrong_address_is_refused(keys: tuple[Path, ...], url: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
-        WebHook(Receiver("pager", url, keys), print)
+        WebHook(Receiver("pager", url, keys), ignored)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/x", "http://[::1]/x", "http://localhost/x"])
 async def test_this_machine_needs_no_tls(keys: tuple[Path, ...], url: str) -> None:
-    await WebHook(Receiver("pager", url, keys), print).close()
+    await WebHook(Receiver("pager", url, keys), ignored).close()
 
 
 async def test_insecure_allows_another_machine_without_tls(keys: tuple[Path, ...]) -> None:
-    await WebHook(Receiver("pager", "http://hooks.example", keys, insecure=True), print).close()
+    await WebHook(Receiver("pager", "http://hooks.example", keys, insecure=True), ignored).close()
 
 
 # ---- waits -------------------------------------------------------------------------------------------------------
@@ -182,7 +193,7 @@ def test_a_receiver_may_ask_for_a_wait(status: int, text: str, wait: float | Non
 async def test_events_go_out_whole_signed_and_in_order(keys: tuple[Path, ...]) -> None:
     simulated, published = Simulated(), events("a", "b", "c")
     hook = simulated.hook(lambda _: httpx.Response(204), Receiver("pager", URL, keys, concurrency=2))
-    await hook.deliver(published)
+    await hook.deliver(batch(published))
     assert simulated.failures == []
     assert sorted(simulated.delivered) == sorted(ids(published))
     for uid in "abc":
@@ -209,7 +220,7 @@ async def test_three_days_without_a_receiver_lose_nothing(keys: tuple[Path, ...]
         return httpx.Response(200)
 
     hook = simulated.hook(answers, Receiver("pager", URL, keys, concurrency=1))
-    await hook.deliver(published)
+    await hook.deliver(batch(published))
     assert simulated.failures == []
     assert simulated.delivered == sorted(ids(published), key=lambda id_: id_[0])
     assert simulated.waits[:5] == [5, 15, 60, 300, 600]
@@ -224,7 +235,7 @@ async def test_any_other_answer_means_later(keys: tuple[Path, ...], status: int)
         lambda _: httpx.Response(next(said, 200), headers={"location": "https://elsewhere.example"}),
         Receiver("pager", URL, keys),
     )
-    await hook.deliver(published)
+    await hook.deliver(batch(published))
     assert simulated.failures == []
     assert (simulated.waits, simulated.delivered) == ([5], ids(published))
     assert {request.url.host for request in simulated.requests} == {"hooks.example"}
@@ -236,7 +247,7 @@ async def test_a_receiver_that_asks_for_a_wait_gets_it(keys: tuple[Path, ...]) -
         lambda _: httpx.Response(next(said, 200), headers={"retry-after": "42"}),
         Receiver("pager", URL, keys),
     )
-    await hook.deliver(events("a"))
+    await hook.deliver(batch(events("a")))
     assert simulated.waits == [42]
 
 
@@ -250,7 +261,7 @@ async def test_a_refused_event_is_a_failure_and_the_next_one_goes_out(
         lambda request: httpx.Response(status if request.headers["webhook-id"] == refused else 200),
         Receiver("pager", URL, keys),
     )
-    await hook.deliver(published)
+    await hook.deliver(batch(published))
     (failure,) = simulated.failures
     assert (failure.event, failure.attempts, failure.error) == (refused, 3, f"the receiver answered {status}")
     assert (failure.first, failure.last) == ("2026-01-01T00:00:00.000000Z", "2026-01-01T00:01:05.000000Z")
@@ -260,7 +271,7 @@ async def test_a_refused_event_is_a_failure_and_the_next_one_goes_out(
 async def test_an_event_is_given_up_after_the_time_that_is_set(keys: tuple[Path, ...]) -> None:
     simulated, published = Simulated(), events("a")
     receiver = Receiver("pager", URL, keys, give_up_after=timedelta(minutes=1))
-    await simulated.hook(lambda _: httpx.Response(500), receiver).deliver(published)
+    await simulated.hook(lambda _: httpx.Response(500), receiver).deliver(batch(published))
     assert [failure.event for failure in simulated.failures] == ids(published)
     assert {failure.attempts for failure in simulated.failures} == {4}
 
@@ -269,7 +280,7 @@ async def test_410_disables_the_sink(keys: tuple[Path, ...]) -> None:
     simulated = Simulated()
     hook = simulated.hook(lambda _: httpx.Response(410), Receiver("pager", URL, keys, concurrency=1))
     with pytest.raises(SinkDisabled, match="410"):
-        await hook.deliver(events("a", "b"))
+        await hook.deliver(batch(events("a", "b")))
     assert len(simulated.requests) == 1
 
 
@@ -281,7 +292,7 @@ async def test_log_lines_hold_neither_keys_nor_address(
         lambda _: httpx.Response(next(said, 200), text="answer-secret"), Receiver("pager", URL, keys)
     )
     with caplog.at_level(logging.DEBUG, logger="projectors"):
-        await hook.deliver(events("a"))
+        await hook.deliver(batch(events("a")))
     lines = [str(vars(record)) for record in caplog.records]
     assert len(lines) == 3
     for word in ("path-secret", "answer-secret", keys[0].read_text().strip()[6:]):
