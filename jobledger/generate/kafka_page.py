@@ -31,7 +31,11 @@ def kafka_page(root: Path) -> str:
 def _topics() -> Iterator[str]:
     yield "## Topics"
     yield ""
-    yield from table(["topic", "holds"], [[f"`jobledger.{topic.name}`", topic.holds] for topic in TOPICS])
+    rows = [[f"`jobledger.{topic.name}`", topic.codec, topic.holds] for topic in TOPICS]
+    yield from table(["topic", "compressed by", "holds"], rows)
+    yield ""
+    yield "Senders compress, brokers keep what they are sent: zstd costs the least work for what only we read;"
+    yield "where its library is missing, that is sent uncompressed. What others read is gzip: every client knows it."
     yield ""
     yield "What each is made with. *must*: a controller does not start on a topic that has it otherwise, and"
     yield "`jobledger topics apply` sets it right. *may*: set once, when the topic is made, and yours from then on."

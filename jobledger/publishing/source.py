@@ -8,6 +8,7 @@ from typing import Final
 
 from jobledger.settings.model import Settings
 from jobledger.wiring.cluster import log_of
+from jobledger.wiring.identity import identity_of
 from jobledger.wiring.ledger import Kafka, reading
 from projectors.contract.catalogue import VERSION
 from projectors.contract.gpus import USUAL, resources
@@ -71,25 +72,20 @@ class Source:
 async def source_of(settings: Settings, url: str | None) -> AsyncIterator[Source]:
     """The source at `url`, by default the store. Raises ConfigError, LogUnavailable, StoreUnusable."""
     where = log_of(url, settings) if url else settings.store
-    publication = publication_of(settings, where)
+    publication = await publication_of(settings, where)
     async with reading(where) as partitions:
         yield Source(partitions, publication)
 
 
-def publication_of(settings: Settings, where: Path | Kafka) -> Publication:
-    """What the settings say of the public events of the ledger at `where`. Raises ConfigError, StoreUnusable."""
+async def publication_of(settings: Settings, where: Path | Kafka) -> Publication:
+    """What the settings say of the public events of the ledger at `where`.
+
+    Raises ConfigError, LogUnavailable, StoreUnusable.
+    """
     try:
         counted = resources(settings.accounting.gpu_resources) or USUAL
     except ValueError as error:
         raise ConfigError(f"the setting accounting.gpu_resources {error}") from None
     labels = tuple(filter(None, map(str.strip, settings.events.labels.split(","))))
-    return Publication(_name(settings, where), labels, settings.events.actors, counted)
-
-
-def _name(settings: Settings, where: Path | Kafka) -> str:
-    """A log in Kafka keeps no name yet: without one in the settings it is called by the prefix of its topics."""
-    if isinstance(where, Kafka):
-        return settings.ledger.name or where.address.prefix
-    from statemachine.log.identity import identity
-
-    return identity(where, settings.ledger.name).name
+    ledger = await identity_of(where, settings.ledger.name)
+    return Publication(ledger.name, labels, settings.events.actors, counted)

@@ -11,8 +11,8 @@ class LedgerSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     name: Annotated[str, Field(pattern=r"^([a-z0-9.-]+(/[a-z0-9.-]+)*)?$")] = ""
-    """Name of the ledger in the `source` of its public events: `prod-1`. A ledger in a file keeps the first one.
-    Default: twelve digits that are made up once; of a log in Kafka the prefix of its topics."""
+    """Name of the ledger in the `source` of its public events: `prod-1`. A ledger keeps the first one, and copies of
+    it have it, too. Default: twelve digits that are made up once."""
 
 
 class EventsSettings(BaseModel):

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from jobledger.wiring.identity import identity_of, known_identity_of
 from jobledger.wiring.ledger import Kafka, reading, writing
 from projectors.kube_events import READER
-from statemachine.errors import StoreUnusable
+from statemachine.errors import ConfigError, StoreUnusable
 from statemachine.ids import Position
 from statemachine.log.copying import Copied, NotTheSame, copy
 from statemachine.log.partitions import Merged, Partitions
@@ -19,15 +20,18 @@ async def backed_up(source: Path | Kafka, target: Path | Kafka) -> Copied:
     Raises:
         StoreUnusable: one of them cannot be used.
         NotTheSame: see `statemachine.log.copying.copy`. So is LogError.
+        ConfigError: they have different names.
     """
     if isinstance(source, Kafka):
         async with reading(source) as read, writing(target) as written:
+            await _named(source, target)
             return await _begun(read, written)
     from statemachine.log.sqlite import SqliteLog
 
     log = await SqliteLog.open(source, read_only=True)
     try:
         async with writing(target) as written:
+            await _named(source, target)
             return await _begun(Partitions([log]), written)
     finally:
         await log.close()
@@ -46,6 +50,7 @@ async def copied(source: Path | Kafka, target: Path | Kafka) -> Copied:
         StoreUnusable: `source` holds an observation that is not decided; or one of them cannot be used.
         NotTheSame: somebody has written `source` meanwhile; or see `statemachine.log.copying.copy`.
         LogError: see there.
+        ConfigError: they have different names.
     """
     if isinstance(source, Kafka):
         return await _from_kafka(source, target)
@@ -55,7 +60,7 @@ async def copied(source: Path | Kafka, target: Path | Kafka) -> Copied:
     log = await SqliteLog.open(source, read_only=True)
     try:
         _refuse(await SqliteInbox(log.store).waiting(), f"store {source}", f"--store {source}")
-        return await _copied(Partitions([log]), target)
+        return await _copied(source, Partitions([log]), target)
     finally:
         await log.close()
 
@@ -69,16 +74,33 @@ async def _from_kafka(source: Kafka, target: Path | Kafka) -> Copied:
         begins, ends = await offsets.begins(numbers), await offsets.ends(numbers)
     _refuse(sum(ends.values()) - sum(begins.values()), str(source), f"--roles engine --log {source}")
     async with reading(source) as read:
-        return await _copied(read, target)
+        return await _copied(source, read, target)
 
 
-async def _copied(source: Partitions, target: Path | Kafka) -> Copied:
-    ends = await _ends(source)
+async def _copied(source: Path | Kafka, read: Partitions, target: Path | Kafka) -> Copied:
+    ends = await _ends(read)
     async with writing(target) as written:
-        begun = await _begun(source, written)
-        if await _ends(source) != ends:
+        await _named(source, target)
+        begun = await _begun(read, written)
+        if await _ends(read) != ends:
             raise NotTheSame("somebody writes the log that is copied: stop the controller, and copy again")
         return begun
+
+
+async def _named(source: Path | Kafka, target: Path | Kafka) -> None:
+    """The copy is called as the first is, so that its public events are the same; it is another ledger all the same.
+
+    Raises ConfigError: the target is called otherwise, for good.
+    """
+    if (known := await known_identity_of(source)) is None:
+        return
+    there = await known_identity_of(target)
+    if there is not None and there.name != known.name:
+        raise ConfigError(
+            f"the ledger in {source} is called {known.name}, and that in {target} {there.name}: a copy has the name "
+            "of the original, and a name stays; copy to one that has none"
+        )
+    await identity_of(target, known.name)
 
 
 async def _ends(ledger: Partitions) -> list[Position]:

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Final
 
 from statemachine.log.kafka.address import DEFAULT_PREFIX
-from statemachine.log.kafka.layout import DEAD_LETTERS, EVENTS, JOBS, OBSERVATIONS
+from statemachine.log.kafka.layout import CLOUDEVENTS, DEAD_LETTERS, EVENTS, JOBS, OBSERVATIONS, POSITIONS
 
 
 class Resource(IntEnum):
@@ -48,6 +48,11 @@ PROJECTORS: Final = "projectors"
 APPLY: Final = "jobledger topics apply"
 CHECK: Final = "jobledger topics check"
 RETRY: Final = "jobledger dead-letters retry"
+PUBLISH: Final = "jobledger events"
+"""All of its verbs; those that only read need no right to write, once the ledger has its name."""
+
+CONSUMER: Final = "consumer"
+"""Whoever reads public events, and nothing else."""
 
 
 def rights(prefix: str = DEFAULT_PREFIX) -> Mapping[str, tuple[Right, ...]]:
@@ -63,6 +68,16 @@ def rights(prefix: str = DEFAULT_PREFIX) -> Mapping[str, tuple[Right, ...]]:
         f"{prefix}.",
         (op.CREATE, op.DESCRIBE, op.DESCRIBE_CONFIGS, op.ALTER, op.ALTER_CONFIGS),
         is_beginning=True,
+    )
+    naming = Right(Resource.TRANSACTIONAL_ID, f"{prefix}.ledger", (op.DESCRIBE, op.WRITE))
+    publishers = Right(
+        Resource.TRANSACTIONAL_ID, f"{prefix}.cloudevents-", (op.DESCRIBE, op.WRITE), is_beginning=True
+    )
+    publishing = (
+        topic(CLOUDEVENTS.name, op.READ, op.WRITE),
+        topic(POSITIONS.name, op.READ, op.WRITE),
+        naming,
+        publishers,
     )
     readers = Right(Resource.GROUP, f"{prefix}.reader.", (op.READ,), is_beginning=True)
     writers = Right(Resource.TRANSACTIONAL_ID, f"{prefix}-", (op.DESCRIBE, op.WRITE), is_beginning=True)
@@ -81,9 +96,21 @@ def rights(prefix: str = DEFAULT_PREFIX) -> Mapping[str, tuple[Right, ...]]:
             Right(Resource.GROUP, f"{prefix}.engine", (op.READ,)),
             readers,
         ),
-        "projectors": (*reading, *sending, Right(Resource.GROUP, f"{prefix}.{PROJECTORS}", (op.READ,))),
-        "front": (*reading, topic(DEAD_LETTERS.name, op.READ)),
+        "projectors": (
+            *reading,
+            *sending,
+            *publishing,
+            Right(Resource.GROUP, f"{prefix}.{PROJECTORS}", (op.READ,)),
+        ),
+        "front": (
+            *reading,
+            topic(DEAD_LETTERS.name, op.READ),
+            topic(CLOUDEVENTS.name, op.READ),
+            topic(POSITIONS.name, op.READ),
+        ),
         APPLY: (make,),
         CHECK: (look,),
         RETRY: (look, *sending),
+        PUBLISH: (look, topic(EVENTS.name, op.READ), topic(JOBS.name, op.READ), *publishing),
+        CONSUMER: (topic(CLOUDEVENTS.name, op.READ, op.DESCRIBE),),
     }

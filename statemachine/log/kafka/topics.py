@@ -142,9 +142,7 @@ async def partitions(address: Address) -> int:
 
 def _number(address: Address, there: Mapping[str, Found], wanted: int | None) -> int:
     """How many partitions a topic has that is made now."""
-    known = [
-        (each.name, there[each.name].partitions) for each in TOPICS if each.name in there and each.is_keyed
-    ]
+    known = [(each.name, there[each.name].partitions) for each in TOPICS if each.name in there]
     if not known:
         return wanted or DEFAULT_PARTITIONS
     name, count = known[0]
@@ -164,7 +162,7 @@ def _uneven(address: Address, there: Mapping[str, Found]) -> list[str]:
         f"{address.topic(each.name)}: it has {there[each.name].partitions} partitions, but must have {count}, as "
         f"{address.topic(EVENTS.name)} has. A job is in the partition of the same number in all of them."
         for each in TOPICS
-        if each.is_keyed and each.name in there and there[each.name].partitions != count
+        if each.name in there and there[each.name].partitions != count
     ]
 
 
@@ -275,11 +273,7 @@ async def _grow(
 ) -> list[str]:
     """Only of an empty topic: what is in another would be in the wrong partitions."""
     name = address.topic(topic.name)
-    if (
-        not topic.is_keyed
-        or found.partitions >= count
-        or not await _is_empty(address, name, found.partitions)
-    ):
+    if found.partitions >= count or not await _is_empty(address, name, found.partitions):
         return []
     await _asked(lambda: admin.create_partitions({name: NewPartitions(count)}, _TIMEOUT))
     return [f"gave {name} {_plural(count, 'partition')}, of which it had {found.partitions}"]

@@ -273,11 +273,14 @@ async def test_a_topic_with_too_many_partitions_is_left_alone_and_said(
     )
 
 
-async def test_cloudevents_may_have_partitions_of_their_own(
-    admin: AIOKafkaAdminClient, ledger_topics: Address
+@pytest.mark.parametrize("topic", ["cloudevents", "positions"])
+async def test_a_job_is_in_the_same_partition_of_what_is_published(
+    admin: AIOKafkaAdminClient, ledger_topics: Address, topic: str
 ) -> None:
-    await grow(admin, ledger_topics.topic("cloudevents"), 7)
-    assert await topics.check(ledger_topics) == []
+    name = ledger_topics.topic(topic)
+    await grow(admin, name, 7)
+    [said] = await topics.check(ledger_topics)
+    assert said.startswith(f"{name}: it has 7 partitions, but must have {LEDGER_PARTITIONS}")
 
 
 # ---- what is not there -------------------------------------------------------------------------------------------
