@@ -9,9 +9,10 @@ from jsonschema import Draft202012Validator
 
 from projectors.contract.catalogue import CATALOGUE, VERSION, short_name
 from projectors.contract.envelope import structured
-from projectors.contract.schemas import schema
+from projectors.contract.schemas import plain, schema
 from tests.contract.compatible import differences, of_catalogue
 from tests.contract.lives import events_of, lives
+from tests.contract.registry import refusals
 from tests.contract.released import Fixture, catalogue, chosen, fixtures, schemas, versions
 
 
@@ -30,10 +31,23 @@ def _against(version: Path, now: dict[str, dict[str, Any]]) -> Iterator[str]:
     for name, old in before.items():
         if name in now:
             yield from (f"{version.name} {name}: {wrong}" for wrong in differences(old, now[name]))
+    yield from _refused(version.name, before)
     yield from _invalid(fixtures(version), now, f"an event of {version.name} in the present schemas")
     present = (fixture for kept in chosen().values() for fixture in kept)
     yield from _invalid(present, before, f"a present event in the schemas of {version.name}")
     yield from _other(version)
+
+
+def closed() -> dict[str, dict[str, Any]]:
+    """The present schemas, as registries get them."""
+    return {public_type.name: schema(public_type, closed=True) for public_type in CATALOGUE}
+
+
+def _refused(version: str, before: dict[str, dict[str, Any]]) -> Iterator[str]:
+    now = closed()
+    for name in before.keys() & now.keys():
+        for change in refusals(plain(before[name], closed=True), now[name]):
+            yield f"{version} {name}: a registry would refuse it: {change.path}: {change.name}"
 
 
 def _invalid(events: Iterator[Fixture], known: dict[str, dict[str, Any]], what: str) -> Iterator[str]:
