@@ -83,6 +83,14 @@ class Decisions(ABC):
             await self._snapshot(len(entries))
             return True
 
+    async def _read_what_others_wrote(self) -> None:
+        """Folds the entries of another owner, unless a batch is in hand: that finds them. Raises LogUnavailable."""
+        if self._log.is_exclusive or self._deciding.locked():
+            return
+        async with self._deciding:
+            if await self._log.end() > self._owner.reader.position:
+                self._announce(await self._owner.catch_up())
+
     def _unavailable(self, error: LogUnavailable) -> None:
         if not self.log_error:
             fields = {"action": "log-unavailable", "error": str(error)}

@@ -87,7 +87,8 @@ class Engine(Decisions):
     async def fresh(self, job: JobUid) -> None:
         """Everything observed of `job` so far is in the log, and so in its state. Raises LogUnavailable.
 
-        A batch that is being written counts, too: the log may have it before this process knows.
+        A batch that is being written counts, too: the log may have it before this process knows. So does what another
+        process has written that believes this one dead: it may have asked for pods that this one would delete.
         """
         if self._waiting[job]:
             await self._queue_taken()
@@ -95,6 +96,7 @@ class Engine(Decisions):
             async with self._deciding:
                 pass
             self._check_log()
+        await self._read_what_others_wrote()
 
     async def _queue_taken(self) -> None:
         """Waits until what is in the queue now is in the log. Raises LogUnavailable."""

@@ -108,9 +108,18 @@ class Owner:
             self.appended = len(records)
             self._known_failures.appended()
             self.counts.update(repeats=self._repeats)
-            folded, self._unreturned = self._unreturned, []
-            return folded
+            return self._returned()
         raise InvariantBroken(f"{_ATTEMPTS} conflicts in a row: two writers share this log")
+
+    async def catch_up(self) -> Sequence[Folded]:
+        """What was folded since the last call, after reading to the end of the log. Raises LogUnavailable."""
+        self.silent = ()
+        await self._catch_up()
+        return self._returned()
+
+    def _returned(self) -> Sequence[Folded]:
+        folded, self._unreturned = self._unreturned, []
+        return folded
 
     async def _fold(self, records: Sequence[Record], decided: Sequence[_Decision]) -> None:
         """Folds the appended records, and before them any that another owner has written."""

@@ -206,6 +206,20 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_FRESH,
     ),
     Mutant(
+        "engine-fresh-without-what-others-wrote",
+        _EMBEDDED,
+        "        await self._read_what_others_wrote()\n",
+        "",
+        _ON_FRESH,
+    ),
+    Mutant(
+        "engine-what-others-wrote-not-announced",
+        _DECISIONS,
+        "self._announce(await self._owner.catch_up())",
+        "await self._owner.catch_up()",
+        _ON_FRESH,
+    ),
+    Mutant(
         "engine-fresh-without-the-inbox", _EMBEDDED, "elif job in self._in_hand:", "elif False:", _ON_FRESH
     ),
     Mutant(

@@ -97,3 +97,18 @@ async def test_while_the_log_cannot_be_written_nobody_waits(before: bool) -> Non
         log.is_down = True
         with pytest.raises(LogUnavailable):
             await found.fresh(JOB)
+
+
+async def test_entries_that_another_process_wrote_are_read_before_the_answer() -> None:
+    """Seed 1100: a controller that was believed dead deleted the pods that its successor had asked for."""
+    log = SlowLog()
+    log.answers.set()
+    async with engine(log) as (believed_dead, reader), engine(log) as (successor, _):
+        told: list[JobUid] = []
+        believed_dead.listeners.append(lambda folded: told.append(folded.record.job))
+        await successor.observe(seen_first().entries[0].cause)
+        await successor.fresh(JOB)
+        assert reader.tracked(JOB).seq == 0
+        await believed_dead.fresh(JOB)
+        assert reader.tracked(JOB).seq == 1
+        assert told == [JOB]
