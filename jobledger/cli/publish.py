@@ -10,18 +10,19 @@ from jobledger.cli import reading as histories
 from jobledger.program.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import timedelta
 
-    from jobledger.publishing.feeding import Feeder
     from jobledger.publishing.filters import Wanted
-    from jobledger.publishing.source import Source
     from jobledger.settings.model import Settings
+    from projectors.sinks.feeding import Feeder
     from projectors.sinks.webhook import Receiver
     from statemachine.ids import JobUid
-    from statemachine.log.positions import SinkFailure
+    from statemachine.log.positions import Positions, SinkFailure
 
 _CONCURRENCY: Final = 8
+_LONGEST: Final = 1.0
+"""Seconds between two looks at a log at which nothing happens."""
 
 
 def publish(
@@ -49,6 +50,14 @@ def publish(
         str,
         typer.Option("--from", metavar="beginning|end|TIME", help="Web hook: where to begin."),
     ] = "beginning",
+    name: Annotated[
+        str,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="Web hook: keep in the log's ledger, by this name, how far it is, and go on there the next time.",
+        ),
+    ] = "",
     type_: Annotated[
         list[str] | None,
         typer.Option(
@@ -87,19 +96,20 @@ def publish(
     Files: a file is full at 256 MiB: events-1.jsonl is the oldest, that of the highest number grows. Every event is
     there once, also after a crash, and a full disk is waited for.
 
-    Web hook: events are signed, arrive in order per job, and are sent again until they arrive; no position is kept.
-    Exit code 1 if the receiver refused events.
+    Web hook: events are signed, arrive in order per job, and are sent again until they arrive. With --name a later
+    start goes on where this one ends; else --from says where. Exit code 1 if the receiver refused events.
     """
     import asyncio
 
     from jobledger.publishing.filters import Wanted, moment_of, types_of
     from projectors.sinks.webhook import Receiver
     from statemachine.errors import ConfigError
+    from statemachine.log.positions import NAME
 
     settings = common.settings(store=store, verbose=verbose)
     kind, _, place = to.partition(":")
     if kind == "file" and place:
-        narrowed = from_ != "beginning" or type_ or namespace or concurrency != _CONCURRENCY
+        narrowed = from_ != "beginning" or type_ or namespace or name or concurrency != _CONCURRENCY
         if key or narrowed or give_up_after or insecure:
             raise ConfigError(
                 "--to file:DIR takes no options of web hooks: files hold all events, from the first on"
@@ -111,8 +121,13 @@ def publish(
         raise ConfigError("--from end sends nothing with --once")
     since = None if from_ in {"beginning", "end"} else moment_of("--from", from_)
     wanted = Wanted("", types_of(type_ or ()), namespace, since=since)
-    receiver = Receiver("--to", to, tuple(key or ()), insecure, concurrency, _span(give_up_after))
-    raise typer.Exit(asyncio.run(_to_hook(settings, log, wanted, receiver, once=once, late=from_ == "end")))
+    if name and not NAME.fullmatch(name):
+        raise ConfigError(f'--name "{name}" must be lower-case letters, digits, - and ., 63 of them at most')
+    receiver = Receiver(name or "--to", to, tuple(key or ()), insecure, concurrency, _span(give_up_after))
+    late, keeps = from_ == "end", bool(name)
+    raise typer.Exit(
+        asyncio.run(_to_hook(settings, log, wanted, receiver, once=once, late=late, keeps=keeps))
+    )
 
 
 def _span(text: str) -> "timedelta | None":
@@ -126,56 +141,83 @@ def _span(text: str) -> "timedelta | None":
 
 
 async def _to_files(settings: "Settings", url: str | None, place: str, *, once: bool) -> int:
-    from jobledger.publishing.feeding import Feeder
     from jobledger.publishing.source import source_of
     from projectors.sinks.file import FileSink
 
     async with source_of(settings, url) as source:
         sink = FileSink.open(Path(place), source.partitions, source.number_of)
         try:
-            feeder = Feeder(source, sink)
-            code = await _fed(feeder, source, once=once)
+            feeders = await source.feeders(sink)
+            code = await _fed(feeders, once=once)
         finally:
             await sink.close()
-    common.say(f"{common.plural(feeder.delivered, 'event')} more in {place}")
+    common.say(f"{common.plural(_delivered(feeders), 'event')} more in {place}")
     return code
 
 
 async def _to_hook(
-    settings: "Settings", url: str | None, wanted: "Wanted", receiver: "Receiver", *, once: bool, late: bool
+    settings: "Settings",
+    url: str | None,
+    wanted: "Wanted",
+    receiver: "Receiver",
+    *,
+    once: bool,
+    late: bool,
+    keeps: bool,
 ) -> int:
-    from jobledger.publishing.feeding import Feeder
+    from contextlib import AsyncExitStack
+
     from jobledger.publishing.source import source_of
+    from jobledger.wiring.cluster import log_of
+    from jobledger.wiring.positions import positions_of
     from projectors.sinks.webhook import WebHook
 
     failures: list[str] = []
+    positions: Positions | None = None
 
     async def failed(failure: "SinkFailure") -> None:
         failures.append(failure.event)
+        if positions is not None:
+            await positions.fail(receiver.name, failure)
         attempts = common.plural(failure.attempts, "attempt")
         common.warn(f"jobledger: event {failure.event} is not delivered: {failure.error} ({attempts})")
 
-    sink = WebHook(receiver, failed)
-    try:
-        async with source_of(settings, url) as source:
-            feeder = Feeder(
-                source, sink, lambda entry: () if late and not feeder.caught_up else wanted.of(entry)
-            )
-            code = await _fed(feeder, source, once=once)
-    finally:
-        await sink.close()
+    async with AsyncExitStack() as stack:
+        sink = WebHook(receiver, failed)
+        stack.push_async_callback(sink.close)
+        source = await stack.enter_async_context(source_of(settings, url))
+        if keeps:
+            where = log_of(url, settings) if url else settings.store
+            positions = await stack.enter_async_context(positions_of(where))
+        feeders = await source.feeders(sink, positions, wanted.of, late=late)
+        code = await _fed(feeders, once=once)
     refused = f", {len(failures)} of them not delivered" if failures else ""
-    common.say(f"{common.plural(feeder.delivered, 'event')} sent{refused}")
+    common.say(f"{common.plural(_delivered(feeders), 'event')} sent{refused}")
     return FAILED if failures else code
 
 
-async def _fed(feeder: "Feeder", source: "Source", *, once: bool) -> int:
+def _delivered(feeders: "Sequence[Feeder]") -> int:
+    return sum(feeder.delivered for feeder in feeders)
+
+
+async def _fed(feeders: "Sequence[Feeder]", *, once: bool) -> int:
     """The sink has what the log has. Jobs that are held are named once."""
+    import asyncio
+
+    from statemachine.log.polling import Polling
+
     warned: set[JobUid] = set()
-    async for _ in feeder.feed(follow=not once):
-        held({job: seq for job, seq in source.publisher.held.items() if job not in warned})
-        warned.update(source.publisher.held)
-    return FAILED if warned else OK
+    polling = Polling(_LONGEST)
+    while True:
+        before = sum(feeder.reached for feeder in feeders)
+        for feeder in feeders:
+            await feeder.advance()
+        jobs = {job: seq for feeder in feeders for job, seq in feeder.held.items()}
+        held({job: seq for job, seq in jobs.items() if job not in warned})
+        warned.update(jobs)
+        if once:
+            return FAILED if warned else OK
+        await asyncio.sleep(polling.after(news=sum(feeder.reached for feeder in feeders) != before))
 
 
 def held(jobs: "Mapping[JobUid, int]") -> int:

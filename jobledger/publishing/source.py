@@ -10,16 +10,17 @@ from jobledger.settings.model import Settings
 from jobledger.wiring.cluster import log_of
 from jobledger.wiring.identity import identity_of
 from jobledger.wiring.ledger import Kafka, reading
-from projectors.contract.catalogue import VERSION
 from projectors.contract.gpus import USUAL, resources
 from projectors.contract.publication import Publication
 from projectors.contract.stream import PublishedEntry, Publisher
+from projectors.sinks.feeding import Chosen, Feeder, all_of
+from projectors.sinks.port import Sink
 from statemachine.errors import ConfigError
-from statemachine.ids import JobUid, Position
+from statemachine.ids import JobUid
 from statemachine.log.partitions import Partitions
 from statemachine.log.polling import Polling
 from statemachine.log.port import Record
-from statemachine.log.positions import SinkPosition
+from statemachine.log.positions import Positions
 
 _LONGEST: Final = 1.0
 """Seconds between two looks at a log at which nothing happens."""
@@ -31,7 +32,7 @@ class Source:
     def __init__(self, partitions: Partitions, publication: Publication) -> None:
         self._partitions = partitions
         self.publisher = Publisher(publication)
-        self._settings = publication.fingerprint
+        self._publication = publication
 
     @property
     def partitions(self) -> int:
@@ -42,9 +43,22 @@ class Source:
         """The number of the job's partition."""
         return self._partitions.number_of(job)
 
-    def upto(self, position: Position) -> SinkPosition:
-        """Where a sink stands that has everything up to this position of a partition."""
-        return SinkPosition(position, dict(self.publisher.held), VERSION, self._settings)
+    async def feeders(
+        self, sink: Sink, positions: Positions | None = None, chosen: Chosen = all_of, *, late: bool = False
+    ) -> Sequence[Feeder]:
+        """What feeds the sink, partition by partition; `late`: with what comes from now on, if it has nothing yet."""
+        return [
+            Feeder(
+                log,
+                number,
+                sink,
+                self._publication,
+                positions=positions,
+                chosen=chosen,
+                start=await log.end() if late else 0,
+            )
+            for number, log in enumerate(self._partitions.logs)
+        ]
 
     async def published(self, *, follow: bool = False) -> AsyncIterator[PublishedEntry | None]:
         """Entry by entry, a partition behind the other; None where the log ends, each time if it is followed."""

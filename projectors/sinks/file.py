@@ -79,11 +79,13 @@ class FileSink:
         return str(self._folder)
 
     async def last(self, partition: int) -> str | None:
-        """See Telling: as the directory was when it was opened."""
+        """See Telling."""
         return self._last.get(partition)
 
     async def deliver(self, batch: Batch) -> None:
         """See Sink. The events are on the disk then. A full disk is waited for."""
+        if not batch.events:
+            return
         text = b"".join(structured(event) + b"\n" for event in batch.events)
         is_full = False
         while True:
@@ -99,6 +101,7 @@ class FileSink:
                 is_full = True
                 await self.sleep(_PAUSE)
             else:
+                self._last[batch.partition] = str(batch.events[-1].attributes["id"])
                 return
 
     async def close(self) -> None:

@@ -119,3 +119,19 @@ def test_a_missing_key_file_is_one_sentence(ask: Ask, hook: Hook, tmp_path: Path
     said = ask("events", "publish", "--to", hook.url, "--key", tmp_path / "no")
     assert said.code == 2
     assert "cannot be read: No such file or directory" in said.err
+
+
+def test_a_name_keeps_the_position(ask: Ask, hook: Hook, key: Path) -> None:
+    first = ask("events", "publish", "--to", hook.url, "--key", key, "--once", "--name", "pager")
+    assert first.code == 0
+    assert len(hook.bodies) > 10
+    again = ask("events", "publish", "--to", hook.url, "--key", key, "--once", "--name", "pager")
+    assert again == (0, "0 events sent\n", "")
+    ask("events", "publish", "--to", hook.url, "--key", key, "--once", "--name", "another", "--type", "job.*")
+    assert len(set(hook.bodies)) < len(hook.bodies)
+
+
+def test_a_wrong_name_is_one_sentence(ask: Ask, hook: Hook, key: Path) -> None:
+    said = ask("events", "publish", "--to", hook.url, "--key", key, "--name", "My hook")
+    assert said.code == 2
+    assert '--name "My hook" must be lower-case letters' in said.err

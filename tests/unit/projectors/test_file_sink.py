@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.publishing.feeding import Feeder
 from jobledger.publishing.files import opened
 from jobledger.publishing.source import Source
 from projectors.contract.envelope import structured
@@ -57,13 +56,13 @@ def sink_of(folder: Path, limit: int = SMALL) -> FileSink:
 
 async def fed(partitions: Partitions, sink: FileSink) -> int:
     """How many events the sink was given, up to the end of the log."""
-    feeder = Feeder(Source(partitions, PUBLICATION), sink)
+    feeders = await Source(partitions, PUBLICATION).feeders(sink)
     try:
-        async for _ in feeder.feed():
-            pass
+        for feeder in feeders:
+            await feeder.advance()
     finally:
         await sink.close()
-    return feeder.delivered
+    return sum(feeder.delivered for feeder in feeders)
 
 
 def lines(folder: Path) -> list[bytes]:

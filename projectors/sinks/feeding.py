@@ -1,0 +1,157 @@
+"""A partition's public events → a sink: from behind what it has, and further as the log grows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from projectors.contract.page import PublicEvent
+from projectors.contract.publication import Publication
+from projectors.contract.stream import PublishedEntry
+from projectors.sinks.port import Batch, Positioned, Sink, Telling
+from projectors.sinks.resuming import PublicTail, beginning
+from statemachine.errors import ConfigError
+from statemachine.ids import JobUid, Position, Seq
+from statemachine.log.port import EventLog
+from statemachine.log.positions import Positions, SinkPosition
+
+_MOST: Final = 200
+"""Entries in a batch."""
+
+Chosen = Callable[[PublishedEntry], Sequence[PublicEvent]]
+
+
+def all_of(published: PublishedEntry) -> Sequence[PublicEvent]:
+    """Every public event of an entry."""
+    return published.events
+
+
+class Feeder:
+    """Feeds `sink` from `log`, which is partition `number`: all events, or of an entry those that `chosen` gives.
+
+    The sink itself says how far it is (see port), or `positions` do. Where neither knows, it gets what stands behind
+    `start`.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        number: int,
+        sink: Sink,
+        publication: Publication,
+        *,
+        positions: Positions | None = None,
+        chosen: Chosen = all_of,
+        start: Position = 0,
+    ) -> None:
+        self._log, self._number, self._sink, self._publication = log, number, sink, publication
+        self._positions, self._chosen, self._start = positions, chosen, start
+        self._tail: PublicTail | None = None
+        self._last: str | None = None
+        self._settled: SinkPosition | None = None
+        self.delivered = 0
+        """Events so far."""
+        self.waiting_since: datetime | None = None
+        """When the ledger recorded the oldest entry that is being delivered."""
+
+    @property
+    def reached(self) -> Position:
+        """Everything up to this position is settled; 0 before it is known."""
+        return self._settled.position if self._settled is not None else 0
+
+    @property
+    def held(self) -> Mapping[JobUid, Seq]:
+        """Jobs of which not everything could be published, and from which entry on."""
+        return self._settled.held if self._settled is not None else {}
+
+    async def advance(self) -> None:
+        """The sink has what the log has, as it was when this was called.
+
+        Raises:
+            LogUnavailable, StoreUnusable: the log or the positions are out of reach.
+            ConfigError: the sink cannot be fed; see Sink. Or the last event that it has is none of this log.
+        """
+        tail, self._tail = self._tail or await self._resumed(), None
+        entries: list[PublishedEntry] = []
+        count = 0
+        async for published in tail.more():
+            count += 1
+            if published is not None:
+                entries.append(published)
+            if count == _MOST:
+                await self._settle(tail.upto, entries)
+                entries, count = [], 0
+        if count:
+            await self._settle(tail.upto, entries)
+        if self._last is not None:
+            raise self._foreign(self._last)
+        self._tail, self.waiting_since = (
+            tail,
+            None,
+        )  # if something fails half-way, the tail is ahead of the sink
+
+    def forget(self) -> None:
+        """Somebody else may feed the sink from now on, or it goes on elsewhere."""
+        self._tail = self._settled = self._last = self.waiting_since = None
+
+    async def _resumed(self) -> PublicTail:
+        self._last = await self._sink.last(self._number) if isinstance(self._sink, Telling) else None
+        at = await self._position()
+        end = await self._log.end()
+        if at.position > end:
+            raise ConfigError(
+                f"the sink {self._sink.name} has partition {self._number} up to position {at.position}, and the log "
+                f"ends at {end}: it was fed from another log; say where it is to go on with "
+                f"`jobledger events sinks reset {self._sink.name} --to beginning`, or `--to end`"
+            )
+        self._settled = at
+        return PublicTail(self._log, self._publication, at)
+
+    async def _position(self) -> SinkPosition:
+        if self._last is not None:
+            return beginning(self._publication, await self._before(self._last))
+        at = self._settled
+        if isinstance(self._sink, Positioned):
+            at = await self._sink.position(self._number)
+        elif at is None and self._positions is not None and not isinstance(self._sink, Telling):
+            at = await self._positions.load(self._sink.name, self._number)
+        return at or beginning(self._publication, self._start)
+
+    async def _settle(self, upto: SinkPosition, entries: Sequence[PublishedEntry]) -> None:
+        if entries:
+            self.waiting_since = entries[0].entry.seen_at
+        events = self._new([event for published in entries for event in self._chosen(published)])
+        await self._sink.deliver(Batch(self._number, events, upto))
+        if self._positions is not None and not isinstance(self._sink, (Positioned, Telling)):
+            await self._positions.save(self._sink.name, self._number, upto)
+        self._settled = upto
+        self.delivered += len(events)
+
+    # ---- a sink that shows its last event ------------------------------------------------------------------
+
+    async def _before(self, last: str) -> Position:
+        """A position right before the entry of the event with this id."""
+        job, _, rest = last.partition("/")
+        seq = rest.partition("/")[0]
+        if seq.isdecimal():
+            pages = self._log.scan(job=JobUid(job)) if self._log.finds_jobs else self._log.scan()
+            async for records in pages:
+                for record in records:
+                    if record.job == job and record.seq == int(seq):
+                        return record.position - 1
+        raise self._foreign(last)
+
+    def _new(self, events: Sequence[PublicEvent]) -> Sequence[PublicEvent]:
+        """The events behind the last one that the sink had."""
+        if self._last is None:
+            return events
+        for place, event in enumerate(events, 1):
+            if event.attributes["id"] == self._last:
+                self._last = None
+                return events[place:]
+        return ()
+
+    def _foreign(self, last: str) -> ConfigError:
+        return ConfigError(
+            f"the last event in {self._sink.name}, {last}, is none that this release makes of the log: it is of "
+            "another ledger or a later release; give another directory"
+        )
