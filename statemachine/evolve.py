@@ -320,6 +320,8 @@ def _phase_entered(state: JobState, event: e.PhaseEntered) -> Changes:
         case Phase.RESUMING if state.phase is Phase.PAUSED:
             starts = state.starts + 1
             return entered | {"started_at": event.at, "starts": starts, "replicas": _want_all(state)}
+        case Phase.RUNNING:
+            return entered | {"has_run": True}
         case Phase.SUCCEEDED | Phase.FAILED:
             ended: Changes = {"completed_at": event.at, "timers": {}, "failure": event.cause}
             return entered | ended | {"replicas": _want_none(state)}

@@ -19,7 +19,7 @@ from statemachine.phases import Phase
 from statemachine.replicas import ENDED, GONE, HAS_POD, LEAVES, Move, Pod, Progress, Wish, after
 from statemachine.spec import Plan
 
-STATE_VERSION = 11
+STATE_VERSION = 12
 """Raised when the fields below change, or what an event does to them; a snapshot of another version is not used."""
 
 
@@ -235,6 +235,8 @@ class JobState:
     in_place: int = 0
     """Restarts in place that counted for the limit when the job ended; until then the pods tell of them."""
     starts: int = 0
+    has_run: bool = False
+    """It was Running once, since its log began."""
     accepted: int = 0
     refusals: int = 0
     refused: tuple[str, ...] = ()

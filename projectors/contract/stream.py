@@ -19,12 +19,20 @@ from statemachine.state import JobState
 
 
 class PublishedEntry(NamedTuple):
-    """The public events of an accepted entry at `position`, with the state behind it."""
+    """The public events of an accepted entry at `position`.
+
+    `states`: those of the job, the one before the entry, and one behind each of its internal events.
+    """
 
     position: Position
     entry: Entry
-    state: JobState
+    states: tuple[JobState, ...]
     events: tuple[PublicEvent, ...]
+
+    @property
+    def state(self) -> JobState:
+        """The state behind the entry."""
+        return self.states[-1]
 
 
 class Publisher:
@@ -70,7 +78,7 @@ class Publisher:
             return None
         step = LifeStep(accepted.entry, accepted.entry.events, self._states)
         return PublishedEntry(
-            record.position, accepted.entry, accepted.state, public(record, step, self._publication)
+            record.position, accepted.entry, step.states, public(record, step, self._publication)
         )
 
     def _accepted(self, record: Record) -> Folded | None:
