@@ -28,6 +28,7 @@ from jobledger.generate.rbac import bindings, chart_rules, kueue_objects, rbac_o
 from k8s_bridge.actor_policy import mutating, rules_of, validating
 from projectors.contract.asyncapi import document as asyncapi_document
 from projectors.contract.catalogue import CATALOGUE, PublicType
+from projectors.contract.lineage import facets
 from projectors.contract.schemas import schema as contract_schema
 from projectors.explain import json_schema as explanation_schema
 from statemachine.events import Event
@@ -48,6 +49,7 @@ OPT_IN_CRDS: Final = "crds/opt-in"
 -f crds/` and the chart leave it as it is."""
 
 CONTRACT: Final = "docs/schemas/contract"
+LINEAGE: Final = "docs/schemas/lineage"
 
 Maker = Callable[[], str]
 
@@ -91,6 +93,8 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
     makers["docs/schemas/why.json"] = why_schema_file
     for public_type in CATALOGUE:
         makers[f"{CONTRACT}/{public_type.name}.json"] = partial(contract_file, public_type)
+    for facet in facets.OWN:
+        makers[f"{LINEAGE}/{facet}.json"] = partial(facet_file, facet)
     return makers
 
 
@@ -187,6 +191,11 @@ def contract_file(public_type: PublicType) -> str:
     return json.dumps({**schema, "$comment": NOTE}, indent=2, ensure_ascii=False) + "\n"
 
 
+def facet_file(name: str) -> str:
+    """The JSON schema of a facet of our own in RunEvents."""
+    return json.dumps({**facets.own_schema(name), "$comment": NOTE}, indent=2, ensure_ascii=False) + "\n"
+
+
 # ---- command ----------------------------------------------------------------------------------------------------
 
 
@@ -200,6 +209,7 @@ def stale(root: Path = ROOT) -> list[str]:
             *((folder, "*.yaml") for folder in (*CRD_FOLDERS, OPT_IN_CRDS)),
             ("docs/schemas", "*.json"),
             (CONTRACT, "*.json"),
+            (LINEAGE, "*.json"),
         )
         for path in sorted((root / folder).glob(ending))
     ]

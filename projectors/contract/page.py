@@ -22,6 +22,9 @@ from statemachine.state import JobState
 T = TypeVar("T")
 
 MOST_LABELS: Final = 64
+SOURCE: Final = "jobledger://"
+"""What the attribute `source` begins with; ledger, namespace, kind and uid follow."""
+
 _NOTHING: Final = timedelta()
 
 
@@ -55,7 +58,7 @@ class Page:
         place = f"{state.namespace}/{_served_as(state.api_version, object_kind)}/{state.uid}"
         recorded, happened = self._times
         return {
-            "source": f"jobledger://{self.publication.ledger}/{place}",
+            "source": f"{SOURCE}{self.publication.ledger}/{place}",
             "time": happened or recorded,
             "datacontenttype": "application/json",
             "partitionkey": state.uid,
