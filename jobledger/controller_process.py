@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jobledger.api import create
 from jobledger.console.frame import Options
+from jobledger.publishing.naming import unnamed
+from jobledger.publishing.projected import Named
 from jobledger.service.app import App
 from jobledger.service.health import Health
 from jobledger.web.reviews import Reviews
@@ -51,10 +53,10 @@ _PATIENCE: Final = 8.0
 
 
 class ControllerProcess:
-    """Does what `plan` says; its front has a console with these options."""
+    """Does what `plan` says; its front has a console with these options, and the ledger is `named`."""
 
-    def __init__(self, plan: Plan, options: Options | None = None) -> None:
-        self._plan, self._options = plan, options
+    def __init__(self, plan: Plan, options: Options | None = None, named: Named = unnamed) -> None:
+        self._plan, self._options, self._named = plan, options, named
         self._health = Health()
         self._front = SwitchableApp(waiting(self._health))
 
@@ -139,7 +141,7 @@ class ControllerProcess:
         if Role.FRONT in plan.roles and api is not None:
             closing = Closing()
             app = App(controller, self._health)
-            self._front.show(create(app, closing, Reviews(api), self._options), closing)
+            self._front.show(create(app, closing, Reviews(api), self._options, self._named), closing)
         else:
             self._front.show(without_front(self._health))
 

@@ -6,6 +6,7 @@ JobledgerError
 ├── JobExists       the name is taken by a job that is not over
 ├── NotPossible     the job is not in a state, or not of a make, that allows it
 ├── TooManyListeners pages listen already, as many as may
+├── CursorRefused   a cursor of public events with which nobody can go on
 ├── Unauthenticated nobody knows who asks
 ├── NoRight         who asks is known, and may not; says which right is missing
 ├── NoServer        nobody answers where the server should be
@@ -70,6 +71,17 @@ def several(name: str, kinds: Sequence[str]) -> NotPossible:
 
 class TooManyListeners(JobledgerError):
     """As many streams are open as may be; the message says whose, and which setting limits them."""
+
+
+class CursorRefused(JobledgerError):
+    """A reader of public events cannot go on where it was: `code` says why, for programs.
+
+    `earliest`: the cursor with which everything follows that is kept; empty for a cursor of another ledger.
+    """
+
+    def __init__(self, code: str, sentence: str, earliest: str = "") -> None:
+        super().__init__(sentence)
+        self.code, self.earliest = code, earliest
 
 
 class Unauthenticated(JobledgerError):

@@ -19,11 +19,14 @@ from jobledger.api import (
     lives,
     logs,
     parts,
+    public_events,
     validation,
 )
 from jobledger.console import PAGES
 from jobledger.console.details.lives import Lives
 from jobledger.console.frame import Console, Options, refused
+from jobledger.publishing.naming import unnamed
+from jobledger.publishing.projected import Named, ProjectedStream
 from jobledger.service.app import App
 from jobledger.telemetry.page import mount
 from jobledger.web import health
@@ -40,8 +43,9 @@ def create(
     closing: Closing | None = None,
     reviews: Reviews | None = None,
     options: Options | None = None,
+    named: Named = unnamed,
 ) -> FastAPI:
-    """The ASGI application over `app`; its streams end when `closing` says so.
+    """The ASGI application over `app`, whose ledger is `named`; its streams end when `closing` says so.
 
     With `reviews` it serves a cluster: callers with a token that the API server knows, as far as their rights
     there go. Without, it serves this machine alone, and everybody on it who can reach it. Every error is answered
@@ -68,9 +72,11 @@ def create(
         api.add_middleware(ClusterGuard, reviews=reviews, refusal=refused)
     install(api, refused)
     kept = Lives(app)
+    stream = ProjectedStream(app.controller.ledger.partitions, named, app.feed.listening)
     for router in (
         discovery.routes(console),
         contract.routes(),
+        public_events.routes(console, stream),
         jobs.routes(console),
         validation.routes(console),
         parts.routes(console, kept),

@@ -10,11 +10,11 @@ from importlib.resources import files
 from typing import Final
 
 from fastapi import APIRouter
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from jobledger.api import models
 from jobledger.web.guards import CONTRACT
+from jobledger.web.problems import problem
 from projectors.contract import asyncapi
 from projectors.contract.catalogue import VERSION
 
@@ -54,13 +54,12 @@ def routes() -> APIRouter:
         """The JSON schema of the data of a type of public event, as a version of the contract has it."""
         known = kept.get(version) or schemas(version)
         if not known:
-            raise HTTPException(
-                404, f'the contract has no version "{version}"; this server has up to {VERSION}'
-            )
+            sentence = f'the contract has no version "{version}"; this server has up to {VERSION}'
+            return problem(404, "no-schema", sentence)
         kept[version] = known
         if name not in known:
             sentence = f'version {version} of the contract has no type "{name}"'
-            raise HTTPException(404, f"{sentence}; `jobledger events schema` lists all")
+            return problem(404, "no-schema", f"{sentence}; `jobledger events schema` lists all")
         return Response(known[name], media_type=MEDIA_TYPE, headers=_A_DAY)
 
     return router

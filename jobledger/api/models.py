@@ -52,7 +52,7 @@ class Violation(Model):
 
 
 class ProblemView(Model):
-    """An error (RFC 9457), with a `code` for programs."""
+    """An error (RFC 9457), with a `code` for programs; of a cursor that is too old the `earliest` that is not."""
 
     type: str
     title: str
@@ -60,6 +60,7 @@ class ProblemView(Model):
     detail: str
     code: str
     problems: list[Violation] = []
+    earliest: str = ""
 
 
 class JobView(Model):

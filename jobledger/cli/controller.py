@@ -129,6 +129,7 @@ async def _control(plan: "Plan", settings: "Settings", host: str, port: int) -> 
     from jobledger.console import Options
     from jobledger.controller_process import ControllerProcess
     from jobledger.program.signals import listening
+    from jobledger.publishing.naming import named_by
     from jobledger.web.server import tcp_socket
     from jobledger.wiring.cluster import check
     from statemachine.errors import StoreInUse, StoreUnusable
@@ -137,7 +138,8 @@ async def _control(plan: "Plan", settings: "Settings", host: str, port: int) -> 
         await check(plan)
         _welcome(plan, socket)
         try:
-            await ControllerProcess(plan, Options.of(settings)).run([socket], asked.at_least(1))
+            named = named_by(settings, plan.log)
+            await ControllerProcess(plan, Options.of(settings), named).run([socket], asked.at_least(1))
         except (StoreInUse, StoreUnusable) as error:
             raise StoreUnusable(str(error).replace("--store", "--log")) from error
     common.say("ended")

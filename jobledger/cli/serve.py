@@ -84,25 +84,28 @@ async def _serve(settings: "Settings", address: tuple[str, int] | None, log: "Ka
             app = App(controller)
             async with running(controller):
                 _welcome(app, settings, path, tcp)
-                await _answer(app, settings, sockets, asked)
+                await _answer(app, settings, log, sockets, asked)
             common.say(_goodbye(app))
     return OK
 
 
-async def _answer(app: "App", settings: "Settings", sockets: "Sequence[socket]", asked: "Asked") -> None:
+async def _answer(
+    app: "App", settings: "Settings", log: "Kafka | None", sockets: "Sequence[socket]", asked: "Asked"
+) -> None:
     """Requests are answered until the process is asked to end."""
     import asyncio
 
     from jobledger.api import create
     from jobledger.console.frame import Options
+    from jobledger.publishing.naming import named_by
     from jobledger.web.server import serve as answer
     from jobledger.web.streams import Closing
 
     stop, closing = asyncio.Event(), Closing()
+    named = named_by(settings, log or settings.store)
+    api = create(app, closing, options=Options.of(settings), named=named)
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(
-            answer(create(app, closing, options=Options.of(settings)), sockets, closing, stop), name="http"
-        )
+        tasks.create_task(answer(api, sockets, closing, stop), name="http")
         await asked.at_least(1)
         stop.set()
 

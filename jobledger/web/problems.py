@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from jobledger.errors import (
+    CursorRefused,
     JobExists,
     NoRight,
     NotPossible,
@@ -53,6 +54,9 @@ _TITLES: Final = {
     "forbidden": "Only this machine is served",
     "unauthenticated": "Who asks is not known",
     "no-right": "A right is missing",
+    "cursor-of-another-ledger": "The cursor is not of this ledger",
+    "cursor-too-old": "What follows the cursor is not kept any more",
+    "no-schema": "There is no such schema",
     "too-many-listeners": "Too many pages listen",
     "bug": "A bug of jobledger",
 }
@@ -61,14 +65,21 @@ _TITLES: Final = {
 _HEADERS: Final = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "10"}, 503: {"Retry-After": "1"}}
 
 
-def problem(status: int, code: str, detail: str, problems: Sequence[Mapping[str, Any]] = ()) -> JSONResponse:
-    """The response for one problem."""
+def problem(
+    status: int,
+    code: str,
+    detail: str,
+    problems: Sequence[Mapping[str, Any]] = (),
+    more: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """The response for one problem; `more`: members that only it has."""
     body: dict[str, Any] = {
         "type": f"urn:jobledger:problem:{code}",
         "title": _TITLES.get(code, code),
         "status": status,
         "detail": detail,
         "code": code,
+        **(more or {}),
     }
     if problems:
         body["problems"] = list(problems)
@@ -123,6 +134,9 @@ def answer_to(error: Exception) -> JSONResponse:
             return problem(409, "not-possible", str(error))
         case SpecInvalid():
             return problem(422, "invalid", _one_line(str(error)), _problems(error))
+        case CursorRefused():
+            more = {"earliest": error.earliest} if error.earliest else {}
+            return problem(410, error.code, str(error), more=more)
         case TooManyListeners():
             return problem(429, "too-many-listeners", str(error))
         case Refused():

@@ -91,6 +91,10 @@ class Publisher:
             self.held.setdefault(record.job, record.seq)
         return accepted
 
+    def forget_closed(self) -> None:
+        """Nothing is kept of closed jobs, as if none of their records had been given."""
+        self._reader.forget_closed()
+
     def all(self, records: Iterator[Record]) -> Iterator[PublicEvent]:
         """The public events of records that are given."""
         for record in records:

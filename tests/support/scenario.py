@@ -75,12 +75,14 @@ class Story:
         spec: dict[str, Any],
         *,
         name: str = "mnist",
+        namespace: str = "demo",
         uid: str = UID,
         kind: str = KIND,
         api: str = API,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self.spec, self.name, self.kind, self.api = spec, name, kind, api
+        self.namespace = namespace
         self.settings = dict(settings or {})
         self.uid = JobUid(uid)
         self.generation = 1
@@ -131,7 +133,7 @@ class Story:
                 at=self.now,
                 api_version=self.api,
                 kind=self.kind,
-                namespace="demo",
+                namespace=self.namespace,
                 name=self.name,
                 generation=self.generation,
                 spec=copy.deepcopy(self.spec),

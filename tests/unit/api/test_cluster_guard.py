@@ -145,6 +145,9 @@ async def test_a_page_of_a_browser_gets_nowhere_without_a_token_whatever_host_it
 
 SCHEMA = "/v1/contract/{version}/{name}.json"
 
+PASSING_OVER = "/v1/events"
+"""What shows of every job as much as the caller may list, and so nothing to whoever may list none."""
+
 OF_NO_JOB = {*OPEN, "/v1", "/v1/healthz", "/v1/jobs/validate", "/v1/contract/asyncapi.json", SCHEMA}
 """What says nothing of any job but the one that the request brings: whoever has a token may ask."""
 
@@ -153,7 +156,7 @@ def _requests(api: FastAPI) -> list[tuple[str, str]]:
     return [
         (method.upper(), path)
         for path, methods in api.openapi()["paths"].items()
-        if path not in OF_NO_JOB
+        if path not in {*OF_NO_JOB, PASSING_OVER}
         for method in methods
     ]
 
@@ -171,6 +174,7 @@ async def test_every_route_refuses_those_who_may_nothing() -> None:
             said = detail(response, 403, "no-right")
             assert said.startswith('"alice" has no right to '), (method, path)
             assert JOBS in said or path in ("/v1/pvcs", "/v1/queues")
+        assert (await client.get(PASSING_OVER)).json() == []
         assert [each["metadata"]["name"] for each in await app.jobs()] == ["train"]
 
 

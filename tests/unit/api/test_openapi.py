@@ -36,6 +36,7 @@ QUEUE = {
 REQUESTS: tuple[tuple[str, str, str, Any], ...] = (
     ("get", "/v1", "/v1", None),
     ("get", "/v1/contract/{version}/{name}.json", "/v1/contract/1.0/job.failed.json", None),
+    ("get", "/v1/events", "/v1/events?limit=2&type=job.*", None),
     ("get", "/healthz", "/healthz", None),
     ("get", "/readyz", "/readyz", None),
     ("get", "/v1/healthz", "/v1/healthz", None),
