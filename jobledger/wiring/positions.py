@@ -5,15 +5,21 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from jobledger.wiring.ledger import Kafka
-from statemachine.errors import ConfigError
 from statemachine.log.positions import Positions
 
 
 @asynccontextmanager
 async def positions_of(where: Path | Kafka, *, read_only: bool = False) -> AsyncIterator[Positions]:
-    """The positions in the ledger, beside whoever else uses it. Raises ConfigError, LogUnavailable, StoreUnusable."""
+    """The positions in the ledger, beside whoever else uses it. Raises LogUnavailable, StoreUnusable."""
     if isinstance(where, Kafka):
-        raise ConfigError(f"positions of sinks are not kept in {where} yet: leave out --name")
+        from statemachine.log.kafka.positions import KafkaPositionRecords
+
+        records = KafkaPositionRecords(where.address)
+        try:
+            yield Positions(records)
+        finally:
+            await records.close()
+        return
     from statemachine.log.sqlite_positions import SqlitePositionRecords
     from statemachine.log.store import SqliteStore
 

@@ -7,10 +7,10 @@ Every type is a message twice: in Kafka its attributes are headers (binary mode)
 """
 
 import json
-from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, Final
 
+from projectors.contract.binding import NOT_HEADERS, headers
 from projectors.contract.catalogue import CATALOGUE, VERSION, PublicType
 from projectors.contract.envelope import Envelope
 from projectors.contract.schemas import plain, schema
@@ -161,19 +161,6 @@ def _messages(public_type: PublicType) -> dict[str, Document]:
     }
 
 
-def headers(event: Mapping[str, Any]) -> dict[str, str]:
-    """The headers of an event in Kafka that do not depend on where its log is.
-
-    Source: CloudEvents, Kafka Protocol Binding, binary content mode.
-    """
-    attributes = {f"ce_{name}": str(value) for name, value in event.items() if name not in _NOT_HEADERS}
-    traced = {"traceparent": str(event["traceparent"])} if "traceparent" in event else {}
-    return {**attributes, "content-type": event["datacontenttype"], **traced}
-
-
-_NOT_HEADERS: Final = frozenset({"data", "datacontenttype"})
-
-
 def _frozen(name: str) -> Document:
     """The first event of a type that was frozen with this version."""
     place = files("projectors.contract") / "released" / VERSION / "fixtures" / f"{name}.jsonl"
@@ -187,9 +174,9 @@ def _in_kafka() -> Document:
     properties = {
         f"ce_{name}": {"type": "string", **_but_type(each)}
         for name, each in envelope["properties"].items()
-        if name not in _NOT_HEADERS
+        if name not in NOT_HEADERS
     }
-    needed = [f"ce_{name}" for name in envelope["required"] if name not in _NOT_HEADERS]
+    needed = [f"ce_{name}" for name in envelope["required"] if name not in NOT_HEADERS]
     return {
         "contentType": "application/json",
         "headers": {

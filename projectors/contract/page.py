@@ -11,7 +11,7 @@ from projectors.contract.fitting import fitted
 from projectors.contract.model import parts
 from projectors.contract.publication import Publication
 from statemachine.events import Event
-from statemachine.ids import ReplicaName
+from statemachine.ids import Position, ReplicaName
 from statemachine.kinds import kind_of, names_of
 from statemachine.log.codec import entry_hash
 from statemachine.log.entry import Entry
@@ -29,10 +29,14 @@ _NOTHING: Final = timedelta()
 
 
 class PublicEvent(NamedTuple):
-    """An event that leaves: the attributes of its envelope, and its data as JSON."""
+    """An event that leaves: the attributes of its envelope, and its data as JSON.
+
+    `position`: of its entry in the log.
+    """
 
     attributes: Mapping[str, str | int]
     data: bytes
+    position: Position
 
 
 class Page:
@@ -43,6 +47,7 @@ class Page:
     ) -> None:
         self.entry, self.before, self.after, self.publication = entry, before, after, publication
         self.hash = entry_hash(record.body)
+        self._position = record.position
         self.kind = kind_of(after.api_version, after.kind)
         self.specs = scrub.specs_of(before, after)
         self._times = instant(entry.seen_at), maybe(entry.happened_at)
@@ -90,7 +95,7 @@ class Page:
             "severitynumber": int(draft.severity),
             "severitytext": draft.severity.name,
         }
-        return PublicEvent(attributes, self._data(index, public_type, draft))
+        return PublicEvent(attributes, self._data(index, public_type, draft), self._position)
 
     def _data(self, index: int, public_type: PublicType, draft: "Draft") -> bytes:
         job = self._job_name if draft.replica else self._labelled(draft)

@@ -7,6 +7,7 @@ import pytest
 
 from statemachine.errors import StoreUnusable
 from statemachine.ids import JobUid
+from statemachine.log.kafka.positions import KafkaPositionRecords
 from statemachine.log.positions import PositionRecords, Positions, SinkFailure, SinkPosition
 from statemachine.log.sqlite_positions import SqlitePositionRecords
 from statemachine.log.store import SqliteStore
@@ -21,15 +22,23 @@ FAILURE = SinkFailure(
 )
 
 
-@pytest.fixture(params=["sqlite"])
-async def again(tmp_path: Path) -> AsyncIterator[Again]:
-    opened: list[SqliteStore] = []
+@pytest.fixture(params=["sqlite", pytest.param("kafka", marks=pytest.mark.integration)])
+async def again(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Again]:
+    opened: list[SqliteStore | KafkaPositionRecords] = []
 
     async def in_a_file() -> PositionRecords:
-        opened.append(await SqliteStore.open(tmp_path / "store.db", beside=True))
-        return await SqlitePositionRecords.open(opened[-1])
+        store = await SqliteStore.open(tmp_path / "store.db", beside=True)
+        opened.append(store)
+        return await SqlitePositionRecords.open(store)
 
-    yield in_a_file
+    async def in_kafka() -> PositionRecords:
+        records = KafkaPositionRecords(request.getfixturevalue("ledger_topics"))
+        opened.append(records)
+        return records
+
+    if request.param == "kafka":
+        request.getfixturevalue("ledger_topics")  # made before the loop's clients are
+    yield in_kafka if request.param == "kafka" else in_a_file
     for each in opened:
         await each.close()
 

@@ -100,7 +100,7 @@ def _run_event(published: PublishedEntry, source: PublicEvent, reached: RunState
         "outputs": [],
     }
     attributes = {**source.attributes, RUN_KEY: _run_key(named, namespace, name)}
-    return PublicEvent(attributes, to_json(event))
+    return source._replace(attributes=attributes, data=to_json(event))
 
 
 def _namespace(source: PublicEvent) -> str:

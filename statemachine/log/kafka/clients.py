@@ -41,6 +41,7 @@ from statemachine.log.kafka.layout import RECORD_LIMIT, Codec
 from statemachine.log.kafka.privates import (
     become_dynamic,
     connections,
+    forget_transaction,
     mark_stopped,
     protocol,
     security,
@@ -261,6 +262,8 @@ async def cut_off(client: Any) -> None:
         task.cancel()
     if tasks:
         await asyncio.wait(tasks, timeout=_GOODBYE)
+    if isinstance(client, AIOKafkaProducer):
+        forget_transaction(client)
     try:
         async with asyncio.timeout(_GOODBYE):
             await connections(client).close()

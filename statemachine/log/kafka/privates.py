@@ -107,6 +107,13 @@ def tasks_of_producer(producer: Any) -> list[asyncio.Task[Any]]:
     return [sender, *(frame.f_locals.get("tasks", ()) if frame else ())]
 
 
+def forget_transaction(producer: Any) -> None:
+    """Nobody asks for the end of the producer's last transaction, and asyncio need not say that it failed."""
+    waiter = getattr(producer._txn_manager, "_transaction_waiter", None)
+    if waiter is not None and waiter.done() and not waiter.cancelled():
+        waiter.exception()
+
+
 def tasks_of_consumer(consumer: Any) -> list[asyncio.Task[Any]]:
     """The tasks of its coordinator and its fetcher that are not done."""
     running = [getattr(consumer._coordinator, name, None) for name in _COORDINATING]

@@ -72,6 +72,20 @@ class Writer:
             offsets = await self._send(topic, rows)
         return offsets
 
+    async def write_noted(
+        self, topic: str, rows: Sequence[Row], notes: str, noted: Callable[[int | None], Row]
+    ) -> None:
+        """As `write`, with a record in topic `notes`: of both all can be read, or nothing.
+
+        `noted` gives it, for the offset behind the last of `rows`; None without rows.
+
+        Raises:
+            OwnerLost, StoreUnusable: see `write`.
+        """
+        async with self._transaction(topic):
+            offsets = await self._send(topic, rows) if rows else ()
+            await self._send(notes, [noted(offsets[-1] + 1 if offsets else None)])
+
     async def settle(self, topic: str) -> None:
         """Nobody else writes, and what writers before have left in the partition is committed.
 

@@ -1,0 +1,90 @@
+"""Public events as records in Kafka: headers and value, and read back. Pure.
+
+Source: CloudEvents, Kafka Protocol Binding, binary and structured content mode.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+from projectors.contract.envelope import structured
+from projectors.contract.page import PublicEvent
+
+Mode = Literal["binary", "structured"]
+
+POSITION: Final = "jobledger-position"
+"""Header with the position of the event's entry in the log."""
+
+NOT_HEADERS: Final = frozenset({"data", "datacontenttype"})
+
+_PREFIX: Final = "ce_"
+_STRUCTURED: Final = b"application/cloudevents+json"
+_NUMBERS: Final = frozenset({"severitynumber"})
+
+
+class EventRecord(NamedTuple):
+    """`key` is the job's uid; in binary mode `value` is the event's data, else the whole event in JSON."""
+
+    key: bytes
+    value: bytes
+    headers: Sequence[tuple[str, bytes]]
+
+
+def headers(event: Mapping[str, Any]) -> dict[str, str]:
+    """The headers of an event in Kafka that do not depend on where its log is, in binary mode."""
+    attributes = {f"{_PREFIX}{name}": str(value) for name, value in event.items() if name not in NOT_HEADERS}
+    return {**attributes, "content-type": event["datacontenttype"], **_traced(event)}
+
+
+def record(event: PublicEvent, mode: Mode = "binary") -> EventRecord:
+    """The event in Kafka."""
+    attributes, key = event.attributes, str(event.attributes["partitionkey"]).encode()
+    place = (POSITION, b"%d" % event.position)
+    if mode == "binary":
+        texts = [(name, text.encode()) for name, text in headers(attributes).items()]
+        return EventRecord(key, event.data, [*texts, place])
+    traced = [(name, text.encode()) for name, text in _traced(attributes).items()]
+    return EventRecord(key, structured(event), [("content-type", _STRUCTURED), *traced, place])
+
+
+def _traced(event: Mapping[str, Any]) -> dict[str, str]:
+    return {"traceparent": str(event["traceparent"])} if "traceparent" in event else {}
+
+
+def line_of(key: bytes | None, value: bytes | None, said: Sequence[tuple[str, bytes | None]]) -> bytes:
+    """The structured event of a record, as `structured` gives it; empty if it is none, or has the key of another."""
+    texts = {name: text or b"" for name, text in said}
+    if texts.get("content-type") == _STRUCTURED:
+        line = value or b""
+        return line if _key_of(line) == key else b""
+    attributes = _attributes(texts)
+    if value is None or str(attributes.get("partitionkey")).encode() != key:
+        return b""
+    return structured(PublicEvent(attributes, value, position_of(said)))
+
+
+def position_of(said: Sequence[tuple[str, bytes | None]]) -> int:
+    """The position in the headers of a record; 0 without one."""
+    text = dict(said).get(POSITION) or b""
+    return int(text) if text.isdigit() else 0
+
+
+def _attributes(texts: Mapping[str, bytes]) -> dict[str, str | int]:
+    """In the order in which events have them, where the type of the content follows the time."""
+    attributes: dict[str, str | int] = {}
+    for header, value in texts.items():
+        if not header.startswith(_PREFIX):
+            continue
+        name, text = header.removeprefix(_PREFIX), value.decode(errors="replace")
+        attributes[name] = int(text) if name in _NUMBERS and text.isdigit() else text
+        if name == "time":
+            attributes["datacontenttype"] = texts.get("content-type", b"").decode(errors="replace")
+    return attributes
+
+
+def _key_of(line: bytes) -> bytes | None:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return str(event.get("partitionkey")).encode() if isinstance(event, dict) else None
