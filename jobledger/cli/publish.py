@@ -1,4 +1,4 @@
-"""`jobledger events publish`: public events of the log to files that grow, or to a web hook."""
+"""`jobledger events publish`: public events of the log to files that grow, to a web hook, or to a lineage system."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from jobledger.publishing.filters import Wanted
     from jobledger.settings.model import Settings
-    from projectors.sinks.feeding import Feeder
-    from projectors.sinks.webhook import Receiver
+    from projectors.sinks.feeding import Chosen, Feeder
+    from projectors.sinks.webhook import Failed, Receiver, WebHook
     from statemachine.ids import JobUid
     from statemachine.log.positions import Positions, SinkFailure
 
@@ -31,7 +31,7 @@ def publish(
         typer.Option(
             "--to",
             metavar="file:DIR|URL",
-            help="Where to: a directory of files of JSON Lines, or the address of a web hook.",
+            help="Where to: a directory of files of JSON Lines, the address of a web hook, or openlineage+https://…",
         ),
     ],
     *,
@@ -43,7 +43,7 @@ def publish(
         typer.Option(
             "--key",
             metavar="FILE",
-            help="Web hook: file with a key to sign by, whsec_… or whsk_…; repeatable.",
+            help="Web hook: file with a key to sign by, whsec_… or whsk_…; repeatable. Lineage: with an API key.",
         ),
     ] = None,
     from_: Annotated[
@@ -98,6 +98,8 @@ def publish(
 
     Web hook: events are signed, arrive in order per job, and are sent again until they arrive. With --name a later
     start goes on where this one ends; else --from says where. Exit code 1 if the receiver refused events.
+
+    openlineage+https://…: every job is a run of a lineage system such as Marquez, sent as to a web hook, unsigned.
     """
     import asyncio
 
@@ -115,8 +117,11 @@ def publish(
                 "--to file:DIR takes no options of web hooks: files hold all events, from the first on"
             )
         raise typer.Exit(asyncio.run(_to_files(settings, log, place, once=once)))
-    if kind not in {"http", "https"}:
-        raise ConfigError(f'--to needs file:DIR or https://…, not "{to}"')
+    lineage, to = kind.startswith("openlineage+"), to.removeprefix("openlineage+")
+    if to.partition(":")[0] not in {"http", "https"}:
+        raise ConfigError(f'--to needs file:DIR, https://… or openlineage+https://…, not "{to}"')
+    if lineage and type_:
+        raise ConfigError("--to openlineage+https://… takes no --type: a run needs its start and its end")
     if from_ == "end" and once:
         raise ConfigError("--from end sends nothing with --once")
     since = None if from_ in {"beginning", "end"} else moment_of("--from", from_)
@@ -126,7 +131,9 @@ def publish(
     receiver = Receiver(name or "--to", to, tuple(key or ()), insecure, concurrency, _span(give_up_after))
     late, keeps = from_ == "end", bool(name)
     raise typer.Exit(
-        asyncio.run(_to_hook(settings, log, wanted, receiver, once=once, late=late, keeps=keeps))
+        asyncio.run(
+            _to_hook(settings, log, wanted, receiver, once=once, late=late, keeps=keeps, lineage=lineage)
+        )
     )
 
 
@@ -164,13 +171,13 @@ async def _to_hook(
     once: bool,
     late: bool,
     keeps: bool,
+    lineage: bool,
 ) -> int:
     from contextlib import AsyncExitStack
 
     from jobledger.publishing.source import source_of
     from jobledger.wiring.cluster import log_of
     from jobledger.wiring.positions import positions_of
-    from projectors.sinks.webhook import WebHook
 
     failures: list[str] = []
     positions: Positions | None = None
@@ -183,17 +190,31 @@ async def _to_hook(
         common.warn(f"jobledger: event {failure.event} is not delivered: {failure.error} ({attempts})")
 
     async with AsyncExitStack() as stack:
-        sink = WebHook(receiver, failed)
+        sink, chosen = _opened(receiver, failed, wanted, lineage=lineage)
         stack.push_async_callback(sink.close)
         source = await stack.enter_async_context(source_of(settings, url))
         if keeps:
             where = log_of(url, settings) if url else settings.store
             positions = await stack.enter_async_context(positions_of(where))
-        feeders = await source.feeders(sink, positions, wanted.of, late=late)
+        feeders = await source.feeders(sink, positions, chosen, late=late)
         code = await _fed(feeders, once=once)
     refused = f", {len(failures)} of them not delivered" if failures else ""
     common.say(f"{common.plural(_delivered(feeders), 'event')} sent{refused}")
     return FAILED if failures else code
+
+
+def _opened(
+    receiver: "Receiver", failed: "Failed", wanted: "Wanted", *, lineage: bool
+) -> "tuple[WebHook, Chosen]":
+    """The sink, and what of an entry it gets."""
+    from projectors.sinks.webhook import WebHook
+
+    if not lineage:
+        return WebHook(receiver, failed), wanted.of
+    from projectors.contract.lineage.runs import run_events
+    from projectors.sinks.lineage import lineage_sink
+
+    return lineage_sink(receiver, failed), lambda entry: run_events(entry) if wanted.of(entry) else ()
 
 
 def _delivered(feeders: "Sequence[Feeder]") -> int:

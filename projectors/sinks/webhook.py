@@ -62,6 +62,20 @@ class Moments:
     chance: Callable[[], float] = random.random
 
 
+class Message(NamedTuple):
+    """A request's headers and body."""
+
+    headers: dict[str, str]
+    body: bytes
+
+
+Failed = Callable[[SinkFailure], Awaitable[None]]
+"""Is called with an event that is not sent again."""
+
+Compose = Callable[[PublicEvent, datetime], Message]
+"""An event, and when the attempt is made → what is sent."""
+
+
 class _Result(NamedTuple):
     """What one attempt came to, in words without the address, and the wait that the receiver asks for."""
 
@@ -73,19 +87,22 @@ class _Result(NamedTuple):
 class WebHook:
     """A sink that posts to `receiver`, and calls `failed` with every event that is not sent again.
 
+    `compose` makes the requests, by default signed ones.
+
     Raises ConfigError for an address or keys that cannot be used.
     """
 
     def __init__(
         self,
         receiver: Receiver,
-        failed: Callable[[SinkFailure], Awaitable[None]],
+        failed: Failed,
         *,
+        compose: Compose | None = None,
         moments: Moments | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         is_local = _checked(receiver)
-        self._receiver, self._failed, self._keys = receiver, failed, Keys(receiver.keys)
+        self._receiver, self._failed, self._compose = receiver, failed, compose or _signed(receiver)
         self._moments = moments or Moments()
         self._is_gone = False
         self._client = httpx.AsyncClient(
@@ -125,11 +142,11 @@ class WebHook:
 
     async def _event(self, event: PublicEvent) -> SinkFailure | None:
         """The event is settled: None, or why not."""
-        id_, body = str(event.attributes["id"]), structured(event)
+        id_ = str(event.attributes["id"])
         first = last = self._moments.now()
         attempts = refusals = unanswered = 0
         while not self._is_gone:
-            result = await self._attempt(id_, body, last)
+            result = await self._attempt(event, last)
             attempts += 1
             match result.answer:
                 case Answer.DELIVERED:
@@ -168,14 +185,8 @@ class WebHook:
         longest = self._receiver.give_up_after
         return longest is not None and last - first >= longest
 
-    async def _attempt(self, id_: str, body: bytes, at: datetime) -> _Result:
-        timestamp = int(at.timestamp())
-        headers = {
-            "content-type": "application/cloudevents+json",
-            "webhook-id": id_,
-            "webhook-timestamp": str(timestamp),
-            "webhook-signature": self._keys.signature(id_, timestamp, body),
-        }
+    async def _attempt(self, event: PublicEvent, at: datetime) -> _Result:
+        headers, body = self._compose(event, at)
         try:
             async with (
                 asyncio.timeout(_TIMEOUT),
@@ -189,6 +200,25 @@ class WebHook:
             return _Result(Answer.AWAY, f"no answer within {_TIMEOUT:g} s")
         except (httpx.TransportError, OSError) as error:
             return _Result(Answer.AWAY, f"the receiver cannot be reached: {type(error).__name__}")
+
+
+def _signed(receiver: Receiver) -> Compose:
+    """Structured CloudEvents, signed by all keys of the receiver. Raises ConfigError."""
+    if not receiver.keys:
+        raise ConfigError(f"the web hook {receiver.name} has no key: name a file with one")
+    keys = Keys(receiver.keys)
+
+    def compose(event: PublicEvent, at: datetime) -> Message:
+        id_, body, timestamp = str(event.attributes["id"]), structured(event), int(at.timestamp())
+        headers = {
+            "content-type": "application/cloudevents+json",
+            "webhook-id": id_,
+            "webhook-timestamp": str(timestamp),
+            "webhook-signature": keys.signature(id_, timestamp, body),
+        }
+        return Message(headers, body)
+
+    return compose
 
 
 async def _drain(response: httpx.Response) -> None:
@@ -221,8 +251,6 @@ def _checked(receiver: Receiver) -> bool:
         raise ConfigError(
             f"the web hook {receiver.name} goes to {url.host} without TLS: use https://, or allow it by `insecure`"
         )
-    if not receiver.keys:
-        raise ConfigError(f"the web hook {receiver.name} has no key: name a file with one")
     return is_local
 
 
