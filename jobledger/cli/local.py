@@ -46,6 +46,7 @@ async def controller_of(settings: "Settings", log: "Kafka | None" = None) -> "As
         python=settings.python,
         attended=Attended(opted_in=configured, kept=settings.restart.of_jobs()),
         privacy=settings.privacy,
+        published=settings,
     )
     async with opened as controller:
         yield controller

@@ -218,7 +218,7 @@ def _opened(
 
 
 def _delivered(feeders: "Sequence[Feeder]") -> int:
-    return sum(feeder.delivered for feeder in feeders)
+    return sum(feeder.settled.total() for feeder in feeders)
 
 
 async def _fed(feeders: "Sequence[Feeder]", *, once: bool) -> int:

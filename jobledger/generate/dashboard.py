@@ -258,6 +258,28 @@ ROWS: Final[dict[str, Sequence[Chart]]] = {
             says="Ahead of the brokers', or the API server's. Beyond 5 s either way no timers are fired.",
         ),
     ),
+    "Sinks of public events": (
+        Chart(
+            "Entries that sinks have not got",
+            "short",
+            _each("sum by (sink) (jobledger_sink_lag_entries)", "{{sink}}"),
+        ),
+        Chart(
+            "Age of what is being delivered",
+            "s",
+            _each("max by (sink) (jobledger_sink_lag_seconds)", "{{sink}}"),
+        ),
+        Chart("Events a second", "short", _rate("jobledger_sink_events_total", "sink")),
+        Chart("Attempts a second", "short", _rate("jobledger_sink_attempts_total", "outcome")),
+        Chart(
+            "What should be 0",
+            "short",
+            [
+                Query("max by (sink) (jobledger_sink_failed)", "{{sink}}: failures"),
+                Query("max by (sink) (jobledger_sink_disabled)", "{{sink}}: off"),
+            ],
+        ),
+    ),
     "Kafka": (
         Chart(
             "Observations that wait",

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from jobledger.publishing.projected import Named, Naming
-from jobledger.publishing.source import publication_of
 from jobledger.settings.model import Settings
 from jobledger.wiring.identity import identity_of
 from jobledger.wiring.ledger import Kafka
+from jobledger.wiring.publication import publication_of
 from projectors.contract.publication import Publication
 
 

@@ -3,19 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Final
 
 from jobledger.settings.model import Settings
 from jobledger.wiring.cluster import log_of
-from jobledger.wiring.identity import identity_of
-from jobledger.wiring.ledger import Kafka, reading
-from projectors.contract.gpus import USUAL, resources
+from jobledger.wiring.ledger import reading
+from jobledger.wiring.publication import publication_of
 from projectors.contract.publication import Publication
 from projectors.contract.stream import PublishedEntry, Publisher
 from projectors.sinks.feeding import Chosen, Feeder, all_of
 from projectors.sinks.port import Sink
-from statemachine.errors import ConfigError
 from statemachine.ids import JobUid
 from statemachine.log.partitions import Partitions
 from statemachine.log.polling import Polling
@@ -89,17 +86,3 @@ async def source_of(settings: Settings, url: str | None) -> AsyncIterator[Source
     publication = await publication_of(settings, where)
     async with reading(where) as partitions:
         yield Source(partitions, publication)
-
-
-async def publication_of(settings: Settings, where: Path | Kafka) -> Publication:
-    """What the settings say of the public events of the ledger at `where`.
-
-    Raises ConfigError, LogUnavailable, StoreUnusable.
-    """
-    try:
-        counted = resources(settings.accounting.gpu_resources) or USUAL
-    except ValueError as error:
-        raise ConfigError(f"the setting accounting.gpu_resources {error}") from None
-    labels = tuple(filter(None, map(str.strip, settings.events.labels.split(","))))
-    ledger = await identity_of(where, settings.ledger.name)
-    return Publication(ledger.name, labels, settings.events.actors, counted)

@@ -1,5 +1,6 @@
 """What of a job leaves the product, and under which name of the ledger."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,6 +20,10 @@ class EventsSettings(BaseModel):
     """What of a job leaves in public events."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    sinks: Path | None = None
+    """Path of a YAML file with the receivers of public events that the projectors feed (docs/events.md, "Sinks").
+    Default: none. A file that is wrong ends the program at its start."""
 
     labels: str = "*"
     """Patterns of the keys of labels that are published, with commas between them: `team,app.kubernetes.io/*`.

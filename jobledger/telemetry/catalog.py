@@ -1,7 +1,7 @@
 """Every metric by name: type, labels, meaning. What collects, documents, charts and tests them reads this.
 
-No label takes a value that users choose (names, namespaces, uids), so the code bounds the number of series. Names
-follow Prometheus: base units, and counters end in `_total`.
+No label takes a value that users choose (names, namespaces, uids), so the code bounds the number of series; sinks
+have the names that the operator gives them. Names follow Prometheus: base units, and counters end in `_total`.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,7 @@ CONTROLLER: Final = "Controller"
 QUEUES: Final = "Work queues"
 WATCHES: Final = "API server"
 LOG: Final = "Log"
+SINKS: Final = "Sinks of public events"
 KAFKA: Final = "Kafka"
 
 
@@ -235,6 +236,34 @@ UNCOUNTED = _metric(
     "",
     "Entries that the counters about jobs do not hold yet; after a start they are left out until they hold all.",
 )
+
+# ---- sinks of public events ---------------------------------------------------------------------------------------
+
+SINK_LAG = _metric(
+    SINKS,
+    "sink_lag_entries",
+    "sink",
+    "Entries of the log that a sink of public events has not got through yet.",
+)
+SINK_AGE = _metric(
+    SINKS,
+    "sink_lag_seconds",
+    "sink",
+    "Age of the oldest entry that is being delivered to a sink; 0 while it has everything.",
+)
+SINK_EVENTS = _metric(
+    SINKS, "sink_events_total", "sink type", "Events that a sink got, or was found not to take, by type."
+)
+SINK_ATTEMPTS = _metric(
+    SINKS,
+    "sink_attempts_total",
+    "sink outcome",
+    "Attempts to deliver an event to a web hook, by outcome: delivered, refused, away, gone.",
+)
+SINK_FAILED = _metric(
+    SINKS, "sink_failed", "sink", "Events that a sink did not get, and that nobody has retried or dropped."
+)
+SINK_DISABLED = _metric(SINKS, "sink_disabled", "sink", "1 while a sink is switched off, else 0.")
 
 # ---- Kafka: the partitions of a ledger among processes; read off what consumers know, no broker is asked ---------
 

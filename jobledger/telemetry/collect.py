@@ -15,7 +15,7 @@ from jobledger.telemetry import catalog as c
 from jobledger.telemetry.catalog import Described
 from jobledger.telemetry.histogram import Spread
 from jobledger.telemetry.instruments import Instruments
-from jobledger.telemetry.measured import Measured, OverApi, Watch
+from jobledger.telemetry.measured import Measured, MeasuredSinks, OverApi, Watch
 from jobledger.telemetry.tally import Tally
 from projectors.workqueue import WorkQueue
 from statemachine.engine.follower import Follower
@@ -76,6 +76,8 @@ class Collector:
             yield c.ORPHANS, _one(of.projectors.sweeper.found)
             yield c.RELEASED, _one(of.projectors.sweeper.released)
         yield c.LAG, _by_name(of.lags)
+        if of.sinks is not None:
+            yield from of_sinks(of.sinks)
         if of.ledger.outbox is not None:
             yield from _partitions(of)
 
@@ -110,6 +112,19 @@ class Collector:
         yield c.QUARANTINED, _one(len(of.reader.quarantined))
         if self.dead_letters is not None:
             yield c.DEAD_LETTERS, _one(self.dead_letters)
+
+
+def of_sinks(of: MeasuredSinks) -> Iterator[tuple[Described, Samples]]:
+    """What there is to say of sinks of public events."""
+    yield c.SINK_LAG, _by_name(of.lag_entries())
+    yield c.SINK_AGE, _by_name(of.lag_seconds())
+    yield c.SINK_EVENTS, of.settled().items()
+    yield (
+        c.SINK_ATTEMPTS,
+        [((sink.name, outcome), count) for sink in of.fed for outcome, count in sink.attempts.items()],
+    )
+    yield c.SINK_FAILED, _by_name({sink.name: sink.failed for sink in of.fed})
+    yield c.SINK_DISABLED, _by_name({sink.name: int(bool(sink.disabled)) for sink in of.fed})
 
 
 def _refused_snapshots(of: Measured) -> int:

@@ -47,6 +47,32 @@ class MeasuredProjectors(Protocol):
     sweeper: Sweeper
 
 
+class MeasuredSink(Protocol):
+    """A sink of public events: attempts by outcome, number of failures, and why it is off (empty: it is on)."""
+
+    name: str
+    attempts: Counter[str]
+    failed: int
+    disabled: str | None
+
+
+class MeasuredSinks(Protocol):
+    """The sinks that a process feeds."""
+
+    @property
+    def fed(self) -> Sequence[MeasuredSink]:
+        """All of them."""
+
+    def lag_entries(self) -> Mapping[str, int]:
+        """Entries that each has yet to get."""
+
+    def lag_seconds(self) -> Mapping[str, float]:
+        """Age of the oldest entry that each has in hand."""
+
+    def settled(self) -> Mapping[tuple[str, str], int]:
+        """Events by sink and type."""
+
+
 class Measured(Protocol):
     """A running controller, or some roles of it."""
 
@@ -85,6 +111,10 @@ class Measured(Protocol):
     @property
     def lags(self) -> Mapping[str, int]:
         """Entries that each stream projector has not worked through."""
+
+    @property
+    def sinks(self) -> MeasuredSinks | None:
+        """The sinks of public events that it feeds; None without any."""
 
     @property
     def log_error(self) -> str:

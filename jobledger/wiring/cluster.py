@@ -17,6 +17,7 @@ from jobledger.wiring.history import Where, history_of
 from jobledger.wiring.ledger import Kafka, Ledger, ledger_of
 from jobledger.wiring.options import Options
 from jobledger.wiring.roles import Role, Roles, roles_of
+from jobledger.wiring.sinks import Sinks, checked, sinks_of
 from statemachine.errors import ConfigError
 from statemachine.ids import is_dns_label
 
@@ -48,6 +49,8 @@ class Plan:
     key_file: Path | None = None
     kueue: bool = False
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
+    published: Settings | None = None
+    """The settings that say where public events go; None: nowhere."""
 
     @classmethod
     def of(cls, settings: Settings, *, in_pod: bool) -> "Plan":
@@ -70,6 +73,7 @@ class Plan:
             settings.snapshot_key_file,
             settings.kueue.enabled,
             settings.privacy,
+            settings,
         )
 
     @property
@@ -112,10 +116,12 @@ class Opened(NamedTuple):
 
 
 async def check(plan: Plan) -> None:
-    """There is a way to the API server, whether or not it answers, and every key. Raises ConfigError."""
+    """There is a way to the API server, whether or not it answers, and all keys and sinks. Raises ConfigError."""
     from k8s_bridge.apiserver.access import Access
 
     plan.env_values()
+    if plan.published is not None and Role.PROJECTORS in plan.roles:
+        await checked(plan.published)
     if plan.needs_api:
         (await Access.load(plan.wanted())).tls()
 
@@ -151,11 +157,20 @@ async def opened(plan: Plan, turn: Turn = nullcontext) -> AsyncIterator[Opened]:
         ledger = await stack.enter_async_context(
             ledger_of(plan.log, plan.roles, plan.history, instruments.trace, key_file=plan.key_file)
         )
-        yield Opened(_controller(plan, ledger, api, turn, instruments), api)
+        sinks = None
+        if plan.published is not None and Role.PROJECTORS in plan.roles:
+            sinks = await stack.enter_async_context(sinks_of(plan.published, plan.log, ledger))
+        yield Opened(_controller(plan, ledger, api, turn, instruments, sinks=sinks), api)
 
 
 def _controller(
-    plan: Plan, ledger: Ledger, api: "Api | None", turn: Turn, instruments: Instruments
+    plan: Plan,
+    ledger: Ledger,
+    api: "Api | None",
+    turn: Turn,
+    instruments: Instruments,
+    *,
+    sinks: Sinks | None,
 ) -> Controller:
     from k8s_bridge.apiserver.actor_guard import ActorGuard
     from statemachine.engine.clock import WallClock
@@ -181,6 +196,7 @@ def _controller(
         turn=turn,
         guard=ActorGuard(api, plan.attended) if api is not None and Role.BRIDGE in plan.roles else None,
         answered=(lambda: 0) if api is None else api.sent.total,
+        sinks=sinks,
     )
 
 

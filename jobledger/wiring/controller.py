@@ -16,6 +16,7 @@ from jobledger.wiring.levels import Levels
 from jobledger.wiring.options import Options
 from jobledger.wiring.projector_role import Mine, ProjectorRole, streams_of
 from jobledger.wiring.roles import Role
+from jobledger.wiring.sinks import Sinks
 from jobledger.wiring.states import LatestStates
 from k8s_bridge.context import NoSignals
 from k8s_bridge.port import Cluster
@@ -44,7 +45,8 @@ class Controller:
     """The roles of one process over a ledger and a cluster, built with what they need, and run side by side.
 
     A bridge watches only when it is its `turn`; `guard` knows whether a policy guards who is named on jobs (None:
-    nobody could). `answered` counts the answers of the cluster, by which slow is told from stuck.
+    nobody could). `answered` counts the answers of the cluster, by which slow is told from stuck. Projectors feed
+    the `sinks`.
     """
 
     def __init__(
@@ -58,7 +60,9 @@ class Controller:
         turn: Turn = nullcontext,
         guard: Guard | None = None,
         answered: Callable[[], int] = _unanswered,
+        sinks: Sinks | None = None,
     ) -> None:
+        self.sinks = sinks
         self.ledger, self.cluster = ledger, cluster
         self.options = options = options or Options()
         self.instruments = instruments or Instruments()
@@ -80,6 +84,8 @@ class Controller:
         mine = Mine(self.ledger.partitions, self.ledger.share)
         cluster = self.instruments.cluster(self.cluster)
         options, instruments = self.options, self.instruments
+        if self.sinks is not None:
+            self.sinks.begin(mine.partition, lambda number: readers[number].position)
         levels = Levels(
             self.states, cluster, observe, clock, mine.job, options=options, instruments=instruments
         )
@@ -91,6 +97,7 @@ class Controller:
             reader=self.reader,
             cluster=self.cluster,
             decides=self.engine.decides,
+            sinks=self.sinks,
         )
 
     def _bridge_role(self, observe: Sink, clock: Clock, turn: Turn, guard: Guard | None) -> BridgeRole | None:

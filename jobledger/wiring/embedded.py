@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from jobledger.settings.locations import data_folder
+from jobledger.settings.model import Settings
 from jobledger.settings.sections import PrivacySettings
 from jobledger.telemetry.tracing import measuring
 from jobledger.wiring import history as views
@@ -15,6 +16,7 @@ from jobledger.wiring.keys import key_of
 from jobledger.wiring.ledger import Kafka, Ledger, ledger_of
 from jobledger.wiring.options import Options
 from jobledger.wiring.roles import ALL
+from jobledger.wiring.sinks import sinks_of
 from k8s_bridge.attended import EVERYTHING, Attended
 from statemachine.log.partitions import Partitions
 
@@ -30,6 +32,7 @@ async def embedded(
     python: str = "",
     attended: Attended = EVERYTHING,
     privacy: PrivacySettings | None = None,
+    published: Settings | None = None,
 ) -> AsyncIterator[Controller]:
     """A controller over one SQLite file and the processes of this machine, not started; then all is closed.
 
@@ -37,7 +40,7 @@ async def embedded(
     and so is the key of snapshots at `key_file`.
 
     `attended` is every kind, as nobody else could look after them, with what is configured for jobs of opt-in kinds.
-    `privacy` says what is kept out of the log.
+    `privacy` says what is kept out of the log, `published` where public events go (None: nowhere).
     Pods live on when the controller ends, and are adopted by the next one of the same store.
 
     Raises:
@@ -64,6 +67,9 @@ async def embedded(
             ledger = await stack.enter_async_context(
                 ledger_of(log, ALL, history, instruments.trace, key_file=key_file)
             )
+        sinks = None
+        if published is not None:
+            sinks = await stack.enter_async_context(sinks_of(published, log or event_log.store.path, ledger))
         cluster = await stack.enter_async_context(
             LocalCluster(event_log.store, data, admit=admit, python=python)
         )
@@ -77,4 +83,5 @@ async def embedded(
                 env_values=(privacy or PrivacySettings()).values_beside(store),
             ),
             instruments=instruments,
+            sinks=sinks,
         )

@@ -5,7 +5,23 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from jobledger.wiring.ledger import Kafka
+from statemachine.log.partitions import Partitions
 from statemachine.log.positions import Positions
+
+
+@asynccontextmanager
+async def positions_beside(partitions: Partitions, where: Path | Kafka) -> AsyncIterator[Positions]:
+    """The positions in a ledger that this process has open. Raises as `positions_of`."""
+    from statemachine.log.sqlite import SqliteLog
+
+    (*_, log) = partitions.logs
+    if isinstance(log, SqliteLog):
+        from statemachine.log.sqlite_positions import SqlitePositionRecords
+
+        yield Positions(await SqlitePositionRecords.open(log.store))
+        return
+    async with positions_of(where) as positions:
+        yield positions
 
 
 @asynccontextmanager

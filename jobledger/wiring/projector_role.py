@@ -6,6 +6,7 @@ from typing import Any
 
 from jobledger.wiring.levels import Levels
 from jobledger.wiring.share import Share
+from jobledger.wiring.sinks import Sinks
 from jobledger.wiring.states import LatestStates
 from jobledger.wiring.streams import Followed, Resuming, Stream, Streams
 from k8s_bridge.port import Cluster
@@ -68,7 +69,7 @@ def _position(reader: Reader) -> Position:
 
 
 class ProjectorRole:
-    """The level projectors, the stream projectors, and the sweeper; a LogListener, and Signals of a bridge.
+    """The level and the stream projectors, the sweeper, and the sinks; a LogListener, and Signals of a bridge.
 
     `expects`: whether reports of children change something is known here at once, as this process decides.
     """
@@ -83,7 +84,9 @@ class ProjectorRole:
         reader: Reader | Readers,
         cluster: Cluster,
         decides: bool,
+        sinks: Sinks | None = None,
     ) -> None:
+        self.sinks = sinks
         self.levels, self.views, self.sweeper = levels, views, sweeper
         self._mine, self._reader, self._cluster, self._decides = mine, reader, cluster, decides
         if mine.share is not None:
@@ -94,7 +97,7 @@ class ProjectorRole:
     def entry(self, folded: Folded) -> None:
         """See LogListener."""
         self.levels.entry(folded)
-        self.views.grown()
+        self.grown()
 
     def silent(self, observation: Observation) -> None:
         """See LogListener."""
@@ -103,12 +106,16 @@ class ProjectorRole:
     def grown(self) -> None:
         """See LogListener."""
         self.views.grown()
+        if self.sinks is not None:
+            self.sinks.grown()
 
     def shared(self) -> None:
         """Whichever process had the partitions that are ours now may have left anything undone."""
         self.levels.shared(filter(self._mine.job, self._reader.jobs))
         self._visit_forgotten()
         self.views.shared()
+        if self.sinks is not None:
+            self.sinks.shared()
 
     # ---- from the bridge -----------------------------------------------------------------------------------
 
@@ -149,6 +156,8 @@ class ProjectorRole:
             yield "share", self._mine.share.run()
         yield from self.levels.loops()
         yield from self.views.loops()
+        if self.sinks is not None:
+            yield from self.sinks.loops()
         yield self.sweeper.name, self.sweeper.run()
 
     async def finish(self) -> None:

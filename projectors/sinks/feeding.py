@@ -1,9 +1,11 @@
 """A partition's public events → a sink: from behind what it has, and further as the log grows."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+from projectors.contract.catalogue import short_name
 from projectors.contract.page import PublicEvent
 from projectors.contract.publication import Publication
 from projectors.contract.stream import PublishedEntry
@@ -47,21 +49,21 @@ class Feeder:
         self._positions, self._chosen, self._start = positions, chosen, start
         self._tail: PublicTail | None = None
         self._last: str | None = None
-        self._settled: SinkPosition | None = None
-        self.delivered = 0
-        """Events so far."""
+        self._upto: SinkPosition | None = None
+        self.settled: Counter[str] = Counter()
+        """Events so far that the sink has, or is known not to have, by type."""
         self.waiting_since: datetime | None = None
         """When the ledger recorded the oldest entry that is being delivered."""
 
     @property
     def reached(self) -> Position:
         """Everything up to this position is settled; 0 before it is known."""
-        return self._settled.position if self._settled is not None else 0
+        return self._upto.position if self._upto is not None else 0
 
     @property
     def held(self) -> Mapping[JobUid, Seq]:
         """Jobs of which not everything could be published, and from which entry on."""
-        return self._settled.held if self._settled is not None else {}
+        return self._upto.held if self._upto is not None else {}
 
     async def advance(self) -> None:
         """The sink has what the log has, as it was when this was called.
@@ -91,7 +93,7 @@ class Feeder:
 
     def forget(self) -> None:
         """Somebody else may feed the sink from now on, or it goes on elsewhere."""
-        self._tail = self._settled = self._last = self.waiting_since = None
+        self._tail = self._upto = self._last = self.waiting_since = None
 
     async def _resumed(self) -> PublicTail:
         self._last = await self._sink.last(self._number) if isinstance(self._sink, Telling) else None
@@ -103,13 +105,13 @@ class Feeder:
                 f"ends at {end}: it was fed from another log; say where it is to go on with "
                 f"`jobledger events sinks reset {self._sink.name} --to beginning`, or `--to end`"
             )
-        self._settled = at
+        self._upto = at
         return PublicTail(self._log, self._publication, at)
 
     async def _position(self) -> SinkPosition:
         if self._last is not None:
             return beginning(self._publication, await self._before(self._last))
-        at = self._settled
+        at = self._upto
         if isinstance(self._sink, Positioned):
             at = await self._sink.position(self._number)
         elif at is None and self._positions is not None and not isinstance(self._sink, Telling):
@@ -123,8 +125,8 @@ class Feeder:
         await self._sink.deliver(Batch(self._number, events, upto))
         if self._positions is not None and not isinstance(self._sink, (Positioned, Telling)):
             await self._positions.save(self._sink.name, self._number, upto)
-        self._settled = upto
-        self.delivered += len(events)
+        self._upto = upto
+        self.settled.update(short_name(str(event.attributes["type"])) for event in events)
 
     # ---- a sink that shows its last event ------------------------------------------------------------------
 

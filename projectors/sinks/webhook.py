@@ -87,7 +87,8 @@ class _Result(NamedTuple):
 class WebHook:
     """A sink that posts to `receiver`, and calls `failed` with every event that is not sent again.
 
-    `compose` makes the requests, by default signed ones.
+    `compose` makes the requests, by default signed ones. `attempted` is called with what each attempt came to:
+    delivered, refused, away or gone.
 
     Raises ConfigError for an address or keys that cannot be used.
     """
@@ -98,11 +99,13 @@ class WebHook:
         failed: Failed,
         *,
         compose: Compose | None = None,
+        attempted: Callable[[str], None] = lambda _: None,
         moments: Moments | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         is_local = _checked(receiver)
         self._receiver, self._failed, self._compose = receiver, failed, compose or _signed(receiver)
+        self._attempted = attempted
         self._moments = moments or Moments()
         self._is_gone = False
         self._client = httpx.AsyncClient(
@@ -123,6 +126,7 @@ class WebHook:
 
         Events of a job go one behind the other; those of `concurrency` jobs at a time. Raises SinkDisabled.
         """
+        self._is_gone = False  # somebody may have switched the sink on again
         jobs: dict[str, list[PublicEvent]] = {}
         for event in batch.events:
             jobs.setdefault(str(event.attributes["partitionkey"]), []).append(event)
@@ -148,6 +152,7 @@ class WebHook:
         while not self._is_gone:
             result = await self._attempt(event, last)
             attempts += 1
+            self._attempted(result.answer.name.lower())
             match result.answer:
                 case Answer.DELIVERED:
                     return None

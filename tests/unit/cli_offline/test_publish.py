@@ -1,57 +1,20 @@
 """`jobledger events publish` posts what the log has to a real server, and says what the server refused."""
 
 import json
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.planted import MARK
+from tests.support.receivers import KEY, Hook, receiving
 from tests.unit.cli_offline.conftest import SECRET, Ask
-
-KEY = "whsec_" + "QUJD" * 10
-
-
-class Hook(ThreadingHTTPServer):
-    """A receiver: the events that it took, and the status that it answers to one of them."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.bodies: list[bytes] = []
-        self.status: Callable[[dict[str, Any]], int] = lambda _: 204
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/hook"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Hook
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        status = self.server.status(json.loads(body))
-        if status // 100 == 2:
-            self.server.bodies.append(body)
-        self.send_response(status)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing is printed."""
 
 
 @pytest.fixture
 def hook() -> Iterator[Hook]:
-    with Hook() as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with receiving() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

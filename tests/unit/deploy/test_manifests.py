@@ -46,6 +46,9 @@ FROM_SECRETS = frozenset(f"kafka.{each}_file" for each in ("password", "token", 
 OF_SNAPSHOTS = frozenset({"snapshot_key_file"})
 """The setting that the chart makes of `snapshotKey` where it is needed."""
 
+OF_SINKS = frozenset({"events.sinks"})
+"""The setting that the chart makes of `events.sinks` where something projects."""
+
 OF_HISTORY = frozenset({"history", "history_password_file"})
 """Settings that the chart makes of `history` where they are needed."""
 
@@ -172,6 +175,7 @@ def test_the_chart_takes_every_setting_that_a_cluster_has_and_no_other() -> None
         - FROM_SECRETS
         - OF_HISTORY
         - OF_SNAPSHOTS
+        - OF_SINKS
         - OF_PRIVACY
         - OF_KINDS
         - OF_KUEUE

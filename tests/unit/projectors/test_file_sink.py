@@ -62,7 +62,7 @@ async def fed(partitions: Partitions, sink: FileSink) -> int:
             await feeder.advance()
     finally:
         await sink.close()
-    return sum(feeder.delivered for feeder in feeders)
+    return sum(feeder.settled.total() for feeder in feeders)
 
 
 def lines(folder: Path) -> list[bytes]:

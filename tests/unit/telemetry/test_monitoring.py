@@ -145,6 +145,7 @@ def test_the_dashboard_is_one_that_grafana_takes() -> None:
         "Work queues",
         "API server",
         "Log",
+        "Sinks of public events",
         "Kafka",
         "Controller",
     ]

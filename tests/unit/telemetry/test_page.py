@@ -12,13 +12,14 @@ from prometheus_client.openmetrics import parser as openmetrics
 from jobledger.api import create
 from jobledger.service.health import Health
 from jobledger.telemetry import page as page_module
-from jobledger.telemetry.catalog import CATALOG, KAFKA
+from jobledger.telemetry.catalog import CATALOG, KAFKA, SINKS
 from jobledger.telemetry.measured import OverApi
 from jobledger.telemetry.page import Page
 from jobledger.web.switchable import waiting
 from jobledger.wiring.roles import Role
 from k8s_bridge.admission import admit
 from k8s_bridge.port import JobEvent
+from projectors.contract.catalogue import CATALOGUE as PUBLIC
 from statemachine.engine.source import Listener, Pulse, WorkerReport
 from statemachine.errors import ClusterUnavailable, LogUnavailable
 from statemachine.events import CauseClass
@@ -55,8 +56,10 @@ ALLOWED: Final[dict[str, set[str] | None]] = {
         "TimerFired",
         "WriteRefused",
         "ChildObserved",
+        *(public_type.name for public_type in PUBLIC),
     },
-    "outcome": {"entry", "nothing"},
+    "outcome": {"entry", "nothing", "delivered", "refused", "away", "gone"},
+    "sink": None,  # the names in the operator's file of sinks
     "name": {"children", "status", "expiry"},
     "projector": {"kube-events", "history"},
     "loop": {
@@ -118,7 +121,7 @@ async def test_metrics_that_need_no_api_server_are_all_there() -> None:
         about.name
         for about in CATALOG.values()
         if not found & set(about.series)
-        and about.group != KAFKA
+        and about.group not in (KAFKA, SINKS)
         # nothing was denied or refused, a cluster in memory is no API server, and there is no other clock here
         and about.name.removeprefix("jobledger_")
         not in (

@@ -105,10 +105,21 @@ takes from there what the mechanism asks for. */}}
 {{- end }}
 {{- end }}
 {{- end }}
+{{- if include "jobledger.sinks.secret" . }}
+- name: JOBLEDGER_EVENTS__SINKS
+  value: /etc/jobledger/sinks/sinks.yaml
+{{- end }}
 {{- if include "jobledger.privacy.secret" . }}
 - name: JOBLEDGER_PRIVACY__KEY_FILE
   value: /etc/jobledger/privacy/env-key
 {{- end }}
+{{- end -}}
+
+{{/* Name of the Secret with the file of sinks, in pods that project. */}}
+{{- define "jobledger.sinks.secret" -}}
+{{- if and .root.Values.events.sinks (has .role (list "" "projectors")) -}}
+{{ include "jobledger.name" .root }}-sinks
+{{- end -}}
 {{- end -}}
 
 {{/* Name of the Secret with the key for hashes of env values, in pods that make hashes or pods. */}}

@@ -1,0 +1,151 @@
+"""The file of sinks: which receivers get public events, and which events.
+
+A file is checked as a whole before anything is opened; a mistake is one sentence that names its place. Addresses may
+hold secrets: no sentence repeats one.
+"""
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
+
+from jobledger.errors import nearest
+from jobledger.settings.values import Span
+from k8s_bridge.selectors import Selector
+from projectors.contract.catalogue import CATALOGUE, short_name
+from statemachine.errors import ConfigError
+from statemachine.log.positions import NAME
+
+_MOST: Final = 2**20
+"""Bytes of a file of sinks."""
+
+
+def _name(value: str) -> str:
+    if not NAME.fullmatch(value):
+        raise ValueError("must be lower-case letters, digits, - and ., 63 of them at most")
+    return value
+
+
+def _selector(value: str) -> str:
+    try:
+        Selector.of(value)
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+    return value
+
+
+def _type(value: str) -> str:
+    pattern = short_name(value)
+    if not any(fnmatchcase(public_type.name, pattern) for public_type in CATALOGUE):
+        raise ValueError(f'"{value}" is no type of public event; `jobledger events schema` lists all')
+    return pattern
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class _Sink(_Section):
+    """What all sinks have: a name for life, and which events they get; by default all."""
+
+    name: Annotated[str, AfterValidator(_name)]
+    types: tuple[Annotated[str, AfterValidator(_type)], ...] = ()
+    namespaces: tuple[str, ...] = ()
+    label_selector: Annotated[str, AfterValidator(_selector)] = Field("", alias="labelSelector")
+
+
+class KeyFile(_Section):
+    """A file with a key to sign by."""
+
+    secret_file: Path = Field(alias="secretFile")
+
+
+class WebHookSink(_Sink):
+    """Signed POST requests; see docs/events.md, "Web hooks"."""
+
+    type: Literal["webhook"]
+    url: SecretStr
+    keys: tuple[KeyFile, ...]
+    insecure: bool = False
+    concurrency: Annotated[int, Field(ge=1, le=64)] = 8
+    give_up_after: Span | None = Field(None, alias="giveUpAfter")
+
+
+class FilesSink(_Sink):
+    """Files of JSON Lines in a directory of this process alone."""
+
+    type: Literal["file"]
+    path: Path
+
+
+class StdoutSink(_Sink):
+    """JSON Lines on standard output."""
+
+    type: Literal["stdout"]
+
+
+ConfiguredSink = Annotated[WebHookSink | FilesSink | StdoutSink, Field(discriminator="type")]
+
+
+class _File(_Section):
+    sinks: tuple[ConfiguredSink, ...]
+
+
+def sinks_in(path: Path | None) -> Sequence[ConfiguredSink]:
+    """The sinks of the file at `path`; none without one. Raises ConfigError."""
+    if path is None:
+        return ()
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MOST + 1)
+        if len(text) > _MOST:
+            raise ConfigError(f"{path} is no file of sinks: it has more than {_MOST} bytes")
+        raw = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+    except OSError as error:
+        raise ConfigError(f"the file of sinks {path} cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark is not None else ""
+        raise ConfigError(f"{path}{where}: this is no YAML") from None
+    try:
+        sinks = TypeAdapter(_File).validate_python(raw).sinks
+    except ValidationError as error:
+        raise ConfigError(
+            f"{path}{_sentence(error.errors(include_input=False, include_url=False)[0], raw)}"
+        ) from None
+    names = [sink.name for sink in sinks]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"{path}: two sinks have the name {name}; positions are kept by name")
+    return sinks
+
+
+def _sentence(error: Any, raw: object) -> str:
+    """Where in the file something is wrong, and what."""
+    place = ".".join(str(part) for part in error["loc"] if part not in {"webhook", "file", "stdout"})
+    name = _name_at(error["loc"], raw)
+    of = f" (sink {name})" if name else ""
+    words = re.sub(r"^Value error, ", "", error["msg"])
+    if error["type"] == "extra_forbidden":
+        field = str(error["loc"][-1])
+        near = nearest(field, _fields(error["loc"]))
+        words = "no such field" + (f'; did you mean "{near}"?' if near else "")
+    return f", {place}{of}: {words}" if place else f": {words}"
+
+
+def _fields(place: Sequence[object]) -> list[str]:
+    models: dict[object, type[BaseModel]] = {"webhook": WebHookSink, "file": FilesSink, "stdout": StdoutSink}
+    model = next((models[part] for part in place if part in models), _File)
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _name_at(place: Sequence[object], raw: object) -> str:
+    try:
+        name = raw["sinks"][place[1]]["name"]  # type: ignore[index]
+    except (LookupError, TypeError):
+        return ""
+    return name if isinstance(name, str) and NAME.fullmatch(name) else ""
