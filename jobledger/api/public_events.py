@@ -163,7 +163,7 @@ def routes(console: Console, stream: PublicStream) -> APIRouter:
         places = await start(stream, asked.after)
         selection = Selection(asked.criteria, visible_to(caller), labels)
         browser = Browser(stream, await stream.ledger(), places, selection)
-        accept = request.headers.get("accept", "")
+        accept = ",".join(request.headers.getlist("accept"))
         if LIVE in accept:
             return _LiveResponse(_sent(browser, console.closing, caller), streams.admit(caller))
         page = await browser.page(limit, wait)

@@ -3,7 +3,7 @@
 import json
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,8 @@ from jobledger.cli.publish import held, publish
 from jobledger.program.exit_codes import BAD_INPUT, FAILED, OK
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from jobledger.publishing.filters import Wanted
     from jobledger.settings.model import Settings
     from projectors.contract.page import PublicEvent
@@ -68,7 +70,9 @@ def tail(
     after: Annotated[
         str,
         typer.Option(
-            "--after", metavar="beginning|end|TIME", help="Where to begin; `end` goes with --follow."
+            "--after",
+            metavar="beginning|end|TIME|CURSOR",
+            help="Where to begin; `end` goes with --follow, a cursor with --server.",
         ),
     ] = "beginning",
     type_: _Types = None,
@@ -78,6 +82,14 @@ def tail(
     output: Annotated[
         Form, typer.Option("--output", "-o", metavar="table|jsonl", help="Form of the output.")
     ] = Form.TABLE,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            metavar="ADDRESS",
+            help="Ask this server, and not the log: a unix socket, or http://127.0.0.1:PORT.",
+        ),
+    ] = None,
     store: common.Store = None,
     log: histories.Log = None,
     verbose: common.Verbose = 0,
@@ -86,6 +98,9 @@ def tail(
 
     Works without a server. Labels are compared as they were then. Exit code 2 if the log has no job that JOB names;
     with --follow the command says so and waits for one.
+
+    With --server the events come over HTTP: labels are compared as they are now, a JOB that is not there gives no
+    events, and with --follow a server that goes away is waited for.
     """
     import asyncio
 
@@ -95,6 +110,18 @@ def tail(
 
     if after == "end" and not follow:
         raise ConfigError("--after end shows nothing without --follow")
+    if server:
+        if log:
+            raise ConfigError("--server asks a server, and --log is read without one: leave out one of them")
+        settings = common.settings(store=store, server=server, verbose=verbose)
+        filters: Mapping[str, str | Sequence[str]] = {
+            "type": type_ or [],
+            "namespace": namespace or "",
+            "job": job,
+            "labelSelector": selector,
+        }
+        _tail_of_server(settings.server, after, filters, output, follow=follow)
+        return
     since = None if after in {"beginning", "end"} else moment_of("--after", after)
     wanted = Wanted(job, types_of(type_ or ()), namespace or "", Selector.of(selector), since)
     settings = common.settings(store=store, verbose=verbose)
@@ -124,14 +151,34 @@ async def _tail(
     return BAD_INPUT if missing else unread
 
 
+def _tail_of_server(
+    address: str, after: str, filters: "Mapping[str, str | Sequence[str]]", form: Form, *, follow: bool
+) -> None:
+    from jobledger.client import events as received_from
+    from jobledger.publishing.filters import moment_of
+
+    if after.startswith("-") and (moment := moment_of("--after", after)) is not None:
+        after = moment.isoformat()
+    for received in received_from(address, filters, after=after, follow=follow):
+        if form is Form.JSONL:
+            typer.echo(received.line)
+        else:
+            _print_row(received.event)
+        sys.stdout.flush()
+
+
 def _print(event: "PublicEvent", form: Form) -> None:
-    from projectors.contract.catalogue import short_name
     from projectors.contract.envelope import structured
 
     if form is Form.JSONL:
         typer.echo(structured(event))
-        return
-    said = event.attributes
+    else:
+        _print_row(event.attributes)
+
+
+def _print_row(said: "Mapping[str, Any]") -> None:
+    from projectors.contract.catalogue import short_name
+
     name = short_name(str(said["type"]))
     common.say(f"{said['time']}  {said['severitytext']:5}  {name:25}  {said['namespace']}/{said['subject']}")
 

@@ -40,11 +40,12 @@ class NoAnswer(Unreached):
 
 
 class Answer(NamedTuple):
-    """What a server said."""
+    """What a server said; the names of `headers` are in lower case."""
 
     status: int
     content_type: str
     body: bytes
+    headers: Mapping[str, str] = {}
 
     def data(self) -> Any:
         """The body as JSON; None if it is none."""
@@ -127,7 +128,7 @@ class Server:
         try:
             with self._told():
                 response = self._send(connection, method, target, body=body, content=content, headers=headers)
-                answer = Answer(response.status, response.headers.get_content_type(), response.read())
+                answer = _answer(response, response.read())
             kept = self._reuse and not response.will_close
             return answer
         finally:
@@ -142,6 +143,7 @@ class Server:
         path: str,
         query: Mapping[str, str] | None = None,
         *,
+        headers: Headers = (),
         silence: float | None = None,
         patience: float | None = TIMEOUT,
     ) -> Iterator[Pieces]:
@@ -155,13 +157,13 @@ class Server:
                 connection.connect()
                 opened = connection.sock
                 opened.settimeout(patience)
-                response = self._send(connection, "GET", self._target(path, query))
+                response = self._send(connection, "GET", self._target(path, query), headers=headers)
                 body = b""
                 if response.status >= 300:
                     body = response.read()  # which may close the connection
                 else:
                     opened.settimeout(silence)
-            head = Answer(response.status, response.headers.get_content_type(), body)
+            head = _answer(response, body)
             yield Pieces(head, response, self._where)
         finally:
             connection.close()
@@ -243,6 +245,11 @@ class Server:
         except (OSError, http.client.HTTPException) as error:
             reason = _reason(error)
             raise Unreached(f"{self._where} cannot be reached: {reason}", reason) from None
+
+
+def _answer(response: http.client.HTTPResponse, body: bytes) -> Answer:
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Answer(response.status, response.headers.get_content_type(), body, headers)
 
 
 class _Secure(http.client.HTTPSConnection):
