@@ -95,7 +95,7 @@ def named(
             actor = _deleter(raw, since)
         case _:
             return observation
-    return observation.model_copy(update={"actor": actor.name, "actor_source": actor.source})
+    return observation.changed(actor=actor.name, actor_source=actor.source)
 
 
 def _deleter(raw: Mapping[str, Any], since: datetime | None) -> Actor:

@@ -76,7 +76,7 @@ class EnvValues:
                 return self._reference(self.keys[0], job.job, name, value)
             return type(value)() if isinstance(value, bool | int | float | list | dict) else None
 
-        return job.model_copy(update={"spec": with_variables(dict(job.spec), change)})
+        return job.changed(spec=with_variables(dict(job.spec), change))
 
     def resolved(
         self,

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from k8s_bridge.actors import DELETED_BY
 from k8s_bridge.labels import labels
 from k8s_bridge.pod_status import (
@@ -125,22 +123,22 @@ def job(change: Change) -> JobObserved | JobGone | None:
     by = text(mapping(meta.get("annotations")).get(DELETED_BY))
     if change.verb is Verb.DELETED:
         return JobGone(job=uid, at=change.at, happened_at=deleted_at, actor=by)
-    try:
-        return JobObserved(
-            job=uid,
-            at=change.at,
-            api_version=text(raw.get("apiVersion")),
-            kind=text(raw.get("kind")),
-            namespace=text(meta.get("namespace")) or "default",
-            name=name,
-            generation=whole_number(meta.get("generation")) or 0,
-            spec=dict(mapping(raw.get("spec"))),
-            actor=by if deleted_at else "",
-            labels=labels(meta),
-            terminating_since=deleted_at,
-        )
-    except ValidationError:
+    spec = dict(mapping(raw.get("spec")))
+    if not all(isinstance(field, str) for field in spec):
         return None
+    return JobObserved(
+        job=uid,
+        at=change.at,
+        api_version=text(raw.get("apiVersion")),
+        kind=text(raw.get("kind")),
+        namespace=text(meta.get("namespace")) or "default",
+        name=name,
+        generation=whole_number(meta.get("generation")) or 0,
+        spec=spec,
+        actor=by if deleted_at else "",
+        labels=labels(meta),
+        terminating_since=deleted_at,
+    )
 
 
 def pod(change: Change, known: PodGone | None = None) -> PodObserved | PodGone | PodUnreadable | None:
@@ -194,7 +192,7 @@ def recorded(raw: Mapping[str, Any]) -> Recorded | None:
     try:
         kind = kind_of(text(raw.get("apiVersion")), text(raw.get("kind")))
         return kind.recorded(mapping(raw.get("status")))
-    except (UnknownKind, ValidationError):
+    except UnknownKind:
         return None
 
 

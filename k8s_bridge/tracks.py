@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from msgspec.json import Encoder
+
 from k8s_bridge.context import Known
 from statemachine.observations import (
     ChildObserved,
@@ -17,6 +19,7 @@ from statemachine.observations import (
     WorkloadObserved,
 )
 
+_NEWS: Final = Encoder()
 _NO_NEWS: Final = {"at", "happened_at", "written_at", "actor", "actor_source", "recorded"}
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -86,10 +89,10 @@ def as_known(observation: Observation, known: Observation) -> Observation:
     if not isinstance(observation, PodUnreadable) and known.attempt:
         fields["attempt"] = known.attempt
     is_same = all(getattr(observation, name) == value for name, value in fields.items())
-    return observation if is_same else observation.model_copy(update=fields)
+    return observation if is_same else observation.changed(**fields)
 
 
 def fingerprint(observation: Observation) -> bytes:
     """Equal for two observations that differ, for any decision, only in their time."""
-    fields = observation.__pydantic_serializer__.to_json(observation, exclude=_NO_NEWS)
-    return hashlib.blake2b(fields, digest_size=12).digest()
+    news = [getattr(observation, name) for name in observation.__struct_fields__ if name not in _NO_NEWS]
+    return hashlib.blake2b(_NEWS.encode([observation.type, *news]), digest_size=12).digest()

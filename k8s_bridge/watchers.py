@@ -186,7 +186,7 @@ class Bridge:
         track = self._tracks.get(uid)
         if not observations and track and not isinstance(track.gone, JobGone):
             # the pod is not its job's any more
-            await self._send(track.gone.model_copy(update={"at": item.at}))
+            await self._send(track.gone.changed(at=item.at))
             del self._tracks[uid]
         elif known is not None and item.verb is not Verb.DELETED and not is_controlled(item.object):
             self.signals.touched(known.job)  # the controller may take it back (spec R3)
@@ -223,7 +223,7 @@ class Bridge:
     async def _report_gone(self, uid: str, at: datetime) -> None:
         track = self._tracks.pop(uid, None)
         if track is not None and track.sent != fingerprint(track.gone):
-            await self._send(track.gone.model_copy(update={"at": at}))
+            await self._send(track.gone.changed(at=at))
 
     def _is_attended(self, raw: Manifest) -> bool:
         """The controller manages the job. Its pods need no check: without the job they are not reported."""
@@ -246,7 +246,7 @@ class Bridge:
         record = recorded(raw)
         if record is None or (is_known and not record.phase):
             return observation
-        return observation.model_copy(update={"recorded": record})
+        return observation.changed(recorded=record)
 
     def _with_settings(self, observation: JobObserved) -> JobObserved:
         """Adds the settings for jobs of the kind, which the job keeps."""
@@ -254,7 +254,7 @@ class Bridge:
             settings = self.attended.settings(kind_of(observation.api_version, observation.kind))
         except UnknownKind:
             return observation
-        return observation.model_copy(update={"settings": dict(settings)}) if settings else observation
+        return observation.changed(settings=dict(settings)) if settings else observation
 
     def _hint(self, change: Change, uid: str) -> None:
         """Signals to projectors what no decision depends on."""

@@ -26,6 +26,7 @@ from statemachine.log.port import UNUSABLE, Record, Snapshot
 from statemachine.log.reader import Reader
 from statemachine.observations import JobObserved
 from statemachine.state import STATE_VERSION, JobState
+from statemachine.wire import plain
 
 LATE: Final = timedelta(minutes=1)
 """An entry may be observed this much earlier than the entry before it without a warning: reports are late."""
@@ -189,7 +190,7 @@ def redecided(entry: Entry, before: JobState, body: bytes) -> Difference | None:
         now = decide(before, entry.cause)
     except Exception as error:  # noqa: BLE001 - any failure of deciding differs from what was recorded
         return Difference(entry.seq, f"deciding the observation again fails: {error!r}", _plain(entry.events))
-    written = encode(entry.model_copy(update={"events": now}))
+    written = encode(entry.changed(events=now))
     if written == body or written == encode(entry):
         return None
     for number, (old, new) in enumerate(zip(entry.events, now, strict=False), 1):
@@ -203,6 +204,4 @@ def redecided(entry: Entry, before: JobState, body: bytes) -> Difference | None:
 
 def _plain(events: Sequence[Event]) -> tuple[dict[str, Any], ...]:
     """The events as the log has them."""
-    return tuple(
-        {"type": event.type, **event.model_dump(mode="json", exclude_defaults=True)} for event in events
-    )
+    return tuple(plain(event) for event in events)

@@ -7,15 +7,16 @@ Fields that hold their default are not written; `type` and `v` always are.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from msgspec import field
 
 from statemachine.errors import Problem
 from statemachine.ids import PodUid, ReplicaName
 from statemachine.observations import Container, Labels, RecordedCondition
 from statemachine.phases import Phase, Trigger
-from statemachine.spec import Plan, Wire
+from statemachine.spec import Plan
+from statemachine.wire import Wire, always_written
 
 
 class CauseClass(StrEnum):
@@ -65,11 +66,11 @@ class Condition(Wire):
         return self.status, self.reason, self.message
 
 
-class JobAdmitted(Wire):
+class JobAdmitted(Wire, tag=True):
     """The job was seen for the first time; `spec` is the canonical form (aliases rewritten)."""
 
-    type: Literal["JobAdmitted"] = "JobAdmitted"
-    v: Literal[2] = 2
+    type: ClassVar[Literal["JobAdmitted"]] = "JobAdmitted"
+    v: Literal[2] = always_written(default=2)
     api_version: str
     kind: str
     namespace: str
@@ -81,59 +82,59 @@ class JobAdmitted(Wire):
     """None when the spec breaks a rule: there is nothing to run."""
     object_kind: str = ""
     """The kind that the job object says, where it is an alias of `kind`."""
-    settings: dict[str, str] = Field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
     """What was configured for jobs of the kind; what is configured later does not change this job."""
 
 
-class JobAdopted(Wire):
+class JobAdopted(Wire, tag=True):
     """The log begins, or goes on, with a job that has lived without it; this is what the job object's status says.
 
     The rest is not known: `spent` and `restarts` are None where nobody counted.
     """
 
-    type: Literal["JobAdopted"] = "JobAdopted"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["JobAdopted"]] = "JobAdopted"
+    v: Literal[1] = always_written(default=1)
     conditions: tuple[RecordedCondition, ...] = ()
     started_at: datetime | None = None
     completed_at: datetime | None = None
     restarts: dict[str, int] | None = None
     spent: int | None = None
-    tally: dict[str, dict[str, int]] = Field(default_factory=dict)
+    tally: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
-class SpecChanged(Wire):
+class SpecChanged(Wire, tag=True):
     """A wish of the user was accepted. `changes` maps the path of each changed field to its new value."""
 
-    type: Literal["SpecChanged"] = "SpecChanged"
-    v: Literal[2] = 2
+    type: ClassVar[Literal["SpecChanged"]] = "SpecChanged"
+    v: Literal[2] = always_written(default=2)
     generation: int
     changes: dict[str, Any]
     spec: dict[str, Any]
     plan: Plan
 
 
-class LabelsChanged(Wire):
+class LabelsChanged(Wire, tag=True):
     """The job object has these labels from now on, and no others. Nothing of the job depends on them."""
 
-    type: Literal["LabelsChanged"] = "LabelsChanged"
-    v: Literal[1] = 1
-    labels: Labels = Field(default_factory=dict)
+    type: ClassVar[Literal["LabelsChanged"]] = "LabelsChanged"
+    v: Literal[1] = always_written(default=1)
+    labels: Labels = field(default_factory=dict)
 
 
-class UpdateIgnored(Wire):
+class UpdateIgnored(Wire, tag=True):
     """A new generation was seen that changes nothing, or only what may not change (`problems` says what)."""
 
-    type: Literal["UpdateIgnored"] = "UpdateIgnored"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["UpdateIgnored"]] = "UpdateIgnored"
+    v: Literal[1] = always_written(default=1)
     generation: int
     problems: tuple[Problem, ...] = ()
 
 
-class PhaseEntered(Wire):
+class PhaseEntered(Wire, tag=True):
     """The job's phase changed by `trigger`, row `rule` of spec R5."""
 
-    type: Literal["PhaseEntered"] = "PhaseEntered"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["PhaseEntered"]] = "PhaseEntered"
+    v: Literal[1] = always_written(default=1)
     phase: Phase
     trigger: Trigger
     rule: str
@@ -141,11 +142,11 @@ class PhaseEntered(Wire):
     cause: Cause | None = None
 
 
-class ConditionsChanged(Wire):
+class ConditionsChanged(Wire, tag=True):
     """Conditions took these values; those named in `removed` are absent from now on."""
 
-    type: Literal["ConditionsChanged"] = "ConditionsChanged"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ConditionsChanged"]] = "ConditionsChanged"
+    v: Literal[1] = always_written(default=1)
     at: datetime
     conditions: tuple[Condition, ...] = ()
     removed: tuple[str, ...] = ()
@@ -158,133 +159,127 @@ class ConditionsChanged(Wire):
     newest as the state of the job."""
 
 
-class Announced(Wire):
+class Announced(Wire, tag=True):
     """Something users are told once: becomes a Kubernetes Event on the job. Source: spec R16."""
 
-    type: Literal["Announced"] = "Announced"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["Announced"]] = "Announced"
+    v: Literal[1] = always_written(default=1)
     reason: str
     message: str
     level: Literal["Normal", "Warning"] = "Normal"
 
 
-class ReplicaRequested(Wire):
+class ReplicaRequested(Wire, tag=True):
     """A pod is wanted: attempt number `attempt` (1, 2 …) of this replica."""
 
-    type: Literal["ReplicaRequested"] = "ReplicaRequested"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ReplicaRequested"]] = "ReplicaRequested"
+    v: Literal[1] = always_written(default=1)
     replica: ReplicaName
     attempt: int
     row: int = 0
     """How many pods were made before it in a row, by which it is decided how long the next one waits."""
 
 
-class ReplicaDelayed(Wire):
+class ReplicaDelayed(Wire, tag=True):
     """The replica's pod is not made again before `until`: `row` pods were made before it in a row (R8, Back-off)."""
 
-    type: Literal["ReplicaDelayed"] = "ReplicaDelayed"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ReplicaDelayed"]] = "ReplicaDelayed"
+    v: Literal[1] = always_written(default=1)
     replica: ReplicaName
     until: datetime
     row: int
 
 
-class ReplicaAdopted(Wire):
+class ReplicaAdopted(Wire, tag=True):
     """A pod of a later attempt than the log knows of exists: from now on it is the replica's pod."""
 
-    type: Literal["ReplicaAdopted"] = "ReplicaAdopted"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ReplicaAdopted"]] = "ReplicaAdopted"
+    v: Literal[1] = always_written(default=1)
     replica: ReplicaName
     attempt: int
 
 
 class _PodSeen(Wire):
+    v: Literal[1] = always_written(default=1)
     replica: ReplicaName
     uid: PodUid
     containers: tuple[Container, ...] = ()
 
 
-class ReplicaCreated(_PodSeen):
+class ReplicaCreated(_PodSeen, tag=True):
     """The pod of the current attempt exists: `uid` is the replica's current uid from now on."""
 
-    type: Literal["ReplicaCreated"] = "ReplicaCreated"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ReplicaCreated"]] = "ReplicaCreated"
 
 
-class ReplicaStarted(_PodSeen):
+class ReplicaStarted(_PodSeen, tag=True):
     """The pod is Running."""
 
-    type: Literal["ReplicaStarted"] = "ReplicaStarted"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ReplicaStarted"]] = "ReplicaStarted"
     node: str = ""
     ready: bool = False
     at: datetime | None = None
     """When that was noticed: a pod that ran for long begins a new row of restarts."""
 
 
-class ReplicaUpdated(_PodSeen):
+class ReplicaUpdated(_PodSeen, tag=True):
     """Containers of the pod changed, or its deletion began, while its phase stayed."""
 
-    type: Literal["ReplicaUpdated"] = "ReplicaUpdated"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ReplicaUpdated"]] = "ReplicaUpdated"
     ready: bool = False
     deleting: bool = False
 
 
-class ReplicaSucceeded(_PodSeen):
+class ReplicaSucceeded(_PodSeen, tag=True):
     """The pod ended with Succeeded."""
 
-    type: Literal["ReplicaSucceeded"] = "ReplicaSucceeded"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ReplicaSucceeded"]] = "ReplicaSucceeded"
 
 
-class ReplicaFailed(_PodSeen):
+class ReplicaFailed(_PodSeen, tag=True):
     """The pod ended with Failed, and nobody had asked for its end."""
 
-    type: Literal["ReplicaFailed"] = "ReplicaFailed"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ReplicaFailed"]] = "ReplicaFailed"
     cause: Cause
 
 
-class ReplicaEnded(_PodSeen):
+class ReplicaEnded(_PodSeen, tag=True):
     """A pod whose deletion had begun has ended; that is neither a success nor a failure."""
 
-    type: Literal["ReplicaEnded"] = "ReplicaEnded"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ReplicaEnded"]] = "ReplicaEnded"
     cause: Cause
 
 
-class ReplicaUnreachable(_PodSeen):
+class ReplicaUnreachable(_PodSeen, tag=True):
     """The pod's phase is Unknown, or its status could not be made out for 60 s (T16).
 
     Noticed at `at`; `written_at`: when the API server took that status, if it said so.
     """
 
-    type: Literal["ReplicaUnreachable"] = "ReplicaUnreachable"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ReplicaUnreachable"]] = "ReplicaUnreachable"
     at: datetime
     written_at: datetime | None = None
 
 
-class ReplicaLost(Wire):
+class ReplicaLost(Wire, tag=True):
     """The pod vanished without having ended and without having been asked to (T18).
 
     `for_good`: no other takes its place, because a training that a driver has started would not take it in.
     """
 
-    type: Literal["ReplicaLost"] = "ReplicaLost"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ReplicaLost"]] = "ReplicaLost"
+    v: Literal[1] = always_written(default=1)
     replica: ReplicaName
     uid: PodUid
     cause: Cause
     for_good: bool = False
 
 
-class ReplicaDismissed(Wire):
+class ReplicaDismissed(Wire, tag=True):
     """The controller will delete the replica's pod. In the log before the call is made. `why` in a word."""
 
-    type: Literal["ReplicaDismissed"] = "ReplicaDismissed"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ReplicaDismissed"]] = "ReplicaDismissed"
+    v: Literal[1] = always_written(default=1)
     replica: ReplicaName
     why: Literal["pause", "scale", "clean-up", "deadline", "job ended"]
     cause: Cause
@@ -296,20 +291,20 @@ class ReplicaDismissed(Wire):
     """The status counts it as active until its deletion is accepted: till then it has its place in a quota."""
 
 
-class ReplicaReleased(Wire):
+class ReplicaReleased(Wire, tag=True):
     """The pod is gone, as asked or after its end."""
 
-    type: Literal["ReplicaReleased"] = "ReplicaReleased"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ReplicaReleased"]] = "ReplicaReleased"
+    v: Literal[1] = always_written(default=1)
     replica: ReplicaName
     uid: PodUid = PodUid("")
 
 
-class RestartScheduled(Wire):
+class RestartScheduled(Wire, tag=True):
     """A restart was granted, and paid for: the pod will be deleted and, once gone, created again."""
 
-    type: Literal["RestartScheduled"] = "RestartScheduled"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["RestartScheduled"]] = "RestartScheduled"
+    v: Literal[1] = always_written(default=1)
     replica: ReplicaName
     spent: int
     limit: int | None = None
@@ -323,43 +318,43 @@ class RestartScheduled(Wire):
         return self.spent if self.limit is None or after is None else self.limit - after
 
 
-class RestartDenied(Wire):
+class RestartDenied(Wire, tag=True):
     """An ended replica stays ended: by its policy, or (`exhausted`) because the budget is used up."""
 
-    type: Literal["RestartDenied"] = "RestartDenied"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["RestartDenied"]] = "RestartDenied"
+    v: Literal[1] = always_written(default=1)
     replica: ReplicaName
     exhausted: bool = False
     limit: int | None = None
     cause: Cause
 
 
-class TimerSet(Wire):
+class TimerSet(Wire, tag=True):
     """The job wants to be woken at `due_at`; a timer of the same name is replaced.
 
     `written_at`: when the API server took the status that cannot be made out, if that is what the timer is for.
     """
 
-    type: Literal["TimerSet"] = "TimerSet"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["TimerSet"]] = "TimerSet"
+    v: Literal[1] = always_written(default=1)
     timer: str
     due_at: datetime
     written_at: datetime | None = None
 
 
-class TimerCleared(Wire):
+class TimerCleared(Wire, tag=True):
     """The timer is no longer wanted, or has done its work."""
 
-    type: Literal["TimerCleared"] = "TimerCleared"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["TimerCleared"]] = "TimerCleared"
+    v: Literal[1] = always_written(default=1)
     timer: str
 
 
-class ChildRefused(Wire):
+class ChildRefused(Wire, tag=True):
     """The cluster refused a child object; `refusals` is the number in a row, this one included."""
 
-    type: Literal["ChildRefused"] = "ChildRefused"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ChildRefused"]] = "ChildRefused"
+    v: Literal[1] = always_written(default=1)
     kind: str
     name: str
     verb: Literal["create", "delete"]
@@ -368,22 +363,22 @@ class ChildRefused(Wire):
     cause: Cause
 
 
-class ChildrenAccepted(Wire):
+class ChildrenAccepted(Wire, tag=True):
     """Every child planned for the start number `start` (1, one more at each resume) exists (T4)."""
 
-    type: Literal["ChildrenAccepted"] = "ChildrenAccepted"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ChildrenAccepted"]] = "ChildrenAccepted"
+    v: Literal[1] = always_written(default=1)
     start: int
 
 
-class CleanedUp(Wire):
+class CleanedUp(Wire, tag=True):
     """The clean-up policy was applied, once; `pods` are being deleted."""
 
-    type: Literal["CleanedUp"] = "CleanedUp"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["CleanedUp"]] = "CleanedUp"
+    v: Literal[1] = always_written(default=1)
     policy: str
     pods: int
-    tally: dict[str, dict[str, int]] = Field(default_factory=dict)
+    tally: dict[str, dict[str, int]] = field(default_factory=dict)
     """Replica type → how many replicas were how when the job ended, where the status goes on showing that."""
     in_place: int = 0
     """Restarts in place that counted for the limit when the job ended; the pods that tell of them go."""
@@ -403,14 +398,14 @@ Standing = Literal["waiting", "reserved", "admitted", "deactivated", "finished",
 somebody activates the Workload again; gone: Kueue knows no Workload of it any more."""
 
 
-class QueueChanged(Wire):
+class QueueChanged(Wire, tag=True):
     """How the job stands in its queue, with Kueue's reason and words for it.
 
     `eviction` is set when Kueue has taken the quota away since the last one.
     """
 
-    type: Literal["QueueChanged"] = "QueueChanged"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["QueueChanged"]] = "QueueChanged"
+    v: Literal[1] = always_written(default=1)
     at: datetime
     workload: str
     uid: str
@@ -427,19 +422,19 @@ class QueueChanged(Wire):
     eviction: Eviction | None = None
 
 
-class JobExpired(Wire):
+class JobExpired(Wire, tag=True):
     """The job has been finished for as long as it was to be kept: the job object will be deleted.
 
     In the log before the call is made.
     """
 
-    type: Literal["JobExpired"] = "JobExpired"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["JobExpired"]] = "JobExpired"
+    v: Literal[1] = always_written(default=1)
     at: datetime
     after_seconds: int
 
 
-class ChildChanged(Wire):
+class ChildChanged(Wire, tag=True):
     """What is known of an object of the job that is no pod; an empty uid: there is none.
 
     `facts` are those that the kind declares of it. `error` is set when the cluster refused an object that the job can
@@ -447,47 +442,47 @@ class ChildChanged(Wire):
     not outlive a pause.
     """
 
-    type: Literal["ChildChanged"] = "ChildChanged"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["ChildChanged"]] = "ChildChanged"
+    v: Literal[1] = always_written(default=1)
     kind: str
     name: str
     uid: str = ""
-    facts: dict[str, str] = Field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
     error: str = ""
     at: datetime | None = None
     holds: bool = False
     while_active: bool = False
 
 
-class JobTerminating(Wire):
+class JobTerminating(Wire, tag=True):
     """The deletion of the job object was asked for at `at`, and somebody's finalizer holds it.
 
     Nothing new is made; what runs is left until the object is gone. Source: Kubernetes, garbage collection.
     """
 
-    type: Literal["JobTerminating"] = "JobTerminating"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["JobTerminating"]] = "JobTerminating"
+    v: Literal[1] = always_written(default=1)
     at: datetime
     actor: str = ""
 
 
-class JobDeleted(Wire):
+class JobDeleted(Wire, tag=True):
     """The job object is gone; its children are being deleted."""
 
-    type: Literal["JobDeleted"] = "JobDeleted"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["JobDeleted"]] = "JobDeleted"
+    v: Literal[1] = always_written(default=1)
     at: datetime
     actor: str = ""
 
 
-class JobClosed(Wire):
+class JobClosed(Wire, tag=True):
     """The job object and every pod of the job are gone: nothing will be appended any more."""
 
-    type: Literal["JobClosed"] = "JobClosed"
-    v: Literal[1] = 1
+    type: ClassVar[Literal["JobClosed"]] = "JobClosed"
+    v: Literal[1] = always_written(default=1)
 
 
-Event = Annotated[
+Event = (
     JobAdmitted
     | JobAdopted
     | SpecChanged
@@ -521,6 +516,5 @@ Event = Annotated[
     | JobExpired
     | JobTerminating
     | JobDeleted
-    | JobClosed,
-    Field(discriminator="type"),
-]
+    | JobClosed
+)

@@ -8,19 +8,19 @@ decided again.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import Field
+from msgspec import Meta, field
 
 from statemachine.ids import JobUid, PodUid, ReplicaName
-from statemachine.spec import Wire
+from statemachine.wire import Wire
 
 MOST_LABELS: Final = 64
 """Of one job; Kubernetes knows no such bound, and nobody reads more."""
 
 Labels = Annotated[
-    dict[Annotated[str, Field(max_length=317)], Annotated[str, Field(max_length=63)]],
-    Field(max_length=MOST_LABELS),
+    dict[Annotated[str, Meta(max_length=317)], Annotated[str, Meta(max_length=63)]],
+    Meta(max_length=MOST_LABELS),
 ]
 """`metadata.labels`, within the lengths that Kubernetes allows: prefix 253, name 63, value 63 characters."""
 
@@ -90,7 +90,7 @@ class Recorded(Wire):
     completed_at: datetime | None = None
     restarts: dict[str, int] | None = None
     spent: int | None = None
-    tally: dict[str, dict[str, int]] = Field(default_factory=dict)
+    tally: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 class ActorSource(StrEnum):
@@ -106,10 +106,10 @@ class ActorSource(StrEnum):
     """No person: the name of the program that wrote the field (a field manager), which a client chooses."""
 
 
-class JobObserved(Seen):
+class JobObserved(Seen, tag=True):
     """The job object as it stands. `spec` is the user's, as stored; `actor` changed it, if known."""
 
-    type: Literal["JobObserved"] = "JobObserved"
+    type: ClassVar[Literal["JobObserved"]] = "JobObserved"
     api_version: str
     kind: str
     namespace: str
@@ -118,9 +118,9 @@ class JobObserved(Seen):
     spec: dict[str, Any]
     actor: str = ""
     actor_source: ActorSource = ActorSource.RECORDED
-    settings: dict[str, str] = Field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
     """What is configured for jobs of this kind, for the job to keep; by the kind's own keys."""
-    labels: Labels = Field(default_factory=dict)
+    labels: Labels = field(default_factory=dict)
     """Those of the job object; they decide nothing, and are told on for lists."""
     recorded: Recorded | None = None
     """What its status says; given where the log may have lost it, or never had it."""
@@ -128,10 +128,10 @@ class JobObserved(Seen):
     """When its deletion was asked for, while finalizers hold the object."""
 
 
-class JobGone(Seen):
+class JobGone(Seen, tag=True):
     """The job object is gone."""
 
-    type: Literal["JobGone"] = "JobGone"
+    type: ClassVar[Literal["JobGone"]] = "JobGone"
     actor: str = ""
     actor_source: ActorSource = ActorSource.RECORDED
 
@@ -140,7 +140,7 @@ CANNOT_START: Final = "CannotStart"
 """Reason of a failed pod that whoever runs it will never start: the machine refuses it for good (spec T6)."""
 
 
-class PodObserved(Seen):
+class PodObserved(Seen, tag=True):
     """A pod of a replica as it stands.
 
     `attempt` is the number in the pod's annotation; `deleting` says that it has a deletionTimestamp; `own_ends` are
@@ -149,7 +149,7 @@ class PodObserved(Seen):
     own. `written_at`: when the API server took its last change, in whole seconds, if it says so.
     """
 
-    type: Literal["PodObserved"] = "PodObserved"
+    type: ClassVar[Literal["PodObserved"]] = "PodObserved"
     replica: ReplicaName
     attempt: int
     pod: str
@@ -166,33 +166,33 @@ class PodObserved(Seen):
     written_at: datetime | None = None
 
 
-class PodGone(Seen):
+class PodGone(Seen, tag=True):
     """A pod no longer exists. An empty `uid`: no pod of `attempt` exists, the projector looked for it."""
 
-    type: Literal["PodGone"] = "PodGone"
+    type: ClassVar[Literal["PodGone"]] = "PodGone"
     replica: ReplicaName
     attempt: int
     uid: PodUid = PodUid("")
 
 
-class PodUnreadable(Seen):
+class PodUnreadable(Seen, tag=True):
     """A pod exists, but its status cannot be made out (spec T16: lost after 60 s)."""
 
-    type: Literal["PodUnreadable"] = "PodUnreadable"
+    type: ClassVar[Literal["PodUnreadable"]] = "PodUnreadable"
     replica: ReplicaName
     uid: PodUid
     written_at: datetime | None = None
 
 
-class TimerFired(Seen):
+class TimerFired(Seen, tag=True):
     """A timer that the job has set is due."""
 
-    type: Literal["TimerFired"] = "TimerFired"
+    type: ClassVar[Literal["TimerFired"]] = "TimerFired"
     timer: str
     due_at: datetime
 
 
-class WriteRefused(Seen):
+class WriteRefused(Seen, tag=True):
     """The cluster did not take a write of the children projector.
 
     `status` and `message` are the API server's; `name_taken` says that an object of that name exists which
@@ -200,7 +200,7 @@ class WriteRefused(Seen):
     5xx).
     """
 
-    type: Literal["WriteRefused"] = "WriteRefused"
+    type: ClassVar[Literal["WriteRefused"]] = "WriteRefused"
     verb: Literal["create", "delete"]
     kind: str
     name: str
@@ -212,19 +212,19 @@ class WriteRefused(Seen):
     attempt: int = 0
 
 
-class ChildObserved(Seen):
+class ChildObserved(Seen, tag=True):
     """An object of the job that is no pod, as it stands; an empty uid says that `gone_uid` is gone.
 
     `facts` are what the job's kind declares of such objects (`Owned.facts`), by name. `generation` grows with the
     object's spec: that an update has arrived is news although nothing else differs.
     """
 
-    type: Literal["ChildObserved"] = "ChildObserved"
+    type: ClassVar[Literal["ChildObserved"]] = "ChildObserved"
     kind: str
     name: str
     uid: str
     generation: int = 0
-    facts: dict[str, str] = Field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
     gone_uid: str = ""
 
 
@@ -234,11 +234,11 @@ class WorkloadCondition(Wire):
     type: str
     status: str
     reason: str = ""
-    message: Annotated[str, Field(max_length=1024)] = ""
+    message: Annotated[str, Meta(max_length=1024)] = ""
     changed_at: datetime | None = None
 
 
-class WorkloadObserved(Seen):
+class WorkloadObserved(Seen, tag=True):
     """What Kueue makes of the job: its Workload; an empty uid says that `gone_uid` is gone.
 
     `queue` is the LocalQueue; `cluster_queue` and `flavors` (the ResourceFlavors, sorted) are those of the quota that
@@ -246,7 +246,7 @@ class WorkloadObserved(Seen):
     and eviction are among `conditions`. Source: Kueue, kueue.x-k8s.io/v1beta2 Workload.
     """
 
-    type: Literal["WorkloadObserved"] = "WorkloadObserved"
+    type: ClassVar[Literal["WorkloadObserved"]] = "WorkloadObserved"
     name: str
     uid: str
     queue: str = ""
@@ -257,7 +257,7 @@ class WorkloadObserved(Seen):
     gone_uid: str = ""
 
 
-Observation = Annotated[
+Observation = (
     JobObserved
     | JobGone
     | PodObserved
@@ -266,6 +266,5 @@ Observation = Annotated[
     | TimerFired
     | WriteRefused
     | ChildObserved
-    | WorkloadObserved,
-    Field(discriminator="type"),
-]
+    | WorkloadObserved
+)

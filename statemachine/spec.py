@@ -8,20 +8,8 @@ meanwhile.
 from collections.abc import Iterator
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
-
 from statemachine.ids import ReplicaName, replica_name, split_replica
-
-
-class Wire(BaseModel):
-    """Base of everything that is written to the log: immutable, and strict about fields it does not know.
-
-    A field that holds its default is not written, so defaults are only ever empty values ("", None, False,
-    ()): those will mean the same for ever, where a default of 3 might one day be another number. Validators are built
-    at first use: a command that reads no log should not wait for them.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_timedelta="float", defer_build=True)
+from statemachine.wire import Wire
 
 
 class RestartPolicy(StrEnum):

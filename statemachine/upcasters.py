@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 from statemachine.events import Event
+from statemachine.wire import version_of
 
 Raw = dict[str, Any]
 """An entry, or one of its events, as JSON has it."""
@@ -79,10 +80,7 @@ OBSERVATIONS: Mapping[str, Upcaster] = {
 }
 """Type of an observation of an earlier release → what it is today. Observations have no versions of their own."""
 
-VERSIONS: Mapping[str, int] = {
-    event.model_fields["type"].default: event.model_fields["v"].default
-    for event in get_args(get_args(Event)[0])
-}
+VERSIONS: Mapping[str, int] = {event.type: version_of(event) for event in get_args(Event)}
 """Event type → the version that `events.py` knows."""
 
 

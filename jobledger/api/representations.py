@@ -16,6 +16,7 @@ from projectors.history.facts import resources
 from statemachine.budget import Budget, budget
 from statemachine.kinds import kind_of
 from statemachine.timestamps import rfc3339
+from statemachine.wire import Wire
 
 Data = dict[str, Any]
 
@@ -35,6 +36,8 @@ def plain(value: object) -> Any:
             return value.total_seconds()
         case Decimal():
             return float(value)
+        case Wire():
+            return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
         case Mapping():
             return {str(key): plain(item) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():

@@ -13,8 +13,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import yaml
-from pydantic import TypeAdapter
 
 from jobledger.generate import opt_in_kinds as switching
 from jobledger.generate.cli_page import cli_markdown
@@ -175,7 +175,7 @@ def _crd_name(names: Names) -> str:
 
 def schema_file(union: Any, title: str) -> str:
     """The JSON schema of everything that may stand in a topic."""
-    schema = TypeAdapter(union).json_schema(mode="serialization")
+    schema = msgspec.json.schema(union)
     return json.dumps({"title": title, "description": NOTE, **schema}, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -59,7 +59,7 @@ class Audit:
                 there[place] = {manifest["metadata"]["uid"] for manifest in await self.cluster.list(*place)}
             if uid not in there[place]:
                 log.warning("an object has vanished unseen", extra={"action": "audit", "uid": uid})
-                await self.sink(gone.model_copy(update={"at": self.clock.now()}))
+                await self.sink(gone.changed(at=self.clock.now()))
 
     def _place(self, gone: Observation) -> tuple[str, str, str] | None:
         """Where the object was: api version, kind, namespace. None if the log knows that it is gone."""

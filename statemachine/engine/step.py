@@ -18,7 +18,7 @@ from statemachine.errors import InvariantBroken, SeqConflict
 from statemachine.events import Event
 from statemachine.evolve import fold
 from statemachine.ids import JobUid, Position, Seq
-from statemachine.log.codec import encode, entry_hash
+from statemachine.log.codec import encode, encode_observation, entry_hash
 from statemachine.log.entry import Entry
 from statemachine.log.port import DeadLetter, EntryDraft, EventLog, Record
 from statemachine.log.reader import Folded, Reader
@@ -187,7 +187,7 @@ class Owner:
         else:
             cause = None if is_known else failure.error
             log.error("an observation cannot be decided", exc_info=cause, extra=fields)
-        body = failure.observation.model_dump_json().encode()
+        body = encode_observation(failure.observation)
         await self._log.add_dead_letter(
             DeadLetter(self._clock.now(), failure.observation.job, body, failure.text)
         )

@@ -10,9 +10,11 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from statemachine.errors import EntryUnreadable
 from statemachine.events import Announced, ConditionsChanged, Event, JobAdmitted
 from statemachine.ids import JobUid
 from statemachine.kinds import kind_of
+from statemachine.log.codec import decode_observation, encode_observation
 from statemachine.log.port import DeadLetter, EventLog
 from statemachine.observations import JobObserved, Observation
 from statemachine.phases import Phase, Trigger
@@ -89,11 +91,19 @@ class KnownFailures:
 def _keys(letters: Iterable[DeadLetter]) -> Iterator[tuple[JobUid, str, str]]:
     for letter in letters:
         if letter.retried_at is None:
-            yield letter.job, letter.error, _timeless(letter.observation)
+            yield letter.job, letter.error, _timeless(_as_written_now(letter.observation))
 
 
 def _key(failure: Failure) -> tuple[JobUid, str, str]:
-    return failure.observation.job, failure.text, _timeless(failure.observation.model_dump_json().encode())
+    return failure.observation.job, failure.text, _timeless(encode_observation(failure.observation))
+
+
+def _as_written_now(observation: bytes) -> bytes:
+    """The observation of a letter in the form of this release; an earlier one wrote defaults, too."""
+    try:
+        return encode_observation(decode_observation(observation))
+    except EntryUnreadable:
+        return observation
 
 
 def _timeless(observation: bytes) -> str:

@@ -7,33 +7,31 @@ an entry of a known version raise `EntryUnreadable`, which keeps them.
 
 import hashlib
 import json
-from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from msgspec import ValidationError, convert
+from msgspec.json import Decoder, Encoder
 
 from statemachine.errors import EntryUnreadable
-from statemachine.events import Event
 from statemachine.log.entry import Entry, EntryBrief, EntryEvents
 from statemachine.observations import Observation
 from statemachine.state import JobState
 from statemachine.upcasters import UPCASTERS, NotLifted, Registry, lift_observation, upcast
+from statemachine.wire import version_of
 
-ENTRY_VERSION: int = Entry.model_fields["v"].default
+ENTRY_VERSION: Final = version_of(Entry)
 
-_HEAD_ONLY = {"v", "cause", "events"}
+_JSON: Final = Encoder()
+_ENTRIES: Final = Decoder(Entry)
+_EVENTS: Final = Decoder(EntryEvents)
+_BRIEFS: Final = Decoder(EntryBrief)
+_OBSERVATIONS: Final[Decoder[Observation]] = Decoder(Observation)
+_STATES: Final = Decoder(JobState)
 
-M = TypeVar("M", bound=BaseModel)
+_UNREADABLE: Final = (ValueError, RecursionError)
+"""What a decoder raises: not JSON, not UTF-8, not of the type, or nested too deep."""
 
-
-@cache
-def _observations() -> TypeAdapter[Observation]:
-    return TypeAdapter(Observation)
-
-
-@cache
-def _states() -> TypeAdapter[JobState]:
-    return TypeAdapter(JobState)
+M = TypeVar("M")
 
 
 def encode(entry: Entry) -> bytes:
@@ -42,22 +40,7 @@ def encode(entry: Entry) -> bytes:
     Raises:
         ValueError: a text in it is not Unicode (a lone surrogate), so JSON cannot hold it.
     """
-    head = entry.__pydantic_serializer__.to_json(entry, exclude_defaults=True, exclude=_HEAD_ONLY)
-    events = b",".join(
-        [_tagged(event, b'{"type":"%b","v":%d' % (event.type.encode(), event.v)) for event in entry.events]
-    )
-    cause = _tagged(entry.cause, b'{"type":"%b"' % entry.cause.type.encode())
-    return b'{"v":%d,%b,"cause":%b,"events":[%b]}' % (entry.v, head[1:-1], cause, events)
-
-
-def _tagged(model: Event | Observation, start: bytes) -> bytes:
-    """`start`, which holds the tags, and the other fields behind it.
-
-    Tags are defaults, which `exclude_defaults` drops. Written here they come first, at a third of the cost of a
-    serializer in Python.
-    """
-    fields = model.__pydantic_serializer__.to_json(model, exclude_defaults=True)
-    return start + b"}" if fields == b"{}" else start + b"," + fields[1:]
+    return _JSON.encode(entry)
 
 
 def decode(body: bytes, *, upcasters: Registry = UPCASTERS) -> Entry:
@@ -66,7 +49,7 @@ def decode(body: bytes, *, upcasters: Registry = UPCASTERS) -> Entry:
     Raises:
         EntryUnreadable: the bytes are no such entry.
     """
-    return _decoded(Entry, body, upcasters)
+    return _decoded(_ENTRIES, body, upcasters)
 
 
 def decode_events(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryEvents:
@@ -75,7 +58,7 @@ def decode_events(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryEvent
     Raises:
         EntryUnreadable: the bytes are no such entry.
     """
-    return _decoded(EntryEvents, body, upcasters)
+    return _decoded(_EVENTS, body, upcasters)
 
 
 def decode_brief(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryBrief:
@@ -84,16 +67,15 @@ def decode_brief(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryBrief:
     Raises:
         EntryUnreadable: the bytes are no such entry.
     """
-    return _decoded(EntryBrief, body, upcasters)
+    return _decoded(_BRIEFS, body, upcasters)
 
 
-def _decoded(model: type[M], body: bytes, upcasters: Registry) -> M:
-    """The part of the entry that `model` has. `model_validate_json` would cost more."""
+def _decoded(decoder: Decoder[M], body: bytes, upcasters: Registry) -> M:
+    """The part of the entry that the decoder reads."""
     try:
-        entry: M = model.__pydantic_validator__.validate_json(body)
-        return entry
-    except ValidationError as error:
-        return _lifted(body, model, error, upcasters)
+        return decoder.decode(body)
+    except _UNREADABLE as error:
+        return _lifted(body, decoder, error, upcasters)
 
 
 def entry_hash(body: bytes) -> str:
@@ -107,7 +89,7 @@ def encode_observation(observation: Observation) -> bytes:
     As in an entry, fields with their default are omitted: an engine of an earlier release refuses unknown fields, and
     so meets only those that are really set.
     """
-    return _tagged(observation, b'{"type":"%b"' % observation.type.encode())
+    return _JSON.encode(observation)
 
 
 def decode_observation(body: bytes) -> Observation:
@@ -117,26 +99,27 @@ def decode_observation(body: bytes) -> Observation:
         EntryUnreadable: the bytes are no observation.
     """
     try:
-        return _observations().validate_json(body)
-    except ValidationError as error:
+        return _OBSERVATIONS.decode(body)
+    except _UNREADABLE as error:
         return _lifted_observation(body, error)
 
 
-def _lifted_observation(body: bytes, refused: ValidationError) -> Observation:
+def _lifted_observation(body: bytes, refused: Exception) -> Observation:
     """The observation that the models refused, if only its shape is old: an earlier release has put it."""
     try:
         raw = json.loads(body)
         lifted = lift_observation(raw)
         if lifted is not raw:
-            return _observations().validate_python(lifted, strict=False)
-    except (ValueError, RecursionError):
+            observation: Observation = convert(lifted, Observation)
+            return observation
+    except _UNREADABLE:
         pass
-    raise EntryUnreadable(f"the observation cannot be read: {_first(refused)}", body) from refused
+    raise EntryUnreadable(f"the observation cannot be read: {refused}", body) from refused
 
 
 def encode_state(state: JobState) -> bytes:
     """The bytes of a snapshot."""
-    return _states().dump_json(state, exclude_defaults=True)
+    return _JSON.encode(state)
 
 
 def decode_state(body: bytes) -> JobState:
@@ -146,12 +129,12 @@ def decode_state(body: bytes) -> JobState:
         EntryUnreadable: the bytes are no such state.
     """
     try:
-        return _states().validate_json(body)
-    except ValidationError as error:
-        raise EntryUnreadable(f"the snapshot cannot be read: {_first(error)}", body) from error
+        return _STATES.decode(body)
+    except _UNREADABLE as error:
+        raise EntryUnreadable(f"the snapshot cannot be read: {error}", body) from error
 
 
-def _lifted(body: bytes, model: type[M], refused: ValidationError, upcasters: Registry) -> M:
+def _lifted(body: bytes, decoder: Decoder[M], refused: Exception, upcasters: Registry) -> M:
     """The entry that the models refused, if only its shape is old."""
     raw = _parsed(body)
     try:
@@ -159,25 +142,18 @@ def _lifted(body: bytes, model: type[M], refused: ValidationError, upcasters: Re
     except NotLifted as error:
         raise EntryUnreadable(f"the entry cannot be read: {error}", body) from error
     if lifted == raw:  # the entry has the present versions, and is wrong
-        raise EntryUnreadable(f"the entry cannot be read: {_first(refused)}", body) from refused
+        raise EntryUnreadable(f"the entry cannot be read: {refused}", body) from refused
     try:
-        return model.model_validate_json(json.dumps(lifted).encode())
+        return convert(lifted, decoder.type)
     except ValidationError as error:
-        raise EntryUnreadable(f"the entry was lifted and cannot be read: {_first(error)}", body) from error
+        raise EntryUnreadable(f"the entry was lifted and cannot be read: {error}", body) from error
 
 
 def _parsed(body: bytes) -> dict[str, Any]:
     try:
         raw = json.loads(body)
-    except (ValueError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise EntryUnreadable(f"the entry is not JSON: {error}", body) from error
     if not isinstance(raw, dict):
         raise EntryUnreadable("the entry is not a JSON object", body)
     return raw
-
-
-def _first(error: ValidationError) -> str:
-    """The first error, as `events.0.replica: Field required`."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else first["msg"]

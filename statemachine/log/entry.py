@@ -6,7 +6,7 @@ from typing import Literal
 from statemachine.events import Event
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.observations import ActorSource, Observation
-from statemachine.spec import Wire
+from statemachine.wire import Wire, always_written
 
 GENESIS = ""
 """`prev` of a job's first entry."""
@@ -22,7 +22,7 @@ class Entry(Wire):
     observation among those of its partition, where it has one; 0 elsewhere.
     """
 
-    v: Literal[1] = 1
+    v: Literal[1] = always_written(default=1)
     job: JobUid
     seq: Seq
     prev: str
@@ -36,10 +36,10 @@ class Entry(Wire):
     events: tuple[Event, ...]
 
 
-class EntryEvents(Wire, extra="ignore"):
+class EntryEvents(Wire, forbid_unknown_fields=False):
     """The part of an entry that folding needs; decoding it skips over the cause."""
 
-    v: Literal[1] = 1
+    v: Literal[1] = always_written(default=1)
     job: JobUid
     seq: Seq
     prev: str
@@ -47,13 +47,13 @@ class EntryEvents(Wire, extra="ignore"):
     events: tuple[Event, ...]
 
 
-class CauseType(Wire, extra="ignore"):
+class CauseType(Wire, forbid_unknown_fields=False):
     """The type of an observation alone; newer releases may have types that this one does not know."""
 
     type: str
 
 
-class EntryBrief(EntryEvents, extra="ignore"):
+class EntryBrief(EntryEvents, forbid_unknown_fields=False):
     """The part of an entry that views show; of its cause they need only the type."""
 
     seen_at: datetime

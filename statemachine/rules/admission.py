@@ -74,12 +74,19 @@ def adopted_end(state: JobState, observation: JobObserved) -> Iterator[Event]:
     if state.phase is not Phase.NEW:
         yield from adopted(observation.recorded)
     end = entered(state, trigger, "adopted", observation)
-    yield end.model_copy(update={"at": observation.recorded.completed_at or observation.at})
+    yield end.changed(at=observation.recorded.completed_at or observation.at)
 
 
 def adopted(recorded: Recorded) -> Iterator[Event]:
     """What is known of the life that the log does not know, and that the rest is not."""
-    yield JobAdopted.model_validate(recorded.model_dump(exclude={"phase"}))
+    yield JobAdopted(
+        conditions=recorded.conditions,
+        started_at=recorded.started_at,
+        completed_at=recorded.completed_at,
+        restarts=recorded.restarts,
+        spent=recorded.spent,
+        tally=recorded.tally,
+    )
     yield Announced(reason="Adopted", message=_BEGINS_HERE)
 
 
@@ -136,7 +143,7 @@ def _with_service(job: JobObserved, plan: Plan | None) -> Plan | None:
     """
     if plan is None or (CLUSTER_DOMAIN in job.settings and job.recorded is None):
         return plan
-    return plan.model_copy(update={"service": ""})
+    return plan.changed(service="")
 
 
 def _refused(state: JobState, observation: JobObserved, verdict: Admission) -> Iterator[Event]:
@@ -203,7 +210,7 @@ def _accepted(
 ) -> Iterator[Event]:
     changes = dict(verdict.changes or {})
     before = state.running_plan
-    after = after.model_copy(update={"service": before.service})  # its pods know no other
+    after = after.changed(service=before.service)  # its pods know no other
     yield SpecChanged(generation=observation.generation, changes=changes, spec=verdict.spec, plan=after)
     yield from announcements(verdict, but=UNKNOWN_FIELD)
     if before.scale != after.scale:

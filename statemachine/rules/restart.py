@@ -91,7 +91,7 @@ def _policy_restarts(kind: Kind, policy: RestartPolicy, cause: Cause) -> bool:
 def denied(replica: ReplicaState, cause: Cause, budget: Budget, *, exhausted: bool = False) -> RestartDenied:
     """The replica stays ended: by its policy, because its job is being deleted, or as no budget is left."""
     left = budget.left
-    unspent = cause.model_copy(update={"budget_before": left, "budget_after": left})
+    unspent = cause.changed(budget_before=left, budget_after=left)
     return RestartDenied(replica=replica.name, exhausted=exhausted, limit=budget.limit, cause=unspent)
 
 
@@ -100,9 +100,7 @@ def granted(
 ) -> RestartScheduled:
     """The restart, paid for out of `budget`."""
     left = budget.left
-    spent = cause.model_copy(
-        update={"budget_before": left, "budget_after": None if left is None else left - 1}
-    )
+    spent = cause.changed(budget_before=left, budget_after=None if left is None else left - 1)
     return RestartScheduled(
         replica=replica.name,
         spent=state.spent + 1,

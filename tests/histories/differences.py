@@ -20,6 +20,7 @@ from statemachine.evolve import fold
 from statemachine.ids import Seq
 from statemachine.log.codec import decode
 from statemachine.state import JobState
+from statemachine.wire import plain
 
 APPROVED: Final = Path(__file__).parent / "approved.toml"
 
@@ -97,7 +98,7 @@ def signs(recorded: Sequence[Event], now: Sequence[Event]) -> list[str]:
 
 
 def _plain(event: Event) -> dict[str, Any]:
-    return {"type": event.type, **event.model_dump(mode="json", exclude_defaults=True)}
+    return plain(event)
 
 
 def _fields(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Hundreds of recorded lives fold, chain and replay as they did when they were recorded."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,8 +11,9 @@ import pytest
 
 from statemachine.events import Announced
 from statemachine.kinds import KINDS
-from statemachine.log.codec import decode, encode
+from statemachine.log.codec import ENTRY_VERSION, decode, encode
 from statemachine.phases import Phase
+from statemachine.upcasters import upcast
 from tests.histories import archive, record_simulated
 from tests.histories.archive import Life, archives, life_of, read
 from tests.histories.checking import problems
@@ -63,6 +65,19 @@ def test_simulated_lives_show_every_phase_and_most_of_what_can_be_refused_and_fi
     assert {name: len(table[name]) for name, number in least.items() if len(table[name]) < number} == {}
 
 
+def test_every_entry_of_the_present_versions_is_written_again_to_the_byte() -> None:
+    bodies = [body for path in archives() for life in lives(path) for body in life.bodies]
+    entries = [(body, decode(body)) for body in bodies]
+    whole = [(body, entry) for body, entry in entries if _is_of_the_present_versions(body)]
+    assert len(whole) > 10_000
+    assert [body for body, entry in whole if encode(entry) != body] == []
+
+
+def _is_of_the_present_versions(body: bytes) -> bool:
+    raw = json.loads(body)
+    return bool(upcast(raw, ENTRY_VERSION) == raw)
+
+
 # ---- what the check notices --------------------------------------------------------------------------------------
 
 
@@ -84,7 +99,7 @@ def test_a_status_that_is_another_now_is_a_problem(sound: Life) -> None:
 
 def test_an_event_that_is_not_decided_today_is_a_problem(sound: Life) -> None:
     last = decode(sound.bodies[-1])
-    more = encode(last.model_copy(update={"events": (*last.events, Announced(reason="R", message="m"))}))
+    more = encode(last.changed(events=(*last.events, Announced(reason="R", message="m"))))
     other = life_of(sound.name, [*sound.bodies[:-1], more])
     assert list(problems(other)) == [f"{sound.name}: entry {len(sound.bodies)}: fewer events are decided now"]
 

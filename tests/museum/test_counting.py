@@ -172,7 +172,7 @@ def test_kubeflow_trainer_1593_a_pod_that_leaves_the_scale_may_fail() -> None:
 
 
 def other_uid(kind: Any, job: JobState, report: PodObserved, rule: str) -> Any:
-    return RIGHT_CAUSE(kind, job, report, rule).model_copy(update={"pod_uid": job.uid})
+    return RIGHT_CAUSE(kind, job, report, rule).changed(pod_uid=job.uid)
 
 
 RIGHT_CAUSE = causes.of_failure

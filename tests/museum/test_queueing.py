@@ -208,7 +208,7 @@ def test_kubernetes_sigs_kueue_14811_an_eviction_is_recorded_although_it_is_admi
 
 
 def with_the_old(state: JobState, event: SpecChanged) -> evolve.Changes:
-    return RIGHT_CHANGE(state, event.model_copy(update={"spec": merged(dict(state.spec), event.spec)}))
+    return RIGHT_CHANGE(state, event.changed(spec=merged(dict(state.spec), event.spec)))
 
 
 RIGHT_CHANGE = evolve._spec_changed

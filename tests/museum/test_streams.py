@@ -50,7 +50,7 @@ def assignment_over(log: EventLog) -> Assignment:
 def births(number: int) -> list[Observation]:
     """So many new jobs."""
     first = Story(workers(1)).submit().entries[0].cause
-    return [first.model_copy(update={"job": JobUid(f"job-{place}")}) for place in range(1, number + 1)]
+    return [first.changed(job=JobUid(f"job-{place}")) for place in range(1, number + 1)]
 
 
 async def put(assignment: Assignment, observations: Sequence[Observation], first: Position = 1) -> bool:

@@ -95,7 +95,7 @@ def test_kubernetes_sigs_jobset_926_what_is_as_wished_is_not_written_again() -> 
 def by_name(change: Change) -> ChildObserved | None:
     """The group that goes is the one of that name, whichever it was."""
     known = RIGHT_GROUP(change)
-    return known and known.model_copy(update={"gone_uid": "group-2" if known.gone_uid else ""})
+    return known and known.changed(gone_uid="group-2" if known.gone_uid else "")
 
 
 RIGHT_GROUP = bridge_observe.child

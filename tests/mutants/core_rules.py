@@ -27,7 +27,12 @@ MUTANTS: Final = (
     ),
     _of("admission", "adopted-jobs-share-a-service", " and job.recorded is None):\n", "):\n"),
     _of("admission", "all-share-a-service", "CLUSTER_DOMAIN in job.settings and ", ""),
-    _of("admission", "update-gives-a-service", 'update={"service": before.service}', "update={}"),
+    _of(
+        "admission",
+        "update-gives-a-service",
+        "after = after.changed(service=before.service)",
+        "after = after.changed()",
+    ),
     _of("admission", "end-adopted-now", "observation.recorded.completed_at or observation.at", "seen.at"),
     _of(
         "admission",

@@ -6,6 +6,7 @@ from tests.mutants.model import Mutant
 
 _READER: Final = "statemachine.log.reader"
 _CODEC: Final = "statemachine.log.codec"
+_WIRE: Final = "statemachine.wire"
 _AUDIT: Final = "statemachine.log.audit"
 _COPYING: Final = "statemachine.log.copying"
 _LIFE: Final = "statemachine.log.life"
@@ -148,18 +149,19 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "",
         ("tests/unit/engine/test_assignment.py",),
     ),
+    Mutant("codec-defaults-written", _WIRE, "omit_defaults=True", "omit_defaults=False", _ON_CODEC),
     Mutant(
-        "codec-defaults-written",
-        _CODEC,
-        "head = entry.__pydantic_serializer__.to_json(entry, exclude_defaults=True, exclude=_HEAD_ONLY)",
-        "head = entry.__pydantic_serializer__.to_json(entry, exclude=_HEAD_ONLY)",
+        "codec-unknown-fields-taken",
+        _WIRE,
+        "forbid_unknown_fields=True",
+        "forbid_unknown_fields=False",
         _ON_CODEC,
     ),
     Mutant(
         "codec-event-without-version",
-        _CODEC,
-        """b'{"type":"%b","v":%d' % (event.type.encode(), event.v)""",
-        """b'{"type":"%b"' % event.type.encode()""",
+        _WIRE,
+        "field(default_factory=lambda: default)",
+        "field(default=default)",
         _ON_CODEC,
     ),
     Mutant("codec-present-entry-lifted", _CODEC, "if lifted == raw:", "if False:", _ON_CODEC),

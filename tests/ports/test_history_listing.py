@@ -62,7 +62,7 @@ def job(
     first = admitted(name, namespace)[0]
     assert isinstance(first, JobAdmitted)
     worker = {"type": "worker", "replicas": 2, "template": {"spec": {"containers": [CONTAINER]}}}
-    first = first.model_copy(update={"spec": {"replicaSpecs": [worker], **spec}})
+    first = first.changed(spec={"replicaSpecs": [worker], **spec})
     return chain((first, entered(Phase.PENDING)), *more, job=JobUid(uid))
 
 
@@ -288,10 +288,11 @@ async def test_the_position_grows_with_what_there_is_to_see(projector: HistoryPr
 
 
 def test_a_launcher_is_left_out_of_the_sums() -> None:
-    drafted = JobAdmitted.model_validate_json(admitted()[0].model_dump_json())
+    drafted = admitted()[0]
+    assert isinstance(drafted, JobAdmitted)
     plan = drafted.plan
     assert plan is not None
-    launcher = plan.types[0].model_copy(update={"type": "launcher", "scale": 1})
+    launcher = plan.types[0].changed(type="launcher", scale=1)
     spec = {
         "replicaSpecs": [
             {"type": each, "template": {"spec": {"containers": [CONTAINER]}}}
@@ -299,6 +300,6 @@ def test_a_launcher_is_left_out_of_the_sums() -> None:
         ]
     }
     leads = {"primary": ReplicaName("launcher-0"), "launch": Launch.WHEN_READY}
-    both = plan.model_copy(update={"types": (launcher, *plan.types), **leads})
-    state = fold(JobState(JobUid("u")), [drafted.model_copy(update={"plan": both, "spec": spec})])
+    both = plan.changed(types=(launcher, *plan.types), **leads)
+    state = fold(JobState(JobUid("u")), [drafted.changed(plan=both, spec=spec)])
     assert '"cpu": [1.0, 4.0]' in facts(state, START)[-2]

@@ -164,7 +164,7 @@ async def test_a_job_without_a_plan_has_no_replicas(
 ) -> None:
     first = admitted()[0]
     assert isinstance(first, JobAdmitted)
-    await log.append(chain([first.model_copy(update={"plan": None})]))
+    await log.append(chain([first.changed(plan=None)]))
     await projector.advance()
     assert [each.replicas for each in await view.list_jobs()] == [0]
 

@@ -114,7 +114,7 @@ def test_a_later_attempt_of_a_job_that_has_ended_follows_its_clean_up_policy() -
 def test_a_pod_that_is_called_otherwise_is_not_the_replicas() -> None:
     story = Story(workers(1)).submit().all_pods("Running")
     seen = story.pod_seen("worker-0", "Running", attempt=9, uid="foreign")
-    assert story.see(seen.model_copy(update={"pod": "foreign"})).last == ()
+    assert story.see(seen.changed(pod="foreign")).last == ()
 
 
 def test_a_job_that_runs_is_not_failed_by_a_rule_that_its_controller_did_not_have() -> None:

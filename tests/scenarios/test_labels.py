@@ -9,7 +9,9 @@ from projectors.children import Children
 from projectors.expiry import Expiry
 from projectors.status import Status
 from statemachine.decide import decide
+from statemachine.errors import EntryUnreadable
 from statemachine.events import LabelsChanged
+from statemachine.log.codec import decode_observation, encode_observation
 from statemachine.observations import MOST_LABELS, JobObserved
 from statemachine.phases import Phase
 from tests.support.pytorchjob import TorchStory, training
@@ -100,8 +102,8 @@ def test_labels_beyond_the_bounds_are_refused_by_the_model() -> None:
         {str(at): "" for at in range(MOST_LABELS + 1)},
         {"k": 1},
     ):
-        with pytest.raises(ValueError, match="labels"):
-            JobObserved.model_validate(seen.model_dump() | {"labels": labels})
+        with pytest.raises(EntryUnreadable, match="labels"):
+            decode_observation(encode_observation(seen.changed(labels=labels)))
 
 
 @every_kind

@@ -15,7 +15,7 @@ def test_r14_the_end_of_an_earlier_tensorboard_is_not_that_of_the_present_one() 
         job=story.uid, at=story.now, kind="TensorBoard", name="mnist-7ac1b", uid="", gone_uid="u-1"
     )
     assert story.see(gone).last == ()
-    story.see(gone.model_copy(update={"gone_uid": "u-3"}))
+    story.see(gone.changed(gone_uid="u-3"))
     board = story.state.child("TensorBoard", "mnist-7ac1b")
     assert board is not None
     assert board.uid == ""

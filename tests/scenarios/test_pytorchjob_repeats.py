@@ -74,7 +74,7 @@ def test_only_the_end_of_its_own_group_makes_pods_wait_again() -> None:
         job=story.uid, at=story.now, kind="PodGroup", name="retry", uid="", gone_uid="group-0"
     )
     assert story.see(gone).last == (), "an earlier one"
-    story.see(gone.model_copy(update={"gone_uid": "group-1"}))
+    story.see(gone.changed(gone_uid="group-1"))
     assert story.gone("worker-0", uid="worker-0.1").pods == ["master-0.1", "worker-1.1"]
 
 

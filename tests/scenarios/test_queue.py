@@ -202,7 +202,7 @@ def test_a_workload_that_is_deactivated_while_it_is_evicted_is_news() -> None:
     """Its conditions, and their times, are still those of the eviction."""
     story = queued()
     taken = evicted(story, 20, "Preempted", PREEMPTED)
-    (event,) = story.see(taken).see(taken.model_copy(update={"active": False})).last
+    (event,) = story.see(taken).see(taken.changed(active=False)).last
     assert isinstance(event, QueueChanged)
     assert event.standing == "deactivated"
 
@@ -262,7 +262,7 @@ def test_a_workload_that_is_gone_leaves_the_label() -> None:
     story = queued()
     story.see(waiting(story, 3))
     gone = WorkloadObserved(job=story.uid, at=story.now, name="pytorchjob-retry-1", uid="", gone_uid="w-1")
-    assert story.see(gone.model_copy(update={"gone_uid": "w-0"})).last == ()
+    assert story.see(gone.changed(gone_uid="w-0")).last == ()
     assert [each.type for each in story.see(gone).last] == ["QueueChanged"]
     assert story.see(gone).last == ()
     assert "Its Workload is not known here" in why(story).waits_for[0].says

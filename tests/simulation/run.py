@@ -10,6 +10,7 @@ from typing import Any
 from statemachine.errors import EntryUnreadable
 from statemachine.log.codec import decode
 from statemachine.observations import Observation
+from statemachine.wire import plain
 from tests.simulation import chaos
 from tests.simulation.coverage import Coverage
 from tests.simulation.crash_points import BY_CHANCE, POINTS, aimed
@@ -157,10 +158,11 @@ def _entries(world: World) -> Iterator[str]:
             continue
         yield f"{entry.seen_at:%H:%M:%S.%f} {record.job} {record.seq}: {_short(entry.cause)}"
         for event in entry.events:
-            fields = event.model_dump(exclude_defaults=True, mode="json")
+            fields = plain(event)
             yield f"        {event.type} " + " ".join(f"{key}={value!r:.90}" for key, value in fields.items())
 
 
 def _short(seen: Observation) -> str:
-    fields = seen.model_dump(exclude_defaults=True, mode="json", exclude={"job", "at", "happened_at"})
+    left_out = {"type", "job", "at", "happened_at"}
+    fields = {name: value for name, value in plain(seen).items() if name not in left_out}
     return f"{seen.type} " + " ".join(f"{key}={value!r:.120}" for key, value in fields.items())

@@ -6,12 +6,13 @@ from enum import EnumType
 from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from msgspec import structs
 
 from statemachine.errors import Problem
 from statemachine.events import Event
 from statemachine.log.entry import Entry
 from statemachine.observations import Observation
+from statemachine.wire import Wire
 
 TEXTS = st.text(max_size=12)
 INSTANTS = st.datetimes(timezones=st.just(UTC))
@@ -39,9 +40,9 @@ def arbitrary(annotation: Any) -> st.SearchStrategy[Any]:
         return arbitrary(annotation.__supertype__)
     if isinstance(annotation, EnumType):
         return st.sampled_from(list(annotation))
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        fields = annotation.model_fields.items()
-        return st.builds(annotation, **{name: st.deferred(_of(field.annotation)) for name, field in fields})
+    if isinstance(annotation, type) and issubclass(annotation, Wire):
+        fields = structs.fields(annotation)
+        return st.builds(annotation, **{each.name: st.deferred(_of(each.type)) for each in fields})
     return _composed(get_origin(annotation), get_args(annotation))
 
 

@@ -54,7 +54,7 @@ class TorchStory(Story):
     def pod_seen(self, replica: str, phase: str, **more: Any) -> PodObserved:
         """The observation of a pod, which is called as the operator calls it."""
         seen = super().pod_seen(replica, phase, **more)
-        return seen.model_copy(update={"pod": f"{self.name}-{replica}"})
+        return seen.changed(pod=f"{self.name}-{replica}")
 
     def up(self) -> Self:
         """All pods run."""

@@ -24,10 +24,10 @@ def records(bodies: Iterable[bytes]) -> list[Record]:
 def rewritten(bodies: list[bytes], seq: int, change: dict[str, object]) -> list[bytes]:
     """The history with one entry changed, and the hashes behind it made to fit."""
     entries: list[Entry] = [decode(each) for each in bodies]
-    entries[seq - 1] = entries[seq - 1].model_copy(update=change)
+    entries[seq - 1] = entries[seq - 1].changed(**change)
     prev, result = GENESIS, []
     for entry in entries:
-        result.append(encode(entry.model_copy(update={"prev": prev})))
+        result.append(encode(entry.changed(prev=prev)))
         prev = entry_hash(result[-1])
     return result
 

@@ -25,6 +25,7 @@ from statemachine.log.life import LifeStep
 from statemachine.observations import ActorSource
 from statemachine.state import JobState, ReplicaState
 from statemachine.status import status
+from statemachine.wire import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,5 +155,4 @@ def whole(entry: Entry) -> str:
     """All fields of an entry as indented lines, secrets taken out."""
     from statemachine.redact import redacted
 
-    plain = entry.model_dump(mode="json", exclude_defaults=True)
-    return "\n".join(fields(redacted(plain)))
+    return "\n".join(fields(redacted(plain(entry))))

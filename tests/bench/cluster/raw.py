@@ -91,7 +91,7 @@ def _with_settings(observation: Observation) -> Observation:
     """As a bridge says it."""
     if not isinstance(observation, JobObserved):
         return observation
-    return observation.model_copy(update={"settings": ClusterSettings().of_jobs()})
+    return observation.changed(settings=ClusterSettings().of_jobs())
 
 
 class _Story:

@@ -55,9 +55,7 @@ async def steadily(outbox: KafkaOutbox, observations: Sequence[Observation], rat
         due = min(len(observations), int((time.time() - begun) * rate) + 1)
         await outbox.put(
             [
-                observations[number].model_copy(
-                    update={"at": datetime.fromtimestamp(begun + number / rate, UTC)}
-                )
+                observations[number].changed(at=datetime.fromtimestamp(begun + number / rate, UTC))
                 for number in range(done, due)
             ]
         )

@@ -31,7 +31,7 @@ async def start(kafka: Kafka, jobs: int, entries: int) -> AsyncIterator[Result]:
     Of every job one observation waits. With snapshots, as a process that was killed leaves them, and without.
     """
     life = LongLife.of(max(5, entries // jobs))
-    waiting = Load([life.next.model_copy(update={"job": uid(number)}) for number in range(jobs)])
+    waiting = Load([life.next.changed(job=uid(number)) for number in range(jobs)])
     for snapshots in (True, False):
         for feed in FEEDS if snapshots else FEEDS[:1]:
             async with ledger(kafka) as address:

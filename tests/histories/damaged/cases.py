@@ -210,7 +210,7 @@ UNKNOWN: Final = (
     Case("event_without_replica", m.forged(4, without("events", 0, "replica")), "invalid", 3, 4, "replica"),
     Case("event_with_another_field", m.forged(4, event(0, colour="red")), "invalid", 3, 4, "colour"),
     Case("events_are_no_list", m.forged(4, put(events={})), "invalid", 3, 4, "not a list"),
-    Case("no_cause", m.forged(4, without("cause")), "invalid", 10, 4, "cause: Field required"),
+    Case("no_cause", m.forged(4, without("cause")), "invalid", 10, 4, "missing required field `cause`"),
     Case("unknown_cause", m.forged(4, cause(type="WeatherObserved")), "invalid", 10, 4, "cause"),
     Case("cause_with_another_field", m.forged(4, cause(colour="red")), "invalid", 10, 4, "colour"),
     Case("time_is_no_time", m.forged(4, put(seen_at="yesterday")), "invalid", 10, 4, "seen_at"),

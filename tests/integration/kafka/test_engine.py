@@ -19,7 +19,7 @@ from statemachine.engine.kafka.offsets import GROUP, Offsets
 from statemachine.engine.kafka.worker import FeedName, Worker
 from statemachine.engine.step import Delivery, Owner
 from statemachine.ids import JobUid
-from statemachine.log.codec import decode
+from statemachine.log.codec import decode, encode_observation
 from statemachine.log.entry import Entry
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.clients import producer
@@ -76,14 +76,14 @@ def life(uid: str) -> list[Observation]:
 
 def placeless(entry: Entry) -> Entry:
     """The entry as it is where observations have no places: neither it nor the one before it names one."""
-    return entry.model_copy(update={"source": 0, "prev": ""})
+    return entry.changed(source=0, prev="")
 
 
 def lives(count: int, name: str = "job") -> list[Observation]:
     """The lives of so many jobs, side by side."""
     one = life("model")
     jobs = [JobUid(f"{name}-{number}") for number in range(count)]
-    return [each.model_copy(update={"job": job}) for each in one for job in jobs]
+    return [each.changed(job=job) for each in one for job in jobs]
 
 
 async def put(address: Address, observations: Sequence[Observation]) -> None:
@@ -281,7 +281,7 @@ async def test_poison_is_kept_as_dead_letters_and_the_rest_is_decided(
     )
     stray = life("job-stray")[0]
     elsewhere = 1 - partition_of(stray.job, 2)
-    await put_bytes(ledger_topics, (stray.job.encode(), stray.model_dump_json().encode(), elsewhere))
+    await put_bytes(ledger_topics, (stray.job.encode(), encode_observation(stray), elsewhere))
     story = lives(3)
     await put(ledger_topics, story)
     async with working(ledger_topics, feed):

@@ -34,7 +34,7 @@ def lives() -> list[list[Observation]]:
     story = Story(workers(2), uid="model").submit().at(5).all_pods("Running")
     story.at(9).pod("worker-0", "Succeeded").delete().gone("worker-0").gone("worker-1")
     seen = [entry.cause for entry in story.entries]
-    return [[each.model_copy(update={"job": job}) for each in seen] for job in JOBS]
+    return [[each.changed(job=job) for each in seen] for job in JOBS]
 
 
 @pytest.fixture

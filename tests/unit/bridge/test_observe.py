@@ -331,7 +331,7 @@ def a_tensorboard(**status: str) -> Manifest:
 def test_a_tensorboard_is_observed_with_whether_it_runs() -> None:
     waiting = ChildObserved(job=J1, at=AT, kind="TensorBoard", name="mnist-7ac1b", uid="t-1")
     assert seen(a_tensorboard(phase="Pending")) == waiting
-    assert seen(a_tensorboard(phase="Running")) == waiting.model_copy(update={"facts": {"running": "true"}})
+    assert seen(a_tensorboard(phase="Running")) == waiting.changed(facts={"running": "true"})
 
 
 def test_a_deleted_tensorboard_has_no_uid() -> None:

@@ -18,8 +18,8 @@ from statemachine.observations import Observation
 from statemachine.upcasters import OBSERVATIONS, UPCASTERS
 from tests.contract.lives import lives
 
-EVENTS = {event.model_fields["type"].default for event in get_args(get_args(Event)[0])}
-SEEN = {observation.model_fields["type"].default for observation in get_args(get_args(Observation)[0])}
+EVENTS = {event.type for event in get_args(Event)}
+SEEN = {observation.type for observation in get_args(Observation)}
 
 
 def named_in(function: Callable[..., object]) -> set[str]:

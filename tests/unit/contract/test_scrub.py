@@ -14,7 +14,7 @@ from projectors.contract.page import Draft, Page
 from projectors.contract.scrub import LONGEST, cut, scrubbed, spec_digest, specs_of
 from statemachine.ids import JobUid
 from statemachine.log.port import Record
-from statemachine.observations import PodPhase
+from statemachine.observations import Container, ContainerStatus, PodPhase
 from statemachine.redact import REDACTED
 from statemachine.state import JobState
 from tests.contract.lives import PUBLICATION
@@ -217,7 +217,7 @@ def test_what_fits_is_left_alone() -> None:
 
 def test_a_pod_of_forty_containers_names_thirty_two() -> None:
     story = Story(workers(1)).submit()
-    containers = [{"name": f"c{number}", "state": "Running"} for number in range(40)]
+    containers = [Container(name=f"c{number}", state=ContainerStatus.RUNNING) for number in range(40)]
     story.pod("worker-0", PodPhase.RUNNING.value, containers=containers)
     [data] = data_of(of_story(story), "replica.running")
     assert len(data["containers"]) == 32

@@ -112,12 +112,12 @@ ACTORS = [
 def test_an_actor_is_named_as_configured(
     actor: str, source: ActorSource, how: Actors, attributes: dict[str, str]
 ) -> None:
-    entry = Story(workers(1)).submit().entries[0].model_copy(update={"actor": actor, "actor_source": source})
+    entry = Story(workers(1)).submit().entries[0].changed(actor=actor, actor_source=source)
     assert Publication("l", actors=how).author(entry) == attributes
 
 
 def test_a_hashed_actor_is_always_the_same_and_does_not_say_its_name() -> None:
-    entry = Story(workers(1)).submit().entries[0].model_copy(update={"actor": "alice"})
+    entry = Story(workers(1)).submit().entries[0].changed(actor="alice")
     author = Publication("l", actors="hash").author(entry)
     assert author == Publication("other", actors="hash").author(entry)
     assert len(author["authid"]) == 64

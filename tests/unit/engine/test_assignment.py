@@ -107,7 +107,7 @@ def life(uid: str = "0-a") -> list[Observation]:
 
 def births(count: int, partition: int = 0) -> list[Observation]:
     first = life(f"{partition}-0")[0]
-    return [first.model_copy(update={"job": JobUid(f"{partition}-{number}")}) for number in range(count)]
+    return [first.changed(job=JobUid(f"{partition}-{number}")) for number in range(count)]
 
 
 # ---- what is put is decided ----

@@ -51,7 +51,7 @@ class Log(MemoryLog):
 
 def of_job(name: str) -> Observation:
     """A job is there."""
-    return SUBMITTED.model_copy(update={"job": JobUid(name)})
+    return SUBMITTED.changed(job=JobUid(name))
 
 
 @asynccontextmanager

@@ -98,7 +98,7 @@ async def test_an_observation_that_cannot_be_decided_is_kept_and_the_others_go_o
     log = MemoryLog()
     owner = Owner(log, Reader(), LoopClock(START))
     good = causes(life("u1"))
-    bad = good[0].model_copy(update={"job": "u2", "kind": "NoSuchJob"})
+    bad = good[0].changed(job="u2", kind="NoSuchJob")
     await owner.take(placeless([bad, *good]))
     assert owner.counts["letters"] == 1
     letters = await log.dead_letters()

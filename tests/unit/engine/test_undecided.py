@@ -102,7 +102,7 @@ async def test_it_is_said_once_however_often_it_is_noticed(
     assert len(said) == len(letters) > 1
     assert [bool(record.exc_info) for record in said] == [True] + [False] * (len(said) - 1)
     caplog.clear()
-    later = [each.model_copy(update={"at": each.at.replace(year=2030)}) for each in life("u1")]
+    later = [each.changed(at=each.at.replace(year=2030)) for each in life("u1")]
     await taken(log, later)
     assert (await log.dead_letters(), await log.end()) == (letters, entries)
     assert caplog.records == []
@@ -143,7 +143,7 @@ def test_nothing_is_written_of_a_job_that_has_ended() -> None:
 
 def test_a_job_whose_pods_may_run_already_does_not_fail_because_of_us() -> None:
     seen = Story(workers(1)).submit().entries[0].cause
-    adopted = seen.model_copy(update={"recorded": Recorded()})
+    adopted = seen.changed(recorded=Recorded())
     assert fallback(JobState(seen.job), Failure(seen, KeyError("made up"))) != ()
     assert fallback(JobState(seen.job), Failure(adopted, KeyError("made up"))) == ()
 

@@ -94,7 +94,7 @@ def state(
     """
     found = admit(manifest_spec, name=name, kind=kind)
     assert found.plan is not None, texts(found)
-    plan = found.plan if shared else found.plan.model_copy(update={"service": ""})
+    plan = found.plan if shared else found.plan.changed(service="")
     events: list[Event] = [
         JobAdmitted(
             api_version=api_of(kind),

@@ -13,7 +13,7 @@ def flaws(*records: Record) -> list[tuple[int, str]]:
 
 
 def rewritten(record: Record) -> Record:
-    changed = decode(record.body).model_copy(update={"actor": "mallory"})
+    changed = decode(record.body).changed(actor="mallory")
     return replace(record, body=encode(changed))
 
 
@@ -59,7 +59,7 @@ def test_a_repeated_entry_is_a_flaw_and_the_rest_is_not() -> None:
 
 def test_an_entry_that_names_the_one_before_it_under_a_wrong_number_is_a_flaw() -> None:
     first, second = placed(history(2))
-    raw = decode(second.body).model_copy(update={"seq": 5})
+    raw = decode(second.body).changed(seq=5)
     assert flaws(first, replace(second, seq=5, body=encode(raw))) == [
         (2, "the job is at entry 1: what lies between is missing or was refused")
     ]

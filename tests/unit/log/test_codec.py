@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from copy import deepcopy
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, get_args
 
@@ -69,7 +70,7 @@ def test_a_decoded_entry_is_the_encoded_one(any_entry: Entry) -> None:
 @given(ENTRIES)
 def test_the_same_entry_gives_the_same_bytes_also_after_a_round_trip(any_entry: Entry) -> None:
     body = encode(any_entry)
-    assert encode(any_entry.model_copy(deep=True)) == body
+    assert encode(deepcopy(any_entry)) == body
     assert encode(decode(body)) == body
 
 
@@ -80,7 +81,7 @@ def test_the_bytes_hold_no_more_than_an_entry_and_are_compact_json(any_entry: En
     assert list(raw(body))[:4] == ["v", "job", "seq", "prev"]
 
 
-@given(st.sampled_from(get_args(get_args(Event)[0])).flatmap(arbitrary))
+@given(st.sampled_from(get_args(Event)).flatmap(arbitrary))
 def test_type_and_version_of_an_event_are_always_written_and_first(event: Event) -> None:
     written = raw(encode(entry(JOB, 2, "x", [event])))["events"][0]
     assert list(written.items())[:2] == [("type", event.type), ("v", event.v)]
@@ -138,7 +139,7 @@ def test_an_observation_without_labels_does_not_speak_of_them() -> None:
     seen = entry(JOB, 1, GENESIS, admitted()).cause
     assert isinstance(seen, JobObserved)
     assert b"labels" not in encode_observation(seen)
-    some = seen.model_copy(update={"labels": {"team": "a"}})
+    some = seen.changed(labels={"team": "a"})
     assert b'"labels":{"team":"a"}' in encode_observation(some)
 
 
@@ -180,7 +181,7 @@ def test_instants_keep_their_moment_whatever_their_zone() -> None:
         (b"[]", "not a JSON object"),
         (b"null", "not a JSON object"),
         (b"{}", "its version"),
-        (changed_body(seq="first"), "seq: "),
+        (changed_body(seq="first"), "`$.seq`"),
         (changed_body(events={}), "events"),
         (changed_body(events=[1]), "events"),
         (changed_body(events=[{"v": 1}]), "its type"),

@@ -102,7 +102,7 @@ async def test_what_no_reader_believes_is_left_behind_and_what_ends_a_history_is
 
 async def test_places_of_the_first_log_mean_nothing_in_the_other() -> None:
     source, target = MemoryLog(), two()
-    placed = entry(JOB, 1, GENESIS, announced("hello")).model_copy(update={"source": 17})
+    placed = entry(JOB, 1, GENESIS, announced("hello")).changed(source=17)
     await source.append([EntryDraft(JOB, 1, encode(placed))])
     await copy(source, target)
     left, right = Reader(), Reader()

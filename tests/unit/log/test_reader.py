@@ -31,7 +31,7 @@ def garbled(record: Record) -> Record:
 def rewritten(record: Record) -> Record:
     """Another entry that fits in the record's place, so that only the next one can tell."""
     old = decode(record.body)
-    return replace(record, body=encode(old.model_copy(update={"actor": "mallory"})))
+    return replace(record, body=encode(old.changed(actor="mallory")))
 
 
 def unfoldable(job: JobUid = JOB) -> list[EntryDraft]:

@@ -232,13 +232,13 @@ def test_a_new_key_first_and_the_old_one_behind_it_resolve_both() -> None:
 
 def test_equal_values_of_two_jobs_do_not_show_that_they_are_equal() -> None:
     values, seen = EnvValues((KEY,), conceals=True), observed(spec_with_env(), ())
-    other = seen.model_copy(update={"job": JobUid("u-2")})
+    other = seen.changed(job=JobUid("u-2"))
     assert values.concealed(seen).spec != values.concealed(other).spec
 
 
 def test_what_is_no_text_gets_into_the_log_as_nothing() -> None:
     spec = {"env": [{"name": "A", "value": 4711}, {"name": "B", "value": {"c": "literal"}}]}
-    seen = observed(spec_with_env(), ()).model_copy(update={"spec": spec})
+    seen = observed(spec_with_env(), ()).changed(spec=spec)
     assert EnvValues((KEY,), conceals=True).concealed(seen).spec == {
         "env": [{"name": "A", "value": 0}, {"name": "B", "value": {}}]
     }
@@ -249,7 +249,7 @@ def test_env_is_concealed_wherever_it_stands() -> None:
         "launcher": {"env": [{"name": "A", "value": "x"}]},
         "resumeSpecs": [{"a": {"env": [{"name": "B", "value": "y"}]}}],
     }
-    seen = observed(spec_with_env(), ()).model_copy(update={"spec": nested})
+    seen = observed(spec_with_env(), ()).changed(spec=nested)
     found = EnvValues((KEY,), conceals=True).concealed(seen).spec
     assert is_reference(found["launcher"]["env"][0]["value"])
     assert is_reference(found["resumeSpecs"][0]["a"]["env"][0]["value"])

@@ -357,7 +357,7 @@ def test_an_update_that_came_too_late_is_no_reason_for_doubt() -> None:
 def test_an_object_that_is_being_deleted_is_ahead() -> None:
     kind = KINDS[0]
     seen = seen_of(kind, job_of(kind).raw["spec"])
-    deleted = seen.model_copy(update={"terminating_since": START})
+    deleted = seen.changed(terminating_since=START)
     assert compared(state_of(seen), deleted)[0] is Confirmation.AHEAD
 
 
