@@ -35,10 +35,19 @@ class Form(StrEnum):
     JSONL = "jsonl"
 
 
+class FileFormat(StrEnum):
+    """Formats of files of events."""
+
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+
+
 _To = Annotated[
     str,
     typer.Option(
-        "--to", metavar="FILE|DIR|-", help="Where to: a file, events.jsonl in a directory, standard output."
+        "--to",
+        metavar="FILE|DIR|-",
+        help="Where to: a file, events.jsonl or events.parquet in a directory, standard output.",
     ),
 ]
 _Since = Annotated[
@@ -187,6 +196,14 @@ def _print_row(said: "Mapping[str, Any]") -> None:
 def export(
     to: _To,
     *,
+    format_: Annotated[
+        FileFormat,
+        typer.Option(
+            "--format",
+            metavar="jsonl|parquet",
+            help="Lines of JSON, or a table for analysts; see docs/events.md.",
+        ),
+    ] = FileFormat.JSONL,
     since: _Since = "",
     until: _Until = "",
     store: common.Store = None,
@@ -195,27 +212,30 @@ def export(
 ) -> None:
     """Write all public events of the log, one in a line (CloudEvents 1.0, JSON). The same log gives the same bytes.
 
-    A file is replaced when it is complete.
+    A file is replaced when it is complete. Parquet needs the extra `parquet`.
     """
     import asyncio
 
     from jobledger.publishing.filters import Wanted, moment_of
 
     wanted = Wanted(since=moment_of("--since", since), until=moment_of("--until", until))
-    raise typer.Exit(asyncio.run(_export(common.settings(store=store, verbose=verbose), log, wanted, to)))
+    settings = common.settings(store=store, verbose=verbose)
+    raise typer.Exit(asyncio.run(_export(settings, log, wanted, to, format_)))
 
 
-async def _export(settings: "Settings", url: str | None, wanted: "Wanted", place: str) -> int:
-    from jobledger.publishing.files import written
+async def _export(
+    settings: "Settings", url: str | None, wanted: "Wanted", place: str, format_: FileFormat
+) -> int:
+    from jobledger.publishing import files, parquet
     from jobledger.publishing.source import source_of
-    from projectors.contract.envelope import structured
 
     count = 0
     async with source_of(settings, url) as source:
-        with written(place) as write:
+        is_table = format_ is FileFormat.PARQUET
+        with parquet.written(place, source.ledger) if is_table else files.written(place) as write:
             async for published in source.published():
                 for event in wanted.of(published) if published else ():
-                    write(structured(event))
+                    write(event)
                     count += 1
         if place != "-":
             common.say(f"{common.plural(count, 'event')} in {place}")

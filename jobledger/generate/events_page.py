@@ -8,6 +8,7 @@ from typing import Any, Final
 from jobledger.generate.kind_pages import NOTE, table
 from projectors.contract.catalogue import CATALOGUE, PARTLY, PRIVATE, RESERVED, VERSION, PublicType
 from projectors.contract.schemas import schema
+from projectors.contract.table import COLUMNS, DATA
 
 INTRO: Final = "docs/_events.intro.md"
 _COMMON: Final = frozenset({"entry", "job", "truncated"})
@@ -24,6 +25,7 @@ def events_page(root: Path) -> str:
         "",
         intro,
         "",
+        *_columns(),
         f"## Catalogue, version {VERSION}",
         "",
         *table(["type", "severity", "when", "internal event"], map(_row, CATALOGUE)),
@@ -42,6 +44,23 @@ def _row(public_type: PublicType) -> list[str]:
 
 def _says(public_type: PublicType) -> str:
     return " ".join((public_type.model.__doc__ or "").split())
+
+
+def _columns() -> Iterator[str]:
+    yield "## Columns of the Parquet table"
+    yield ""
+    yield f"One row an event; `{DATA}` has its whole data as JSON text. What an event does not have is null."
+    yield ""
+    rows = [
+        [
+            f"`{column.name}`",
+            column.kind.value,
+            f"data `{'.'.join(column.path)}`" if column.path else "attribute",
+        ]
+        for column in COLUMNS
+    ]
+    yield from table(["column", "type", "from"], rows)
+    yield ""
 
 
 def _private() -> Iterator[str]:

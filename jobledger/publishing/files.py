@@ -6,32 +6,40 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
+from projectors.contract.envelope import structured
+from projectors.contract.page import PublicEvent
 from projectors.sinks.folder import parts
 from statemachine.errors import ConfigError
 
 NAME: Final = "events.jsonl"
 """Of the file that an export makes in a directory."""
 
-Write = Callable[[bytes], object]
+Write = Callable[[PublicEvent], object]
 
 
 @contextmanager
 def written(place: str) -> Iterator[Write]:
-    """Takes lines for the file, or the directory, at `place`; `-` is standard output.
+    """Takes events for the file, or the directory, at `place`; `-` is standard output.
 
     A file gets its name when it is complete and on the disk. Raises ConfigError.
     """
     if place == "-":
-        yield lambda line: sys.stdout.buffer.write(line + b"\n")
+        yield lambda event: sys.stdout.buffer.write(structured(event) + b"\n")
         sys.stdout.buffer.flush()
         return
-    path = Path(place) / NAME if Path(place).is_dir() else Path(place)
+    with replaced(Path(place) / NAME if Path(place).is_dir() else Path(place)) as file:
+        yield lambda event: file.write(structured(event) + b"\n")
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[BinaryIO]:
+    """A file that gets its name when it is complete and on the disk. Raises ConfigError."""
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("wb") as file:
-            yield lambda line: file.write(line + b"\n")
+            yield file
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)

@@ -32,6 +32,11 @@ class Source:
         self._publication = publication
 
     @property
+    def ledger(self) -> str:
+        """Its name."""
+        return self._publication.ledger
+
+    @property
     def partitions(self) -> int:
         """Their number."""
         return len(self._partitions.logs)
