@@ -211,10 +211,9 @@ def _opened(
 
     if not lineage:
         return WebHook(receiver, failed), wanted.of
-    from projectors.contract.lineage.runs import run_events
-    from projectors.sinks.lineage import lineage_sink
+    from projectors.sinks.lineage import lineage_sink, runs_of
 
-    return lineage_sink(receiver, failed), lambda entry: run_events(entry) if wanted.of(entry) else ()
+    return lineage_sink(receiver, failed), runs_of(wanted.of)
 
 
 def _delivered(feeders: "Sequence[Feeder]") -> int:

@@ -5,7 +5,7 @@ hold secrets: no sentence repeats one.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -49,13 +49,18 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-class _Sink(_Section):
-    """What all sinks have: a name for life, and which events they get; by default all."""
+class _AnySink(_Section):
+    """What all sinks have: a name for life, and of which jobs they get something; by default of all."""
 
     name: Annotated[str, AfterValidator(_name)]
-    types: tuple[Annotated[str, AfterValidator(_type)], ...] = ()
     namespaces: tuple[str, ...] = ()
     label_selector: Annotated[str, AfterValidator(_selector)] = Field("", alias="labelSelector")
+
+
+class _Sink(_AnySink):
+    """A sink of public events: which of them it gets; by default all."""
+
+    types: tuple[Annotated[str, AfterValidator(_type)], ...] = ()
 
 
 class KeyFile(_Section):
@@ -88,7 +93,32 @@ class StdoutSink(_Sink):
     type: Literal["stdout"]
 
 
-ConfiguredSink = Annotated[WebHookSink | FilesSink | StdoutSink, Field(discriminator="type")]
+class LineageOverHttp(_Section):
+    """The API of a lineage system, which gets RunEvents at `/api/v1/lineage` below `url`."""
+
+    type: Literal["http"]
+    url: SecretStr
+    api_key_file: Path | None = Field(None, alias="apiKeyFile")
+    insecure: bool = False
+
+
+class LineageSink(_AnySink):
+    """RunEvents of OpenLineage; see docs/lineage.md."""
+
+    type: Literal["openlineage"]
+    transport: LineageOverHttp
+    concurrency: Annotated[int, Field(ge=1, le=64)] = 8
+    give_up_after: Span | None = Field(None, alias="giveUpAfter")
+
+
+ConfiguredSink = Annotated[WebHookSink | FilesSink | StdoutSink | LineageSink, Field(discriminator="type")]
+_MODELS: Final[Mapping[object, type[BaseModel]]] = {
+    "webhook": WebHookSink,
+    "file": FilesSink,
+    "stdout": StdoutSink,
+    "openlineage": LineageSink,
+    "transport": LineageOverHttp,
+}
 
 
 class _File(_Section):
@@ -126,7 +156,7 @@ def sinks_in(path: Path | None) -> Sequence[ConfiguredSink]:
 
 def _sentence(error: Any, raw: object) -> str:
     """Where in the file something is wrong, and what."""
-    place = ".".join(str(part) for part in error["loc"] if part not in {"webhook", "file", "stdout"})
+    place = ".".join(str(part) for part in error["loc"] if part not in _MODELS or part == "transport")
     name = _name_at(error["loc"], raw)
     of = f" (sink {name})" if name else ""
     words = re.sub(r"^Value error, ", "", error["msg"])
@@ -138,8 +168,7 @@ def _sentence(error: Any, raw: object) -> str:
 
 
 def _fields(place: Sequence[object]) -> list[str]:
-    models: dict[object, type[BaseModel]] = {"webhook": WebHookSink, "file": FilesSink, "stdout": StdoutSink}
-    model = next((models[part] for part in place if part in models), _File)
+    model = next((_MODELS[part] for part in reversed(place[:-1]) if part in _MODELS), _File)
     return [field.alias or name for name, field in model.model_fields.items()]
 
 

@@ -15,16 +15,25 @@ from pathlib import Path
 from typing import Any, Final
 
 from jobledger.settings.model import Settings
-from jobledger.settings.sinks import ConfiguredSink, FilesSink, StdoutSink, WebHookSink, sinks_in
+from jobledger.settings.sinks import (
+    ConfiguredSink,
+    FilesSink,
+    LineageOverHttp,
+    LineageSink,
+    StdoutSink,
+    WebHookSink,
+    sinks_in,
+)
 from jobledger.wiring.ledger import Kafka, Ledger
 from jobledger.wiring.positions import positions_beside
 from jobledger.wiring.publication import publication_of
 from k8s_bridge.selectors import Selector
 from projectors.contract.publication import Publication
-from projectors.sinks.feeding import Feeder
+from projectors.sinks.feeding import Chosen, Feeder
 from projectors.sinks.filtering import Filter
+from projectors.sinks.lineage import lineage_sink, runs_of
 from projectors.sinks.port import Sink, Telling
-from projectors.sinks.webhook import Receiver, SinkDisabled, WebHook
+from projectors.sinks.webhook import Failed, Receiver, SinkDisabled, WebHook
 from statemachine.engine.backoff import backoff
 from statemachine.errors import JobledgerError
 from statemachine.ids import Position
@@ -47,7 +56,7 @@ class FedSink:
 
     def __init__(self, configured: ConfiguredSink, partitions: Partitions, positions: Positions) -> None:
         self.name = configured.name
-        self.filter = filter_of(configured)
+        self.chosen = chosen_by(configured)
         self.attempts: Counter[str] = Counter()
         self.failed = 0
         self.disabled: str | None = None
@@ -65,8 +74,8 @@ class FedSink:
 
     async def _opened(self) -> Sink:
         match self._configured:
-            case WebHookSink():
-                return WebHook(receiver_of(self._configured), self._failed, attempted=self._attempted)
+            case WebHookSink() | LineageSink():
+                return poster(self._configured, self._failed, self._attempted)
             case FilesSink():
                 from projectors.sinks.file import FileSink
 
@@ -187,7 +196,7 @@ class SinkLoop:
                 sink,
                 self._publication,
                 positions=positions,
-                chosen=self.fed.filter.of,
+                chosen=self.fed.chosen,
             )
         if (at := self.fed.resets.get(self.number)) is not None:
             self.feeder.forget()
@@ -295,18 +304,34 @@ class Sinks:
         return counts
 
 
-def filter_of(configured: ConfiguredSink) -> Filter:
-    """Which events the sink gets."""
-    return Filter(configured.types, configured.namespaces, Selector.of(configured.label_selector))
+def chosen_by(configured: ConfiguredSink) -> Chosen:
+    """What of an entry the sink gets."""
+    selector = Selector.of(configured.label_selector)
+    if isinstance(configured, LineageSink):
+        return runs_of(Filter((), configured.namespaces, selector).of)
+    return Filter(configured.types, configured.namespaces, selector).of
 
 
-def receiver_of(configured: WebHookSink) -> Receiver:
-    """Where a web hook posts to."""
+def poster(
+    configured: WebHookSink | LineageSink, failed: Failed, attempted: Callable[[str], None] = lambda _: None
+) -> WebHook:
+    """The sink that posts what it gets. Raises ConfigError."""
+    if isinstance(configured, WebHookSink):
+        keys = tuple(key.secret_file for key in configured.keys)
+        return WebHook(_receiver(configured, configured, keys), failed, attempted=attempted)
+    there = configured.transport
+    keys = (there.api_key_file,) if there.api_key_file else ()
+    return lineage_sink(_receiver(configured, there, keys), failed, attempted=attempted)
+
+
+def _receiver(
+    configured: WebHookSink | LineageSink, there: WebHookSink | LineageOverHttp, keys: tuple[Path, ...]
+) -> Receiver:
     return Receiver(
         configured.name,
-        configured.url.get_secret_value(),
-        tuple(key.secret_file for key in configured.keys),
-        configured.insecure,
+        there.url.get_secret_value(),
+        keys,
+        there.insecure,
         configured.concurrency,
         configured.give_up_after,
     )
@@ -316,8 +341,8 @@ async def checked(settings: Settings) -> Sequence[ConfiguredSink]:
     """The sinks of the settings, whose addresses and keys can be used. Raises ConfigError."""
     configured = sinks_in(settings.events.sinks)
     for each in configured:
-        if isinstance(each, WebHookSink):
-            await WebHook(receiver_of(each), _ignored).close()
+        if isinstance(each, WebHookSink | LineageSink):
+            await poster(each, _ignored).close()
     return configured
 
 

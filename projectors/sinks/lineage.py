@@ -15,7 +15,9 @@ from typing import Final
 
 import httpx
 
+from projectors.contract.lineage.runs import run_events
 from projectors.contract.page import PublicEvent
+from projectors.sinks.feeding import Chosen
 from projectors.sinks.webhook import Compose, Failed, Message, Moments, Receiver, WebHook
 from statemachine.errors import ConfigError
 
@@ -37,12 +39,19 @@ def lineage_sink(
     receiver: Receiver,
     failed: Failed,
     *,
+    attempted: Callable[[str], None] = lambda _: None,
     moments: Moments | None = None,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> WebHook:
     """The sink of RunEvents for the lineage system at the address of `receiver`. Raises ConfigError."""
     there = replace(receiver, url=_endpoint(receiver.url))
-    return WebHook(there, failed, compose=_composer(receiver), moments=moments, transport=transport)
+    compose = _composer(receiver)
+    return WebHook(there, failed, compose=compose, attempted=attempted, moments=moments, transport=transport)
+
+
+def runs_of(chosen: Chosen) -> Chosen:
+    """The RunEvents of the entries of which `chosen` chooses something."""
+    return lambda published: run_events(published) if chosen(published) else ()
 
 
 def _composer(receiver: Receiver) -> Compose:

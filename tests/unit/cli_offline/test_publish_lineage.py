@@ -1,63 +1,26 @@
 """`jobledger events publish --to openlineage+http://…` tells a real server of every job as one run."""
 
-import gzip
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.support.lineage_systems import Marquez, lineage_system
 from tests.support.openlineage import differences
 from tests.support.planted import MARK
 from tests.unit.cli_offline.conftest import SECRET, Ask
 
 
-class Marquez(ThreadingHTTPServer):
-    """What a lineage system takes."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.events: list[dict[str, Any]] = []
-        self.keys: set[str | None] = set()
-
-    @property
-    def url(self) -> str:
-        return f"openlineage+http://127.0.0.1:{self.server_port}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Marquez
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        known = self.path == "/api/v1/lineage"
-        if known:
-            self.server.events.append(json.loads(gzip.decompress(body)))
-            self.server.keys.add(self.headers["authorization"])
-        self.send_response(201 if known else 404)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing is printed."""
-
-
 @pytest.fixture
 def marquez() -> Iterator[Marquez]:
-    with Marquez() as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with lineage_system() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def test_every_job_of_a_log_is_a_run(ask: Ask, marquez: Marquez, tmp_path: Path) -> None:
     (tmp_path / "key").write_text("a-key-1")
-    said = ask("events", "publish", "--to", marquez.url, "--key", tmp_path / "key", "--once")
+    said = ask("events", "publish", "--to", f"openlineage+{marquez.url}", "--key", tmp_path / "key", "--once")
     assert said == (0, f"{len(marquez.events)} events sent\n", "")
     assert marquez.keys == {"Bearer a-key-1"}
     runs: dict[str, list[str]] = {}
@@ -77,10 +40,10 @@ def test_every_job_of_a_log_is_a_run(ask: Ask, marquez: Marquez, tmp_path: Path)
 
 
 def test_a_named_sink_goes_on_where_it_ended(ask: Ask, marquez: Marquez) -> None:
-    ask("events", "publish", "--to", marquez.url, "--name", "lineage", "--once")
+    ask("events", "publish", "--to", f"openlineage+{marquez.url}", "--name", "lineage", "--once")
     count = len(marquez.events)
     assert count
-    said = ask("events", "publish", "--to", marquez.url, "--name", "lineage", "--once")
+    said = ask("events", "publish", "--to", f"openlineage+{marquez.url}", "--name", "lineage", "--once")
     assert (said.code, said.out) == (0, "0 events sent\n")
     assert len(marquez.events) == count
 
