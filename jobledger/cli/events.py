@@ -15,6 +15,7 @@ from jobledger.program.exit_codes import BAD_INPUT, FAILED, OK
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from jobledger.publishing.comparing import Comparison
     from jobledger.publishing.filters import Wanted
     from jobledger.settings.model import Settings
     from projectors.contract.page import PublicEvent
@@ -247,7 +248,9 @@ def verify(
     in_: Annotated[
         str,
         typer.Option(
-            "--in", metavar="file:FILE|DIR", help="What to compare: a file, or the files of a directory."
+            "--in",
+            metavar="file:FILE|DIR|kafka:[//HOST/TOPIC]",
+            help="What to compare: a file, the files of a directory, or a topic; kafka: is the ledger's own.",
         ),
     ],
     *,
@@ -257,25 +260,51 @@ def verify(
 ) -> None:
     """Compare published events with those that the log gives: missing, different, more than once, or not from it.
 
-    Exit code 1 if there are any. Lines may stand in another order; those of a job may not.
+    Exit code 1 if there are any. Lines may stand in another order; those of a job may not. Of a topic what is
+    committed is compared.
     """
     import asyncio
 
     from statemachine.errors import ConfigError
 
     kind, _, place = in_.partition(":")
-    if kind != "file" or not place:
-        raise ConfigError(f'--in needs file:PATH, not "{in_}"')
-    raise typer.Exit(asyncio.run(_verify(common.settings(store=store, verbose=verbose), log, place)))
+    settings = common.settings(store=store, verbose=verbose)
+    if kind == "file" and place:
+        work = _verify_file(settings, log, place)
+    elif kind == "kafka":
+        work = _verify_topic(settings, log, in_)
+    else:
+        raise ConfigError(f'--in needs file:PATH, kafka: or kafka://HOST:PORT/TOPIC, not "{in_}"')
+    raise typer.Exit(asyncio.run(work))
 
 
-async def _verify(settings: "Settings", url: str | None, place: str) -> int:
+async def _verify_file(settings: "Settings", url: str | None, place: str) -> int:
     from jobledger.publishing.comparing import Comparison
     from jobledger.publishing.files import opened
+
+    comparison = Comparison()
+    with opened(place) as file:
+        for number, line in enumerate(file, 1):
+            comparison.add(number, line)
+    return await _verified(settings, url, comparison, place)
+
+
+async def _verify_topic(settings: "Settings", url: str | None, place: str) -> int:
+    from jobledger.publishing.comparing import Comparison
+    from jobledger.publishing.topics import in_topic, lines_in, topic_of
+    from jobledger.wiring.cluster import log_of
+
+    where = log_of(url, settings) if url else settings.store
+    target = topic_of("--in", place, where, settings)
+    comparison = Comparison(in_topic)
+    async for record in lines_in(target):
+        comparison.add(record.number, record.line + b"\n")
+    return await _verified(settings, url, comparison, target.topic)
+
+
+async def _verified(settings: "Settings", url: str | None, comparison: "Comparison", place: str) -> int:
     from jobledger.publishing.source import source_of
 
-    with opened(place) as file:
-        comparison = Comparison(file)
     async with source_of(settings, url) as source:
         async for published in source.published():
             for event in published.events if published else ():

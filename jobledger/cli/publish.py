@@ -7,6 +7,7 @@ import typer
 
 from jobledger.cli import common
 from jobledger.cli import reading as histories
+from jobledger.cli.publish_kafka import to_kafka
 from jobledger.program.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ def publish(
         str,
         typer.Option(
             "--to",
-            metavar="file:DIR|URL",
-            help="Where to: a directory of files of JSON Lines, the address of a web hook, or openlineage+https://…",
+            metavar="file:DIR|kafka:[//HOST/TOPIC]|URL",
+            help="Where to: a directory of files of JSON Lines, a topic, the address of a web hook, or "
+            "openlineage+https://…",
         ),
     ],
     *,
@@ -91,10 +93,13 @@ def publish(
     log: histories.Log = None,
     verbose: common.Verbose = 0,
 ) -> None:
-    """Append public events to files in a directory, or post them to a web hook, as the log grows.
+    """Append public events to files in a directory or to a topic, or post them to a web hook, as the log grows.
 
     Files: a file is full at 256 MiB: events-1.jsonl is the oldest, that of the highest number grows. Every event is
     there once, also after a crash, and a full disk is waited for.
+
+    Topic: kafka: is the one of a ledger in Kafka, kafka://HOST:PORT/TOPIC one of your own with as many partitions,
+    which gets all events. Readers of what is committed get every event once, also after a crash.
 
     Web hook: events are signed, arrive in order per job, and are sent again until they arrive. With --name a later
     start goes on where this one ends; else --from says where. Exit code 1 if the receiver refused events.
@@ -110,16 +115,20 @@ def publish(
 
     settings = common.settings(store=store, verbose=verbose)
     kind, _, place = to.partition(":")
-    if kind == "file" and place:
+    if (kind == "file" and place) or kind == "kafka":
         narrowed = from_ != "beginning" or type_ or namespace or name or concurrency != _CONCURRENCY
         if key or narrowed or give_up_after or insecure:
             raise ConfigError(
-                "--to file:DIR takes no options of web hooks: files hold all events, from the first on"
+                f"--to {kind}: takes no options of web hooks: files and topics hold all events, from the first on"
             )
+    if kind == "file" and place:
         raise typer.Exit(asyncio.run(_to_files(settings, log, place, once=once)))
+    if kind == "kafka":
+        work = to_kafka(settings, log, to, lambda feeders: _fed(feeders, once=once))
+        raise typer.Exit(asyncio.run(work))
     lineage, to = kind.startswith("openlineage+"), to.removeprefix("openlineage+")
     if to.partition(":")[0] not in {"http", "https"}:
-        raise ConfigError(f'--to needs file:DIR, https://… or openlineage+https://…, not "{to}"')
+        raise ConfigError(f'--to needs file:DIR, kafka:, https://… or openlineage+https://…, not "{to}"')
     if lineage and type_:
         raise ConfigError("--to openlineage+https://… takes no --type: a run needs its start and its end")
     if from_ == "end" and once:

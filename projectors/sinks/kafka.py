@@ -50,17 +50,7 @@ class KafkaSink:
             LogUnavailable: no broker answers.
             StoreUnusable: we may not see it.
         """
-        count = await partitions_of(target)
-        if not count:
-            raise ConfigError(
-                f"{target} does not exist, or we have no right to see it; make it with as many partitions as the log "
-                f"has ({partitions})"
-            )
-        if count != partitions:
-            raise ConfigError(
-                f"{target} has {count} partitions, and the log {partitions}: a job is in the partition of the same "
-                "number in both; make another topic"
-            )
+        await check_partitions(target, partitions)
         return cls(name, target, mode)
 
     async def position(self, partition: int) -> SinkPosition | None:
@@ -135,3 +125,18 @@ class KafkaSink:
     def _note(self, sentence: str, partition: int, error: LogError) -> None:
         fields = {"action": "sink", "sink": self.name, "partition": partition, "error": str(error)}
         _logger.warning(sentence, extra=fields)
+
+
+async def check_partitions(target: Target, partitions: int) -> None:
+    """The topic has as many partitions as the log. Raises ConfigError, LogUnavailable, StoreUnusable."""
+    count = await partitions_of(target)
+    if not count:
+        raise ConfigError(
+            f"{target} does not exist, or we have no right to see it; make it with as many partitions as the log "
+            f"has ({partitions})"
+        )
+    if count != partitions:
+        raise ConfigError(
+            f"{target} has {count} partitions, and the log {partitions}: a job is in the partition of the same "
+            "number in both; make another topic"
+        )

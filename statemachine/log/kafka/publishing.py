@@ -79,16 +79,8 @@ class PartitionPublisher:
         try:
             if again:
                 _refuse_other(target, number, await _committed(positions), sink, name)
-            with ours(target.address, f"become the publisher of partition {number} of topic {target.topic}"):
-                made = await started(
-                    producer(
-                        target.address,
-                        f"{target.topic}-{number}",
-                        codec=CLOUDEVENTS.codec,
-                        within=_ABORTED_AFTER,
-                    )
-                )
-            opened = await cls._opened(target, number, sink, Writer(target.address, number, made), positions)
+            writer = await opened_writer(target, number)
+            opened = await cls._opened(target, number, sink, writer, positions)
         finally:
             await positions.close()
         try:
@@ -155,12 +147,28 @@ class PartitionPublisher:
             )
 
 
+async def opened_writer(target: Target, number: int) -> Writer:
+    """From now on nobody else writes the partition in transactions. Raises LogUnavailable, StoreUnusable."""
+    with ours(target.address, f"become the publisher of partition {number} of topic {target.topic}"):
+        made = await started(
+            producer(
+                target.address,
+                f"{target.topic}-{number}",
+                codec=CLOUDEVENTS.codec,
+                within=_ABORTED_AFTER,
+            )
+        )
+    return Writer(target.address, number, made)
+
+
 async def last_record(target: Target, number: int) -> Any | None:
-    """The last record of the partition that is committed; None in an empty one. Raises as `Partition` does."""
-    await _check(target, number, with_positions=False)
+    """The last record of the partition that is committed; None in an empty one. Raises as `Partition` does.
+
+    What a writer before has committed can be read a little later: this waits for it.
+    """
     partition = Partition(target.address, target.topic, number)
     try:
-        end = await partition.end()
+        end = await partition.end(await partition.tail())
         behind = 8
         while end:
             last = None
@@ -179,9 +187,9 @@ async def partitions_of(target: Target) -> int:
     return (await parts(target.address)).get(target.topic, 0)
 
 
-async def _check(target: Target, number: int, *, with_positions: bool = True) -> None:
+async def _check(target: Target, number: int) -> None:
     there = await parts(target.address)
-    for topic in (target.topic, *([target.positions] if with_positions else [])):
+    for topic in (target.topic, target.positions):
         if there.get(topic, 0) <= number:
             raise missing(target.address, topic, number if there.get(topic) else None)
 

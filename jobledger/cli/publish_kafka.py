@@ -1,0 +1,66 @@
+"""`jobledger events publish --to kafka:…`: the ledger's own topic of public events, or a whole log to another one."""
+
+from typing import TYPE_CHECKING, Final
+
+from jobledger.cli import common
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from jobledger.settings.model import Settings
+    from projectors.sinks.feeding import Feeder
+    from statemachine.log.kafka.publishing import Target
+
+NAME: Final = "kafka"
+"""Of the sink that writes to the ledger's own topic, for its position."""
+
+
+async def to_kafka(
+    settings: "Settings",
+    url: str | None,
+    place: str,
+    feed: "Callable[[Sequence[Feeder]], Awaitable[int]]",
+) -> int:
+    """The topic has the events of the log once `feed` says so; gives the exit code."""
+    from jobledger.publishing.source import source_of
+    from jobledger.publishing.topics import topic_of
+    from jobledger.wiring.cluster import log_of
+    from jobledger.wiring.ledger import Kafka
+    from projectors.sinks.kafka import KafkaSink
+    from projectors.sinks.topic import TopicSink
+    from statemachine.errors import ConfigError
+    from statemachine.log.kafka.publishing import Target
+
+    where = log_of(url, settings) if url else settings.store
+    target = topic_of("--to", place, where, settings)
+    live = Target.of(where.address) if isinstance(where, Kafka) else None
+    is_own = target == live
+    if not is_own and live is not None and target.topic in {live.topic, live.positions}:
+        raise ConfigError(f"{target} belongs to a ledger; the topic of the log that is read is --to kafka:")
+    async with source_of(settings, url) as source:
+        sink: KafkaSink | TopicSink = (
+            await KafkaSink.open(NAME, target, source.partitions)
+            if is_own
+            else await TopicSink.open(target, source.partitions)
+        )
+        try:
+            feeders = await source.feeders(sink)
+            code = await feed(feeders)
+        finally:
+            await sink.close()
+    delivered = sum(feeder.settled.total() for feeder in feeders)
+    common.say(f"{common.plural(delivered, 'event')} more in {target}")
+    if live is not None and not is_own:
+        await _say_where_to_go_on(live, feeders)
+    return code
+
+
+async def _say_where_to_go_on(live: "Target", feeders: "Sequence[Feeder]") -> None:
+    from jobledger.publishing.topics import offset_behind
+
+    rows = [
+        (str(number), str(await offset_behind(live, number, feeder.reached)))
+        for number, feeder in enumerate(feeders)
+    ]
+    common.say(f"the next events are in {live.topic}:")
+    common.say(common.columns(("PARTITION", "OFFSET"), rows))
