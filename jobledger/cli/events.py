@@ -10,6 +10,7 @@ import typer
 from jobledger.cli import common
 from jobledger.cli import reading as histories
 from jobledger.cli.publish import held, publish
+from jobledger.cli.sinks import failed, sinks
 from jobledger.program.exit_codes import BAD_INPUT, FAILED, OK
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ events = typer.Typer(
 )
 
 events.command()(publish)
+events.add_typer(sinks, name="sinks")
+events.add_typer(failed, name="failed")
 
 
 class Form(StrEnum):

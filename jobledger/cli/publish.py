@@ -187,6 +187,8 @@ async def _to_hook(
     from jobledger.publishing.source import source_of
     from jobledger.wiring.cluster import log_of
     from jobledger.wiring.positions import positions_of
+    from projectors.sinks.webhook import SinkDisabled
+    from statemachine.errors import ConfigError
 
     failures: list[str] = []
     positions: Positions | None = None
@@ -205,8 +207,18 @@ async def _to_hook(
         if keeps:
             where = log_of(url, settings) if url else settings.store
             positions = await stack.enter_async_context(positions_of(where))
+            if off := await positions.disabled(receiver.name):
+                raise ConfigError(
+                    f"the sink {receiver.name} is off ({off}); `jobledger events sinks enable {receiver.name}` "
+                    "switches it on"
+                )
         feeders = await source.feeders(sink, positions, chosen, late=late)
-        code = await _fed(feeders, once=once)
+        try:
+            code = await _fed(feeders, once=once)
+        except SinkDisabled as error:
+            if positions is not None:
+                await positions.switch(receiver.name, disabled=str(error))
+            raise
     refused = f", {len(failures)} of them not delivered" if failures else ""
     common.say(f"{common.plural(_delivered(feeders), 'event')} sent{refused}")
     return FAILED if failures else code

@@ -18,7 +18,7 @@ from jobledger.settings.values import Span
 from k8s_bridge.selectors import Selector
 from projectors.contract.catalogue import CATALOGUE, short_name
 from statemachine.errors import ConfigError
-from statemachine.log.positions import NAME
+from statemachine.log.positions import LEDGER, NAME
 
 _MOST: Final = 2**20
 """Bytes of a file of sinks."""
@@ -27,6 +27,8 @@ _MOST: Final = 2**20
 def _name(value: str) -> str:
     if not NAME.fullmatch(value):
         raise ValueError("must be lower-case letters, digits, - and ., 63 of them at most")
+    if value == LEDGER:
+        raise ValueError(f"cannot be {LEDGER}, which is taken")
     return value
 
 

@@ -32,13 +32,13 @@ from projectors.contract.publication import Publication
 from projectors.sinks.feeding import Chosen, Feeder
 from projectors.sinks.filtering import Filter
 from projectors.sinks.lineage import lineage_sink, runs_of
-from projectors.sinks.port import Sink, Telling
+from projectors.sinks.port import Sink
 from projectors.sinks.webhook import Failed, Receiver, SinkDisabled, WebHook
 from statemachine.engine.backoff import backoff
 from statemachine.errors import JobledgerError
 from statemachine.ids import Position
 from statemachine.log.partitions import Partitions
-from statemachine.log.positions import Positions, SinkFailure, SinkPosition
+from statemachine.log.positions import Positions, SinkFailure
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class FedSink:
         self.attempts: Counter[str] = Counter()
         self.failed = 0
         self.disabled: str | None = None
-        self.resets: Mapping[int, SinkPosition] = {}
+        self.resets: frozenset[int] = frozenset()
         self._configured, self._partitions, self.positions = configured, partitions, positions
         self._opening = asyncio.Lock()
         self._sink: Sink | None = None
@@ -97,15 +97,15 @@ class FedSink:
 
     async def look(self, partitions: Sequence[int]) -> None:
         """What users ask for is known. Raises LogError."""
-        asked = {number: await self.positions.reset_asked(self.name, number) for number in partitions}
-        self.resets = {number: at for number, at in asked.items() if at is not None}
+        asked = [number for number in partitions if await self.positions.reset_asked(self.name, number)]
+        self.resets = frozenset(asked)
         self.failed = len(await self.positions.failures(self.name))
         self.disabled = await self.positions.disabled(self.name)
 
     async def disable(self, why: str) -> None:
         """The sink is off, also after a restart."""
-        self.disabled = why
         await self.positions.switch(self.name, disabled=why)
+        self.disabled = why
 
     async def close(self) -> None:
         """Everything is released."""
@@ -198,12 +198,9 @@ class SinkLoop:
                 positions=positions,
                 chosen=self.fed.chosen,
             )
-        if (at := self.fed.resets.get(self.number)) is not None:
-            self.feeder.forget()
-            if not isinstance(sink, Telling):
-                await positions.save(name, self.number, at)
-            await positions.reset_done(name, self.number)
-            self.fed.resets = {number: to for number, to in self.fed.resets.items() if number != self.number}
+        if self.number in self.fed.resets:
+            self.feeder.forget()  # it will do as it is asked
+            self.fed.resets -= {self.number}
         try:
             await self.feeder.advance()
         except SinkDisabled as error:

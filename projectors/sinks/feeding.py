@@ -111,12 +111,23 @@ class Feeder:
     async def _position(self) -> SinkPosition:
         if self._last is not None:
             return beginning(self._publication, await self._before(self._last))
+        await self._reset()
         at = self._upto
         if isinstance(self._sink, Positioned):
             at = await self._sink.position(self._number)
         elif at is None and self._positions is not None and not isinstance(self._sink, Telling):
             at = await self._positions.load(self._sink.name, self._number)
         return at or beginning(self._publication, self._start)
+
+    async def _reset(self) -> None:
+        """The sink goes on where somebody has asked it to."""
+        if self._positions is None:
+            return
+        name, number = self._sink.name, self._number
+        if (asked := await self._positions.reset_asked(name, number)) is not None:
+            await self._positions.save(name, number, asked)
+            await self._positions.reset_done(name, number)
+            self._upto = None
 
     async def _settle(self, upto: SinkPosition, entries: Sequence[PublishedEntry]) -> None:
         if entries:

@@ -144,6 +144,11 @@ class WebHook:
                 if (failure := await self._event(event)) is not None:
                     await self._failed(failure)
 
+    async def attempt(self, event: PublicEvent) -> str:
+        """Posts the event once. Empty if the receiver took it, else why not, in words without the address."""
+        result = await self._attempt(event, self._moments.now())
+        return "" if result.answer is Answer.DELIVERED else result.words
+
     async def _event(self, event: PublicEvent) -> SinkFailure | None:
         """The event is settled: None, or why not."""
         id_ = str(event.attributes["id"])

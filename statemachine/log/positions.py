@@ -11,7 +11,7 @@ of, the rest is in partition 0.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from statemachine.errors import StoreUnusable
@@ -19,6 +19,9 @@ from statemachine.ids import JobUid, Position, Seq
 
 NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
 """What a sink may be called."""
+
+LEDGER: Final = "ledger"
+"""The record beside those of sinks, in a topic, that says what the ledger is called; no sink has the name."""
 
 _FAILED: Final = "/failed/"
 _OFF: Final = "/off"
@@ -83,6 +86,11 @@ class Positions:
         """How far the sink has each partition of which it has anything."""
         records = await self._records.named(sink)
         return {number: decoded(sink, value) for (number, name), value in records.items() if name == sink}
+
+    async def sinks(self) -> Sequence[str]:
+        """The names of all sinks of which anything is known, in order."""
+        names = {name.partition("/")[0] for _, name in await self._records.named("")}
+        return sorted(names - {LEDGER})
 
     # ---- events that were not delivered --------------------------------------------------------------------
 

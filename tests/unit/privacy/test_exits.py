@@ -246,7 +246,16 @@ def test_every_verb_of_the_command_line_is_looked_at() -> None:
     assert verbs == {*AGAINST_A_SERVER, *OF_THE_LEDGER, *NO_EXIT}
 
 
-WRITES_BY_ITSELF: Final = {"common", "dead_letters", "events", "render", "logs", "screen", "__init__"}
+WRITES_BY_ITSELF: Final = {
+    "common",
+    "dead_letters",
+    "events",
+    "render",
+    "logs",
+    "screen",
+    "sinks",
+    "__init__",
+}
 """Modules that print without `common.say`: edges themselves, what `NO_EXIT` explains, `dead-letters show --raw`, and
 lines of public events, whose bytes stay as they were made, without secrets."""
 

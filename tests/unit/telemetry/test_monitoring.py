@@ -210,7 +210,7 @@ def test_runbooks_name_commands_that_there_are() -> None:
     said = " ".join(rule["annotations"]["runbook"] for rule in rules())
     verbs = set(re.findall(r"`jobledger ([a-z-]+)", said))
     documented = (ROOT / "docs" / "cli.md").read_text()
-    assert verbs == {"dead-letters", "replay"}
+    assert verbs == {"dead-letters", "events", "replay"}
     for verb in verbs:
         assert f"jobledger {verb} " in documented
 

@@ -180,11 +180,11 @@ async def test_410_switches_a_sink_off_until_somebody_switches_it_on(
     )
     async with feeding(settings, log) as sinks:
         await until(lambda: bool(sinks.fed[0].disabled))
-        hook.status = lambda _: 204
     async with feeding(settings, log) as sinks:
         await until(lambda: bool(sinks.fed[0].disabled))
         assert "410" in await positions.disabled("pager")
         assert hook.bodies == []
+        hook.status = lambda _: 204
         await positions.switch("pager", disabled="")
         await until(lambda: sinks.lag_entries()["pager"] == 0)
     assert hook.bodies

@@ -1,0 +1,174 @@
+"""What operators ask of sinks: how they are doing, off and on, elsewhere, and events that were not delivered."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple, Self
+
+from jobledger.errors import CursorRefused, nearest
+from jobledger.publishing.cursors import LogPlace, checked, cursor_in, short_id, unusable
+from jobledger.publishing.source import Source
+from jobledger.settings.model import Settings
+from jobledger.settings.sinks import ConfiguredSink, FilesSink, LineageSink, WebHookSink, sinks_in
+from jobledger.wiring.cluster import log_of
+from jobledger.wiring.identity import identity_of
+from jobledger.wiring.ledger import reading
+from jobledger.wiring.positions import positions_of
+from jobledger.wiring.publication import publication_of
+from jobledger.wiring.sinks import chosen_by, poster
+from projectors.contract.page import PublicEvent
+from projectors.contract.publication import Publication
+from projectors.contract.stream import Publisher
+from projectors.sinks.feeding import Chosen, all_of
+from projectors.sinks.resuming import beginning
+from statemachine.errors import ConfigError
+from statemachine.ids import JobUid, Position
+from statemachine.log.partitions import Partitions
+from statemachine.log.positions import Positions, SinkFailure
+
+
+class SinkReport(NamedTuple):
+    """How a sink is doing. `behind`: entries that it has yet to get, None where the sink alone knows."""
+
+    name: str
+    type: str
+    disabled: str
+    behind: int | None
+    failed: int
+
+
+class Operation:
+    """The sinks of a ledger: those of the settings' file, and those that only left positions behind."""
+
+    def __init__(
+        self,
+        configured: Sequence[ConfiguredSink],
+        partitions: Partitions,
+        positions: Positions,
+        publication: Publication,
+        ledger: str,
+    ) -> None:
+        self._configured = {sink.name: sink for sink in configured}
+        self._partitions, self._publication, self._ledger = partitions, publication, ledger
+        self.positions = positions
+
+    @classmethod
+    @asynccontextmanager
+    async def of(cls, settings: Settings, url: str | None) -> AsyncIterator[Self]:
+        """Of the ledger at `url`, by default the store. Raises ConfigError, LogUnavailable, StoreUnusable."""
+        configured = sinks_in(settings.events.sinks)
+        where = log_of(url, settings) if url else settings.store
+        async with AsyncExitStack() as stack:
+            partitions = await stack.enter_async_context(reading(where))
+            publication = await publication_of(settings, where)
+            ledger = short_id((await identity_of(where, settings.ledger.name)).id)
+            positions = await stack.enter_async_context(positions_of(where))
+            yield cls(configured, partitions, positions, publication, ledger)
+
+    async def reports(self) -> Sequence[SinkReport]:
+        """All sinks, those of the file first."""
+        names = [*self._configured, *(n for n in await self.positions.sinks() if n not in self._configured)]
+        return [await self._report(name) for name in names]
+
+    async def _report(self, name: str) -> SinkReport:
+        sink = self._configured.get(name)
+        behind = None
+        if not isinstance(sink, FilesSink):
+            known = await self.positions.all(name)
+            ends = await self._ends()
+            behind = sum(
+                max(0, end - (known[number].position if number in known else 0))
+                for number, end in enumerate(ends)
+            )
+        disabled = await self.positions.disabled(name)
+        return SinkReport(
+            name, sink.type if sink else "-", disabled, behind, len(await self.positions.failures(name))
+        )
+
+    async def _ends(self) -> Sequence[Position]:
+        return [await log.end() for log in self._partitions.logs]
+
+    async def known(self, name: str) -> str:
+        """The name, of which something is known. Raises ConfigError."""
+        names = sorted({*self._configured, *await self.positions.sinks()})
+        if name not in names:
+            near = nearest(name, names)
+            hint = f'did you mean "{near}"?' if near else "`jobledger events sinks list` shows all"
+            raise ConfigError(f'there is no sink "{name}"; {hint}')
+        return name
+
+    def _posting(self, name: str) -> WebHookSink | LineageSink:
+        """The sink as the file has it, which posts what it gets. Raises ConfigError."""
+        if name not in self._configured:
+            raise ConfigError(f'the file of sinks (setting events.sinks) has no sink "{name}"')
+        sink = self._configured[name]
+        if not isinstance(sink, WebHookSink | LineageSink):
+            raise ConfigError(f"the sink {name} is no web hook and no lineage system: nobody there answers")
+        return sink
+
+    async def reset(self, name: str, to: str) -> None:
+        """The sink goes on at `to`: beginning, end, or a cursor. Raises ConfigError."""
+        if isinstance(self._configured.get(name), FilesSink):
+            raise ConfigError(
+                f"the sink {name} goes on behind the last line of its files: give it another directory instead"
+            )
+        for number, position in enumerate(await self._places(to)):
+            await self.positions.ask_reset(name, number, beginning(self._publication, position))
+
+    async def _places(self, to: str) -> Sequence[Position]:
+        ends = await self._ends()
+        if to in {"beginning", "end"}:
+            return ends if to == "end" else [0] * len(ends)
+        if (cursor := cursor_in(to)) is None:
+            raise unusable(to)
+        try:
+            places = checked(cursor, self._ledger, [LogPlace()] * len(ends), [LogPlace(end) for end in ends])
+        except CursorRefused as error:
+            raise ConfigError(str(error)) from error
+        return [place.whole for place in places]
+
+    # ---- events ----------------------------------------------------------------------------------------------
+
+    async def test(self, name: str) -> str:
+        """Sends the newest event of the sink once more. Empty if it was taken, else why not. Raises ConfigError."""
+        sink = self._posting(name)
+        newest: PublicEvent | None = None
+        chosen = chosen_by(sink)
+        async for published in Source(self._partitions, self._publication).published():
+            events = chosen(published) if published is not None else ()
+            newest = events[-1] if events else newest
+        if newest is None:
+            raise ConfigError(f"the log has no event yet that the sink {name} gets")
+        return await self._attempt(sink, newest)
+
+    async def retry(self, name: str, failure: SinkFailure) -> str:
+        """Sends an event once more. Empty if it was taken, which settles it, else why not. Raises ConfigError."""
+        sink = self._posting(name)
+        event = await self.event(failure.event, chosen_by(sink))
+        if event is None:
+            return "the log gives no such event to this release"
+        if not (error := await self._attempt(sink, event)):
+            await self.positions.settle_failure(name, failure.event)
+        return error
+
+    async def event(self, id_: str, chosen: Chosen = all_of) -> PublicEvent | None:
+        """The event with this id, made again, as a sink gets it; None if the log gives none."""
+        job = JobUid(id_.partition("/")[0])
+        publisher = Publisher(self._publication)
+        async for records in self._partitions.log_of(job).scan(job=job):
+            for record in records:
+                published = publisher.take(record)
+                for event in chosen(published) if published is not None else ():
+                    if event.attributes["id"] == id_:
+                        return event
+        return None
+
+    async def _attempt(self, sink: WebHookSink | LineageSink, event: PublicEvent) -> str:
+        hook = poster(sink, _ignored)
+        try:
+            return await hook.attempt(event)
+        finally:
+            await hook.close()
+
+
+async def _ignored(_: SinkFailure) -> None:
+    """A single attempt has no failures: what it comes to is its result."""
