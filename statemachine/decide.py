@@ -3,7 +3,7 @@
 from typing import Final
 
 from statemachine.events import Event
-from statemachine.evolve import evolve
+from statemachine.evolve import fold
 from statemachine.kinds import kind_of
 from statemachine.observations import JobObserved, Observation
 from statemachine.phases import Phase
@@ -23,11 +23,11 @@ def decided(state: JobState, observation: Observation) -> tuple[tuple[Event, ...
     """What `observation` means for the job, and the state that this leads to."""
     if state.closed or (state.phase is Phase.NEW and not isinstance(observation, JobObserved)):
         return (), state
-    said = observation if isinstance(observation, JobObserved) else state
-    kind = kind_of(said.api_version, said.kind)
+    of = observation if isinstance(observation, JobObserved) else state
+    kind = kind_of(of.api_version, of.kind)
     events: list[Event] = []
     for rule in kind.lifecycle:
-        for event in rule(kind, state, observation):
-            state = evolve(state, event)
-            events.append(event)
+        if said := tuple(rule(kind, state, observation)):
+            state = fold(state, said)
+            events += said
     return tuple(events), state

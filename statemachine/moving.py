@@ -3,7 +3,7 @@
 from statemachine import events as e
 from statemachine.ids import PodUid
 from statemachine.replicas import Move
-from statemachine.state import ReplicaPhase, ReplicaState
+from statemachine.state import ReplicaPhase, ReplicaState, changed
 
 _DISMISSALS = {
     (False, False): Move.DISMISSED,
@@ -21,7 +21,7 @@ def created(replica: ReplicaState, event: e.ReplicaCreated) -> ReplicaState:
 
 def delayed(replica: ReplicaState, event: e.ReplicaDelayed) -> ReplicaState:
     """The next pod waits; that is no move, as the replica stays as it is."""
-    return replica._replace(row=event.row, held_until=event.until, running_since=None)
+    return changed(replica, row=event.row, held_until=event.until, running_since=None)
 
 
 def updated(replica: ReplicaState, event: e.ReplicaUpdated) -> ReplicaState:

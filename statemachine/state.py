@@ -1,15 +1,16 @@
 """A job as its events tell it: immutable values, changed only by `evolve`.
 
-What a fold copies all the time is shaped for that: a replica is a tuple, small where a job has hundreds, and a job
-state is a frozen dataclass without slots, because copying its one dict takes a tenth of `dataclasses.replace`.
+What a fold copies all the time is shaped for that: jobs and replicas are structs, which are small, are copied in a
+tenth of a microsecond, and are not looked at by the garbage collector (ADR 0044).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
+
+from msgspec import Struct, field, structs
 
 from statemachine.errors import InvariantBroken, Problem
 from statemachine.events import Cause, Standing
@@ -18,6 +19,8 @@ from statemachine.observations import Container
 from statemachine.phases import Phase
 from statemachine.replicas import ENDED, GONE, HAS_POD, LEAVES, Move, Pod, Progress, Wish, after
 from statemachine.spec import Plan
+
+S = TypeVar("S", bound=Struct)
 
 STATE_VERSION = 12
 """Raised when the fields below change, or what an event does to them; a snapshot of another version is not used."""
@@ -53,7 +56,7 @@ _LOST: Final = _HURT - {Progress.RECOVERING}
 _UP: Final = _HURT - {Progress.VANISHED} | {Progress.UP}
 
 
-class ReplicaState(NamedTuple):
+class ReplicaState(Struct, array_like=True, frozen=True, gc=False):
     """One replica: its stages (see `statemachine.replicas`), and what is known of it.
 
     `uid` is empty until the pod has been observed. `leaving` says in a word why the pod is to be deleted, empty while
@@ -85,10 +88,9 @@ class ReplicaState(NamedTuple):
     def moved(self, move: Move, **changes: object) -> "ReplicaState":
         """The replica after `move`, with these other changes. One that stays has no reason to leave."""
         pod, wish, progress = after(move, self.pod, self.wish, self.progress)
-        changes["pod"], changes["wish"], changes["progress"] = pod, wish, progress
         if self.leaving and wish not in _LEAVES:
             changes["leaving"], changes["counted"] = "", False
-        return ReplicaState._make(map(changes.pop, ReplicaState._fields, self))  # as `_replace` does it
+        return structs.replace(self, pod=pod, wish=wish, progress=progress, **changes)
 
     @property
     def phase(self) -> ReplicaPhase:
@@ -205,8 +207,7 @@ class QueueState(NamedTuple):
     evicted_at: datetime | None = None
 
 
-@dataclass(frozen=True)
-class JobState:
+class JobState(Struct, omit_defaults=True, frozen=True, gc=False):
     """One job. `replicas` is ordered by type as the spec lists them, then by index.
 
     `kind` is the canonical kind, `object_kind` the one that the job object says. `settings` are those of the kind
@@ -310,10 +311,6 @@ def child_key(kind: str, name: str) -> str:
     return f"{kind}/{name}"
 
 
-def changed(old: JobState, **new: object) -> JobState:
+def changed(old: S, **new: object) -> S:
     """A copy of `old` with the fields in `new` replaced."""
-    copy = object.__new__(JobState)
-    fields = copy.__dict__
-    fields |= old.__dict__
-    fields |= new
-    return copy
+    return structs.replace(old, **new)

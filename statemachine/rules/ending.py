@@ -22,7 +22,7 @@ from statemachine.rules.driver import early_end
 from statemachine.rules.entering import entered
 from statemachine.rules.timers import DEADLINE, is_due
 from statemachine.spec import CleanUpPolicy, Plan
-from statemachine.state import JobState, ReplicaPhase, ReplicaState
+from statemachine.state import JobState, ReplicaPhase, ReplicaState, changed
 
 
 def outcome(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
@@ -62,7 +62,7 @@ def _cause(kind: Kind, state: JobState, observation: Observation, replica: Repli
         case PodObserved():
             return causes.of_failure(kind, state, observation, "T9")
         case PodGone():
-            return causes.of_loss(replica._replace(uid=observation.uid))
+            return causes.of_loss(changed(replica, uid=observation.uid))
         case _:
             return None
 

@@ -39,7 +39,7 @@ from statemachine.replicas import Move, Report, news
 from statemachine.rules import causes, words
 from statemachine.rules.driver import is_driven, only_serves
 from statemachine.rules.sight import is_later
-from statemachine.state import JobState, ReplicaPhase, ReplicaState
+from statemachine.state import JobState, ReplicaPhase, ReplicaState, changed
 
 _OVER: Final = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
 _ENDED: Final = frozenset({ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED})
@@ -81,7 +81,7 @@ def _adoption(
         return
     yield ReplicaAdopted(replica=replica.name, attempt=observation.attempt)
     if state.phase is Phase.PAUSED:
-        cause = causes.of_deletion(replica._replace(uid=observation.uid), "R11")
+        cause = causes.of_deletion(changed(replica, uid=observation.uid), "R11")
         yield ReplicaDismissed(replica=replica.name, why="pause", counted=True, cause=cause)
 
 
@@ -122,7 +122,7 @@ def _observed(
         if isinstance(event, _ENDS):
             return
         ready = isinstance(event, ReplicaStarted) and event.ready
-        replica = replica._replace(containers=containers, ready=ready or replica.ready)
+        replica = changed(replica, containers=containers, ready=ready or replica.ready)
     deleting, ready = observation.deleting or replica.deleting, observation.ready or replica.ready
     if (containers, ready, deleting) != (replica.containers, replica.ready, replica.deleting):
         yield ReplicaUpdated(

@@ -42,7 +42,7 @@ def losing(times: int, reports: int = 0) -> Story:
 
 def without_delays(state: JobState) -> bytes:
     """What is saved of a job whose delays are only in the memory of the controller."""
-    replicas = {name: kept._replace(held_until=None, row=0) for name, kept in state.replicas.items()}
+    replicas = {name: changed(kept, held_until=None, row=0) for name, kept in state.replicas.items()}
     return RIGHT_ENCODING(changed(state, replicas=replicas, timers={}))
 
 

@@ -34,7 +34,14 @@ MUTANTS: Final = (
         "state.phase is Phase.NEW and not isinstance(observation, JobObserved)",
         "False",
     ),
-    _decide("rules-see-the-first-state", "            state = evolve(state, event)\n", ""),
+    _decide("rules-see-the-first-state", "            state = fold(state, said)\n", ""),
+    Mutant(
+        "evolve-state-before-changed-too",
+        "statemachine.evolve",
+        "replicas = dict(now.replicas)",
+        "replicas = now.replicas",
+        ("tests/unit/test_replicas.py",),
+    ),
     _evolve("row-not-counted", "event.attempt, event.row + 1))", "event.attempt, event.row))"),
     _evolve("ended-by-others-leaves", "Move.ENDED if replica.leaving else Move.TAKEN", "Move.ENDED"),
     _evolve("refusals-go-on-after-a-pod-was-made", '{"refusals": 0} | _taken(state, "create")', "{}"),
@@ -45,8 +52,8 @@ MUTANTS: Final = (
     ),
     _evolve(
         "accepted-deletion-is-still-refused",
-        'return _with(state, updated) | (_taken(state, "delete") if event.deleting else {})',
-        "return _with(state, updated)",
+        'return _with(updated) | (_taken(state, "delete") if event.deleting else {})',
+        "return _with(updated)",
     ),
     _evolve(
         "unread-write-forgotten",

@@ -1,7 +1,5 @@
 """The life of a GenericJob: genericjob.md §5, and what it shares with the other T9k kinds."""
 
-from dataclasses import replace
-
 import pytest
 
 from statemachine.events import PhaseEntered
@@ -10,6 +8,7 @@ from statemachine.kinds import kind_of
 from statemachine.kinds.genericjob.life import outcome
 from statemachine.observations import PodGone
 from statemachine.phases import Phase
+from statemachine.state import changed
 from tests.support.scenario import Story
 from tests.unit.kinds.build import Spec
 from tests.unit.kinds.generic import KIND, NAME, replicas, restarting, ruled, spec, started
@@ -94,7 +93,7 @@ def test_success_comes_before_failure_in_one_observation() -> None:
     of = ruled(replicas("worker", 3), success=[{"worker": [2]}], failure=[{"worker": [2]}])
     story = started(of).pod("worker-0", "Failed").pod("worker-1", "Succeeded")
     rules = {"successRules": [{"worker": [1]}], "failureRules": [{"worker": [0]}]}
-    state = replace(story.state, spec={**story.state.spec, **rules})
+    state = changed(story.state, spec={**story.state.spec, **rules})
     resync = PodGone(job=story.uid, at=story.now, replica=ReplicaName("worker-1"), attempt=1, uid=PodUid("a"))
     (entered, *_) = outcome(kind_of(story.api, KIND), state, resync)
     assert isinstance(entered, PhaseEntered)

@@ -4,9 +4,13 @@ from itertools import product
 
 import pytest
 
+from statemachine.events import ReplicaRequested
+from statemachine.evolve import fold
 from statemachine.ids import replica_name
+from statemachine.log.codec import decode_state, encode_state
 from statemachine.replicas import LEAVES, OPEN, TABLE, Move, Pod, Progress, Report, Row, Wish, after, news
 from statemachine.state import ReplicaPhase, ReplicaState
+from tests.support.scenario import Story, workers
 
 NAME = replica_name("worker", 0)
 
@@ -59,3 +63,11 @@ def test_a_pod_that_ended_in_its_deletion_keeps_its_phase() -> None:
 
 def test_the_phase_of_a_stage_is_one_of_the_seven() -> None:
     assert {ReplicaState(NAME, pod=pod).phase for pod in Pod} == set(ReplicaPhase)
+
+
+def test_a_fold_leaves_the_state_before_it_as_it_was() -> None:
+    before = Story(workers(2)).submit().state
+    copied = decode_state(encode_state(before))
+    events = [ReplicaRequested(replica=name, attempt=7) for name in before.replicas]
+    assert {replica.attempt for replica in fold(before, events).replicas.values()} == {7}
+    assert before == copied

@@ -3,7 +3,6 @@
 import base64
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -16,7 +15,7 @@ from statemachine.ids import JobUid
 from statemachine.log.port import Record
 from statemachine.observations import Container, ContainerStatus, PodPhase
 from statemachine.redact import REDACTED
-from statemachine.state import JobState
+from statemachine.state import JobState, changed
 from tests.contract.lives import PUBLICATION
 from tests.support import planted
 from tests.support.planted import Planter
@@ -228,7 +227,7 @@ def test_an_entry_that_changes_the_spec_repeats_nothing_of_either_spec() -> None
     story = Story(workers(1)).submit()
     record = Record(1, story.uid, 1, story.bodies[0])
     before, after = (
-        replace(story.state, spec=of_container(args=[value])) for value in ("tangerine", "aubergine")
+        changed(story.state, spec=of_container(args=[value])) for value in ("tangerine", "aubergine")
     )
     draft = Draft(Page(record, story.entries[0], before, after, PUBLICATION))
     assert draft.text("tangerine became aubergine") == f"{REDACTED} became {REDACTED}"

@@ -20,6 +20,7 @@ from statemachine.log.seal import Seal
 from statemachine.log.sqlite import SqliteLog
 from statemachine.observations import Observation
 from statemachine.phases import Phase
+from statemachine.state import changed
 from tests.support.scenario import START, Story, workers
 
 KEY, ANOTHER = b"k" * 32, b"a" * 32
@@ -134,7 +135,7 @@ async def altered_state(path: Path) -> None:
     edit(
         path,
         "UPDATE snapshots SET body = ? WHERE job = ?",
-        encode_state(replace(state, phase=Phase.RUNNING)),
+        encode_state(changed(state, phase=Phase.RUNNING)),
         DONE,
     )
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -25,7 +24,7 @@ from statemachine.kinds import KINDS
 from statemachine.log.inbox import MemoryInbox
 from statemachine.observations import JobObserved
 from statemachine.phases import Phase
-from statemachine.state import JobState
+from statemachine.state import JobState, changed
 from tests.support.controllers import controller_of
 from tests.support.examples import job_of
 from tests.support.memory_cluster import MemoryCluster
@@ -346,7 +345,7 @@ def test_an_update_that_the_log_says_to_have_ignored_is_no_reason_for_doubt() ->
 def test_an_update_that_came_too_late_is_no_reason_for_doubt() -> None:
     kind = KINDS[0]
     spec = {**job_of(kind).raw["spec"], "runPolicy": {"backoffLimit": 1}}
-    state = replace(state_of(seen_of(kind, spec)), phase=Phase.FAILED)
+    state = changed(state_of(seen_of(kind, spec)), phase=Phase.FAILED)
     newer = seen_of(kind, spec | {"runPolicy": {"backoffLimit": 2}}, generation=2)
     assert compared(state, newer)[0] is Confirmation.AHEAD
     known = state_of(newer, state)
@@ -365,10 +364,10 @@ def test_another_object_or_none_is_refused() -> None:
     kind = KINDS[0]
     seen = seen_of(kind, job_of(kind).raw["spec"])
     state = state_of(seen)
-    assert compared(replace(state, uid=JobUid("another")), seen)[0] is Confirmation.REFUSED
+    assert compared(changed(state, uid=JobUid("another")), seen)[0] is Confirmation.REFUSED
     assert compared(state, None)[0] is Confirmation.REFUSED
-    assert compared(replace(state, name="train/status"), seen)[0] is Confirmation.REFUSED
-    assert compared(replace(state, namespace="kube-system"), seen)[0] is Confirmation.REFUSED
+    assert compared(changed(state, name="train/status"), seen)[0] is Confirmation.REFUSED
+    assert compared(changed(state, namespace="kube-system"), seen)[0] is Confirmation.REFUSED
 
 
 def test_an_object_that_may_not_be_read_is_refused_and_ends_nothing() -> None:

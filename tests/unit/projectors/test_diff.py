@@ -2,7 +2,6 @@
 
 from collections import UserDict
 from collections.abc import ValuesView
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,7 +25,7 @@ from projectors.diff import (
 from statemachine.desired import desired
 from statemachine.ids import ATTEMPT, PodUid, ReplicaName
 from statemachine.owned import owner_reference
-from statemachine.state import JobState, ReplicaState
+from statemachine.state import JobState, ReplicaState, changed
 from tests.support.scenario import API, KIND, UID, Story, workers
 
 
@@ -377,7 +376,7 @@ def passes(number: int) -> int:
     children = list(desired(story.state))
     replicas = Counted(story.state.replicas)
     live = [pod(name) for name in replicas]
-    list(diff(replace(story.state, replicas=replicas), children, live))
+    list(diff(changed(story.state, replicas=replicas), children, live))
     return replicas.passes
 
 
