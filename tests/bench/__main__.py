@@ -16,6 +16,7 @@ from tests.bench.compare import compare
 from tests.bench.core import count_stored, decide_observations, fold_stored
 from tests.bench.ended import ended_jobs
 from tests.bench.events import public_events
+from tests.bench.events_http import events_over_http
 from tests.bench.latency import submit_to_start
 from tests.bench.lives import lives
 from tests.bench.loop import whole_loop
@@ -38,6 +39,7 @@ BENCHMARKS: Final[dict[str, Callable[[], Iterator[Result]]]] = {
     "ended": ended_jobs,
     "lives": lives,
     "events": public_events,
+    "events-http": events_over_http,
     "pages": list_pages,
     "start": starts,
     "browser": history_in_a_browser,
