@@ -294,8 +294,9 @@ async def _verify_file(settings: "Settings", url: str | None, place: str) -> int
 
 async def _verify_topic(settings: "Settings", url: str | None, place: str) -> int:
     from jobledger.publishing.comparing import Comparison
-    from jobledger.publishing.topics import in_topic, lines_in, topic_of
+    from jobledger.publishing.topics import in_topic, lines_in
     from jobledger.wiring.cluster import log_of
+    from jobledger.wiring.topics import topic_of
 
     where = log_of(url, settings) if url else settings.store
     target = topic_of("--in", place, where, settings)

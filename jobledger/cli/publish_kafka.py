@@ -1,18 +1,17 @@
 """`jobledger events publish --to kafka:…`: the ledger's own topic of public events, or a whole log to another one."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from jobledger.cli import common
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
+    from pathlib import Path
 
     from jobledger.settings.model import Settings
+    from jobledger.wiring.ledger import Kafka
     from projectors.sinks.feeding import Feeder
     from statemachine.log.kafka.publishing import Target
-
-NAME: Final = "kafka"
-"""Of the sink that writes to the ledger's own topic, for its position."""
 
 
 async def to_kafka(
@@ -23,9 +22,10 @@ async def to_kafka(
 ) -> int:
     """The topic has the events of the log once `feed` says so; gives the exit code."""
     from jobledger.publishing.source import source_of
-    from jobledger.publishing.topics import topic_of
+    from jobledger.settings.sinks import OWN_TOPIC
     from jobledger.wiring.cluster import log_of
     from jobledger.wiring.ledger import Kafka
+    from jobledger.wiring.topics import topic_of
     from projectors.sinks.kafka import KafkaSink
     from projectors.sinks.topic import TopicSink
     from statemachine.errors import ConfigError
@@ -37,9 +37,11 @@ async def to_kafka(
     is_own = target == live
     if not is_own and live is not None and target.topic in {live.topic, live.positions}:
         raise ConfigError(f"{target} belongs to a ledger; the topic of the log that is read is --to kafka:")
+    if is_own:
+        await _reset(where)
     async with source_of(settings, url) as source:
         sink: KafkaSink | TopicSink = (
-            await KafkaSink.open(NAME, target, source.partitions)
+            await KafkaSink.open(OWN_TOPIC, target, source.partitions)
             if is_own
             else await TopicSink.open(target, source.partitions)
         )
@@ -53,6 +55,18 @@ async def to_kafka(
     if live is not None and not is_own:
         await _say_where_to_go_on(live, feeders)
     return code
+
+
+async def _reset(where: "Path | Kafka") -> None:
+    """The sink goes on where users have asked that it does."""
+    from jobledger.settings.sinks import OWN_TOPIC
+    from jobledger.wiring.positions import positions_of
+
+    async with positions_of(where) as positions:
+        for number in await positions.all(OWN_TOPIC):
+            if (asked := await positions.reset_asked(OWN_TOPIC, number)) is not None:
+                await positions.save(OWN_TOPIC, number, asked)
+                await positions.reset_done(OWN_TOPIC, number)
 
 
 async def _say_where_to_go_on(live: "Target", feeders: "Sequence[Feeder]") -> None:

@@ -1,17 +1,11 @@
 """Topics of public events as commands name them, and their records read back."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
-from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
-from jobledger.settings.model import Settings
-from jobledger.wiring.ledger import Kafka
 from projectors.contract.binding import line_of, position_of
-from statemachine.errors import ConfigError, StoreUnusable
+from statemachine.errors import StoreUnusable
 from statemachine.ids import Position
-from statemachine.log.kafka.address import DEFAULT_PREFIX, Address
 from statemachine.log.kafka.publishing import Target, partitions_of
 from statemachine.log.kafka.reading import Partition
 
@@ -35,26 +29,6 @@ class TopicLine(NamedTuple):
 def in_topic(number: int) -> str:
     """The place that has this number, in words."""
     return f"partition {number // _OFFSETS}, offset {number % _OFFSETS}"
-
-
-def topic_of(flag: str, place: str, where: Path | Kafka, settings: Settings) -> Target:
-    """The topic that is meant by `kafka:`, the ledger's own, or `kafka://HOST:PORT,…/TOPIC`. Raises ConfigError."""
-    from statemachine.log.kafka import privates
-
-    privates.check(faust=False)
-    if place == "kafka:":
-        if not isinstance(where, Kafka):
-            raise ConfigError(f"{flag} kafka: is the topic of a log in Kafka; give kafka://HOST:PORT/TOPIC")
-        return Target.of(where.address)
-    wrong = f'{flag} needs kafka:, or kafka://HOST:PORT,HOST:PORT/TOPIC, not "{place}"'
-    try:
-        named = Address.of(place, settings.kafka.security())
-    except ConfigError as error:
-        raise ConfigError(wrong) from error
-    if not urlsplit(place).path.strip("/"):
-        raise ConfigError(wrong)
-    named.options()  # files that cannot be read are reported at once
-    return Target.of(replace(named, prefix=DEFAULT_PREFIX), named.prefix)
 
 
 async def lines_in(target: Target) -> AsyncIterator[TopicLine]:

@@ -23,7 +23,7 @@ class EventsSettings(BaseModel):
 
     sinks: Path | None = None
     """Path of a YAML file with the receivers of public events that the projectors feed (docs/events.md, "Sinks").
-    Default: none. A file that is wrong ends the program at its start."""
+    Default: none; with a log in Kafka, the ledger's own topic. A file that is wrong ends the program at its start."""
 
     labels: str = "*"
     """Patterns of the keys of labels that are published, with commas between them: `team,app.kubernetes.io/*`.

@@ -95,6 +95,14 @@ class StdoutSink(_Sink):
     type: Literal["stdout"]
 
 
+class TopicSink(_Sink):
+    """The ledger's own topic in Kafka, or another one by its `url`, kafka://HOST:PORT/TOPIC."""
+
+    type: Literal["kafka"]
+    mode: Literal["binary", "structured"] = "binary"
+    url: str = ""
+
+
 class LineageOverHttp(_Section):
     """The API of a lineage system, which gets RunEvents at `/api/v1/lineage` below `url`."""
 
@@ -113,14 +121,26 @@ class LineageSink(_AnySink):
     give_up_after: Span | None = Field(None, alias="giveUpAfter")
 
 
-ConfiguredSink = Annotated[WebHookSink | FilesSink | StdoutSink | LineageSink, Field(discriminator="type")]
+ConfiguredSink = Annotated[
+    WebHookSink | FilesSink | StdoutSink | TopicSink | LineageSink, Field(discriminator="type")
+]
 _MODELS: Final[Mapping[object, type[BaseModel]]] = {
     "webhook": WebHookSink,
     "file": FilesSink,
     "stdout": StdoutSink,
+    "kafka": TopicSink,
     "openlineage": LineageSink,
     "transport": LineageOverHttp,
 }
+
+
+OWN_TOPIC: Final = "kafka"
+"""Name of the sink that a ledger in Kafka has by default, for its own topic."""
+
+
+def own_topic() -> ConfiguredSink:
+    """That sink."""
+    return TopicSink(name=OWN_TOPIC, type="kafka")
 
 
 class _File(_Section):

@@ -121,7 +121,7 @@ async def check(plan: Plan) -> None:
 
     plan.env_values()
     if plan.published is not None and Role.PROJECTORS in plan.roles:
-        await checked(plan.published)
+        await checked(plan.published, plan.log)
     if plan.needs_api:
         (await Access.load(plan.wanted())).tls()
 

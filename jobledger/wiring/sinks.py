@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jobledger.settings.model import Settings
 from jobledger.settings.sinks import (
@@ -21,7 +22,9 @@ from jobledger.settings.sinks import (
     LineageOverHttp,
     LineageSink,
     StdoutSink,
+    TopicSink,
     WebHookSink,
+    own_topic,
     sinks_in,
 )
 from jobledger.wiring.ledger import Kafka, Ledger
@@ -40,6 +43,9 @@ from statemachine.ids import Position
 from statemachine.log.partitions import Partitions
 from statemachine.log.positions import Positions, SinkFailure
 
+if TYPE_CHECKING:
+    from statemachine.log.kafka.publishing import Target
+
 log = logging.getLogger(__name__)
 
 LOOK: Final = 2.0
@@ -54,7 +60,13 @@ class FedSink:
     `attempts`: what deliveries came to; `disabled`: why it is off, empty if it is on; None before anybody looked.
     """
 
-    def __init__(self, configured: ConfiguredSink, partitions: Partitions, positions: Positions) -> None:
+    def __init__(
+        self,
+        configured: ConfiguredSink,
+        partitions: Partitions,
+        positions: Positions,
+        target_of: "Callable[[TopicSink], Target]",
+    ) -> None:
         self.name = configured.name
         self.chosen = chosen_by(configured)
         self.attempts: Counter[str] = Counter()
@@ -62,6 +74,7 @@ class FedSink:
         self.disabled: str | None = None
         self.resets: frozenset[int] = frozenset()
         self._configured, self._partitions, self.positions = configured, partitions, positions
+        self._target_of = target_of
         self._opening = asyncio.Lock()
         self._sink: Sink | None = None
 
@@ -85,6 +98,9 @@ class FedSink:
                 from projectors.sinks.stdout import StdoutSink as Stdout
 
                 return Stdout(self.name)
+            case TopicSink():
+                target = self._target_of(self._configured)
+                return await topic_sink(self._configured, target, len(self._partitions.logs))
 
     def _attempted(self, outcome: str) -> None:
         self.attempts[outcome] += 1
@@ -334,13 +350,37 @@ def _receiver(
     )
 
 
-async def checked(settings: Settings) -> Sequence[ConfiguredSink]:
-    """The sinks of the settings, whose addresses and keys can be used. Raises ConfigError."""
+async def topic_sink(configured: TopicSink, topic: "Target", partitions: int) -> Sink:
+    """The sink of a topic. Raises ConfigError, LogUnavailable, StoreUnusable."""
+    from projectors.sinks.kafka import KafkaSink
+    from projectors.sinks.topic import TopicSink as OtherTopic
+
+    if configured.url:
+        return await OtherTopic.open(topic, partitions, configured.mode)
+    return await KafkaSink.open(configured.name, topic, partitions, configured.mode)
+
+
+async def checked(settings: Settings, log_at: Path | Kafka) -> Sequence[ConfiguredSink]:
+    """The sinks of the settings, whose addresses and keys can be used; a ledger in Kafka has one by default.
+
+    Raises ConfigError.
+    """
     configured = sinks_in(settings.events.sinks)
+    if settings.events.sinks is None and isinstance(log_at, Kafka):
+        configured = (own_topic(),)
     for each in configured:
         if isinstance(each, WebHookSink | LineageSink):
             await poster(each, _ignored).close()
+        elif isinstance(each, TopicSink):
+            _target_of(settings, log_at, each)
     return configured
+
+
+def _target_of(settings: Settings, log_at: Path | Kafka, configured: TopicSink) -> "Target":
+    """Where the sink writes to. Raises ConfigError."""
+    from jobledger.wiring.topics import topic_of
+
+    return topic_of(f"the sink {configured.name}", configured.url or "kafka:", log_at, settings)
 
 
 async def _ignored(_: SinkFailure) -> None:
@@ -353,14 +393,15 @@ async def sinks_of(settings: Settings, log_at: Path | Kafka, ledger: Ledger) -> 
 
     Raises ConfigError, LogUnavailable, StoreUnusable.
     """
-    configured = await checked(settings)
+    configured = await checked(settings, log_at)
     if not configured:
         yield None
         return
     publication = await publication_of(settings, log_at)
     async with AsyncExitStack() as stack:
         positions = await stack.enter_async_context(positions_beside(ledger.partitions, log_at))
-        fed = [FedSink(each, ledger.partitions, positions) for each in configured]
+        target_of = partial(_target_of, settings, log_at)
+        fed = [FedSink(each, ledger.partitions, positions, target_of) for each in configured]
         for each in fed:
             stack.push_async_callback(each.close)
         yield Sinks(fed, ledger.partitions, publication)

@@ -8,8 +8,9 @@ ahead of the events or behind them. The topic has the partitions of the log, and
     await sink.position(0)                            # takes the partition over, once, before its first batch
     await sink.deliver(batch)
 
-The runner asks for the position of each partition that it takes, and keeps none itself. OwnerLost from `deliver`
-means that another process has the partition: the runner stops feeding this one, and nothing else has to be done.
+`jobledger.wiring.sinks` makes it of a sink of type `kafka`, and by default where the log is in Kafka. The runner asks
+for the position of each partition that it takes, and keeps none itself. OwnerLost from `deliver` means that another
+process has the partition.
 """
 
 import asyncio

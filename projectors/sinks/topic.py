@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, Self
 
-from projectors.contract.binding import line_of, record
+from projectors.contract.binding import Mode, line_of, record
 from projectors.contract.envelope import id_of
 from projectors.sinks.kafka import check_partitions
 from projectors.sinks.port import Batch
@@ -24,20 +24,20 @@ _PAUSE: Final = 1.0
 class TopicSink:
     """See Sink and Telling. `open` it. `sleep` waits that many seconds."""
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
+    def __init__(self, target: Target, mode: Mode) -> None:
+        self._target, self._mode = target, mode
         self._writers: dict[int, Writer] = {}
         self._lasts: dict[int, str | None] = {}
         self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     @classmethod
-    async def open(cls, target: Target, partitions: int) -> Self:
+    async def open(cls, target: Target, partitions: int, mode: Mode = "binary") -> Self:
         """The sink of a topic that has as many partitions as the log.
 
         Raises ConfigError, LogUnavailable, StoreUnusable.
         """
         await check_partitions(target, partitions)
-        return cls(target)
+        return cls(target, mode)
 
     @property
     def name(self) -> str:
@@ -54,7 +54,7 @@ class TopicSink:
         number = batch.partition
         if not batch.events:
             return
-        rows = [Row(*record(event)) for event in batch.events]
+        rows = [Row(*record(event, self._mode)) for event in batch.events]
         newest = str(batch.events[-1].attributes["id"])
         while True:
             try:

@@ -25,8 +25,7 @@ _ABORTED_AFTER: Final = 20_000
 _PUBLISHER: Final = "/publisher"
 _END: Final = "end"
 _MARK: Final = "mark"
-_RESET: Final = "/reset"
-"""Of a sink's records: see `statemachine.log.positions`."""
+"""Of a sink's position, beside what `statemachine.log.positions` reads; one that users set has neither."""
 
 
 class Target(NamedTuple):
@@ -60,7 +59,6 @@ class PartitionPublisher:
         self.position = records.get(sink)
         fields = _fields(self.position)
         self.mark, self._end = fields.get(_MARK), fields.get(_END)
-        self._is_reset = f"{sink}{_RESET}" in records
 
     @classmethod
     async def open(cls, target: Target, number: int, sink: str, name: str, *, again: bool = False) -> Self:
@@ -135,7 +133,7 @@ class PartitionPublisher:
         await self._writer.close()
 
     async def _check_end(self) -> None:
-        if self._is_reset or not isinstance(self._end, int):
+        if not isinstance(self._end, int):
             return
         partition = Partition(self._target.address, self._target.topic, self._number)
         end = await partition.tail()

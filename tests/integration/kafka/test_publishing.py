@@ -182,7 +182,7 @@ async def test_a_topic_that_was_deleted_stops_the_publisher_with_the_ways_on(led
         ):
             await sink.position(0)
     records = KafkaPositionRecords(ledger_topics)
-    await Positions(records).ask_reset("kafka", 0, at(0))
+    await Positions(records).save("kafka", 0, at(0))
     await records.close()
     async with opened(ledger_topics) as sink:
         await sink.position(0)

@@ -125,7 +125,7 @@ async def test_a_wrong_sink_is_one_sentence_with_its_place(
 ) -> None:
     settings = configured(transport, more)
     with pytest.raises(ConfigError) as refusal:
-        await checked(settings)
+        await checked(settings, settings.store)
     assert words in str(refusal.value)
 
 

@@ -1,0 +1,31 @@
+"""Topics of public events as users name them."""
+
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from jobledger.settings.model import Settings
+from jobledger.wiring.ledger import Kafka
+from statemachine.errors import ConfigError
+from statemachine.log.kafka.address import DEFAULT_PREFIX, Address
+from statemachine.log.kafka.publishing import Target
+
+
+def topic_of(flag: str, place: str, where: Path | Kafka, settings: Settings) -> Target:
+    """The topic that is meant by `kafka:`, the ledger's own, or `kafka://HOST:PORT,…/TOPIC`. Raises ConfigError."""
+    from statemachine.log.kafka import privates
+
+    privates.check(faust=False)
+    if place == "kafka:":
+        if not isinstance(where, Kafka):
+            raise ConfigError(f"{flag} kafka: is the topic of a log in Kafka; give kafka://HOST:PORT/TOPIC")
+        return Target.of(where.address)
+    wrong = f'{flag} needs kafka:, or kafka://HOST:PORT,HOST:PORT/TOPIC, not "{place}"'
+    try:
+        named = Address.of(place, settings.kafka.security())
+    except ConfigError as error:
+        raise ConfigError(wrong) from error
+    if not urlsplit(place).path.strip("/"):
+        raise ConfigError(wrong)
+    named.options()  # files that cannot be read are reported at once
+    return Target.of(replace(named, prefix=DEFAULT_PREFIX), named.prefix)

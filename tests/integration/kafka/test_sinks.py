@@ -1,0 +1,101 @@
+"""The projectors of a controller with its log in Kafka publish to the ledger's topic, by default."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from jobledger.settings.events import EventsSettings
+from jobledger.settings.model import Settings
+from jobledger.wiring.ledger import Kafka as KafkaLedger
+from jobledger.wiring.ledger import Ledger, reading
+from jobledger.wiring.sinks import Sinks, checked, sinks_of
+from statemachine.errors import ConfigError
+from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.log import KafkaLog
+from statemachine.log.kafka.partitioner import partition_of
+from statemachine.log.port import EntryDraft
+from tests.contract.lives import lives
+from tests.harness.fixtures import LEDGER_PARTITIONS
+from tests.support.published_lives import topic_lines
+
+pytestmark = pytest.mark.integration
+
+
+def settings(tmp_path: Path, sinks: str = "") -> Settings:
+    if not sinks:
+        return Settings(store=tmp_path / "unused.db")
+    (tmp_path / "sinks.yaml").write_text(sinks, encoding="utf-8")
+    return Settings(store=tmp_path / "unused.db", events=EventsSettings(sinks=tmp_path / "sinks.yaml"))
+
+
+@asynccontextmanager
+async def feeding(address: Address, chosen: Settings, mine: Sequence[int]) -> AsyncIterator[Sinks]:
+    """A process feeds these partitions until the block is left."""
+    log_at = KafkaLedger(address, "aiokafka", "", 10.0)
+    async with reading(log_at) as partitions, sinks_of(chosen, log_at, Ledger(partitions)) as sinks:
+        assert sinks is not None
+        ends = [await log.end() for log in partitions.logs]
+        sinks.begin(lambda number: number in mine, lambda number: ends[number])
+        tasks = [asyncio.create_task(loop, name=name) for name, loop in sinks.loops()]
+        sinks.grown()
+        try:
+            async with asyncio.timeout(60):
+                # the last offset of a partition is a marker of a transaction
+                while sinks.lag_entries() != {sinks.fed[0].name: len(mine)}:  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+            yield sinks
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def write(address: Address) -> None:
+    by_job = {life.records[0].job: life.records for life in lives()}
+    logs = [await KafkaLog.open(address, number) for number in range(LEDGER_PARTITIONS)]
+    for records in [*by_job.values()][:12]:
+        log = logs[partition_of(records[0].job, LEDGER_PARTITIONS)]
+        await log.append([EntryDraft(record.job, record.seq, record.body) for record in records])
+    for log in logs:
+        await log.close()
+
+
+async def lines(address: Address, topic: str) -> list[bytes]:
+    return [line for number in range(LEDGER_PARTITIONS) for line in await topic_lines(address, topic, number)]
+
+
+async def test_by_default_every_event_is_in_the_topic_once_whoever_feeds_it(
+    ledger_topics: Address, tmp_path: Path
+) -> None:
+    await write(ledger_topics)
+    chosen = settings(tmp_path)
+    async with feeding(ledger_topics, chosen, [0]), feeding(ledger_topics, chosen, [1]) as other:
+        assert [fed.name for fed in other.fed] == ["kafka"]
+        before = await lines(ledger_topics, ledger_topics.topic("cloudevents"))
+    async with feeding(ledger_topics, chosen, [0, 1]):
+        after = await lines(ledger_topics, ledger_topics.topic("cloudevents"))
+    assert len(before) == len(set(before)) > 150
+    assert after == before
+
+
+async def test_a_sink_may_be_structured_or_have_types(ledger_topics: Address, tmp_path: Path) -> None:
+    await write(ledger_topics)
+    chosen = settings(tmp_path, "sinks: [{name: own, type: kafka, mode: structured, types: [job.created]}]")
+    async with feeding(ledger_topics, chosen, [0, 1]):
+        created = await lines(ledger_topics, ledger_topics.topic("cloudevents"))
+    assert created
+    assert all(b'"type":"dev.jobledger.job.created.v1"' in line for line in created)
+
+
+async def test_a_topic_that_cannot_be_is_refused_at_the_start(tmp_path: Path) -> None:
+    for sink, sentence in (
+        ("{name: own, type: kafka}", "the sink own kafka: is the topic of a log in Kafka"),
+        ("{name: own, type: kafka, url: https://x/y}", "the sink own needs kafka:, or kafka://HOST:PORT"),
+        ("{name: own, type: kafka, mode: both}", "Input should be 'binary' or 'structured'"),
+    ):
+        chosen = settings(tmp_path, f"sinks: [{sink}]")
+        with pytest.raises(ConfigError, match=sentence):
+            await checked(chosen, chosen.store)
