@@ -110,28 +110,37 @@ class LineageOverHttp(_Section):
     url: SecretStr
     api_key_file: Path | None = Field(None, alias="apiKeyFile")
     insecure: bool = False
+    concurrency: Annotated[int, Field(ge=1, le=64)] = 8
+    give_up_after: Span | None = Field(None, alias="giveUpAfter")
+
+
+class LineageOverKafka(_Section):
+    """A topic in the Kafka that the log is in, which others make and read."""
+
+    type: Literal["kafka"]
+    topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
 
 
 class LineageSink(_AnySink):
     """RunEvents of OpenLineage; see docs/lineage.md."""
 
     type: Literal["openlineage"]
-    transport: LineageOverHttp
-    concurrency: Annotated[int, Field(ge=1, le=64)] = 8
-    give_up_after: Span | None = Field(None, alias="giveUpAfter")
+    transport: Annotated[LineageOverHttp | LineageOverKafka, Field(discriminator="type")]
 
 
 ConfiguredSink = Annotated[
     WebHookSink | FilesSink | StdoutSink | TopicSink | LineageSink, Field(discriminator="type")
 ]
+
 _MODELS: Final[Mapping[object, type[BaseModel]]] = {
     "webhook": WebHookSink,
     "file": FilesSink,
     "stdout": StdoutSink,
     "kafka": TopicSink,
     "openlineage": LineageSink,
-    "transport": LineageOverHttp,
 }
+_TRANSPORTS: Final[Mapping[object, type[BaseModel]]] = {"http": LineageOverHttp, "kafka": LineageOverKafka}
+"""By the words with which errors say which model refused something."""
 
 
 OWN_TOPIC: Final = "kafka"
@@ -178,7 +187,7 @@ def sinks_in(path: Path | None) -> Sequence[ConfiguredSink]:
 
 def _sentence(error: Any, raw: object) -> str:
     """Where in the file something is wrong, and what."""
-    place = ".".join(str(part) for part in error["loc"] if part not in _MODELS or part == "transport")
+    place = ".".join(str(part) for part in error["loc"] if part not in _MODELS and part not in _TRANSPORTS)
     name = _name_at(error["loc"], raw)
     of = f" (sink {name})" if name else ""
     words = re.sub(r"^Value error, ", "", error["msg"])
@@ -190,7 +199,8 @@ def _sentence(error: Any, raw: object) -> str:
 
 
 def _fields(place: Sequence[object]) -> list[str]:
-    model = next((_MODELS[part] for part in reversed(place[:-1]) if part in _MODELS), _File)
+    models = _TRANSPORTS if "transport" in place[:-1] else _MODELS
+    model = next((models[part] for part in place[:-1] if part in models), _File)
     return [field.alias or name for name, field in model.model_fields.items()]
 
 

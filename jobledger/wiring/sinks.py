@@ -20,6 +20,7 @@ from jobledger.settings.sinks import (
     ConfiguredSink,
     FilesSink,
     LineageOverHttp,
+    LineageOverKafka,
     LineageSink,
     StdoutSink,
     TopicSink,
@@ -38,7 +39,7 @@ from projectors.sinks.lineage import lineage_sink, runs_of
 from projectors.sinks.port import Sink
 from projectors.sinks.webhook import Failed, Receiver, SinkDisabled, WebHook
 from statemachine.engine.backoff import backoff
-from statemachine.errors import JobledgerError
+from statemachine.errors import ConfigError, JobledgerError
 from statemachine.ids import Position
 from statemachine.log.partitions import Partitions
 from statemachine.log.positions import Positions, SinkFailure
@@ -66,6 +67,7 @@ class FedSink:
         partitions: Partitions,
         positions: Positions,
         target_of: "Callable[[TopicSink], Target]",
+        log_at: Path | Kafka,
     ) -> None:
         self.name = configured.name
         self.chosen = chosen_by(configured)
@@ -74,7 +76,7 @@ class FedSink:
         self.disabled: str | None = None
         self.resets: frozenset[int] = frozenset()
         self._configured, self._partitions, self.positions = configured, partitions, positions
-        self._target_of = target_of
+        self._target_of, self._log_at = target_of, log_at
         self._opening = asyncio.Lock()
         self._sink: Sink | None = None
 
@@ -87,6 +89,12 @@ class FedSink:
 
     async def _opened(self) -> Sink:
         match self._configured:
+            case LineageSink(transport=LineageOverKafka(topic=topic)) if isinstance(self._log_at, Kafka):
+                from projectors.sinks.lineage_topic import LineageTopicSink
+                from statemachine.log.kafka.publishing import Target
+
+                target = Target.of(self._log_at.address, topic)
+                return await LineageTopicSink.of(self.name, target, len(self._partitions.logs))
             case WebHookSink() | LineageSink():
                 return poster(self._configured, self._failed, self._attempted)
             case FilesSink():
@@ -333,6 +341,8 @@ def poster(
         keys = tuple(key.secret_file for key in configured.keys)
         return WebHook(_receiver(configured, configured, keys), failed, attempted=attempted)
     there = configured.transport
+    if isinstance(there, LineageOverKafka):
+        raise ConfigError(f"the sink {configured.name} writes to a topic: nothing is posted")
     keys = (there.api_key_file,) if there.api_key_file else ()
     return lineage_sink(_receiver(configured, there, keys), failed, attempted=attempted)
 
@@ -345,8 +355,8 @@ def _receiver(
         there.url.get_secret_value(),
         keys,
         there.insecure,
-        configured.concurrency,
-        configured.give_up_after,
+        there.concurrency,
+        there.give_up_after,
     )
 
 
@@ -360,6 +370,10 @@ async def topic_sink(configured: TopicSink, topic: "Target", partitions: int) ->
     return await KafkaSink.open(configured.name, topic, partitions, configured.mode)
 
 
+def _has_topic(configured: ConfiguredSink) -> bool:
+    return isinstance(configured, LineageSink) and isinstance(configured.transport, LineageOverKafka)
+
+
 async def checked(settings: Settings, log_at: Path | Kafka) -> Sequence[ConfiguredSink]:
     """The sinks of the settings, whose addresses and keys can be used; a ledger in Kafka has one by default.
 
@@ -369,7 +383,7 @@ async def checked(settings: Settings, log_at: Path | Kafka) -> Sequence[Configur
     if settings.events.sinks is None and isinstance(log_at, Kafka):
         configured = (own_topic(),)
     for each in configured:
-        if isinstance(each, WebHookSink | LineageSink):
+        if isinstance(each, WebHookSink | LineageSink) and not _has_topic(each):
             await poster(each, _ignored).close()
         elif isinstance(each, TopicSink):
             _target_of(settings, log_at, each)
@@ -398,10 +412,15 @@ async def sinks_of(settings: Settings, log_at: Path | Kafka, ledger: Ledger) -> 
         yield None
         return
     publication = await publication_of(settings, log_at)
+    if not isinstance(log_at, Kafka):
+        for sink in filter(_has_topic, configured):
+            raise ConfigError(
+                f"the sink {sink.name} writes to Kafka, and the log is in a file: use `type: http`"
+            )
     async with AsyncExitStack() as stack:
         positions = await stack.enter_async_context(positions_beside(ledger.partitions, log_at))
         target_of = partial(_target_of, settings, log_at)
-        fed = [FedSink(each, ledger.partitions, positions, target_of) for each in configured]
+        fed = [FedSink(each, ledger.partitions, positions, target_of, log_at) for each in configured]
         for each in fed:
             stack.push_async_callback(each.close)
         yield Sinks(fed, ledger.partitions, publication)

@@ -73,7 +73,6 @@ class KafkaSink:
             OwnerLost: another publisher has taken the partition over.
             StoreUnusable: brokers say no.
         """
-        rows = [Row(*record(event, self._mode)) for event in batch.events]
         self._count += 1
         mark = f"{self._publisher}-{self._count}"
         while True:
@@ -83,7 +82,7 @@ class KafkaSink:
                 if publisher.mark == mark:
                     return  # the attempt whose end nobody knew took effect
             try:
-                await publisher.write(rows, encoded(batch.upto), mark)
+                await self._write(publisher, batch, mark)
             except OwnerLost as error:
                 self._note("Public events wait to be written again", batch.partition, error)
                 await self._drop(batch.partition)
@@ -92,6 +91,10 @@ class KafkaSink:
                 raise
             else:
                 return
+
+    async def _write(self, publisher: PartitionPublisher, batch: Batch, mark: str) -> None:
+        rows = [Row(*record(event, self._mode)) for event in batch.events]
+        await publisher.write(rows, encoded(batch.upto), mark)
 
     async def close(self) -> None:
         """See Sink."""

@@ -10,4 +10,9 @@ from statemachine.ids import JobUid
 
 def partition_of(job: JobUid, partitions: int) -> int:
     """The number of the job's partition, out of so many (≥ 1)."""
-    return (int(murmur2(job.encode())) & 0x7FFFFFFF) % partitions
+    return partition_of_key(job.encode(), partitions)
+
+
+def partition_of_key(key: bytes, partitions: int) -> int:
+    """The number of the partition for records of this key, out of so many (≥ 1)."""
+    return (int(murmur2(key)) & 0x7FFFFFFF) % partitions

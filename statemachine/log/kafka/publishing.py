@@ -7,7 +7,7 @@ whose name is there, and goes on if it is its own.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self
 
 from statemachine.errors import ConfigError, LogUnavailable, OwnerLost
@@ -127,6 +127,12 @@ class PartitionPublisher:
             return Row(self._sink.encode(), json.dumps({**fields, _MARK: mark, _END: self._end}).encode())
 
         await self._writer.write_noted(self._target.topic, rows, self._target.positions, noted)
+
+    async def spread(self, rows: Mapping[int, Sequence[Row]], position: bytes, mark: str) -> None:
+        """As `write`, of records in any partitions of the topic: partition → its records. Raises as that does."""
+        fields = _fields(position) | {_MARK: mark}
+        note = Row(self._sink.encode(), json.dumps(fields).encode())
+        await self._writer.write_spread(self._target.topic, rows, self._target.positions, note)
 
     async def close(self) -> None:
         """It writes no more, and what it has written is there."""

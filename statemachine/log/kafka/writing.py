@@ -5,7 +5,7 @@ Source: faust-notes, "one transactional.id per partition"; Kafka, KIP-98.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, Final, Self
@@ -86,6 +86,19 @@ class Writer:
             offsets = await self._send(topic, rows) if rows else ()
             await self._send(notes, [noted(offsets[-1] + 1 if offsets else None)])
 
+    async def write_spread(
+        self, topic: str, rows: Mapping[int, Sequence[Row]], notes: str, note: Row
+    ) -> None:
+        """All of `rows` can be read, those of each partition in their order, and `note` in topic `notes`; or nothing.
+
+        Raises:
+            OwnerLost, StoreUnusable: see `write`.
+        """
+        async with self._transaction(topic):
+            for number, own in rows.items():
+                await self._send(topic, own, number)
+            await self._send(notes, [note])
+
     async def settle(self, topic: str) -> None:
         """Nobody else writes, and what writers before have left in the partition is committed.
 
@@ -126,16 +139,17 @@ class Writer:
         if self._ending is not None:
             await asyncio.shield(self._ending)
 
-    async def _send(self, topic: str, rows: Sequence[Row]) -> list[int]:
+    async def _send(self, topic: str, rows: Sequence[Row], partition: int | None = None) -> list[int]:
         """The rows in as few batches as there can be; a future a record would cost half of all time."""
+        number = self._number if partition is None else partition
         stamped = self._stamping()
         sent, batch = [], self._producer.create_batch()
         for row in rows:
             if _add(batch, row) is None:
-                sent.append((await self._dispatch(topic, batch), batch.record_count()))
+                sent.append((await self._dispatch(topic, number, batch), batch.record_count()))
                 batch = self._producer.create_batch()
                 _add(batch, row)
-        sent.append((await self._dispatch(topic, batch), batch.record_count()))
+        sent.append((await self._dispatch(topic, number, batch), batch.record_count()))
         offsets: list[int] = []
         for future, count in sent:
             said = await future
@@ -147,8 +161,8 @@ class Writer:
             offsets += range(first, first + count)
         return offsets
 
-    async def _dispatch(self, topic: str, batch: Any) -> Any:
-        future = await self._producer.send_batch(batch, topic, partition=self._number)
+    async def _dispatch(self, topic: str, number: int, batch: Any) -> Any:
+        future = await self._producer.send_batch(batch, topic, partition=number)
         future.add_done_callback(_looked_at)
         return future
 

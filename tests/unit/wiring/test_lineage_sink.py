@@ -109,12 +109,13 @@ async def test_a_sink_gets_the_runs_of_the_namespaces_that_it_wants(
     ("transport", "more", "words"),
     [
         ("type: http", "", "sinks.0.transport.url (sink lineage): Field required"),
-        ("type: pigeon, url: 'URL'", "", "sinks.0.transport.type (sink lineage): "),
+        ("type: pigeon, url: 'URL'", "", "sinks.0.transport (sink lineage): "),
         (
             "type: http, url: 'URL', apiKeyfile: x",
             "",
             'sinks.0.transport.apiKeyfile (sink lineage): no such field; did you mean "apiKeyFile"?',
         ),
+        ("type: kafka", "", "sinks.0.transport.topic (sink lineage): Field required"),
         ("type: http, url: 'URL'", ", types: [job.failed]", "sinks.0.types (sink lineage): no such field"),
         ("type: http, url: 'http://marquez.example'", "", "lineage goes to marquez.example without TLS"),
         ("type: http, url: 'URL', apiKeyFile: /no/such", "", "the key file /no/such cannot be read"),
@@ -127,6 +128,13 @@ async def test_a_wrong_sink_is_one_sentence_with_its_place(
     with pytest.raises(ConfigError) as refusal:
         await checked(settings, settings.store)
     assert words in str(refusal.value)
+
+
+async def test_a_topic_needs_a_log_in_kafka(configured: Callable[..., Settings], log: SqliteLog) -> None:
+    settings = configured("type: kafka, topic: lineage")
+    with pytest.raises(ConfigError, match="the sink lineage writes to Kafka, and the log is in a file"):
+        async with feeding(settings, log):
+            pass
 
 
 def test_addresses_are_hidden(configured: Callable[..., Settings]) -> None:
