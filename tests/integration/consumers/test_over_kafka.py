@@ -51,7 +51,7 @@ def test_faust_counts_every_restart_once(published: Published, tmp_path: Path) -
         "KAFKA": published.servers,
         "TOPIC": published.topic,
         "APP": f"{published.topic}-faust",
-        "PARTITIONS": "2",
+        "PARTITIONS": "1",
         "DATA": str(tmp_path / "faust"),
     }
     command = consumer("faust_app.py", "worker", "--without-web", "--loglevel", "warn")

@@ -137,15 +137,17 @@ def test_the_sensor_of_argo_events_reads_what_its_source_gives() -> None:
             assert data
 
 
-def test_connect_writes_each_record_once_into_a_column_of_text() -> None:
+def test_connect_makes_a_row_of_every_event_with_the_attributes_that_it_names() -> None:
     connector = json.loads((CONSUMERS / "connect-jdbc.json").read_text(encoding="utf-8"))["config"]
-    assert connector["pk.mode"] == "kafka"
-    assert len(connector["pk.fields"].split(",")) == 3
-    assert connector["insert.mode"] == "upsert"
     assert connector["consumer.override.isolation.level"] == "read_committed"
-    assert connector["value.converter"].endswith(".StringConverter")
-    for transform in connector["transforms"].split(","):
-        assert connector[f"transforms.{transform}.type"].endswith("$Value")
+    taken = connector["transforms.attributes.headers"].split(",")
+    columns = connector["transforms.attributes.fields"].split(",")
+    assert [f"ce_{column}" for column in columns] == taken
+    for fixture in fixtures(versions()[-1]):
+        assert set(taken) <= headers(fixture.event).keys()
+    assert (connector["insert.mode"], connector["pk.mode"]) == ("upsert", "record_value")
+    assert connector["pk.fields"] in columns
+    assert {f"transforms.{name}.type" for name in connector["transforms"].split(",")} <= connector.keys()
 
 
 @pytest.mark.parametrize("name", ["flink.sql", "ksqldb.sql"])
