@@ -18,6 +18,8 @@ def _of(module: str, name: str, old: str, new: str, tests: tuple[str, ...] = _ON
 
 MUTANTS: Final = (
     _of("project", "replicas-stay-private", "return of_replica(page, state, event)", "return None"),
+    _of("project", "jobs-stay-private", "return of_job(page, state, event)", "return None"),
+    _of("project", "places-begin-at-one", "enumerate(step.moments())", "enumerate(step.moments(), 1)"),
     _of("page", "place-begins-at-one", '/{seq}/{index}"', '/{seq}/{index + 1}"'),
     _of("page", "sequence-without-place", '.{index:04}"', '.0000"'),
     _of("page", "each-event-causes-the-next", "self._first = self._first or id_", "self._first = id_"),
@@ -43,8 +45,8 @@ MUTANTS: Final = (
     _of(
         "stream",
         "held-job-goes-on",
-        "if record.job in self.held or not isinstance",
-        "if not isinstance",
+        "accepted is None or record.job in self.held or",
+        "accepted is None or",
         _ON_HELD,
     ),
     _of("of_parts", "no-signal", "code - _SIGNALS_FROM if code", "code if code"),
@@ -84,6 +86,18 @@ MUTANTS: Final = (
         _ON_TEXTS,
     ),
     _of("scrub", "short-values-leave", "_SHORTEST: Final = 4", "_SHORTEST: Final = 40", _ON_TEXTS),
+    _of("scrub", "given-values-leave", "text = given.sub(REDACTED, text)", "pass", _ON_TEXTS),
+    _of("scrub", "credentials-leave", "text = pattern.sub(_hidden, text)", "pass", _ON_TEXTS),
+    _of(
+        "scrub", "texts-are-not-cut", "return text if len(text) <= LONGEST else", "return text or", _ON_TEXTS
+    ),
+    _of("scrub", "volumes-in-the-digest", "|^volumes$", "", _ON_TEXTS),
+    _of("scrub", "no-hexadecimal", "        yield raw.hex()\n", "", _ON_TEXTS),
+    _of("scrub", "no-url-encoding", '        yield quote(raw, safe="")\n', "", _ON_TEXTS),
+    _of(
+        "scrub", "options-are-whole", "if equals and re.fullmatch", "if not name and re.fullmatch", _ON_TEXTS
+    ),
+    _of("scrub", "digest-by-order", "sort_keys=True", "sort_keys=False", _ON_TEXTS),
     _of("fitting", "too-large", "LIMIT: Final = 48 * 1024", "LIMIT: Final = 480 * 1024", _ON_TEXTS),
     _of("fitting", "names-are-halved", "if name in _MAPS:", "if True:", _ON_TEXTS),
 )

@@ -147,11 +147,29 @@ def test_the_digest_of_one_of_the_jobs_images_may_stand_in_a_message() -> None:
     assert REDACTED in scrubbed(said, ())
 
 
+def test_a_value_is_taken_out_where_it_stands_in_a_url() -> None:
+    specs = specs_of(state(of_container(args=["cherry pie/red"])))
+    assert scrubbed("GET /pies?of=cherry%20pie%2Fred failed", specs) == f"GET /pies?of={REDACTED} failed"
+
+
+def test_the_digest_of_a_spec_does_not_depend_on_what_volumes_are_given() -> None:
+    def mounted(secret: str) -> dict[str, Any]:
+        volume = {"name": "v", "secret": {"secretName": secret}}
+        return {"replicaSpecs": [{"template": {"spec": {"volumes": [volume]}}}]}
+
+    assert spec_digest(mounted("a")) == spec_digest(mounted("b"))
+    assert spec_digest(mounted("a")) != spec_digest({"replicaSpecs": []})
+
+
 def test_the_digest_of_a_spec_does_not_depend_on_what_is_handed_to_programs() -> None:
     one, two = (of_container(args=[value], env=[{"name": "A", "value": value}]) for value in ("a", "b"))
     other = of_container(args=["a"], env=[{"name": "B", "value": "a"}])
     assert spec_digest(one) == spec_digest(two)
     assert spec_digest(one) != spec_digest(other)
+
+
+def test_the_digest_of_a_spec_does_not_depend_on_the_order_of_fields() -> None:
+    assert spec_digest({"a": 1, "b": 2}) == spec_digest({"b": 2, "a": 1})
 
 
 def test_a_text_is_cut_and_says_so() -> None:
