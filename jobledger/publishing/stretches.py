@@ -34,7 +34,8 @@ class _PlacedEntry(NamedTuple):
 class Stretch:
     """What follows position `start` of `log`, as far as it has been read: up to `end`.
 
-    It holds at most `budget` bytes of events, the newest; `start` moves when older ones are dropped.
+    It holds at most `budget` bytes of events, the newest, or those that came at once; `start` moves when older ones
+    are dropped.
     """
 
     def __init__(self, log: ReadableLog, start: Position, publication: Publication, budget: int) -> None:
@@ -78,11 +79,11 @@ class Stretch:
         if not records:
             return False
         before = await self._before(records) if self._log.finds_jobs else []
-        for entry in await asyncio.to_thread(self._projected, before, records):
-            self._entries.append(entry)
-            self._size += entry.size
+        more = await asyncio.to_thread(self._projected, before, records)
+        self._make_room(sum(entry.size for entry in more))
+        self._entries += more
+        self._size += sum(entry.size for entry in more)
         self.end = records[-1].position
-        self._trim()
         return True
 
     async def _begin(self) -> None:
@@ -125,8 +126,9 @@ class Stretch:
             self._publisher.forget_closed()
         return entries
 
-    def _trim(self) -> None:
-        while self._size > self._budget and len(self._entries) > 1:
+    def _make_room(self, size: int) -> None:
+        """Drops the oldest entries. None of what comes now: whoever asked for it stands before it."""
+        while self._entries and self._size + size > self._budget:
             dropped = self._entries.popleft()
             self._size -= dropped.size
             self.start = dropped.position

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from jobledger.publishing import projected, stretches
 from jobledger.publishing.cursors import LogPlace
 from jobledger.publishing.projected import Naming, ProjectedStream
 from jobledger.publishing.public_stream import PlacedEvent, PublicStream
@@ -128,6 +129,25 @@ async def test_many_readers_at_once_get_the_same(log: EventLog) -> None:
     whole = lines(await everything(stream_of(log), LogPlace()))
     given = await asyncio.gather(*(everything(stream, LogPlace()) for _ in range(8)))
     assert all(lines(events) == whole for events in given)
+
+
+async def test_with_little_memory_slow_and_quick_readers_get_the_same(
+    log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projected, "_BUDGET", 1)
+    monkeypatch.setattr(stretches, "_AT_ONCE", 2)
+    await write(log, *stories(6))
+    stream = stream_of(log)
+    whole = await everything(stream_of(log), LogPlace())
+    for number in (0, 3, len(whole) // 2, 5):
+        assert lines(await everything(stream, whole[number].place)) == lines(whole[number + 1 :])
+    slow: list[PlacedEvent] = []
+    after = LogPlace()
+    while not (portion := await stream.read(0, after)).at_end:
+        slow += portion.events
+        after = portion.place
+        await everything(stream, LogPlace())
+    assert lines(slow) == lines(whole)
 
 
 async def test_a_reader_who_leaves_costs_the_others_nothing(log: EventLog) -> None:
