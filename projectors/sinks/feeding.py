@@ -19,6 +19,9 @@ from statemachine.log.positions import Positions, SinkPosition
 _MOST: Final = 200
 """Entries in a batch."""
 
+_FULL: Final = 2**20
+"""Bytes of data from which on a batch is full; an entry is never split."""
+
 Chosen = Callable[[PublishedEntry], Sequence[PublicEvent]]
 
 
@@ -74,14 +77,15 @@ class Feeder:
         """
         tail, self._tail = self._tail or await self._resumed(), None
         entries: list[PublishedEntry] = []
-        count = 0
+        count = size = 0
         async for published in tail.more():
             count += 1
             if published is not None:
                 entries.append(published)
-            if count == _MOST:
+                size += sum(len(event.data) for event in published.events)
+            if count == _MOST or size >= _FULL:
                 await self._settle(tail.upto, entries)
-                entries, count = [], 0
+                entries, count, size = [], 0, 0
         if count:
             await self._settle(tail.upto, entries)
         if self._last is not None:
