@@ -20,7 +20,7 @@ Labels = Callable[[JobUid], Awaitable[Mapping[str, str] | None]]
 """The labels that a job has now, or had at its end; None of a job that is not known."""
 
 Visible = Callable[[Envelope], Awaitable[bool]]
-"""Whoever reads may list the job that the event is about."""
+"""The reader may list the job that the event is about."""
 
 
 class Criteria(NamedTuple):

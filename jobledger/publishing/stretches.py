@@ -127,7 +127,7 @@ class Stretch:
         return entries
 
     def _make_room(self, size: int) -> None:
-        """Drops the oldest entries. None of what comes now: whoever asked for it stands before it."""
+        """Drops the oldest entries. None of what comes now: the reader that asked for it stands before it."""
         while self._entries and self._size + size > self._budget:
             dropped = self._entries.popleft()
             self._size -= dropped.size

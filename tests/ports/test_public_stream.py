@@ -65,12 +65,16 @@ def stories(count: int = 3) -> list[Story]:
     ]
 
 
-async def write(log: EventLog, *told: Story) -> None:
+async def write(log: EventLog, *written: Story) -> None:
     """Their entries, one of each job after the other."""
-    longest = max(len(story.bodies) for story in told)
+    longest = max(len(story.bodies) for story in written)
     for seq in range(1, longest + 1):
         await log.append(
-            [EntryDraft(story.uid, seq, story.bodies[seq - 1]) for story in told if len(story.bodies) >= seq]
+            [
+                EntryDraft(story.uid, seq, story.bodies[seq - 1])
+                for story in written
+                if len(story.bodies) >= seq
+            ]
         )
 
 
@@ -91,14 +95,14 @@ def recorded(placed: PlacedEvent) -> str:
 
 
 async def test_from_the_earliest_place_on_it_gives_all_events_in_log_order(log: EventLog) -> None:
-    told = stories()
-    await write(log, *told)
+    written = stories()
+    await write(log, *written)
     stream = stream_of(log)
     given = await everything(stream, (await stream.earliest())[0])
-    expected = {structured(event) for story in told for event in of_story(story)}
+    expected = {structured(event) for story in written for event in of_story(story)}
     assert len(given) == len(expected)
     assert set(lines(given)) == expected
-    for story in told:
+    for story in written:
         of_job = [placed.line for placed in given if placed.event.attributes["partitionkey"] == story.uid]
         assert of_job == [structured(event) for event in of_story(story)]
 

@@ -50,8 +50,8 @@ STORIES = (failed(), story("digits", "bbbb-2222", "other", team="b"))
 
 
 async def write(log: MemoryLog, *stories: Story) -> None:
-    for each in stories:
-        await log.append([EntryDraft(each.uid, seq, body) for seq, body in enumerate(each.bodies, 1)])
+    for job in stories:
+        await log.append([EntryDraft(job.uid, seq, body) for seq, body in enumerate(job.bodies, 1)])
 
 
 @asynccontextmanager
@@ -72,7 +72,7 @@ async def served(
 
 
 def expected(*stories: Story) -> list[bytes]:
-    return [structured(event) for each in stories for event in of_story(each, Publication("prod-1"))]
+    return [structured(event) for job in stories for event in of_story(job, Publication("prod-1"))]
 
 
 def ids(events: Sequence[dict[str, Any]]) -> list[str]:
