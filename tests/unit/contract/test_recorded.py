@@ -3,9 +3,11 @@
 import json
 
 import pytest
+from cloudevents.core.bindings.kafka import KafkaMessage, from_kafka_event
 from cloudevents.core.formats.json import JSONFormat
 from jsonschema import Draft202012Validator
 
+from projectors.contract.binding import Mode, record
 from projectors.contract.catalogue import CATALOGUE, TYPES, short_name
 from projectors.contract.envelope import problem, structured
 from projectors.contract.schemas import schema
@@ -47,6 +49,18 @@ def test_the_official_sdk_reads_the_same_attributes_and_data(life: Life) -> None
         attributes = {name: _text(value) for name, value in read.get_attributes().items()}
         assert attributes == {name: _text(value) for name, value in event.attributes.items()}
         assert read.get_data() == json.loads(event.data)
+
+
+@pytest.mark.parametrize("mode", ["binary", "structured"])
+@pytest.mark.parametrize("life", FEW, ids=lambda life: life.name)
+def test_the_official_sdk_reads_the_same_of_a_record_in_kafka(life: Life, mode: Mode) -> None:
+    for event in events_of(life):
+        key, value, said = record(event, mode)
+        read = from_kafka_event(KafkaMessage(dict(said), key, value))
+        attributes = {name: _text(attribute) for name, attribute in read.get_attributes().items()}
+        assert attributes == {name: _text(attribute) for name, attribute in event.attributes.items()}
+        assert read.get_data() == json.loads(event.data)
+        assert key.decode() == event.attributes["partitionkey"]
 
 
 def _text(value: object) -> str:
