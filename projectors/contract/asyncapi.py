@@ -85,8 +85,9 @@ def _channels() -> Document:
         },
         "events": {
             "address": "/v1/events",
-            "description": "Pages of events, or events as they come (text/event-stream), from any place in the log "
-            "on. Events of jobs that the caller may not list are left out.",
+            "description": "Pages of events, or events as they come (text/event-stream, where the cursor is the "
+            "id of a block and the type its name), from any place in the log on. Events of jobs that the caller may "
+            "not list are left out.",
             "servers": [{"$ref": "#/servers/http"}],
             "messages": structured,
         },
@@ -116,13 +117,23 @@ def _operations() -> Document:
 
     return {
         "publish": sends("topic", "jobledger writes every public event to the topic."),
-        "serve": sends(
-            "events", "jobledger answers with events.", bindings={"http": {"method": "GET", **_HTTP}}
-        ),
+        "serve": sends("events", "jobledger answers with events.", bindings={"http": _get()}),
         "notify": sends(
             "webHook", "jobledger posts an event.", bindings={"http": {"method": "POST", **_HTTP}}
         ),
     }
+
+
+def _get() -> Document:
+    """The request for events. The test of this document compares it with what the API describes."""
+    texts = ("after", "namespace", "kind", "job", "labelSelector", "severity")
+    properties = {
+        **dict.fromkeys(texts, _TEXT),
+        "type": {"type": "array", "items": _TEXT},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 1000},
+        "wait": {"type": "number", "minimum": 0, "maximum": 60},
+    }
+    return {"method": "GET", "query": {"type": "object", "properties": properties}, **_HTTP}
 
 
 def _message(name: str) -> Document:

@@ -11,11 +11,13 @@ from jsonschema import Draft7Validator
 from referencing import Registry
 from referencing.jsonschema import DRAFT7
 
+from jobledger.api import create
 from projectors.contract.asyncapi import document
 from projectors.contract.catalogue import CATALOGUE, VERSION
 from projectors.contract.schemas import schema
 from statemachine.log.kafka.layout import CLOUDEVENTS
 from tests.contract.released import FOLDER, fixtures
+from tests.unit.api.words import app_in_memory
 
 ROOT: Final = Path(__file__).parents[3]
 OFFICIAL: Final = ROOT / "tests" / "schemas" / "asyncapi-3.0.0.json"
@@ -116,6 +118,16 @@ def test_the_headers_of_the_examples_are_those_that_the_document_names(made: dic
         (example,) = made["components"]["messages"][name]["examples"]
         headers.validate(example["headers"])
         assert set(example["headers"]) <= allowed
+
+
+async def test_the_request_for_events_is_the_one_that_the_api_describes(made: dict[str, Any]) -> None:
+    async with app_in_memory() as app:
+        described = create(app).openapi()["paths"][made["channels"]["events"]["address"]]["get"]["parameters"]
+    query = {each["name"]: each["schema"] for each in described if each["in"] == "query"}
+    said = made["operations"]["serve"]["bindings"]["http"]["query"]["properties"]
+    assert said.keys() == query.keys()
+    for name in ("limit", "wait"):
+        assert said[name].items() <= query[name].items()
 
 
 def test_the_topic_is_described_as_it_is_made(made: dict[str, Any]) -> None:
