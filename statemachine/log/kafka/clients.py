@@ -121,13 +121,13 @@ def producer(
     transactional_id: str | None = None,
     *,
     codec: Codec = "zstd",
-    within: int = _TRANSACTION,
+    within: int | None = None,
 ) -> Any:
     """A producer that is not started: what it has sent is on all brokers in sync, once, in its order.
 
-    `within`: milliseconds after which brokers abort a transaction that it has left open.
+    `within`: milliseconds after which brokers abort a transaction that it has left open; default 15 minutes.
     """
-    transactions = {"transactional_id": transactional_id, "transaction_timeout_ms": within}
+    transactions = {"transactional_id": transactional_id, "transaction_timeout_ms": within or _TRANSACTION}
     return AIOKafkaProducer(
         **address.options(),
         **(transactions if transactional_id else {}),
