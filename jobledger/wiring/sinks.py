@@ -137,10 +137,28 @@ class FedSink:
             await self._sink.close()
 
 
+class PublicationOnce:
+    """What is configured of public events, once the ledger has said what it is called."""
+
+    def __init__(self, settings: Settings, where: Path | Kafka) -> None:
+        self._settings, self._where = settings, where
+        self._asking = asyncio.Lock()
+        self._known: Publication | None = None
+
+    async def known(self) -> Publication:
+        """It is. Raises ConfigError, LogUnavailable, StoreUnusable."""
+        async with self._asking:
+            if self._known is None:
+                self._known = await publication_of(self._settings, self._where)
+            return self._known
+
+
 class SinkLoop:
     """Feeds one sink with one partition, as long as that is this process's."""
 
-    def __init__(self, fed: FedSink, number: int, partitions: Partitions, publication: Publication) -> None:
+    def __init__(
+        self, fed: FedSink, number: int, partitions: Partitions, publication: PublicationOnce
+    ) -> None:
         self.fed, self.number = fed, number
         self.feeder: Feeder | None = None
         self.name = f"sink-{fed.name}" + (f"-{number}" if len(partitions.logs) > 1 else "")
@@ -218,7 +236,7 @@ class SinkLoop:
                 self._log,
                 self.number,
                 sink,
-                self._publication,
+                await self._publication.known(),
                 positions=positions,
                 chosen=self.fed.chosen,
             )
@@ -236,7 +254,7 @@ class SinkLoop:
 class Sinks:
     """All sinks of a process. `mine` says which partitions are its own to feed; `end` how far a partition goes."""
 
-    def __init__(self, fed: Sequence[FedSink], partitions: Partitions, publication: Publication) -> None:
+    def __init__(self, fed: Sequence[FedSink], partitions: Partitions, publication: PublicationOnce) -> None:
         self.fed = fed
         self._loops = [
             SinkLoop(each, number, partitions, publication)
@@ -411,7 +429,11 @@ async def sinks_of(settings: Settings, log_at: Path | Kafka, ledger: Ledger) -> 
     if not configured:
         yield None
         return
-    publication = await publication_of(settings, log_at)
+    publication = PublicationOnce(settings, log_at)
+    if isinstance(log_at, Path):
+        await (
+            publication.known()
+        )  # in Kafka a topic or a right may be missing yet: that keeps sinks waiting alone
     if not isinstance(log_at, Kafka):
         for sink in filter(_has_topic, configured):
             raise ConfigError(

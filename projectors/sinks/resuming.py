@@ -11,7 +11,7 @@ from projectors.contract.catalogue import VERSION
 from projectors.contract.publication import Publication
 from projectors.contract.stream import PublishedEntry, Publisher
 from statemachine.ids import JobUid, Position, Seq
-from statemachine.log.port import ReadableLog, Record, Snapshot
+from statemachine.log.port import EventLog, Record, Snapshot
 from statemachine.log.positions import SinkPosition
 
 
@@ -23,7 +23,7 @@ def beginning(publication: Publication, position: Position = 0) -> SinkPosition:
 class PublicTail:
     """The public events of one `log` behind `at`."""
 
-    def __init__(self, log: ReadableLog, publication: Publication, at: SinkPosition) -> None:
+    def __init__(self, log: EventLog, publication: Publication, at: SinkPosition) -> None:
         self._log, self._publication = log, publication
         self._publisher = Publisher(publication, at.held)
         self._position = at.position
@@ -48,12 +48,15 @@ class PublicTail:
             async for published in self._released():
                 yield published
             self._is_released = True
-        async for records in self._log.scan(self._position):
+        end, since = await self._log.end(), self._position
+        async for records in self._log.scan(since):
             await self._know(records)
             for record in records:
                 published = self._publisher.take(record)
                 self._position = record.position
                 yield published
+        if self._position != since:  # in Kafka marks of transactions stand behind the last record
+            self._position = max(self._position, end)
 
     # ---- jobs that were held -------------------------------------------------------------------------------
 
