@@ -345,8 +345,9 @@ def _phase_entered(state: JobState, event: e.PhaseEntered) -> Changes:
 
 def _want_all(state: JobState) -> dict[ReplicaName, ReplicaState]:
     """A new start: every replica of the scale is wanted, and what happened before it no longer counts."""
+    scale = frozenset(state.running_plan.replicas())
     return {
-        name: replica.moved(Move.BEGUN, row=0, held_until=None) if state.running_plan.holds(name) else replica
+        name: replica.moved(Move.BEGUN, row=0, held_until=None) if name in scale else replica
         for name, replica in state.replicas.items()
     }
 
