@@ -108,9 +108,17 @@ def tasks_of_producer(producer: Any) -> list[asyncio.Task[Any]]:
 
 
 def forget_transaction(producer: Any) -> None:
-    """Nobody asks for the end of the producer's last transaction, and asyncio need not say that it failed."""
+    """Nobody asks for the end of the producer's present transaction, and asyncio need not say that it failed.
+
+    A producer that fails twice has another future for the second failure.
+    """
     waiter = getattr(producer._txn_manager, "_transaction_waiter", None)
-    if waiter is not None and waiter.done() and not waiter.cancelled():
+    if waiter is not None:
+        waiter.add_done_callback(_retrieved)
+
+
+def _retrieved(waiter: "asyncio.Future[Any]") -> None:
+    if not waiter.cancelled():
         waiter.exception()
 
 

@@ -25,7 +25,7 @@ from statemachine.log.kafka.clients import (
     stopped,
     translated,
 )
-from statemachine.log.kafka.privates import add_partition
+from statemachine.log.kafka.privates import add_partition, forget_transaction
 from statemachine.log.kafka.records import Row
 
 _WITHIN: Final = 15.0
@@ -122,6 +122,7 @@ class Writer:
             try:
                 async with asyncio.timeout(_WITHIN):
                     await self._producer.begin_transaction()
+                    forget_transaction(self._producer)
                     yield
                     await self._producer.commit_transaction()
             except FAILURES as error:
