@@ -143,24 +143,30 @@ class Operation:
     async def retry(self, name: str, failure: SinkFailure) -> str:
         """Sends an event once more. Empty if it was taken, which settles it, else why not. Raises ConfigError."""
         sink = self._posting(name)
-        event = await self.event(failure.event, chosen_by(sink))
-        if event is None:
+        events = await self._events(failure.event, chosen_by(sink))
+        if not events:
             return "the log gives no such event to this release"
-        if not (error := await self._attempt(sink, event)):
-            await self.positions.settle_failure(name, failure.event)
-        return error
+        for event in events:
+            if error := await self._attempt(sink, event):
+                return error
+        await self.positions.settle_failure(name, failure.event)
+        return ""
 
-    async def event(self, id_: str, chosen: Chosen = all_of) -> PublicEvent | None:
-        """The event with this id, made again, as a sink gets it; None if the log gives none."""
+    async def event(self, id_: str) -> PublicEvent | None:
+        """The event with this id, made again; None if the log gives none."""
+        return next(iter(await self._events(id_, all_of)), None)
+
+    async def _events(self, id_: str, chosen: Chosen) -> Sequence[PublicEvent]:
+        """What a sink gets under this id, in order: of an end of a run that never ran its START, too."""
         job = JobUid(id_.partition("/")[0])
         publisher = Publisher(self._publication)
         async for records in self._partitions.log_of(job).scan(job=job):
             for record in records:
                 published = publisher.take(record)
-                for event in chosen(published) if published is not None else ():
-                    if event.attributes["id"] == id_:
-                        return event
-        return None
+                events = chosen(published) if published is not None else ()
+                if own := [event for event in events if event.attributes["id"] == id_]:
+                    return own
+        return ()
 
     async def _attempt(self, sink: WebHookSink | LineageSink, event: PublicEvent) -> str:
         hook = poster(sink, _ignored)

@@ -3,7 +3,7 @@
 import gzip
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -16,6 +16,7 @@ class Marquez(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.events: list[dict[str, Any]] = []
         self.keys: set[str | None] = set()
+        self.status: Callable[[dict[str, Any]], int] = lambda _: 201
 
     @property
     def url(self) -> str:
@@ -28,11 +29,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
-        known = self.path == "/api/v1/lineage"
-        if known:
-            self.server.events.append(json.loads(gzip.decompress(body)))
+        event = json.loads(gzip.decompress(body))
+        status = self.server.status(event) if self.path == "/api/v1/lineage" else 404
+        if status == 201:
+            self.server.events.append(event)
             self.server.keys.add(self.headers["authorization"])
-        self.send_response(201 if known else 404)
+        self.send_response(status)
         self.send_header("content-length", "0")
         self.end_headers()
 

@@ -9,7 +9,8 @@ import pytest
 from tests.support.lineage_systems import Marquez, lineage_system
 from tests.support.openlineage import differences
 from tests.support.planted import MARK
-from tests.unit.cli_offline.conftest import SECRET, Ask
+from tests.support.scenario import Story, workers
+from tests.unit.cli_offline.conftest import SECRET, Ask, write
 
 
 @pytest.fixture
@@ -48,11 +49,34 @@ def test_a_named_sink_goes_on_where_it_ended(ask: Ask, marquez: Marquez) -> None
     assert len(marquez.events) == count
 
 
+def test_an_end_that_was_given_up_is_sent_again_behind_the_start_of_its_run(
+    ask: Ask, store: Path, marquez: Marquez, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(store, Story(workers(-1), name="refused", uid="dddd-4444").submit(), snapshots=False)
+    (tmp_path / "sinks.yaml").write_text(
+        f"sinks: [{{name: lineage, type: openlineage, transport: {{type: http, url: '{marquez.url}'}}}}]"
+    )
+    monkeypatch.setenv("JOBLEDGER_EVENTS__SINKS", str(tmp_path / "sinks.yaml"))
+    marquez.status = lambda event: 500 if event["eventType"] == "FAIL" else 201
+    words = ("--to", f"openlineage+{marquez.url}", "--name", "lineage", "--once", "--give-up-after", "0")
+    assert ask("events", "publish", *words).code == 1
+    marquez.status = lambda _: 201
+    marquez.events.clear()
+    assert ask("events", "failed", "retry", "--all", "--sink", "lineage").code == 0
+    sent = [(event["run"]["runId"], event["eventType"]) for event in marquez.events]
+    assert ("dddd-4444", "FAIL") in sent
+    assert sent.index(("dddd-4444", "START")) < sent.index(("dddd-4444", "FAIL"))
+
+
 @pytest.mark.parametrize(
     ("to", "more", "words"),
     [
         ("openlineage+https://marquez.example", ("--type", "job.failed"), "takes no --type"),
-        ("openlineage+ftp://marquez.example", (), "--to needs file:DIR, https://… or openlineage+https://…"),
+        (
+            "openlineage+ftp://marquez.example",
+            (),
+            "--to needs file:DIR, kafka:, https://… or openlineage+https://…",
+        ),
         ("openlineage+http://marquez.example", (), "without TLS"),
         ("openlineage+https://marquez.example", ("--key", "no-such-file"), "cannot be read"),
     ],
