@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import logging
+import tracemalloc
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,18 +14,22 @@ from pathlib import Path
 import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from standardwebhooks import Webhook
 
 from projectors.contract.page import PublicEvent
 from projectors.contract.stream import Publisher
+from projectors.sinks.feeding import Feeder
 from projectors.sinks.port import Batch
 from projectors.sinks.schedule import asked_wait, away_wait
 from projectors.sinks.signing import Keys, key
 from projectors.sinks.webhook import Moments, Receiver, SinkDisabled, WebHook
 from statemachine.errors import ConfigError
-from statemachine.log.port import Record
+from statemachine.log.port import EntryDraft, Record
 from statemachine.log.positions import SinkFailure, SinkPosition
 from tests.contract.lives import PUBLICATION
+from tests.support.memory_log import MemoryLog
 from tests.support.scenario import Story, workers
+from tests.support.seeds import chance
 
 URL = "https://hooks.example/path-secret"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -297,3 +302,103 @@ async def test_log_lines_hold_neither_keys_nor_address(
     assert len(lines) == 3
     for word in ("path-secret", "answer-secret", keys[0].read_text().strip()[6:]):
         assert not any(word in line for line in lines)
+
+
+# ---- a hostile receiver, and one that is away for days -----------------------------------------------------------
+
+
+async def _lives(count: int) -> MemoryLog:
+    """A log of so many jobs, whose entries stand among each other's."""
+    log = MemoryLog()
+    stories = [Story(workers(1), uid=f"job-{number}").submit().all_pods("Running") for number in range(count)]
+    for seq in range(1, max(len(story.bodies) for story in stories) + 1):
+        for story in stories:
+            if seq <= len(story.bodies):
+                await log.append([EntryDraft(story.uid, seq, story.bodies[seq - 1])])
+    return log
+
+
+async def _all_ids(log: MemoryLog) -> list[str]:
+    records = [record async for page in log.scan() for record in page]
+    return ids(list(Publisher(PUBLICATION).all(iter(records))))
+
+
+def _by_job(delivered: Sequence[str]) -> dict[str, list[str]]:
+    """The first delivery of every event, job by job."""
+    jobs: dict[str, list[str]] = {}
+    for id_ in dict.fromkeys(delivered):
+        jobs.setdefault(id_.partition("/")[0], []).append(id_)
+    return jobs
+
+
+async def test_a_hostile_receiver_loses_nothing_silently_and_can_verify_everything(tmp_path: Path) -> None:
+    """Every event is delivered or a failure, in the order of its job, signed by the keys of its time (E12)."""
+    old, new = secret(b"o"), secret(b"n")
+    (tmp_path / "k1").write_text(old)
+    log, random, simulated = await _lives(60), chance(12), Simulated()
+    expected = await _all_ids(log)
+    used: list[str] = []
+
+    def answers(request: httpx.Request) -> httpx.Response:
+        id_, stamp = request.headers["webhook-id"], int(request.headers["webhook-timestamp"])
+        at = datetime.fromtimestamp(stamp, UTC)
+        fitting = [
+            key_
+            for key_ in (old, new)
+            if Webhook(key_).sign(id_, at, request.content.decode())
+            in request.headers["webhook-signature"].split()
+        ]
+        assert len(fitting) == 1
+        used.extend(fitting)
+        if len(used) == 400:
+            (tmp_path / "k1").write_text(new)
+        if json.loads(request.content)["type"] == "dev.jobledger.replica.pending.v1":
+            return httpx.Response(422)
+        match random.randrange(12):
+            case 0:
+                raise httpx.ReadTimeout("no answer")
+            case 1:
+                raise httpx.ConnectError("the certificate is another's")
+            case 2:
+                return httpx.Response(500)
+            case 3:
+                return httpx.Response(302, headers={"location": "https://elsewhere.example"})
+            case 4:
+                return httpx.Response(429, headers={"retry-after": str(random.randrange(100))})
+            case _:
+                return httpx.Response(200)
+
+    hook = simulated.hook(answers, Receiver("pager", URL, (tmp_path / "k1",)))
+    await Feeder(log, 0, hook, PUBLICATION).advance()
+    failed = [failure.event for failure in simulated.failures]
+    assert sorted({*simulated.delivered, *failed}) == sorted(expected)
+    assert {*simulated.delivered}.isdisjoint(failed)
+    assert len(failed) == 60
+    order = _by_job(expected)
+    for job, own in _by_job(simulated.delivered).items():
+        assert own == [id_ for id_ in order[job] if id_ not in failed]
+    assert {*used} == {old, new}
+    assert used == sorted(used, key=[old, new].index)
+
+
+async def test_a_receiver_that_is_away_for_three_days_gets_everything_and_memory_stays(
+    keys: tuple[Path, ...],
+) -> None:
+    """The log is the queue: what waits is there and nowhere else (E13)."""
+    log, simulated = await _lives(120), Simulated()
+    expected = await _all_ids(log)
+    hook = simulated.hook(
+        lambda _: httpx.Response(503 if simulated.at < NOW + timedelta(days=3) else 200),
+        Receiver("pager", URL, keys),
+    )
+    tracemalloc.start()
+    try:
+        await Feeder(log, 0, hook, PUBLICATION).advance()
+        simulated.requests.clear()
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert simulated.at >= NOW + timedelta(days=3)
+    assert sorted(simulated.delivered) == sorted(expected)
+    assert simulated.failures == []
+    assert size < 20 * 2**20
