@@ -158,10 +158,10 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_CODEC,
     ),
     Mutant(
-        "codec-event-without-version",
+        "codec-another-version-written",
         _WIRE,
         "field(default_factory=lambda: default)",
-        "field(default=default)",
+        "field(default_factory=lambda: 9)",
         _ON_CODEC,
     ),
     Mutant("codec-present-entry-lifted", _CODEC, "if lifted == raw:", "if False:", _ON_CODEC),
