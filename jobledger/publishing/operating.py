@@ -10,11 +10,11 @@ from jobledger.publishing.source import Source
 from jobledger.settings.model import Settings
 from jobledger.settings.sinks import ConfiguredSink, FilesSink, LineageSink, WebHookSink, sinks_in
 from jobledger.wiring.cluster import log_of
+from jobledger.wiring.configured_sinks import chosen_by, poster
 from jobledger.wiring.identity import identity_of
 from jobledger.wiring.ledger import reading
 from jobledger.wiring.positions import positions_of
 from jobledger.wiring.publication import publication_of
-from jobledger.wiring.sinks import chosen_by, poster
 from projectors.contract.page import PublicEvent
 from projectors.contract.publication import Publication
 from projectors.contract.stream import Publisher

@@ -90,10 +90,8 @@ class Feeder:
             await self._settle(tail.upto, entries)
         if self._last is not None:
             raise self._foreign(self._last)
-        self._tail, self.waiting_since = (
-            tail,
-            None,
-        )  # if something fails half-way, the tail is ahead of the sink
+        # only now: if something fails half-way, the tail is ahead of the sink
+        self._tail, self.waiting_since = tail, None
 
     def forget(self) -> None:
         """Somebody else may feed the sink from now on, or it goes on elsewhere."""

@@ -1,0 +1,78 @@
+"""Sinks of public events, made of what a user configures."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jobledger.settings.model import Settings
+from jobledger.settings.sinks import (
+    ConfiguredSink,
+    LineageOverHttp,
+    LineageOverKafka,
+    LineageSink,
+    TopicSink,
+    WebHookSink,
+)
+from jobledger.wiring.ledger import Kafka
+from k8s_bridge.selectors import Selector
+from projectors.sinks.feeding import Chosen
+from projectors.sinks.filtering import Filter
+from projectors.sinks.lineage import lineage_sink, runs_of
+from projectors.sinks.port import Sink
+from projectors.sinks.webhook import Failed, Receiver, WebHook
+from statemachine.errors import ConfigError
+
+if TYPE_CHECKING:
+    from statemachine.log.kafka.publishing import Target
+
+
+def chosen_by(configured: ConfiguredSink) -> Chosen:
+    """What of an entry the sink gets."""
+    selector = Selector.of(configured.label_selector)
+    if isinstance(configured, LineageSink):
+        return runs_of(Filter((), configured.namespaces, selector).of)
+    return Filter(configured.types, configured.namespaces, selector).of
+
+
+def poster(
+    configured: WebHookSink | LineageSink, failed: Failed, attempted: Callable[[str], None] = lambda _: None
+) -> WebHook:
+    """The sink that posts what it gets. Raises ConfigError."""
+    if isinstance(configured, WebHookSink):
+        keys = tuple(key.secret_file for key in configured.keys)
+        return WebHook(_receiver(configured, configured, keys), failed, attempted=attempted)
+    there = configured.transport
+    if isinstance(there, LineageOverKafka):
+        raise ConfigError(f"the sink {configured.name} writes to a topic: nothing is posted")
+    keys = (there.api_key_file,) if there.api_key_file else ()
+    return lineage_sink(_receiver(configured, there, keys), failed, attempted=attempted)
+
+
+def _receiver(
+    configured: WebHookSink | LineageSink, there: WebHookSink | LineageOverHttp, keys: tuple[Path, ...]
+) -> Receiver:
+    return Receiver(
+        configured.name,
+        there.url.get_secret_value(),
+        keys,
+        there.insecure,
+        there.concurrency,
+        there.give_up_after,
+    )
+
+
+async def topic_sink(configured: TopicSink, topic: "Target", partitions: int) -> Sink:
+    """The sink of a topic. Raises ConfigError, LogUnavailable, StoreUnusable."""
+    from projectors.sinks.kafka import KafkaSink
+    from projectors.sinks.topic import TopicSink as OtherTopic
+
+    if configured.url:
+        return await OtherTopic.open(topic, partitions, configured.mode)
+    return await KafkaSink.open(configured.name, topic, partitions, configured.mode)
+
+
+def target_of(settings: Settings, log_at: Path | Kafka, configured: TopicSink) -> "Target":
+    """Where the sink writes to. Raises ConfigError."""
+    from jobledger.wiring.topics import topic_of
+
+    return topic_of(f"the sink {configured.name}", configured.url or "kafka:", log_at, settings)
