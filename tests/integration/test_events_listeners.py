@@ -80,6 +80,10 @@ class Server:
         self.kills += 1
 
 
+class Full(Exception):
+    """The caller has as many streams as one may have: the server does not know yet that some were cut."""
+
+
 @dataclass
 class Listener:
     """Listens for failed jobs. `cut`: how often the connection ended."""
@@ -98,6 +102,9 @@ class Listener:
             try:
                 async with asyncio.timeout(patience):
                     await self._connected(expected, stays=self.cut < cuts)
+            except Full:
+                await asyncio.sleep(0.1)
+                continue
             except (TimeoutError, httpx.HTTPError):
                 await asyncio.sleep(0.02)
             self.cut += 1
@@ -112,6 +119,8 @@ class Listener:
             httpx.AsyncClient(timeout=60, verify=False) as client,  # noqa: S501 - to read no certificates
             client.stream("GET", address, headers=headers) as answer,
         ):
+            if answer.status_code == 429:
+                raise Full
             assert answer.status_code == 200, await answer.aread()
             async for line in answer.aiter_lines():
                 name, _, value = line.partition(": ")

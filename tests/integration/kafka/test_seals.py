@@ -19,6 +19,7 @@ from statemachine.log.port import Snapshot
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from statemachine.phases import Phase
+from statemachine.state import changed
 from tests.support.scenario import START, Story, workers
 
 pytestmark = pytest.mark.integration
@@ -126,7 +127,7 @@ async def running_again(address: Address) -> Sequence[Row]:
     last = (await under(address, DONE.encode()))[-1]
     snapshot = snapshot_of(last)
     assert snapshot is not None
-    state = replace(decode_state(snapshot.body), phase=Phase.RUNNING)
+    state = changed(decode_state(snapshot.body), phase=Phase.RUNNING)
     return [with_mac(snapshot_row(replace(snapshot, body=encode_state(state))), mac_of(last))]
 
 
